@@ -1,0 +1,104 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind says what sort of trouble an error is, and so who has to act.
+type Kind string
+
+// The kinds. Each says who has to do something about it.
+const (
+	Internal      Kind = "internal"      // a fault of ours: logged in full, shown to nobody
+	Invalid       Kind = "invalid"       // the request itself is wrong; Fields says where
+	Unauthorized  Kind = "unauthorized"  // no credentials, or none that hold
+	Forbidden     Kind = "forbidden"     // known, but not allowed to do this
+	NotFound      Kind = "not_found"     // what was named does not exist
+	Conflict      Kind = "conflict"      // it exists, in a state that does not allow this
+	TooLarge      Kind = "too_large"     // beyond a size limit
+	Unprocessable Kind = "unprocessable" // well formed, but it contradicts what is stored (a reused idempotency key, a template fault)
+	Limited       Kind = "limited"       // too many requests; RetryAfter says when to come back
+	Unavailable   Kind = "unavailable"   // something we depend on is away; RetryAfter says when to come back
+)
+
+// Field is one wrong field of a request.
+type Field struct {
+	Key     string // path in the request, such as "to[0].address"
+	Message string // what is wrong, in words for the sender of the request
+}
+
+// Error is an error with a kind. Message is written for the client; Err, the cause, is for the log only.
+type Error struct {
+	Kind       Kind
+	Code       string         // a stable name such as "GatewayNotFound"; empty when the kind says it all
+	Message    string         // one sentence for the client
+	Fields     []Field        // the wrong fields of an Invalid request, all of them
+	RetryAfter time.Duration  // for Limited and Unavailable; zero: unknown
+	Details    map[string]any // further facts for the client, such as the address of a dead letter
+	Err        error          // the cause, kept from the client
+}
+
+// New makes an error of the given kind with a message for the client.
+func New(kind Kind, code, format string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes an error of the given kind around its cause. The cause is logged; the client reads only the message.
+func Wrap(err error, kind Kind, code, format string, args ...any) *Error {
+	e := New(kind, code, format, args...)
+	e.Err = err
+	return e
+}
+
+// InvalidFields makes the one error that reports all wrong fields of a request at once. It returns nil when there are none.
+func InvalidFields(fields []Field) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	return &Error{Kind: Invalid, Message: "Invalid input", Fields: fields}
+}
+
+// Error gives the whole story for the log: the message, the wrong fields, the cause.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Message)
+	for i, f := range e.Fields {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep + f.Key + ": " + f.Message)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf finds the kind of an error, however deeply wrapped. An error that carries none is Internal; nil has no kind, the empty string.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return Internal
+}
+
+// Is reports whether the error is of the given kind.
+func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
+
+// CodeOf finds the stable name of an error, or the empty string.
+func CodeOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
