@@ -1,0 +1,144 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// State is where a queued message stands.
+type State string
+
+// The states of the outbox. Paused is how a waiting message reads while its queue is paused.
+const (
+	Waiting State = "waiting"
+	Active  State = "active"
+	Delayed State = "delayed"
+	Paused  State = "paused"
+	Failed  State = "failed"
+)
+
+// TimeOrFalse is a moment, or false where there will be none.
+type TimeOrFalse struct{ Time *time.Time }
+
+// MarshalJSON writes the moment, or false.
+func (t TimeOrFalse) MarshalJSON() ([]byte, error) {
+	if t.Time == nil {
+		return []byte("false"), nil
+	}
+	return json.Marshal(t.Time.UTC().Truncate(time.Millisecond))
+}
+
+// UnmarshalJSON reads a moment, or false, or null.
+func (t *TimeOrFalse) UnmarshalJSON(raw []byte) error {
+	if s := string(raw); s == "false" || s == "null" {
+		t.Time = nil
+		return nil
+	}
+	t.Time = new(time.Time)
+	return json.Unmarshal(raw, t.Time)
+}
+
+// DeliveryFault is what the last attempt failed with.
+type DeliveryFault struct {
+	Message    string `json:"message"`
+	Code       string `json:"code,omitempty" doc:"EAUTH, EENVELOPE, EMESSAGE, ESOCKET…"`
+	StatusCode *int   `json:"statusCode" doc:"SMTP reply code; null where no reply came"`
+}
+
+// Progress is how far a message has come.
+type Progress struct {
+	Status   string         `json:"status" enum:"queued,processing,submitted,error"`
+	Response string         `json:"response,omitempty" doc:"The relay's answer, once submitted"`
+	Error    *DeliveryFault `json:"error,omitempty"`
+}
+
+// RecipientStatus is what became of one recipient so far.
+type RecipientStatus struct {
+	Address  string `json:"address"`
+	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed"`
+	Response string `json:"response,omitempty" doc:"The relay's last reply about this recipient"`
+	Attempts int    `json:"attempts"`
+}
+
+// OutboxMessage is a queued message.
+type OutboxMessage struct {
+	QueueID        string            `json:"queueId"`
+	Account        string            `json:"account"`
+	Source         string            `json:"source" enum:"api,smtp" doc:"The door it came in by"`
+	MessageID      string            `json:"messageId"`
+	Envelope       Envelope          `json:"envelope"`
+	Subject        string            `json:"subject"`
+	Created        time.Time         `json:"created"`
+	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
+	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
+	AttemptsMade   int               `json:"attemptsMade"`
+	Attempts       int               `json:"attempts"`
+	Progress       Progress          `json:"progress"`
+	State          State             `json:"state" enum:"waiting,active,delayed,paused,failed"`
+	Recipients     []RecipientStatus `json:"recipients"`
+	Gateway        *string           `json:"gateway"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
+	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
+	Tags           []string          `json:"tags,omitempty"`
+	Metadata       json.RawMessage   `json:"metadata,omitempty"`
+	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
+	DeliverBy      *time.Time        `json:"deliverBy,omitempty"`
+	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
+}
+
+// Attempt is one try at handing a message to its relay.
+type Attempt struct {
+	Number   int        `json:"number"`
+	Start    time.Time  `json:"start"`
+	End      *time.Time `json:"end,omitempty" doc:"Absent where the process died during the attempt"`
+	Gateway  string     `json:"gateway,omitempty"`
+	Host     string     `json:"host,omitempty" doc:"The relay, as host:port"`
+	TLS      string     `json:"tls,omitempty" doc:"TLS version; absent on a clear connection"`
+	Code     int        `json:"code,omitempty" doc:"SMTP reply code"`
+	Enhanced string     `json:"enhanced,omitempty" doc:"Enhanced status code (RFC 3463)"`
+	Line     string     `json:"line,omitempty" doc:"The reply, or the error where none came"`
+	Error    string     `json:"error,omitempty" doc:"EAUTH, EENVELOPE…; absent on success"`
+	InDoubt  bool       `json:"inDoubt,omitempty" doc:"Died between the final dot and the reply"`
+}
+
+// OutboxPage is a page of the outbox, oldest message first.
+type OutboxPage struct {
+	Total    int             `json:"total"`
+	Page     int             `json:"page"`
+	Pages    int             `json:"pages"`
+	Cursor   string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	Messages []OutboxMessage `json:"messages"`
+}
+
+// OutboxQuery selects messages of the outbox. The zero query selects all.
+type OutboxQuery struct {
+	Page          int
+	PageSize      int // 1 to 1000; 0 means 20
+	Cursor        string
+	State         State
+	Account       string
+	Lane          Lane
+	Tag           string
+	Search        string // part of an address or of the subject, whatever the case
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+}
+
+// DeleteAnswer says whether a message was taken back. Code says why not, where that is known.
+type DeleteAnswer struct {
+	Deleted bool   `json:"deleted"`
+	Code    string `json:"code,omitempty" doc:"MessageActive: it is being sent at this moment"`
+}
+
+// BulkDeleteAnswer says how many messages were taken back.
+type BulkDeleteAnswer struct {
+	Deleted int `json:"deleted"`
+	Active  int `json:"active,omitempty" doc:"Left alone, because they were being sent"`
+}
+
+// OutboxPatch changes a queued message. Absent fields stay as they are.
+type OutboxPatch struct {
+	SendAt           *time.Time `json:"sendAt,omitempty"`
+	Gateway          *string    `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relay"`
+	DeliveryAttempts *int       `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
+}

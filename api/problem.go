@@ -1,0 +1,33 @@
+package api
+
+import "fmt"
+
+// Problem is the body of every answer that is not a success.
+type Problem struct {
+	StatusCode int            `json:"statusCode"`
+	Error      string         `json:"error" doc:"The status in words" example:"Bad Request"`
+	Message    string         `json:"message"`
+	Code       string         `json:"code,omitempty" doc:"A stable name, such as IdempotencyKeyReused"`
+	Fields     []ProblemField `json:"fields,omitempty" doc:"Every wrong field of the request"`
+	Details    map[string]any `json:"details,omitempty"`
+	TTL        int            `json:"ttl,omitempty" doc:"Seconds until the next request is allowed (429)"`
+	RequestID  string         `json:"requestId,omitempty" doc:"Finds this request in the log"`
+}
+
+// ProblemField is one wrong field.
+type ProblemField struct {
+	Message string `json:"message"`
+	Key     string `json:"key"`
+}
+
+// Failure is a Problem as an error, returned by the client.
+type Failure struct{ Problem Problem }
+
+// Error tells the status, the message and the wrong fields.
+func (f *Failure) Error() string {
+	s := fmt.Sprintf("%d %s: %s", f.Problem.StatusCode, f.Problem.Error, f.Problem.Message)
+	for _, field := range f.Problem.Fields {
+		s += fmt.Sprintf("; %s: %s", field.Key, field.Message)
+	}
+	return s
+}

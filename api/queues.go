@@ -1,0 +1,116 @@
+package api
+
+// Jobs counts the jobs of a queue by state. The counts are exact.
+type Jobs struct {
+	Active    int `json:"active"`
+	Delayed   int `json:"delayed"`
+	Paused    int `json:"paused" doc:"Waiting jobs that a pause holds back"`
+	Waiting   int `json:"waiting"`
+	Failed    int `json:"failed"`
+	Completed int `json:"completed" doc:"Kept visible for delivery.queueKeep"`
+}
+
+// QueueStatus is the state of one queue.
+type QueueStatus struct {
+	Queue          string  `json:"queue"`
+	Jobs           Jobs    `json:"jobs"`
+	Paused         bool    `json:"paused"`
+	Latency        float64 `json:"latency" doc:"Age of the oldest waiting job, in seconds"`
+	ProcessedTotal int     `json:"processedTotal"`
+	FailedTotal    int     `json:"failedTotal"`
+}
+
+// QueuePatch pauses or resumes a queue.
+type QueuePatch struct {
+	Paused *bool `json:"paused,omitempty"`
+}
+
+// QueuePaused is the answer to a QueuePatch.
+type QueuePaused struct {
+	Queue  string `json:"queue"`
+	Paused bool   `json:"paused"`
+}
+
+// QueueCounts are the counts of a queue as stats shows them.
+type QueueCounts struct {
+	Active   int  `json:"active"`
+	Delayed  int  `json:"delayed"`
+	Waiting  int  `json:"waiting"`
+	Paused   int  `json:"paused"`
+	Total    int  `json:"total"`
+	IsPaused bool `json:"isPaused"`
+}
+
+// Stats is the instance at a glance.
+type Stats struct {
+	Version  string                 `json:"version"`
+	Accounts int                    `json:"accounts"`
+	Redis    string                 `json:"redis" doc:"How Redis is connected: embedded, single, sentinel, cluster, memory"`
+	Queues   map[string]QueueCounts `json:"queues"`
+	Counters Counters               `json:"counters"`
+}
+
+// Counters count messages and recipients over rolling hours.
+type Counters struct {
+	Pending      int `json:"pending" doc:"Live messages that will still be tried"`
+	Dead         int `json:"dead" doc:"Failed messages that can be replayed"`
+	QueuedHour   int `json:"queuedHour" doc:"Messages accepted in the last 60 minutes"`
+	SentHour     int `json:"sentHour" doc:"Messages sent in the last 60 minutes"`
+	FailedHour   int `json:"failedHour" doc:"Messages failed in the last 60 minutes"`
+	AttemptsHour int `json:"attemptsHour" doc:"Attempts made in the last 60 minutes"`
+	QueuedDay    int `json:"queuedDay" doc:"Messages accepted in the last 24 hours"`
+	SentDay      int `json:"sentDay" doc:"Messages sent in the last 24 hours"`
+	FailedDay    int `json:"failedDay" doc:"Messages failed in the last 24 hours"`
+	AttemptsDay  int `json:"attemptsDay" doc:"Attempts made in the last 24 hours"`
+}
+
+// Settings are the settings that can be changed while Postroom runs. Absent fields of a request stay as they are.
+type Settings struct {
+	Webhooks              *string         `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives every event in webhookEvents; empty switches it off"`
+	WebhookEvents         *[]string       `json:"webhookEvents,omitempty" doc:"Event types sent to webhooks; * for all"`
+	WebhooksCustomHeaders *[]CustomHeader `json:"webhooksCustomHeaders,omitempty" maxItems:"20"`
+	WebhooksEnabled       *bool           `json:"webhooksEnabled,omitempty"`
+	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom"`
+	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
+	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed jobs kept visible in the queues"`
+}
+
+// CustomHeader is one header added to webhook requests.
+type CustomHeader struct {
+	Key   string `json:"key" maxLength:"256"`
+	Value string `json:"value" maxLength:"2048"`
+}
+
+// SettingsUpdated lists the settings a request changed.
+type SettingsUpdated struct {
+	Updated []string `json:"updated"`
+}
+
+// Health is the answer of /health: the process is alive.
+type Health struct {
+	Success bool `json:"success"`
+}
+
+// Ready is the answer of /ready: whether work can be taken on, and what this Redis can lose.
+type Ready struct {
+	Ready      bool       `json:"ready"`
+	Checks     []Check    `json:"checks"`
+	Durability Durability `json:"durability"`
+}
+
+// Check is one thing that must hold for the instance to be ready.
+type Check struct {
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Message string `json:"message,omitempty"`
+}
+
+// Durability is what the connected Redis gives: which crash loses what.
+type Durability struct {
+	Mode       string   `json:"mode" doc:"embedded, single, sentinel, cluster, memory"`
+	Persistent bool     `json:"persistent" doc:"Whether data survives a restart of Redis"`
+	Fsync      string   `json:"fsync" doc:"appendfsync of the append-only file; none without one"`
+	Replicas   int      `json:"replicas"`
+	Policy     string   `json:"policy" doc:"maxmemory-policy; anything but noeviction can lose mail"`
+	Warnings   []string `json:"warnings" doc:"What can be lost, in words; empty when nothing of note can"`
+}

@@ -1,0 +1,63 @@
+package api
+
+import "time"
+
+// Scope is what an access token may do.
+type Scope string
+
+// The scopes. Admin covers all; "*" is its other name.
+const (
+	ScopeAPI     Scope = "api"     // everything but tokens and settings
+	ScopeSend    Scope = "send"    // submit messages
+	ScopeOutbox  Scope = "outbox"  // read and change the outbox
+	ScopeMetrics Scope = "metrics" // read metrics and stats
+	ScopeAdmin   Scope = "admin"   // everything
+	ScopeAll     Scope = "*"
+)
+
+// RateLimit bounds the requests of a token.
+type RateLimit struct {
+	MaxRequests int `json:"maxRequests" minimum:"1" maximum:"1000000"`
+	TimeWindow  int `json:"timeWindow" minimum:"1" maximum:"86400" doc:"Seconds"`
+}
+
+// Restrictions narrow where and how often a token may be used.
+type Restrictions struct {
+	Addresses []string   `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
+	RateLimit *RateLimit `json:"rateLimit,omitempty"`
+}
+
+// TokenRequest asks for a new access token.
+type TokenRequest struct {
+	Account      string        `json:"account,omitempty" maxLength:"256" doc:"Binds the token to this account"`
+	Description  string        `json:"description" minLength:"1" maxLength:"1024"`
+	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,outbox,metrics,admin,*" doc:"api when absent"`
+	Expires      *time.Time    `json:"expires,omitempty"`
+	Restrictions *Restrictions `json:"restrictions,omitempty"`
+}
+
+// TokenCreated shows a new token, this once.
+type TokenCreated struct {
+	Token string `json:"token"`
+	ID    string `json:"id"`
+}
+
+// TokenInfo is a token as lists show it: never the token itself.
+type TokenInfo struct {
+	ID           string        `json:"id"`
+	Account      string        `json:"account,omitempty"`
+	Description  string        `json:"description"`
+	Scopes       []Scope       `json:"scopes"`
+	Created      time.Time     `json:"created"`
+	Expires      *time.Time    `json:"expires,omitempty"`
+	LastUsed     *time.Time    `json:"lastUsed,omitempty" doc:"To the minute"`
+	Restrictions *Restrictions `json:"restrictions,omitempty"`
+}
+
+// TokenPage is a page of tokens.
+type TokenPage struct {
+	Total  int         `json:"total"`
+	Page   int         `json:"page"`
+	Pages  int         `json:"pages"`
+	Tokens []TokenInfo `json:"tokens"`
+}

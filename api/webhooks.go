@@ -1,0 +1,95 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EndpointRequest describes a webhook endpoint: a URL and what it wants to hear about.
+type EndpointRequest struct {
+	URL         string            `json:"url" minLength:"1" maxLength:"2048"`
+	Events      []string          `json:"events,omitempty" doc:"Event types; all when absent or *"`
+	Accounts    []string          `json:"accounts,omitempty" doc:"Accounts; all when absent"`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Added to every request; values are masked in answers"`
+	Secret      string            `json:"secret,omitempty" maxLength:"256" doc:"whsec_ and base64 of 24 to 64 bytes; made when absent. A new one keeps the old one valid for 24 hours"`
+	RateLimit   int               `json:"rateLimit,omitempty" minimum:"1" maximum:"10000" doc:"Requests a second; no limit when absent"`
+	Enabled     *bool             `json:"enabled,omitempty" doc:"true when absent"`
+	Description string            `json:"description,omitempty" maxLength:"1024"`
+}
+
+// Endpoint is a webhook endpoint as answers show it. Secret is whole in the answer that creates it, masked ever after.
+type Endpoint struct {
+	ID             string            `json:"id"`
+	URL            string            `json:"url"`
+	Events         []string          `json:"events"`
+	Accounts       []string          `json:"accounts"`
+	Headers        map[string]string `json:"headers,omitempty"`
+	Secret         string            `json:"secret"`
+	RateLimit      int               `json:"rateLimit,omitempty"`
+	Enabled        bool              `json:"enabled"`
+	Description    string            `json:"description,omitempty"`
+	Created        time.Time         `json:"created"`
+	Updated        time.Time         `json:"updated"`
+	DisabledReason string            `json:"disabledReason,omitempty" doc:"Why Postroom switched it off"`
+	FailingSince   *time.Time        `json:"failingSince,omitempty" doc:"Since when no delivery has succeeded"`
+}
+
+// EndpointPage is a page of endpoints.
+type EndpointPage struct {
+	Total     int        `json:"total"`
+	Page      int        `json:"page"`
+	Pages     int        `json:"pages"`
+	Endpoints []Endpoint `json:"endpoints"`
+}
+
+// Delivery is one event on its way to one endpoint.
+type Delivery struct {
+	ID          string          `json:"id"`
+	Endpoint    string          `json:"endpoint"`
+	EventID     string          `json:"eventId"`
+	Event       string          `json:"event"`
+	Account     string          `json:"account,omitempty"`
+	QueueID     string          `json:"queueId,omitempty" doc:"The message the event is about"`
+	Status      string          `json:"status" enum:"pending,delivered,failed,skipped"`
+	Attempts    int             `json:"attempts"`
+	StatusCode  int             `json:"statusCode,omitempty" doc:"Of the last answer"`
+	Latency     int             `json:"latency,omitempty" doc:"Of the last request, in milliseconds"`
+	Response    string          `json:"response,omitempty" doc:"Beginning of the last answer"`
+	Error       string          `json:"error,omitempty"`
+	Created     time.Time       `json:"created"`
+	LastAttempt *time.Time      `json:"lastAttempt,omitempty"`
+	NextAttempt TimeOrFalse     `json:"nextAttempt"`
+	Body        json.RawMessage `json:"body,omitempty" doc:"What is sent (single delivery only)"`
+}
+
+// DeliveryPage is a page of deliveries, newest first.
+type DeliveryPage struct {
+	Total      int        `json:"total"`
+	Page       int        `json:"page"`
+	Pages      int        `json:"pages"`
+	Deliveries []Delivery `json:"deliveries"`
+}
+
+// EndpointTested is what a test delivery met.
+type EndpointTested struct {
+	Success    bool   `json:"success"`
+	StatusCode int    `json:"statusCode,omitempty"`
+	Latency    int    `json:"latency" doc:"Milliseconds"`
+	Response   string `json:"response,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// Redelivered is the answer to a redelivery.
+type Redelivered struct {
+	ID string `json:"id" doc:"The new delivery"`
+}
+
+// Replayed is the answer to the replay of an endpoint's events.
+type Replayed struct {
+	Replayed int `json:"replayed" doc:"Events queued again for this endpoint"`
+}
+
+// Deleted is the answer to a deletion.
+type Deleted struct {
+	Deleted bool `json:"deleted"`
+}

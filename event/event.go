@@ -1,0 +1,70 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Version of the JSON below. Readers refuse a higher one.
+const Version = 1
+
+// Type names what happened.
+type Type string
+
+// What can happen to a message. Each recipient of each message ends in exactly one of Sent, Failed, Cancelled and Suppressed.
+const (
+	MessageQueued        Type = "messageQueued"        // accepted and durable
+	MessageSent          Type = "messageSent"          // the relay took it for the recipients in accepted
+	MessageDeliveryError Type = "messageDeliveryError" // an attempt failed and another one will be made
+	MessageFailed        Type = "messageFailed"        // no further attempt for the recipients in envelope.to
+	MessageCancelled     Type = "messageCancelled"     // taken back before it was sent
+	MessageSuppressed    Type = "messageSuppressed"    // not sent, because the recipient must not be mailed
+	MessageReplayed      Type = "messageReplayed"      // a dead letter was queued again
+)
+
+// What can happen to the system.
+const (
+	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
+	WebhookDisabled Type = "webhookDisabled" // an endpoint was switched off after failing for too long
+	WebhookTest     Type = "webhookTest"     // somebody asked for a test delivery
+)
+
+// Types lists every type that an endpoint can ask for, in the order of a message's life.
+func Types() []Type {
+	return []Type{
+		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed, MessageReplayed,
+		AccountError, WebhookDisabled, WebhookTest,
+	}
+}
+
+// Event is one fact, as it stands in the stream.
+type Event struct {
+	Version int             `json:"v"`
+	ID      string          `json:"eventId"`
+	Type    Type            `json:"event"`
+	Account string          `json:"account,omitempty"` // empty for events of the whole instance
+	Time    time.Time       `json:"date"`
+	Data    json.RawMessage `json:"data"` // one of the structs of this package, by Type
+}
+
+// New makes an event from its parts. It fails only when data can't be written as JSON.
+func New(id string, t Type, account string, at time.Time, data any) (Event, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return Event{}, fmt.Errorf("write %s event of account %q as JSON: %w", t, account, err)
+	}
+	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond), Data: raw}, nil
+}
+
+// Parse reads an event as it stands in the stream.
+func Parse(line []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Event{}, fmt.Errorf("read event: %w", err)
+	}
+	if e.Version > Version {
+		return Event{}, fmt.Errorf("read event %s: written by a newer Postroom (version %d, this one reads up to %d)", e.ID, e.Version, Version)
+	}
+	return e, nil
+}

@@ -1,0 +1,94 @@
+package event
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Envelope is who the relay is told the message is from and for (RFC 5321), which need not be what its headers say.
+type Envelope struct {
+	From string   `json:"from"`
+	To   []string `json:"to"`
+}
+
+// Message is the part that every event about a message carries.
+type Message struct {
+	QueueID   string          `json:"queueId"`
+	MessageID string          `json:"messageId"`
+	Envelope  Envelope        `json:"envelope"`
+	Lane      string          `json:"lane,omitempty"`
+	Gateway   string          `json:"gateway,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"` // the sender's own object, echoed
+	Tags      []string        `json:"tags,omitempty"`
+}
+
+// Job says where the message stands among its attempts.
+type Job struct {
+	ID           string     `json:"id"`
+	AttemptsMade int        `json:"attemptsMade"` // this attempt included
+	Attempts     int        `json:"attempts"`     // in all
+	NextAttempt  *time.Time `json:"nextAttempt"`  // null when none will be made
+}
+
+// Recipient is what became of one recipient.
+type Recipient struct {
+	Address  string `json:"address"`
+	Status   string `json:"status"`             // queued, sent, failed, cancelled, suppressed
+	Response string `json:"response,omitempty"` // the relay's last reply about this recipient
+	Attempts int    `json:"attempts"`
+}
+
+// Queued is the data of MessageQueued.
+type Queued struct {
+	Message
+	SendAt time.Time `json:"sendAt"`
+}
+
+// Sent is the data of MessageSent. Envelope.To holds the recipients accepted in this attempt.
+type Sent struct {
+	Message
+	Response       string   `json:"response"`
+	Accepted       []string `json:"accepted"`
+	NetworkRouting *string  `json:"networkRouting"` // always null: kept for readers written for EmailEngine
+	InDoubt        bool     `json:"inDoubt,omitempty"`
+}
+
+// Failure is what an attempt, or the whole message, failed with.
+type Failure struct {
+	Error            string `json:"error"`
+	ErrorCode        string `json:"errorCode"`              // EENVELOPE, EAUTH, ESOCKET…
+	SMTPResponse     string `json:"smtpResponse,omitempty"` // the reply, where there was one
+	SMTPResponseCode *int   `json:"smtpResponseCode"`       // null where no reply came
+	SMTPCommand      string `json:"smtpCommand,omitempty"`
+	InDoubt          bool   `json:"inDoubt,omitempty"` // the attempt died between the final dot and the reply
+}
+
+// DeliveryError is the data of MessageDeliveryError: Job.NextAttempt is when the next attempt is due.
+type DeliveryError struct {
+	Message
+	Failure
+	NetworkRouting *string `json:"networkRouting"`
+	Job            Job     `json:"job"`
+}
+
+// Failed is the data of MessageFailed. Envelope.To holds the recipients given up.
+type Failed struct {
+	Message
+	Failure
+	NetworkRouting *string     `json:"networkRouting"`
+	Recipients     []Recipient `json:"recipients"`
+	Job            Job         `json:"job"`
+	DeadLetter     string      `json:"deadLetter,omitempty"` // its id, where the content is kept for replay
+}
+
+// Cancelled is the data of MessageCancelled and MessageSuppressed. Envelope.To holds the recipients concerned.
+type Cancelled struct {
+	Message
+	Reason string `json:"reason"` // api, dashboard, account deleted; or why the recipients must not be mailed
+}
+
+// Replayed is the data of MessageReplayed.
+type Replayed struct {
+	Message
+	Attempt int `json:"attempt"` // attempts made before the replay
+}
