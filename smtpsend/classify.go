@@ -1,0 +1,57 @@
+package smtpsend
+
+import (
+	"slices"
+	"time"
+)
+
+// Evidence is what a refusal is judged by.
+type Evidence struct {
+	Phase      Phase  // empty: unknown, as for a bounce that does not say
+	Code       int    // reply code
+	Enhanced   string // enhanced code; empty without. It is ignored when its class is not Code's
+	Text       string // the reply's words, lines joined by a space, without codes
+	Recipients int    // how many recipients the reply is about; 0 counts as one
+}
+
+// Judgement is what a refusal means.
+type Judgement struct {
+	Verdict        Verdict
+	Scope          Scope
+	Suppress       bool
+	Reconnect      bool
+	NewTransaction bool
+	RetryAfter     time.Duration
+	Rule           string // what decided: the words of rules.tsv that matched, or the row of the table
+}
+
+// Classify judges a refusal by code, enhanced code and words.
+func Classify(e Evidence) Judgement { return Judgement{Verdict: Soft, Scope: ScopeMessage} }
+
+// permanentNames are the errors EmailEngine gives up on when there was no reply.
+var permanentNames = []string{nameAuth, nameNoAuth, "EOAUTH2", nameTLS, nameEnvelope, nameMessage, nameProtocol}
+
+// ClassifyBasic judges by EmailEngine's plain rule: a reply decides alone, 500 and above is permanent but for 503. Where that
+// agrees with Classify on whether to try again, Classify's finer verdict stands.
+func ClassifyBasic(e Evidence) Judgement {
+	j := Classify(e)
+	j.Verdict = basicVerdict(e.Code >= 500 && e.Code != 503, j.Verdict)
+	j.Suppress = j.Suppress && j.Verdict == Hard
+	return j
+}
+
+// basicSilence is the plain rule for an error without a reply: its name decides.
+func basicSilence(name string, full Verdict) Verdict {
+	return basicVerdict(slices.Contains(permanentNames, name), full)
+}
+
+func basicVerdict(permanent bool, full Verdict) Verdict {
+	retried := full == Soft || full == Throttle
+	switch {
+	case permanent && retried:
+		return Policy
+	case !permanent && !retried:
+		return Soft
+	}
+	return full
+}

@@ -1,0 +1,118 @@
+package smtpsend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// content writes the message, lets the caller record that delivery becomes possible, and writes the dot.
+func (t *transaction) content(ctx context.Context) *Error {
+	begun := time.Now()
+	times := &t.d.result.Timings
+	failure := t.writeBody(ctx)
+	if failure == nil {
+		failure = t.beforeDot(ctx)
+	}
+	times.Body += lap(&begun)
+	if failure != nil {
+		t.c.botched = true
+		return failure
+	}
+	failure = t.dot(ctx)
+	times.Dot += lap(&begun)
+	return failure
+}
+
+// writeBody writes the content in blocks, each with a deadline of its own. Nothing before the dot can be taken for a whole
+// message, so no failure in here is in doubt.
+func (t *transaction) writeBody(ctx context.Context) *Error {
+	if t.c.r.Buffered() > 0 {
+		return t.premature(ctx, errors.New("the relay answers before it was asked"))
+	}
+	for body := t.d.body; len(body) > 0; {
+		n := min(blockSize, len(body))
+		if err := t.c.write(body[:n], t.d.s.timeout); err != nil {
+			return t.premature(ctx, err)
+		}
+		body = body[n:]
+	}
+	return nil
+}
+
+// premature reads the reply a relay gave up with in the middle of the content. Without one, err is the failure.
+func (t *transaction) premature(ctx context.Context, err error) *Error {
+	if ctx.Err() == nil {
+		r, readErr := t.c.read(min(lastWords, t.d.s.timeout))
+		if readErr == nil && r.code >= 400 {
+			return t.d.s.replyError(PhaseBody, "DATA", r, len(t.accepted))
+		}
+		if readErr == nil {
+			err = fmt.Errorf("%w: %d in the middle of the content", errProtocol, r.code)
+		}
+	}
+	return t.d.s.ioError(ctx, PhaseBody, "DATA", err)
+}
+
+func (t *transaction) beforeDot(ctx context.Context) *Error {
+	if t.d.m.BeforeDot == nil {
+		return nil
+	}
+	accepted := make([]string, len(t.accepted))
+	for n, i := range t.accepted {
+		accepted[n] = t.d.m.To[i]
+	}
+	if err := t.d.m.BeforeDot(ctx, accepted); err != nil {
+		return &Error{
+			Phase: PhaseBody, Command: "DATA", Verdict: Soft, Scope: ScopeMessage,
+			Err: fmt.Errorf("%w: %w", errAborted, err), name: nameConnection,
+		}
+	}
+	if ctx.Err() != nil {
+		return t.d.s.ioError(ctx, PhaseBody, "DATA", ctx.Err())
+	}
+	return nil
+}
+
+// dot writes the terminator and takes the answer. From here until a complete reply the message may have been delivered.
+func (t *transaction) dot(ctx context.Context) *Error {
+	limit := t.d.s.timeout
+	err := t.c.write(endOfData, limit)
+	if err != nil {
+		limit = min(limit, lastWords)
+	}
+	r, readErr := t.c.read(limit)
+	switch {
+	case readErr != nil && err == nil:
+		err = readErr
+	case readErr == nil:
+		err = nil
+	}
+	if err == nil && r.intermediate() {
+		err = fmt.Errorf("%w: %d in answer to the dot", errProtocol, r.code)
+	}
+	if err != nil {
+		t.c.botched = true
+		e := t.d.s.ioError(ctx, PhaseDot, "DATA", err)
+		e.Verdict, e.InDoubt = Soft, true
+		return e
+	}
+	if r.code == 421 {
+		t.c.botched = true
+	}
+	if !r.positive() {
+		return t.d.s.replyError(PhaseDot, "DATA", r, len(t.accepted))
+	}
+	t.delivered(r)
+	return nil
+}
+
+// delivered notes the relay's yes: any 2xx is one.
+func (t *transaction) delivered(r reply) {
+	line := r.line()
+	t.d.result.Response, t.d.result.Code = line, r.code
+	for _, i := range t.accepted {
+		t.d.result.Recipients[i].Response = line
+	}
+}

@@ -1,0 +1,212 @@
+package smtpsend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/net/idna"
+)
+
+// delivery is one call of Send: the message, who is still without an answer, and what came of the others.
+type delivery struct {
+	s      *Sender
+	relay  Relay
+	m      Message
+	paths  []string // m.To as the wire wants it, domains in A-labels
+	body   []byte   // the content as the wire wants it
+	utf8   bool     // the envelope or the content needs SMTPUTF8
+	rest   []int    // recipients not answered yet, as indexes into result.Recipients
+	result Result
+}
+
+func newDelivery(s *Sender, relay Relay, m Message) *delivery {
+	d := &delivery{s: s, relay: relay, m: m, rest: make([]int, len(m.To))}
+	d.result.Recipients = make([]RecipientResult, len(m.To))
+	for i, to := range m.To {
+		d.rest[i] = i
+		d.result.Recipients[i].Address = to
+	}
+	return d
+}
+
+// check refuses what can be refused without asking the relay, and prepares the rest for the wire.
+func (d *delivery) check(relay Relay) *Error {
+	if err := relay.Check(); err != nil {
+		return settingsError(err)
+	}
+	if err := d.m.check(); err != nil {
+		return d.s.silent(err)
+	}
+	d.utf8 = d.m.UTF8
+	d.m.From = d.wirePath(d.m.From)
+	d.paths = make([]string, len(d.m.To))
+	for i, to := range d.m.To {
+		d.paths[i] = d.wirePath(to)
+	}
+	d.body = wireBody(d.m.Data)
+	return nil
+}
+
+// wirePath writes an internationalised domain in A-labels, so that only a non-ASCII local part needs SMTPUTF8.
+func (d *delivery) wirePath(address string) string {
+	if ascii(address) {
+		return address
+	}
+	local, domain := splitAddress(address)
+	if a, err := idna.Lookup.ToASCII(domain); err == nil {
+		address = local + "@" + a
+	}
+	if !ascii(address) {
+		d.utf8 = true
+	}
+	return address
+}
+
+// run sends transaction after transaction until every recipient has an answer. More than one is needed when there are more
+// recipients than fit, or the relay says so (RFC 5321 section 4.5.3.1.10).
+func (d *delivery) run(ctx context.Context) {
+	for len(d.rest) > 0 {
+		c, failure := d.acquire(ctx, time.Time{})
+		if failure == nil {
+			t := d.transact(ctx, c)
+			if t.stale {
+				// Nothing was answered, so nothing was seen: the connection had died of old age.
+				d.s.pool.forget(d.relay)
+				if c, failure = d.acquire(ctx, time.Now()); failure == nil {
+					t = d.transact(ctx, c)
+				}
+			}
+			if failure == nil {
+				failure = t.failure
+			}
+		}
+		if failure != nil && !goesOn(failure) {
+			d.failRest(d.rest, failure)
+			return
+		}
+	}
+}
+
+// goesOn reports whether recipients of a later transaction may fare better than those of one that failed like this.
+func goesOn(e *Error) bool {
+	return e.Phase == PhaseRcpt || e.Phase == PhaseDot && e.Permanent()
+}
+
+// acquire takes a connection from the pool or opens one. It uses none that was opened before born.
+func (d *delivery) acquire(ctx context.Context, born time.Time) (*session, *Error) {
+	begun := time.Now()
+	for {
+		c, err := d.s.pool.take(ctx, d.relay)
+		d.result.Timings.Wait = time.Since(begun)
+		if err != nil {
+			return nil, d.s.waitError(ctx, err)
+		}
+		if c == nil {
+			return d.openPooled(ctx)
+		}
+		if c.born.After(born) && d.usable(ctx, c) {
+			d.result.Reused = true
+			return c, nil
+		}
+		d.s.pool.drop(d.relay)
+		c.close()
+	}
+}
+
+func (d *delivery) openPooled(ctx context.Context) (*session, *Error) {
+	c, err := d.s.open(ctx, d.relay)
+	if err != nil {
+		d.s.pool.drop(d.relay)
+		return nil, err
+	}
+	d.result.Reused = false
+	d.result.Timings.Connect += c.timings.Connect
+	d.result.Timings.TLS += c.timings.TLS
+	d.result.Timings.Auth += c.timings.Auth
+	return c, nil
+}
+
+// usable asks a connection that was idle for a while whether it is still there. A round trip is not worth it for a short while.
+func (d *delivery) usable(ctx context.Context, c *session) bool {
+	const shortWhile = 5 * time.Second
+	if time.Since(c.idleSince) <= shortWhile {
+		return true
+	}
+	stop := c.watch(ctx)
+	ok := c.noop(min(d.s.timeout, shortWhile))
+	return stop() && ok
+}
+
+// transact runs one transaction on c and gives the connection back. Recipients it answered leave d.rest.
+func (d *delivery) transact(ctx context.Context, c *session) *transaction {
+	d.result.RemoteName, d.result.TLS = c.name, c.tls
+	d.result.RemoteAddress = c.raw.RemoteAddr().String()
+	limit := d.relay.RecipientsPerTransaction
+	if c.ext.maxRecipients > 0 {
+		limit = min(limit, c.ext.maxRecipients)
+	}
+	n := min(limit, len(d.rest))
+	t := &transaction{d: d, c: c, to: d.rest[:n]}
+	stop := c.watch(ctx)
+	t.run(ctx)
+	if !stop() || c.botched || c.r.Buffered() > 0 {
+		d.s.pool.drop(d.relay)
+		c.close()
+	} else {
+		d.s.pool.give(d.relay, c)
+	}
+	if t.stale {
+		return t
+	}
+	d.rest = append(t.next, d.rest[n:]...)
+	return t
+}
+
+// failRest gives the recipients without an answer the failure of the whole. What is only true of the transaction that failed
+// is taken out: nothing was ever sent for these.
+func (d *delivery) failRest(rest []int, e *Error) {
+	other := *e
+	other.InDoubt, other.Suppress, other.NewTransaction = false, false, false
+	for _, i := range rest {
+		d.result.Recipients[i].Err = &other
+		d.result.Recipients[i].Response = e.Line
+	}
+	d.rest = nil
+}
+
+// err speaks for the whole message: nil when somebody got it, else the failure most worth another attempt.
+func (d *delivery) err() error {
+	var worst *Error
+	rejected := true
+	for _, r := range d.result.Recipients {
+		switch {
+		case r.Err == nil:
+			return nil
+		case worst == nil, worst.Permanent() && !r.Err.Permanent(), !worst.InDoubt && r.Err.InDoubt:
+			worst = r.Err
+		}
+		rejected = rejected && r.Err.Phase == PhaseRcpt && r.Err.Code != 0
+	}
+	if worst == nil {
+		return envelopeError("no recipients", nil)
+	}
+	if rejected {
+		all := *worst
+		all.Err = errors.New("all recipients were rejected")
+		return &all
+	}
+	return worst
+}
+
+// waitError is a connection nobody had free.
+func (s *Sender) waitError(ctx context.Context, err error) *Error {
+	if ctx.Err() != nil {
+		err = fmt.Errorf("waiting for a free connection: %w", err)
+		e := s.ioError(ctx, PhaseConnect, "", err)
+		e.Err = err
+		return e
+	}
+	return s.silent(&Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeConnection, Err: err, name: nameConnection})
+}

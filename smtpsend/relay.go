@@ -1,0 +1,155 @@
+package smtpsend
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// TLSMode says how a connection to a relay is protected.
+type TLSMode int
+
+// The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of them.
+const (
+	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials and TLSOpportunistic without.
+	TLSAuto TLSMode = iota
+	// TLSImplicit starts with the TLS handshake (RFC 8314), usually on port 465.
+	TLSImplicit
+	// TLSRequired greets in clear and insists on STARTTLS: a relay that does not offer it gets nothing.
+	TLSRequired
+	// TLSOpportunistic uses STARTTLS when it is offered and works, and sends in clear otherwise. Without credentials the
+	// certificate is not verified: whoever could forge it could as well remove the offer.
+	TLSOpportunistic
+	// TLSNone never encrypts. Credentials are then refused unless the relay is on this machine or AllowInsecureAuth is set.
+	TLSNone
+)
+
+// String names the mode as settings do.
+func (m TLSMode) String() string {
+	switch m {
+	case TLSImplicit:
+		return "implicit"
+	case TLSRequired:
+		return "required"
+	case TLSOpportunistic:
+		return "opportunistic"
+	case TLSNone:
+		return "none"
+	default:
+		return "auto"
+	}
+}
+
+// Relay is one SMTP server and how to talk to it. It is comparable: connections are shared between equal relays and only
+// between those, so a changed password or token never travels over an old login.
+type Relay struct {
+	ID   string // account or gateway id, for logs and metrics; may be empty
+	Host string // name or IP address; required
+	Port int    // 0: 465 with TLSImplicit, otherwise 587 with credentials and 25 without
+
+	TLS                TLSMode // zero: TLSAuto
+	InsecureSkipVerify bool    // accept any certificate; for relays whose certificate cannot be checked otherwise
+	CA                 string  // PEM certificates to trust instead of the system's; empty: the system's
+	MinVersion         uint16  // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
+
+	Username          string // empty: no login
+	Password          string // for PLAIN and LOGIN
+	AccessToken       string // OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
+	AuthMethod        string // PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER; empty: the best that is offered
+	AllowInsecureAuth bool   // send credentials in clear to a relay that is not on this machine
+
+	EHLOName     string // name to greet with; empty: the host name when fully qualified, else the local address as a literal
+	LocalAddress string // IP address to connect from; empty: the system's choice
+
+	Connections              int // connections open at once; 0: 10
+	MessagesPerConnection    int // transactions before a connection is closed; 0: 100
+	RecipientsPerTransaction int // recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+}
+
+// errRelay is the cause of every error about settings that cannot work.
+var errRelay = errors.New("invalid relay settings")
+
+// Check says what is wrong with the settings, before any connection is tried. It does not look names up.
+func (r Relay) Check() error {
+	switch {
+	case r.Host == "":
+		return fmt.Errorf("%w: host is empty", errRelay)
+	case !printable(r.Host):
+		return fmt.Errorf("%w: host %q contains a space or control character", errRelay, r.Host)
+	case r.Port < 0 || r.Port > 65535:
+		return fmt.Errorf("%w: port %d is out of range", errRelay, r.Port)
+	case r.EHLOName != "" && !printable(r.EHLOName):
+		return fmt.Errorf("%w: EHLO name %q contains a space or control character", errRelay, r.EHLOName)
+	case r.LocalAddress != "" && net.ParseIP(r.LocalAddress) == nil:
+		return fmt.Errorf("%w: local address %q is not an IP address", errRelay, r.LocalAddress)
+	case r.TLS < TLSAuto || r.TLS > TLSNone:
+		return fmt.Errorf("%w: unknown TLS mode %d", errRelay, r.TLS)
+	case strings.ContainsRune(r.Username+r.Password+r.AccessToken, 0):
+		return fmt.Errorf("%w: credentials contain a NUL", errRelay)
+	}
+	return r.checkAuthMethod()
+}
+
+func (r Relay) checkAuthMethod() error {
+	switch strings.ToUpper(r.AuthMethod) {
+	case "":
+		return nil
+	case mechPlain, mechLogin:
+		if r.Password == "" {
+			return fmt.Errorf("%w: AUTH %s needs a password", errRelay, strings.ToUpper(r.AuthMethod))
+		}
+	case mechXOAuth2, mechOAuthBearer:
+		if r.AccessToken == "" {
+			return fmt.Errorf("%w: AUTH %s needs an access token", errRelay, strings.ToUpper(r.AuthMethod))
+		}
+	default:
+		return fmt.Errorf("%w: unknown AUTH method %q", errRelay, r.AuthMethod)
+	}
+	return nil
+}
+
+// hasCredentials reports whether a login is wanted.
+func (r Relay) hasCredentials() bool {
+	return r.Username != "" || r.Password != "" || r.AccessToken != ""
+}
+
+// withDefaults fills in the port, the TLS mode and the limits.
+func (r Relay) withDefaults() Relay {
+	if r.Port == 0 {
+		switch {
+		case r.TLS == TLSImplicit:
+			r.Port = 465
+		case r.hasCredentials():
+			r.Port = 587
+		default:
+			r.Port = 25
+		}
+	}
+	if r.TLS == TLSAuto {
+		switch {
+		case r.Port == 465:
+			r.TLS = TLSImplicit
+		case r.hasCredentials():
+			r.TLS = TLSRequired
+		default:
+			r.TLS = TLSOpportunistic
+		}
+	}
+	r.Connections = orDefault(r.Connections, 10)
+	r.MessagesPerConnection = orDefault(r.MessagesPerConnection, 100)
+	r.RecipientsPerTransaction = orDefault(r.RecipientsPerTransaction, 100)
+	return r
+}
+
+// printable reports whether s holds neither space nor control character, so that it is one word of a command line.
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
+}

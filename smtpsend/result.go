@@ -1,0 +1,47 @@
+package smtpsend
+
+import "time"
+
+// RecipientResult says what came of one recipient.
+type RecipientResult struct {
+	Address  string
+	Response string // the relay's last reply about it: to the dot when delivered, else the refusal; empty without any
+	Err      *Error // nil: the relay took responsibility for this recipient
+}
+
+// Result says what came of a whole message. It lists every recipient in the order of Message.To, whatever happened.
+type Result struct {
+	Recipients    []RecipientResult
+	Response      string // reply to the last dot that was answered, or the last refusal
+	Code          int    // code of Response; 0 without
+	RemoteName    string // name the relay greeted with
+	RemoteAddress string // IP address and port of the relay
+	TLS           string // such as "TLS 1.3"; empty: the message went in clear
+	Reused        bool   // the connection had served a message before
+	Timings       Timings
+}
+
+// Delivered lists the recipients the relay took responsibility for.
+func (r Result) Delivered() []string {
+	var out []string
+	for _, rcpt := range r.Recipients {
+		if rcpt.Err == nil {
+			out = append(out, rcpt.Address)
+		}
+	}
+	return out
+}
+
+// Timings is how long each part of the conversation took, summed over the transactions. A phase that did not happen is zero.
+// With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait for all of them.
+type Timings struct {
+	Wait    time.Duration // for a free connection
+	Connect time.Duration // look-up, TCP and greeting
+	TLS     time.Duration // handshake
+	Auth    time.Duration
+	Mail    time.Duration
+	Rcpt    time.Duration // all recipients
+	Data    time.Duration // DATA to 354
+	Body    time.Duration // writing the content, BeforeDot included
+	Dot     time.Duration // from the dot to its reply
+}
