@@ -1,0 +1,95 @@
+package config
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+)
+
+// Credentials are the secret and the admin token of this process, and where they are kept.
+type Credentials struct {
+	Secret     Secret
+	Token      Secret
+	SecretFile string // empty when the settings give the secret
+	TokenFile  string // empty when the settings give the token
+	FirstStart bool   // one of the two files was made just now: tell the operator where they are
+	Warnings   []string
+}
+
+// Bootstrap gives the secret and the admin token: those of the settings, else those of the data directory, which it makes at the first
+// start. Two processes that start at once agree on what the first of them made. A file that is there but holds no good secret is an
+// error and is never replaced: what the lost secret sealed could not be opened again.
+func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
+	out := &Credentials{Secret: c.Secret, Token: c.Token}
+	if c.Secret == "" {
+		out.SecretFile = filepath.Join(c.Data, "secret")
+	}
+	if c.Token == "" {
+		out.TokenFile = filepath.Join(c.Data, "token")
+	}
+	if err := out.keep(ctx, &out.Secret, out.SecretFile, checkSecret); err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	if err := out.keep(ctx, &out.Token, out.TokenFile, checkToken); err != nil {
+		return nil, fmt.Errorf("admin token: %w", err)
+	}
+	return out, nil
+}
+
+// keep reads the file into s, or makes it. The file name is empty when there is nothing to keep.
+func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check func(string) string) error {
+	if file == "" {
+		return nil
+	}
+	err := c.read(s, file, check)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("make the data directory (setting data): %w", err)
+	}
+	return whileLocked(ctx, filepath.Join(filepath.Dir(file), "bootstrap.lock"), func() error {
+		if err := c.read(s, file, check); !errors.Is(err, fs.ErrNotExist) {
+			return err // another process was first
+		}
+		random := make([]byte, 32)
+		_, _ = rand.Read(random) // never fails: crypto/rand ends the program instead
+		*s = Secret(hex.EncodeToString(random))
+		c.FirstStart = true
+		return renameio.WriteFile(file, []byte(s.Reveal()+"\n"), 0o600)
+	})
+}
+
+func (c *Credentials) read(s *Secret, file string, check func(string) string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	text := trimNewline(string(content))
+	if fault := check(text); fault != "" {
+		return fmt.Errorf("the content of %s %s; or restore the file from a backup", file, fault)
+	}
+	*s = Secret(text)
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by other users of this machine; run: chmod 600 %s", file, file))
+	}
+	return nil
+}
+
+// whileLocked runs fn while this process alone holds the lock file.
+func whileLocked(ctx context.Context, path string, fn func() error) error {
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	return errors.Join(fn(), lock.Unlock())
+}

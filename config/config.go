@@ -1,0 +1,132 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config is the whole of the settings. The tags of a field describe it, to the program and to its documentation alike:
+//
+//	key      its name; the path is made of the names from the top, joined by dots
+//	default  its value when nobody sets it, written as in the file
+//	doc      what it means
+//	empty    what an empty value means; a setting without this tag must have a value
+//	min, max the limits of numbers, sizes and durations, both included
+//	values   the words it may be
+//	check    the rule of format.go that a text has to follow, named as the documentation names it
+//	secret   "value": never shown; "url": shown without its credentials
+type Config struct {
+	HTTP        HTTP        `key:"http"`
+	Redis       Redis       `key:"redis"`
+	Outbox      Outbox      `key:"outbox"`
+	Data        string      `key:"data" default:"./data" check:"path" doc:"Directory of the embedded Redis, the secret and the admin token. Made at first start, readable by its owner only."`
+	Secret      Secret      `key:"secret" check:"32 bytes or more" secret:"value" empty:"made at first start, in the data directory" doc:"Key that seals the passwords and other secrets Postroom stores. Every process on one Redis needs the same one; without it, what it sealed can't be read again."`
+	Token       Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"Admin token to begin with: it may do everything, tokens made through the API can replace it."`
+	ServiceURL  string      `key:"serviceUrl" check:"web address" empty:"none" doc:"Public address of this Postroom, such as https://mail.example.com. Webhooks carry it."`
+	SMTP        Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs below."`
+	From        Mailbox     `key:"from" empty:"none" doc:"Sender of the default account, an address or a name with an address: Example Shop <shop@example.com>. Needs smtp."`
+	Role        string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api takes mail and shows pages, worker delivers, all does both. With api and worker apart, redis.url must be set."`
+	Workers     Workers     `key:"workers"`
+	Delivery    Delivery    `key:"delivery"`
+	Message     Message     `key:"message"`
+	DeadLetters DeadLetters `key:"deadLetters"`
+	Messages    Messages    `key:"messages"`
+	Idempotency Idempotency `key:"idempotency"`
+	Webhooks    Webhooks    `key:"webhooks"`
+	Log         Log         `key:"log"`
+	Shutdown    Shutdown    `key:"shutdown"`
+}
+
+// HTTP is where the API and the pages are served.
+type HTTP struct {
+	Listen string `key:"listen" default:"127.0.0.1:3000" check:"host:port" doc:"Address of the API and the pages, host:port. An empty host (:3000) means every network of the machine; port 0 picks a free one."`
+	TLS    TLS    `key:"tls"`
+}
+
+// TLS is the certificate of the HTTP server.
+type TLS struct {
+	Cert string `key:"cert" check:"path" empty:"no TLS" doc:"File with the certificate chain in PEM, for HTTPS. Needs http.tls.key."`
+	Key  string `key:"key" check:"path" empty:"no TLS" doc:"File with the certificate's private key in PEM. Needs http.tls.cert."`
+}
+
+// Redis is the store of everything.
+type Redis struct {
+	URL            Secret  `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://. Without one, Postroom runs a redis-server of its own in the data directory, or keeps everything in memory where none is installed."`
+	Fsync          string  `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last second in a power cut, always loses nothing and is slower."`
+	Partitions     int     `key:"partitions" default:"1" min:"1" max:"256" doc:"Parts the outbox is split into, to spread it over a Redis Cluster. The same for every process; not to be changed while messages are queued."`
+	MaxMemoryShare float64 `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be worked off. Without maxmemory it has no effect."`
+}
+
+// Outbox bounds the queued mail.
+type Outbox struct {
+	MaxLive int `key:"maxLive" default:"0" min:"0" doc:"Unfinished messages beyond which new mail is refused (503, Retry-After). 0: no limit."`
+}
+
+// Workers is how many jobs of each queue one process works on at once.
+type Workers struct {
+	Submit    int `key:"submit" default:"50" min:"1" max:"10000" doc:"Transactional messages delivered at once, by one process."`
+	Bulk      int `key:"bulk" default:"50" min:"1" max:"10000" doc:"Bulk messages delivered at once, by one process."`
+	Notify    int `key:"notify" default:"50" min:"1" max:"10000" doc:"Webhook requests made at once, by one process."`
+	Documents int `key:"documents" default:"4" min:"1" max:"1000" doc:"Jobs of the documents queue worked on at once, by one process."`
+}
+
+// Delivery is how a message is tried.
+type Delivery struct {
+	Attempts   int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for a message in all, unless its deliveryAttempts says otherwise. 1: never tried again."`
+	Retry      Retry         `key:"retry"`
+	Timeout    time.Duration `key:"timeout" default:"120s" min:"1s" max:"1h" doc:"How long a relay may stay silent before the attempt is given up."`
+	Lease      time.Duration `key:"lease" default:"8s" min:"2s" max:"10m" doc:"How long a message stays with a worker that has gone silent, before another worker takes it over. Working ones extend their leases all the time."`
+	InDoubt    string        `key:"inDoubt" default:"resend" values:"resend,hold" doc:"What happens when the connection or the process died between the end of a message and the relay's reply, so that nobody knows whether it was taken: resend tries again and may deliver twice, hold makes it a dead letter for you to decide."`
+	QueueKeep  int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Completed jobs kept visible in the queues, for 24 hours at most. Failed ones stay visible as long as their dead letter."`
+	Classifier string        `key:"classifier" default:"full" values:"full,basic" doc:"How an SMTP failure is judged temporary or permanent: full reads command, code, enhanced code and text; basic takes every code from 500 on, except 503, as permanent."`
+}
+
+// Retry is how long a message waits between attempts.
+type Retry struct {
+	Base     time.Duration   `key:"base" default:"5s" min:"1ms" max:"24h" doc:"Attempt n waits base × factor^(n-1): with 5s and 2, the second waits 10 s, the third 20 s, then 40 s."`
+	Factor   float64         `key:"factor" default:"2" min:"1" max:"100" doc:"Growth of the wait from one attempt to the next. 1: always the same wait."`
+	Jitter   float64         `key:"jitter" default:"0.2" min:"0" max:"1" doc:"Random share of each wait, so that messages that failed together don't come back together. 0: none."`
+	Max      time.Duration   `key:"max" default:"0" min:"0" doc:"Longest wait. 0: no limit."`
+	Schedule []time.Duration `key:"schedule" min:"1s" empty:"none" doc:"Waits before the second, third… attempt instead of base and factor, such as [1m, 5m, 30m, 2h, 8h]. The last one repeats."`
+}
+
+// Message bounds one message.
+type Message struct {
+	MaxSize Size `key:"maxSize" default:"25MB" min:"1KB" max:"256MB" doc:"Largest message, attachments included, encoded as it is sent. Beyond it: 413."`
+}
+
+// DeadLetters is how long messages that failed for good are kept for replay.
+type DeadLetters struct {
+	Retention time.Duration `key:"retention" default:"168h" min:"0" doc:"How long a failed message and its content are kept for replay. 0: its content goes at once."`
+	Max       int           `key:"max" default:"100000" min:"1" doc:"Failed messages kept at most; the oldest go first."`
+}
+
+// Messages is how long the email log goes back.
+type Messages struct {
+	Retention time.Duration `key:"retention" default:"168h" min:"0" doc:"How long a finished message stays in the email log, without its content. 0: it leaves at once."`
+	Max       int           `key:"max" default:"1000000" min:"1" doc:"Finished messages kept in the email log at most; the oldest go first."`
+}
+
+// Idempotency is how long keys are remembered.
+type Idempotency struct {
+	Retention time.Duration `key:"retention" default:"168h" min:"1m" doc:"How long an idempotency key is remembered. A key used again later queues a new message."`
+}
+
+// Webhooks is how events are handed over.
+type Webhooks struct {
+	AllowPrivate bool          `key:"allowPrivate" default:"false" doc:"Whether webhooks may go to private and loopback addresses. Link-local and cloud metadata addresses are refused either way."`
+	Attempts     int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for one event at one endpoint, in all. They wait as mail does (delivery.retry)."`
+	Timeout      time.Duration `key:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long an endpoint may take to answer."`
+	DisableAfter time.Duration `key:"disableAfter" default:"120h" min:"0" doc:"An endpoint that has failed for this long without one success is switched off, with an event. 0: never."`
+}
+
+// Log is what is written to standard error.
+type Log struct {
+	Level  slog.Level `key:"level" default:"info" values:"debug,info,warn,error" doc:"Least important line that is written."`
+	Format string     `key:"format" default:"auto" values:"auto,text,json" doc:"auto: text on a terminal, else json."`
+}
+
+// Shutdown is how a process stops.
+type Shutdown struct {
+	Grace time.Duration `key:"grace" default:"30s" min:"0" max:"1h" doc:"How long attempts in flight may take to finish when the process is told to stop. 0: they are cut at once."`
+}

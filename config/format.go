@@ -1,0 +1,89 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checked holds a text against the rule that its key names, and gives it back in its usual form.
+func checked(rule, text string) (usual, fault string) {
+	switch rule {
+	case "host:port":
+		return text, checkListen(text)
+	case "web address":
+		return checkServiceURL(text)
+	case "Redis address":
+		return text, checkRedis(text)
+	case "32 bytes or more":
+		return text, checkSecret(text)
+	case "16 characters or more":
+		return text, checkToken(text)
+	}
+	return text, "" // a path: whoever opens it says what is wrong with it
+}
+
+func checkListen(text string) string {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "is not an address to listen on; write host:port, such as 127.0.0.1:3000, or :3000 for every network"
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return "has no valid port; write a number from 0 to 65535 after the colon"
+	}
+	return ""
+}
+
+// checkServiceURL also drops a slash at the end, so that paths can be appended.
+func checkServiceURL(text string) (usual, fault string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return text, "is not a web address; write one such as https://mail.example.com"
+	case u.User != nil:
+		return text, "must not hold credentials: it is shown to everybody who gets mail"
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return text, "must end with its host or path; remove what follows ? or #"
+	}
+	return strings.TrimRight(text, "/"), ""
+}
+
+// redisSchemes are the ways to reach Redis. What follows the scheme is redisdb's to read: lists of hosts are no URLs to net/url.
+func redisSchemes() []string {
+	return []string{"redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://", "unix://"}
+}
+
+func checkRedis(text string) string {
+	i := slices.IndexFunc(redisSchemes(), func(s string) bool { return strings.HasPrefix(text, s) })
+	if i < 0 {
+		return "is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://"
+	}
+	rest := text[len(redisSchemes()[i]):]
+	host, _, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "?")
+	if strings.Trim(host, "/") == "" {
+		return "names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock"
+	}
+	return ""
+}
+
+// minSecret is the length of a secret in bytes: as long as the keys derived from it.
+const minSecret = 32
+
+func checkSecret(text string) string {
+	if len(text) < minSecret {
+		return "is too short: 32 bytes or more are needed; make one with: openssl rand -hex 32"
+	}
+	return ""
+}
+
+// minToken is the length of an admin token in characters: beyond guessing over the network even if it is only words.
+const minToken = 16
+
+func checkToken(text string) string {
+	if len(text) < minToken || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32"
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Sources is where settings come from, each beating the one before: defaults, File, Env, Flags.
+type Sources struct {
+	File  string            // the file named by --config; empty: POSTROOM_CONFIG, else config.yaml where it exists
+	Env   []string          // as os.Environ gives it; nil: no environment
+	Flags map[string]string // path of a setting to its value, as given on the command line; an empty value empties the setting
+	// OtherEnv names POSTROOM_ variables that other parts of the program read, so that nobody is warned about them.
+	OtherEnv []string
+}
+
+// Loaded is the settings in force and how they came about.
+type Loaded struct {
+	Config
+	File     string   // the file that was read; empty when there was none
+	Warnings []string // what is probably a mistake but no reason not to start
+
+	keys  []Key
+	given map[string]given // by path; settings that nobody set are absent
+}
+
+// given is the value somebody gave a setting, as text, and where.
+type given struct{ text, source string }
+
+// Load reads the settings. Faults, all of them, come back as one *Invalid.
+func Load(s Sources) (*Loaded, error) {
+	l := &loading{keys: Keys(), given: map[string]given{}}
+	env := readEnv(s.Env)
+	file := l.fromFile(s.File, env)
+	l.fromEnv(env, s.OtherEnv)
+	l.fromFlags(s.Flags)
+
+	out := &Loaded{File: file, keys: l.keys, given: l.given}
+	l.fill(&out.Config)
+	l.crossCheck(&out.Config)
+	if len(l.problems) > 0 {
+		return nil, &Invalid{Problems: l.problems}
+	}
+	out.Warnings = l.warnings
+	return out, nil
+}
+
+// loading is a Load under way.
+type loading struct {
+	keys     []Key
+	given    map[string]given
+	problems []Problem
+	warnings []string
+}
+
+func (l *loading) problem(key, source, message string) {
+	l.problems = append(l.problems, Problem{Key: key, Source: source, Message: message})
+}
+
+// fromFlags takes what the command line says.
+func (l *loading) fromFlags(flags map[string]string) {
+	for _, k := range l.keys {
+		if text, ok := flags[k.Path]; ok {
+			l.given[k.Path] = given{text, "flag " + k.Path}
+		}
+	}
+	for _, path := range sortedKeys(flags) {
+		if _, ok := l.key(path); !ok {
+			l.problem(path, "flag", "is not a setting"+didYouMean(path, l.paths()))
+		}
+	}
+}
+
+// fill parses the text of every setting into its field.
+func (l *loading) fill(c *Config) {
+	root := reflect.ValueOf(c).Elem()
+	for _, k := range l.keys {
+		g, ok := l.given[k.Path]
+		if !ok {
+			g = given{k.Default, "default"}
+		}
+		text := g.text
+		if k.mask != "value" { // a secret is taken to the letter: other processes read it so
+			text = strings.TrimSpace(text)
+		}
+		if message := k.parse(text, root.FieldByIndex(k.index).Addr().Interface()); message != "" {
+			l.problems = append(l.problems, Problem{Key: k.Path, Value: k.show(g.text), Source: g.source, Message: message})
+		}
+	}
+}
+
+// crossCheck finds settings that are right alone but not together. It leaves out those that are already at fault.
+func (l *loading) crossCheck(c *Config) {
+	cert, key := c.HTTP.TLS.Cert, c.HTTP.TLS.Key
+	switch {
+	case cert != "" && key == "" && l.fine("http.tls.key"):
+		l.problem("http.tls.key", l.given["http.tls.cert"].source, "is missing, but http.tls.cert is set; TLS needs both files")
+	case cert == "" && key != "" && l.fine("http.tls.cert"):
+		l.problem("http.tls.cert", l.given["http.tls.key"].source, "is missing, but http.tls.key is set; TLS needs both files")
+	}
+	if c.From != (Mailbox{}) && c.SMTP == (Relay{}) && l.fine("smtp") {
+		l.problem("from", l.given["from"].source, "is the sender of the default account, which needs a relay; set smtp too")
+	}
+	if c.Redis.URL == "" && c.Role != "all" && l.fine("redis.url", "role") {
+		l.problem("role", l.given["role"].source, "is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
+	}
+	if g, ok := l.given["redis.fsync"]; ok && c.Redis.URL != "" {
+		l.warnings = append(l.warnings, "redis.fsync ("+g.source+") has no effect: it is for the embedded Redis, and redis.url names another")
+	}
+}
+
+// fine reports whether none of these settings is at fault.
+func (l *loading) fine(paths ...string) bool {
+	return !slices.ContainsFunc(l.problems, func(p Problem) bool { return slices.Contains(paths, p.Key) })
+}
+
+func (l *loading) key(path string) (Key, bool) {
+	for _, k := range l.keys {
+		if k.Path == path {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+func (l *loading) paths() []string {
+	out := make([]string, len(l.keys))
+	for i, k := range l.keys {
+		out[i] = k.Path
+	}
+	return out
+}

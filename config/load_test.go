@@ -1,0 +1,302 @@
+package config_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/config"
+)
+
+// write puts content into a file of the test and gives its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load fails the test when the settings are refused.
+func load(t *testing.T, s config.Sources) *config.Loaded {
+	t.Helper()
+	l, err := config.Load(s)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return l
+}
+
+// faults loads settings that must be refused, and gives the problems as lines.
+func faults(t *testing.T, s config.Sources) []string {
+	t.Helper()
+	_, err := config.Load(s)
+	invalid, ok := errors.AsType[*config.Invalid](err)
+	if !ok {
+		t.Fatalf("Load gave %v, want faults", err)
+	}
+	var out []string
+	for _, p := range invalid.Problems {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// row finds one setting as it is shown.
+func row(t *testing.T, l *config.Loaded, key string) config.Row {
+	t.Helper()
+	for _, r := range l.Rows() {
+		if r.Key == key {
+			return r
+		}
+	}
+	t.Fatalf("no row for %s", key)
+	return config.Row{}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	want := config.Config{
+		HTTP:        config.HTTP{Listen: "127.0.0.1:3000"},
+		Redis:       config.Redis{Fsync: "everysec", Partitions: 1, MaxMemoryShare: 0.75},
+		Data:        "./data",
+		Role:        "all",
+		Workers:     config.Workers{Submit: 50, Bulk: 50, Notify: 50, Documents: 4},
+		Message:     config.Message{MaxSize: 25_000_000},
+		DeadLetters: config.DeadLetters{Retention: 168 * time.Hour, Max: 100_000},
+		Messages:    config.Messages{Retention: 168 * time.Hour, Max: 1_000_000},
+		Idempotency: config.Idempotency{Retention: 168 * time.Hour},
+		Webhooks:    config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
+		Log:         config.Log{Level: slog.LevelInfo, Format: "auto"},
+		Shutdown:    config.Shutdown{Grace: 30 * time.Second},
+		Delivery: config.Delivery{
+			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend", Classifier: "full",
+			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
+		},
+	}
+	l := load(t, config.Sources{})
+	if diff := cmp.Diff(want, l.Config); diff != "" {
+		t.Error(diff)
+	}
+	if l.File != "" || l.Warnings != nil {
+		t.Errorf("file %q, warnings %q, want none", l.File, l.Warnings)
+	}
+}
+
+// TestNames holds the names that are documented and so can't change.
+func TestNames(t *testing.T) {
+	want := [][2]string{
+		{"http.listen", "POSTROOM_HTTP_LISTEN"},
+		{"http.tls.cert", "POSTROOM_HTTP_TLS_CERT"},
+		{"http.tls.key", "POSTROOM_HTTP_TLS_KEY"},
+		{"redis.url", "POSTROOM_REDIS_URL"},
+		{"redis.fsync", "POSTROOM_REDIS_FSYNC"},
+		{"redis.partitions", "POSTROOM_REDIS_PARTITIONS"},
+		{"redis.maxMemoryShare", "POSTROOM_REDIS_MAX_MEMORY_SHARE"},
+		{"outbox.maxLive", "POSTROOM_OUTBOX_MAX_LIVE"},
+		{"data", "POSTROOM_DATA"},
+		{"secret", "POSTROOM_SECRET"},
+		{"token", "POSTROOM_TOKEN"},
+		{"serviceUrl", "POSTROOM_SERVICE_URL"},
+		{"smtp", "POSTROOM_SMTP"},
+		{"from", "POSTROOM_FROM"},
+		{"role", "POSTROOM_ROLE"},
+		{"workers.submit", "POSTROOM_WORKERS_SUBMIT"},
+		{"workers.bulk", "POSTROOM_WORKERS_BULK"},
+		{"workers.notify", "POSTROOM_WORKERS_NOTIFY"},
+		{"workers.documents", "POSTROOM_WORKERS_DOCUMENTS"},
+		{"delivery.attempts", "POSTROOM_DELIVERY_ATTEMPTS"},
+		{"delivery.retry.base", "POSTROOM_DELIVERY_RETRY_BASE"},
+		{"delivery.retry.factor", "POSTROOM_DELIVERY_RETRY_FACTOR"},
+		{"delivery.retry.jitter", "POSTROOM_DELIVERY_RETRY_JITTER"},
+		{"delivery.retry.max", "POSTROOM_DELIVERY_RETRY_MAX"},
+		{"delivery.retry.schedule", "POSTROOM_DELIVERY_RETRY_SCHEDULE"},
+		{"delivery.timeout", "POSTROOM_DELIVERY_TIMEOUT"},
+		{"delivery.lease", "POSTROOM_DELIVERY_LEASE"},
+		{"delivery.inDoubt", "POSTROOM_DELIVERY_IN_DOUBT"},
+		{"delivery.queueKeep", "POSTROOM_DELIVERY_QUEUE_KEEP"},
+		{"delivery.classifier", "POSTROOM_DELIVERY_CLASSIFIER"},
+		{"message.maxSize", "POSTROOM_MESSAGE_MAX_SIZE"},
+		{"deadLetters.retention", "POSTROOM_DEAD_LETTERS_RETENTION"},
+		{"deadLetters.max", "POSTROOM_DEAD_LETTERS_MAX"},
+		{"messages.retention", "POSTROOM_MESSAGES_RETENTION"},
+		{"messages.max", "POSTROOM_MESSAGES_MAX"},
+		{"idempotency.retention", "POSTROOM_IDEMPOTENCY_RETENTION"},
+		{"webhooks.allowPrivate", "POSTROOM_WEBHOOKS_ALLOW_PRIVATE"},
+		{"webhooks.attempts", "POSTROOM_WEBHOOKS_ATTEMPTS"},
+		{"webhooks.timeout", "POSTROOM_WEBHOOKS_TIMEOUT"},
+		{"webhooks.disableAfter", "POSTROOM_WEBHOOKS_DISABLE_AFTER"},
+		{"log.level", "POSTROOM_LOG_LEVEL"},
+		{"log.format", "POSTROOM_LOG_FORMAT"},
+		{"shutdown.grace", "POSTROOM_SHUTDOWN_GRACE"},
+	}
+	var got [][2]string
+	for _, k := range config.Keys() {
+		got = append(got, [2]string{k.Path, k.Env})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// samples is a valid value of every setting, other than its default.
+func samples() map[string]string {
+	return map[string]string{
+		"http.listen": ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
+		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4", "redis.maxMemoryShare": "0.5", "outbox.maxLive": "7",
+		"data": "elsewhere", "secret": strings.Repeat("s", 32), "token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
+		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
+		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
+		"delivery.attempts": "3", "delivery.retry.base": "1s", "delivery.retry.factor": "3", "delivery.retry.jitter": "0", "delivery.retry.max": "1h",
+		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s", "delivery.inDoubt": "hold",
+		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
+		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8", "idempotency.retention": "1h",
+		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
+		"log.level": "debug", "log.format": "json", "shutdown.grace": "1m",
+	}
+}
+
+func sampled() config.Config {
+	return config.Config{
+		HTTP:        config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
+		Redis:       config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5},
+		Outbox:      config.Outbox{MaxLive: 7},
+		Data:        "elsewhere",
+		Secret:      config.Secret(strings.Repeat("s", 32)),
+		Token:       config.Secret(strings.Repeat("t", 16)),
+		ServiceURL:  "https://mail.example.com",
+		SMTP:        config.Relay{Host: "relay.example.com", Port: 2525, StartTLS: "opportunistic"},
+		From:        config.Mailbox{Name: "Shop", Address: "shop@example.com"},
+		Role:        "worker",
+		Workers:     config.Workers{Submit: 1, Bulk: 2, Notify: 3, Documents: 5},
+		Message:     config.Message{MaxSize: 10 << 20},
+		DeadLetters: config.DeadLetters{Max: 9},
+		Messages:    config.Messages{Retention: 24 * time.Hour, Max: 8},
+		Idempotency: config.Idempotency{Retention: time.Hour},
+		Webhooks:    config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second},
+		Log:         config.Log{Level: slog.LevelDebug, Format: "json"},
+		Shutdown:    config.Shutdown{Grace: time.Minute},
+		Delivery: config.Delivery{
+			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", QueueKeep: 100, Classifier: "basic",
+			Retry: config.Retry{
+				Base: time.Second, Factor: 3, Max: time.Hour,
+				Schedule: []time.Duration{time.Minute, 5 * time.Minute},
+			},
+		},
+	}
+}
+
+// TestEverySettingFromEveryPlace sets all of them by each way in turn: a key that one way forgets shows its default.
+func TestEverySettingFromEveryPlace(t *testing.T) {
+	all := samples()
+	var file strings.Builder
+	var env, envFiles []string
+	for _, k := range config.Keys() {
+		text, ok := all[k.Path]
+		if !ok {
+			t.Fatalf("no sample for %s", k.Path)
+		}
+		file.WriteString(k.Path + ": " + quote(text) + "\n")
+		env = append(env, k.Env+"="+text)
+		envFiles = append(envFiles, k.Env+"_FILE="+write(t, "value", text+"\n"))
+	}
+	rows := map[string]config.Sources{
+		"file":                 {File: write(t, "config.yaml", file.String())},
+		"environment":          {Env: env},
+		"files of environment": {Env: envFiles},
+		"flags":                {Flags: all},
+	}
+	for name, sources := range rows {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(sampled(), load(t, sources).Config); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func quote(text string) string { return `"` + text + `"` }
+
+func TestLaterSourceWins(t *testing.T) {
+	file := write(t, "config.yaml", "delivery:\n  attempts: 2\n")
+	rows := []struct {
+		name    string
+		sources config.Sources
+		want    int
+		source  string
+	}{
+		{"file beats default", config.Sources{File: file}, 2, file + ":2"},
+		{"environment beats file", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"}}, 3, "POSTROOM_DELIVERY_ATTEMPTS"},
+		{"flag beats environment", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"}, Flags: map[string]string{"delivery.attempts": "4"}}, 4, "flag delivery.attempts"},
+		{"empty variable is not set", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS="}}, 2, file + ":2"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			l := load(t, r.sources)
+			if l.Delivery.Attempts != r.want {
+				t.Errorf("attempts %d, want %d", l.Delivery.Attempts, r.want)
+			}
+			if got := row(t, l, "delivery.attempts").Source; got != r.source {
+				t.Errorf("source %q, want %q", got, r.source)
+			}
+		})
+	}
+}
+
+func TestEmptyFlagEmptiesSetting(t *testing.T) {
+	l := load(t, config.Sources{Env: []string{"POSTROOM_SMTP=smtp://relay"}, Flags: map[string]string{"smtp": ""}})
+	if l.SMTP != (config.Relay{}) {
+		t.Errorf("relay %v, want none", l.SMTP)
+	}
+}
+
+func TestSettingsThatContradictEachOther(t *testing.T) {
+	rows := []struct {
+		name  string
+		flags map[string]string
+		want  []string
+	}{
+		{"certificate without key", map[string]string{"http.tls.cert": "c.pem"}, []string{"http.tls.key: is missing, but http.tls.cert is set; TLS needs both files (flag http.tls.cert)"}},
+		{"key without certificate", map[string]string{"http.tls.key": "k.pem"}, []string{"http.tls.cert: is missing, but http.tls.key is set; TLS needs both files (flag http.tls.key)"}},
+		{"sender without relay", map[string]string{"from": "a@example.com"}, []string{"from: is the sender of the default account, which needs a relay; set smtp too (flag from)"}},
+		{"worker alone without Redis", map[string]string{"role": "worker"}, []string{"role: is worker, but the embedded Redis serves one process only; set redis.url, or role to all (flag role)"}},
+		{
+			"a wrong relay is not also called missing", map[string]string{"from": "a@example.com", "smtp": "relay"},
+			[]string{`smtp: "relay" is not a relay URL: it must begin with smtp:// or smtps://; write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com (flag smtp)`},
+		},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if diff := cmp.Diff(r.want, faults(t, config.Sources{Flags: r.flags})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFsyncOfForeignRedisIsWarnedAbout(t *testing.T) {
+	l := load(t, config.Sources{Flags: map[string]string{"redis.url": "redis://db", "redis.fsync": "always"}})
+	want := []string{"redis.fsync (flag redis.fsync) has no effect: it is for the embedded Redis, and redis.url names another"}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllFaultsAtOnce(t *testing.T) {
+	file := write(t, "config.yaml", "delivry:\n  attempts: 2\nworkers:\n  submit: many\n")
+	got := faults(t, config.Sources{
+		File:  file,
+		Env:   []string{"POSTROOM_DELIVERY_TIMEOUT=30", "POSTROOM_SECRET_FILE=" + filepath.Join(t.TempDir(), "absent")},
+		Flags: map[string]string{"role": "boss", "rol": "all"},
+	})
+	if len(got) != 6 {
+		t.Errorf("%d faults, want 6:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}

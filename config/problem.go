@@ -1,0 +1,105 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one fault of the settings.
+type Problem struct {
+	Key     string // path of the setting, or the unknown key as it was written; empty for a fault of the whole file
+	Value   string // what was given, masked where it is secret; empty when that says nothing
+	Source  string // where it was given: a file and line, an environment variable, a flag
+	Message string // what is wrong and what to write instead
+}
+
+// String is the problem in one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Key != "" {
+		b.WriteString(p.Key + ": ")
+	}
+	if p.Value != "" {
+		fmt.Fprintf(&b, "%q ", p.Value)
+	}
+	b.WriteString(p.Message)
+	if p.Source != "" {
+		b.WriteString(" (" + p.Source + ")")
+	}
+	return b.String()
+}
+
+// Invalid is the error of settings that don't hold. It carries every fault: unknown keys and unreadable files first, then wrong values.
+type Invalid struct{ Problems []Problem }
+
+// Error lists the problems, one a line.
+func (e *Invalid) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	if len(lines) == 1 {
+		return "invalid configuration: " + lines[0]
+	}
+	return fmt.Sprintf("invalid configuration, %d faults:\n  %s", len(lines), strings.Join(lines, "\n  "))
+}
+
+// didYouMean names what somebody who wrote this may have meant, or is empty.
+func didYouMean(written string, known []string) string {
+	found := nearest(written, known)
+	if len(found) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(found, " or ") + "?"
+}
+
+// nearest finds the known names that a misspelt one is close to: all that end in the same word, when that word stands at the wrong place,
+// else the one with the fewest letters to change.
+func nearest(written string, known []string) []string {
+	plain := plainName(written)
+	best, least := "", max(2, len(plain)/4)+1
+	var elsewhere []string
+	for _, k := range known {
+		if d := distance(plain, plainName(k)); d < least {
+			best, least = k, d
+		}
+		if lastWord(k) == lastWord(written) {
+			elsewhere = append(elsewhere, k)
+		}
+	}
+	if least > 1 && len(elsewhere) > 0 {
+		return elsewhere
+	}
+	if best == "" {
+		return nil
+	}
+	return []string{best}
+}
+
+// plainName lets max_size, maxsize and max-size be the same as maxSize.
+func plainName(s string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
+}
+
+func lastWord(path string) string { return plainName(path[strings.LastIndex(path, ".")+1:]) }
+
+// distance counts the letters to insert, delete or replace to get from a to b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"net"
+	"net/mail"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Relay is the relay of the default account, as its URL says. The zero value means that there is none.
+type Relay struct {
+	Host     string
+	Port     int    // 465 with Implicit; otherwise 587 with credentials and 25 without, unless the URL names one
+	Implicit bool   // TLS from the first byte (RFC 8314): smtps://, or port 465
+	StartTLS string // required, opportunistic or off; empty with Implicit
+	User     string // empty: no login
+	Pass     Secret
+	Insecure bool // accept any certificate
+}
+
+// The meanings of ?starttls= in a relay URL.
+const (
+	StartTLSRequired      = "required"      // no mail without encryption; the default with credentials
+	StartTLSOpportunistic = "opportunistic" // encrypted where the relay offers it; the default without credentials
+	StartTLSOff           = "off"           // never encrypted
+)
+
+const relayExample = "write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com"
+
+// parseRelay reads a relay URL. The parser's own errors quote the URL with its password, so none of them gets out.
+func parseRelay(text string) (r Relay, fault string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return r, "is not a URL; " + relayExample + "; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"
+	case u.Scheme != "smtp" && u.Scheme != "smtps":
+		return r, "is not a relay URL: it must begin with smtp:// or smtps://; " + relayExample
+	case u.Hostname() == "" || strings.ContainsFunc(u.Hostname(), func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		return r, "names no host; " + relayExample
+	case u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return r, "has something after its host; in user and password write / as %2F and # as %23"
+	}
+	r = Relay{Host: u.Hostname(), Implicit: u.Scheme == "smtps", User: u.User.Username()}
+	pass, _ := u.User.Password()
+	r.Pass = Secret(pass)
+	switch {
+	case u.User != nil && (r.User == "" || pass == ""):
+		return r, "has a user or a password, but not both; write user:password@ before the host, or nothing"
+	case strings.ContainsRune(r.User+pass, 0):
+		return r, "has a NUL in its credentials, which SMTP can't carry"
+	}
+	if fault := r.options(u.RawQuery); fault != "" {
+		return r, fault
+	}
+	return r.port(u.Port())
+}
+
+// options reads what follows the question mark.
+func (r *Relay) options(query string) (fault string) {
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return "has options that can't be read; in user and password write ? as %3F"
+	}
+	for name, values := range params {
+		value := values[0]
+		switch {
+		case len(values) > 1:
+			return "has the option " + optionName(name) + " twice"
+		case name == "starttls" && r.Implicit:
+			return "has the option starttls, but smtps:// is encrypted from the first byte; remove it, or write smtp://"
+		case name == "starttls" && (value == StartTLSRequired || value == StartTLSOpportunistic || value == StartTLSOff):
+			r.StartTLS = value
+		case name == "starttls":
+			return "has an unknown starttls; write starttls=required, opportunistic or off"
+		case name == "insecure":
+			insecure, err := strconv.ParseBool(value)
+			if err != nil {
+				return "has an unknown insecure; write insecure=true to accept any certificate"
+			}
+			r.Insecure = insecure
+		default:
+			return "has an unknown option; there are starttls=required|opportunistic|off and insecure=true. In user and password write ? as %3F"
+		}
+	}
+	return ""
+}
+
+// optionName names an option only if it is one of ours: the text behind an unescaped ? may be half a password.
+func optionName(name string) string {
+	if name == "starttls" || name == "insecure" {
+		return name
+	}
+	return "after ?"
+}
+
+// port settles the port and, with it, how the connection is protected.
+func (r Relay) port(text string) (Relay, string) {
+	switch port, err := strconv.Atoi(text); {
+	case text == "" && r.Implicit:
+		r.Port = 465
+	case text == "" && r.User != "":
+		r.Port = 587
+	case text == "":
+		r.Port = 25
+	case err != nil || port < 1 || port > 65535:
+		return r, "has no valid port; write a number from 1 to 65535 after the host"
+	default:
+		r.Port = port
+	}
+	if r.Port == 465 && r.StartTLS == "" {
+		r.Implicit = true
+	}
+	switch {
+	case r.Implicit:
+	case r.StartTLS == "" && r.User != "":
+		r.StartTLS = StartTLSRequired
+	case r.StartTLS == "":
+		r.StartTLS = StartTLSOpportunistic
+	case r.StartTLS != StartTLSRequired && r.User != "" && !loopback(r.Host):
+		return r, "would send the password in clear; remove starttls=" + r.StartTLS + ", or the credentials"
+	}
+	return r, ""
+}
+
+// loopback reports whether a host is this machine, where a password in clear meets no network.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
+}
+
+// Mailbox is a sender: an address and, perhaps, a name. The zero value means that there is none.
+type Mailbox struct {
+	Name    string
+	Address string
+}
+
+// parseMailbox reads "Example Shop <shop@example.com>" or the bare address.
+func parseMailbox(text string) (m Mailbox, fault string) {
+	const example = "; write one such as shop@example.com or Example Shop <shop@example.com>"
+	a, err := mail.ParseAddress(text)
+	if err != nil {
+		return m, "is not an address" + example
+	}
+	local, domain := a.Address[:strings.LastIndex(a.Address, "@")], a.Address[strings.LastIndex(a.Address, "@")+1:]
+	switch {
+	case len(a.Address) > 254 || len(local) > 64: // RFC 5321 section 4.5.3.1
+		return m, "is longer than an address may be (64 characters before the @, 254 in all)" + example
+	case domain == "" || strings.HasPrefix(domain, "["):
+		return m, "has no domain name after the @" + example
+	case strings.ContainsFunc(a.Name+a.Address, unicode.IsControl):
+		return m, "holds a control character" + example
+	}
+	return Mailbox{Name: a.Name, Address: a.Address}, ""
+}
