@@ -1,0 +1,174 @@
+package testredis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// readyWithin is generous: the machine may be running every other test package at the same time.
+const readyWithin = 30 * time.Second
+
+// Process is a redis-server that a test may mistreat.
+type Process struct {
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	done chan struct{}
+	out  *output
+}
+
+// output collects what the server prints, to be shown when it doesn't start.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Server starts a private redis-server with an append-only file (fsync everysec) and stops it when the test ends. The args are added to
+// its command line and win over ours, as in Server(t, "--maxmemory", "20mb"). It listens on a unix socket only.
+func Server(t testing.TB, args ...string) *Process {
+	t.Helper()
+	p, err := start(append([]string{"--appendonly", "yes", "--appendfsync", "everysec", "--save", ""}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.remove)
+	return p
+}
+
+// start makes a directory short enough for a socket and runs a server in it.
+func start(args []string) (*Process, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, fmt.Errorf("redis-server is not installed, and these tests run against a real one: apt-get install redis-server")
+	}
+	dir, err := os.MkdirTemp("", "postroom-test-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{dir: dir, args: args}
+	if err := p.run(); err != nil {
+		p.remove()
+		return nil, err
+	}
+	return p, nil
+}
+
+// run starts the server, or starts it again on the same files, and waits until it answers.
+func (p *Process) run() error {
+	p.out, p.done = &output{}, make(chan struct{})
+	base := []string{"--port", "0", "--unixsocket", p.Socket(), "--dir", p.dir, "--databases", fmt.Sprint(databases), "--save", ""}
+	p.cmd = exec.Command("redis-server", append(base, p.args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.WaitDelay = time.Second
+	p.cmd.SysProcAttr = dieWithUs()
+	started := make(chan error)
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		runtime.LockOSThread() // the death signal is tied to the thread that starts the child
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // killed on purpose, mostly
+		}
+		close(done)
+	}(p.cmd, p.done)
+	if err := <-started; err != nil {
+		return err
+	}
+	return p.awaitReady()
+}
+
+func (p *Process) awaitReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	defer c.Close()
+	for {
+		err := c.Ping(ctx).Err()
+		if err == nil || redis.HasErrorPrefix(err, "NOAUTH") {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("redis-server ended at once:\n%s", p.out)
+		case <-ctx.Done():
+			return fmt.Errorf("redis-server is not ready after %v: %w\n%s", readyWithin, err, p.out)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Socket is the path of the unix socket the server listens on.
+func (p *Process) Socket() string { return filepath.Join(p.dir, "redis.sock") }
+
+// Dir is the server's directory: the append-only file is in it.
+func (p *Process) Dir() string { return p.dir }
+
+// URL is the address to open, database 0.
+func (p *Process) URL() string { return "unix://" + p.Socket() }
+
+// Pid is the number of the server's process, another one after a Restart.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Kill ends the server as a crash would (SIGKILL) and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // gone already: as wanted
+	<-p.done
+}
+
+// Stop freezes the server (SIGSTOP): connections stay open and nothing is answered.
+func (p *Process) Stop() { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Cont lets a frozen server go on.
+func (p *Process) Cont() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Restart starts a killed server (a running one is killed first) on the same files, and returns when it answers.
+func (p *Process) Restart(t testing.TB) {
+	t.Helper()
+	p.Kill()
+	if err := p.run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove ends the server and forgets its files.
+func (p *Process) remove() {
+	if p.cmd != nil && p.cmd.Process != nil {
+		p.Kill()
+	}
+	_ = os.RemoveAll(p.dir)
+}
+
+// FreePort gives a TCP port of the loopback interface that was free a moment ago, for servers that must be told their port.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,111 @@
+package testredis
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// databases is how many a server has: that many tests of a package may run at the same time.
+const databases = 512
+
+// shared is the one server of a test package, started by the first test that needs it.
+type shared struct {
+	once    sync.Once
+	process *Process
+	err     error
+	free    chan int
+}
+
+// server is the package's one server. A test binary has one test package, so a variable is the right scope.
+var server = &shared{free: make(chan int, databases)}
+
+func (s *shared) start() {
+	for n := range databases {
+		s.free <- n
+	}
+	s.process, s.err = start([]string{"--appendonly", "no"})
+}
+
+// Main runs the tests of a package, stops the package's server, and fails the run when goroutines are left over, but for those that
+// ignore names. It returns the exit code: func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }.
+func Main(m *testing.M, ignore ...goleak.Option) int {
+	code := m.Run()
+	server.once.Do(func() {}) // from here on nothing is started
+	if server.process != nil {
+		server.process.remove()
+	}
+	if code != 0 {
+		return code
+	}
+	if err := goleak.Find(ignore...); err != nil {
+		fmt.Fprintln(os.Stderr, "goroutines are left after the tests:", err)
+		return 1
+	}
+	return 0
+}
+
+// New gives a test a database of its own, empty, one partition. It is closed when the test ends.
+func New(t testing.TB) *redisdb.DB {
+	t.Helper()
+	return Open(t, redisdb.Options{})
+}
+
+// Open is New with options, for instance Partitions; the address is filled in.
+func Open(t testing.TB, o redisdb.Options) *redisdb.DB {
+	t.Helper()
+	o.URL = URL(t)
+	return Connect(t, o)
+}
+
+// URL is the address of an empty database that no other test uses until this one ends, for tests that connect by themselves, several
+// times, or as several processes.
+func URL(t testing.TB) string {
+	t.Helper()
+	server.once.Do(server.start)
+	if server.err != nil {
+		t.Fatal(server.err)
+	}
+	n := <-server.free
+	t.Cleanup(func() { server.free <- n })
+	url := fmt.Sprintf("%s?db=%d", server.process.URL(), n)
+	flush(t, url)
+	return url
+}
+
+// flush empties what an earlier test left.
+func flush(t testing.TB, url string) {
+	t.Helper()
+	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Client().FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Connect opens the Redis of o.URL, which may be one of [Server], and closes it when the test ends.
+func Connect(t testing.TB, o redisdb.Options) *redisdb.DB {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	db, err := redisdb.Open(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close redis: %v", err)
+		}
+	})
+	return db
+}

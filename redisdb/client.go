@@ -1,0 +1,50 @@
+package redisdb
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// blockingPoolSize bounds the connections that wait for stream entries: one for each follower and partition.
+const blockingPoolSize = 1000
+
+// How hard a connection tries. A refused connection or a server that is loading is tried 7 times within 0.4 to 1.5 seconds, long enough
+// for the embedded server to be restarted unnoticed, short enough to answer a client in time.
+const (
+	maxRetries      = 6
+	minRetryBackoff = 20 * time.Millisecond
+	maxRetryBackoff = 500 * time.Millisecond
+	dialTimeout     = 3 * time.Second
+	dialTries       = 1 // the retries above are enough
+	// An operator deleting a million tasks stops Redis for 5 seconds; giving up before that would only add work to it.
+	readTimeout  = 10 * time.Second
+	writeTimeout = 5 * time.Second
+)
+
+// client makes the client for a target. It connects when first used.
+func (t target) client(pool int) redis.UniversalClient {
+	o := &redis.UniversalOptions{
+		Addrs: t.addrs, MasterName: t.master, IsClusterMode: t.mode == Cluster,
+		DB: t.db, Username: t.username, Password: t.password,
+		SentinelUsername: t.sentinel.username, SentinelPassword: t.sentinel.password,
+		TLSConfig: t.tls, ClientName: "postroom",
+		MaxRetries: maxRetries, MinRetryBackoff: minRetryBackoff, MaxRetryBackoff: maxRetryBackoff,
+		DialTimeout: dialTimeout, DialerRetries: dialTries, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		ContextTimeoutEnabled: true,
+		PoolSize:              pool,
+		// Neither a hosted service's upgrade notices nor the client library's name are worth a round trip to each connection.
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	switch t.mode {
+	case Sentinel:
+		return redis.NewFailoverClient(o.Failover())
+	case Cluster:
+		return redis.NewClusterClient(o.Cluster())
+	}
+	simple := o.Simple()
+	simple.Network = t.network
+	return redis.NewClient(simple)
+}

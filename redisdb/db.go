@@ -1,0 +1,192 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// Mode says what kind of Redis is behind a DB.
+type Mode string
+
+// The modes.
+const (
+	Single   Mode = "single"   // one server somewhere, over TCP, TLS or a unix socket
+	Sentinel Mode = "sentinel" // a master found, and found again after a failover, by asking Sentinels
+	Cluster  Mode = "cluster"  // a Redis Cluster
+	Embedded Mode = "embedded" // a redis-server child process of this one, with an append-only file
+	Memory   Mode = "memory"   // a store inside this process: nothing survives a restart
+)
+
+// Options says which Redis to use. The zero value brings an embedded one in the directory "data".
+type Options struct {
+	URL        string       // the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
+	Partitions int          // how many partitions the keys are spread over; zero: 1
+	Dir        string       // data directory of the embedded server; empty: "data"
+	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
+	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
+	Logger     *slog.Logger // nil: nothing is logged
+}
+
+// defaultPoolSize leaves room for the default number of workers (154), their heartbeats and as many requests of the API at once.
+const defaultPoolSize = 200
+
+// openWait is how long Open waits for a Redis that refuses connections, as happens when all containers of a host start together.
+const openWait = 10 * time.Second
+
+// DB is an open connection to Redis. It is safe for concurrent use.
+type DB struct {
+	client     redis.UniversalClient
+	blocking   redis.UniversalClient // for reads that wait, so that they never take connections from the others
+	partitions int
+	mode       Mode
+	address    string
+	log        *slog.Logger
+	home       home // nil when the Redis is somebody else's
+	share      shareCache
+}
+
+// home is an embedded Redis: [child] or [inProcess].
+type home interface {
+	target() target
+	Close() error
+}
+
+// Open connects to the Redis of o.URL, or starts an embedded one, and answers once it can be used. It waits up to 10 seconds (or until
+// ctx ends) for a server that is starting or not there yet; it fails at once when the address, the password or the version is wrong.
+// The caller closes the DB.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	logging.Disable() // go-redis prints connection trouble to stderr; Run logs it once, in our format
+	db := &DB{partitions: o.Partitions, log: o.Logger}
+	t, err := db.locate(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	db.mode, db.address = t.mode, t.String()
+	db.client, db.blocking = t.client(o.PoolSize), t.client(blockingPoolSize)
+	if err := db.greet(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	db.log.Info("connected to redis", "mode", db.mode, "address", db.address, "partitions", db.partitions)
+	return db, nil
+}
+
+// complete fills in defaults and refuses what can't work.
+func (o Options) complete() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Dir == "" {
+		o.Dir = "data"
+	}
+	if o.Partitions == 0 {
+		o.Partitions = 1
+	}
+	if o.PoolSize == 0 {
+		o.PoolSize = defaultPoolSize
+	}
+	if o.Fsync == "" {
+		o.Fsync = "everysec"
+	}
+	if o.Partitions < 0 {
+		return o, fmt.Errorf("redis.partitions: %d is not a number of partitions, use 1 or more", o.Partitions)
+	}
+	if o.PoolSize < 0 {
+		return o, fmt.Errorf("redis pool size: %d is not a number of connections", o.PoolSize)
+	}
+	if o.Fsync != "everysec" && o.Fsync != "always" {
+		return o, fmt.Errorf("redis.fsync: %q is neither everysec nor always", o.Fsync)
+	}
+	return o, nil
+}
+
+// locate finds out where the Redis is, starting an embedded one when no address was given.
+func (db *DB) locate(ctx context.Context, o Options) (target, error) {
+	if o.URL != "" {
+		return parseURL(o.URL)
+	}
+	var err error
+	if db.home, err = openHome(ctx, o); err != nil {
+		return target{}, err
+	}
+	return db.home.target(), nil
+}
+
+// greet waits until Redis answers, and refuses one that is too old.
+func (db *DB) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	var info string
+	var err error
+	for {
+		info, err = db.client.Info(ctx, "server").Result()
+		if err == nil || !Unavailable(err) || !pause(ctx, 100*time.Millisecond) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
+	}
+	return checkVersion(parseInfo(info)["redis_version"])
+}
+
+// checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A server that doesn't tell its
+// version (some compatible ones) gets the benefit of the doubt.
+func checkVersion(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
+		return nil
+	}
+	if major < 6 || major == 6 && minor < 2 {
+		return fmt.Errorf("redis.url: this Redis is version %s, Postroom needs 6.2 or newer", version)
+	}
+	return nil
+}
+
+// Client gives the underlying client: a *redis.Client, or a *redis.ClusterClient in Cluster mode. It must not be closed.
+func (db *DB) Client() redis.UniversalClient { return db.client }
+
+// Partitions is the number of partitions that keys are spread over, at least 1.
+func (db *DB) Partitions() int { return db.partitions }
+
+// Mode says what kind of Redis this is.
+func (db *DB) Mode() Mode { return db.mode }
+
+// Address says where the Redis is, for people: without user, password or query.
+func (db *DB) Address() string { return db.address }
+
+// Close ends all connections, then stops the embedded server, which first writes everything to disk. The DB can't be used afterwards.
+func (db *DB) Close() error {
+	var errs []error
+	if db.blocking != nil {
+		errs = append(errs, db.blocking.Close())
+	}
+	if db.client != nil {
+		errs = append(errs, db.client.Close())
+	}
+	if db.home != nil {
+		errs = append(errs, db.home.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// pause waits for d and reports true, or false as soon as ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,32 @@
+// Package redisdb connects Postroom to its Redis and owns what every other package needs from it: the client, the names of keys,
+// running scripts, following event streams, and an honest answer to "what does an acknowledged write survive here?".
+//
+// It connects to a single server, a Sentinel set or a Cluster. With no address it brings its own: a redis-server child process with an
+// append-only file when that program is installed, otherwise a store inside this process, which lives and dies with it.
+//
+// # Keys
+//
+// Every key of Postroom is made by [Key] and reads
+//
+//	postroom:{<partition>}:<kind>[:<part>…]      such as postroom:{0}:message:01J8…
+//
+// The braces are a Redis Cluster hash tag: all keys of one partition live in one slot, so one script can change them together. Keys of
+// different partitions never appear in one script. The kinds are listed by the packages that own them; this package owns none, except
+// that the consumer groups on streams are created and cleaned here, by [DB.Follow].
+//
+// # What it promises
+//
+//   - A connection that breaks is remade; commands are repeated for about a second meanwhile. A command may therefore run twice when its
+//     answer was lost, so every script must be harmless the second time.
+//   - A server that restarted and forgot its scripts is sent them again, inside pipelines too.
+//   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
+//   - The embedded server is restarted when it dies, loses nothing it acknowledged when its process is killed, and never runs twice on
+//     one data directory.
+//   - Passwords in addresses appear in no error and no log.
+//
+// # When Redis is away
+//
+// Calls fail with an error for which [Unavailable] says true: within about 1.5 seconds when the connection is refused, at the context's
+// deadline (or after some seconds, if it has none) when the server hangs. Whoever answers a person should set a deadline of a second or
+// two. [DB.Follow] waits and goes on by itself; [DB.Run] logs when the connection is lost and when it is back.
+package redisdb

@@ -1,0 +1,185 @@
+package redisdb
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Durability is what an acknowledged write survives on the Redis in use, as far as the server tells. In a Cluster it is that of its
+// weakest master.
+type Durability struct {
+	Mode        Mode     `json:"mode"`
+	Version     string   `json:"version,omitempty"`
+	Persistent  bool     `json:"persistent"`          // a restart of Redis loses little or nothing
+	AOF         bool     `json:"aof"`                 // the append-only file is on
+	Fsync       string   `json:"fsync,omitempty"`     // when that file is forced to disk: always, everysec, no; empty: not told
+	Snapshots   string   `json:"snapshots,omitempty"` // the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or not told
+	MaxMemory   int64    `json:"maxMemory"`           // bytes; 0: no limit
+	Policy      string   `json:"policy,omitempty"`    // maxmemory-policy; empty: not told
+	Replicas    int      `json:"replicas"`            // connected replicas
+	MinReplicas int      `json:"minReplicas"`         // replicas without which a write is refused
+	Warnings    []string `json:"warnings,omitempty"`  // what is wrong, each in one sentence for the operator; empty: all is well
+}
+
+// Durability asks Redis how it is set up. A hosted Redis that forbids CONFIG is judged by INFO alone. It fails when Redis can't be asked.
+func (db *DB) Durability(ctx context.Context) (Durability, error) {
+	if db.mode == Memory {
+		return Durability{Mode: Memory, Warnings: []string{
+			"Everything is kept in this process's memory and is lost when it ends: install redis-server, or set redis.url."}}, nil
+	}
+	var mu sync.Mutex
+	var all []Durability
+	err := db.eachMaster(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		d, err := askDurability(ctx, c, db.mode)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, d)
+		return err
+	})
+	if err != nil {
+		return Durability{}, fmt.Errorf("ask redis how durable it is: %w", err)
+	}
+	if len(all) == 0 {
+		return Durability{}, fmt.Errorf("ask redis how durable it is: %s has no master", db.address)
+	}
+	return weakest(all), nil
+}
+
+// askDurability questions one server.
+func askDurability(ctx context.Context, c redis.Cmdable, mode Mode) (Durability, error) {
+	info := make(map[string]string)
+	for _, section := range []string{"server", "persistence", "memory", "replication"} {
+		text, err := c.Info(ctx, section).Result()
+		if err != nil {
+			return Durability{}, err
+		}
+		for name, value := range parseInfo(text) {
+			info[name] = value
+		}
+	}
+	config := make(map[string]string)
+	for _, name := range []string{"save", "appendfsync", "min-replicas-to-write"} {
+		values, err := c.ConfigGet(ctx, name).Result()
+		if Unavailable(err) {
+			return Durability{}, err
+		}
+		for name, value := range values { // none when CONFIG is forbidden
+			config[name] = value
+		}
+	}
+	return judge(mode, info, config), nil
+}
+
+// judge puts together what a server said of itself, and says what is wrong with it.
+func judge(mode Mode, info, config map[string]string) Durability {
+	save, told := config["save"]
+	d := Durability{
+		Mode: mode, Version: info["redis_version"],
+		AOF: info["aof_enabled"] == "1", Fsync: config["appendfsync"], Snapshots: save,
+		MaxMemory: number(info, "maxmemory"), Policy: info["maxmemory_policy"],
+		Replicas: int(number(info, "connected_slaves")),
+	}
+	d.MinReplicas, _ = strconv.Atoi(config["min-replicas-to-write"])
+	if !d.AOF {
+		d.Fsync = ""
+	}
+	d.Persistent = d.AOF || save != ""
+	d.Warnings = d.faults(told, info)
+	return d
+}
+
+// faults lists what an operator should change.
+func (d Durability) faults(told bool, info map[string]string) []string {
+	var w []string
+	switch {
+	case d.AOF && d.Fsync == "no":
+		w = append(w, "The append-only file is written to disk when the system likes (appendfsync no): a power cut may lose half a minute of accepted mail. Set appendfsync everysec or always.")
+	case d.AOF:
+	case d.Snapshots != "":
+		w = append(w, "Redis keeps snapshots only (appendonly no): a crash loses all mail accepted since the last one. Set appendonly yes.")
+	case told && d.Replicas > 0:
+		w = append(w, "Redis writes nothing to disk (appendonly no): accepted mail survives only as long as a replica does. Set appendonly yes.")
+	case told:
+		w = append(w, "Redis writes nothing to disk (appendonly no, save empty): a restart loses all accepted mail. Set appendonly yes.")
+	default:
+		w = append(w, "Redis has no append-only file, and does not tell whether it keeps snapshots: a crash may lose accepted mail. Set appendonly yes.")
+	}
+	if d.Policy != "" && d.Policy != "noeviction" {
+		w = append(w, fmt.Sprintf("Redis may throw mail away when memory is short (maxmemory-policy %s). Set maxmemory-policy noeviction.", d.Policy))
+	}
+	if info["aof_last_write_status"] == "err" {
+		w = append(w, "The last write to the append-only file failed: is the disk full?")
+	}
+	if info["aof_last_bgrewrite_status"] == "err" {
+		w = append(w, "The last rewrite of the append-only file failed: is the disk or the memory full?")
+	}
+	if d.Snapshots != "" && info["rdb_last_bgsave_status"] == "err" {
+		w = append(w, "The last snapshot failed: is the disk or the memory full?")
+	}
+	return w
+}
+
+// weakest merges the answers of a Cluster's masters into the one that protects least, with the warnings of all.
+func weakest(all []Durability) Durability {
+	worst := all[0]
+	seen := make(map[string]bool)
+	var warnings []string
+	for _, d := range all {
+		if d.strength() < worst.strength() {
+			worst = d
+		}
+		for _, w := range d.Warnings {
+			if !seen[w] {
+				seen[w] = true
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	worst.Warnings = warnings
+	return worst
+}
+
+// strength orders servers by what they protect from: power cuts first, then the loss of a machine.
+func (d Durability) strength() int {
+	s := min(d.Replicas, 1)
+	switch {
+	case d.AOF && d.Fsync == "always":
+		s += 8
+	case d.AOF:
+		s += 6
+	case d.Persistent:
+		s += 3
+	}
+	return s
+}
+
+// String says in one line what a write survives.
+func (d Durability) String() string {
+	parts := []string{string(d.Mode)}
+	switch {
+	case d.Mode == Memory:
+		return "memory: lost when the process ends"
+	case d.AOF && d.Fsync == "always":
+		parts = append(parts, "append-only file synced before each answer: a power cut loses nothing")
+	case d.AOF && d.Fsync == "everysec":
+		parts = append(parts, "append-only file synced every second: a crash of Redis loses nothing, a power cut a second at most")
+	case d.AOF:
+		parts = append(parts, "append-only file")
+	case d.Snapshots != "":
+		parts = append(parts, "snapshots only: a crash loses what came after the last one")
+	default:
+		parts = append(parts, "no persistence that it tells of")
+	}
+	switch {
+	case d.MinReplicas > 0:
+		parts = append(parts, fmt.Sprintf("%d replicas, %d needed for a write", d.Replicas, d.MinReplicas))
+	case d.Replicas > 0:
+		parts = append(parts, fmt.Sprintf("%d replicas", d.Replicas))
+	}
+	return strings.Join(parts, "; ")
+}

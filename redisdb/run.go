@@ -1,0 +1,74 @@
+package redisdb
+
+import (
+	"context"
+	"time"
+)
+
+// Run watches the connection until ctx ends, then returns nil. It logs when Redis goes away, when it is back, and when what a write
+// survives has become less than before, for instance after a failover to a replica that is set up differently. The embedded server is
+// supervised from Open to Close, whether or not Run runs.
+func (db *DB) Run(ctx context.Context) error {
+	w := watch{db: db, up: true}
+	for pause(ctx, watchEvery) {
+		w.look(ctx, time.Now())
+	}
+	return nil
+}
+
+const (
+	watchEvery      = 2 * time.Second
+	pingTimeout     = 2 * time.Second
+	durabilityEvery = time.Minute
+)
+
+// watch is what Run remembers between two looks.
+type watch struct {
+	db       *DB
+	up       bool
+	since    time.Time       // when it went away
+	judged   time.Time       // when durability was last read
+	warnings map[string]bool // the warnings logged so far
+}
+
+func (w *watch) look(ctx context.Context, now time.Time) {
+	_, err := w.db.Ping(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && w.up:
+		w.up, w.since = false, now
+		w.db.log.Error("redis is away", "address", w.db.address, "error", err)
+	case err == nil && !w.up:
+		w.up, w.judged = true, time.Time{}
+		w.db.log.Info("redis is back", "address", w.db.address, "away_seconds", now.Sub(w.since).Seconds())
+	}
+	if w.up && now.Sub(w.judged) >= durabilityEvery {
+		w.judge(ctx, now)
+	}
+}
+
+// judge logs warnings that were not there before.
+func (w *watch) judge(ctx context.Context, now time.Time) {
+	d, err := w.db.Durability(ctx)
+	if err != nil {
+		return // the next ping says what is wrong
+	}
+	w.judged = now
+	seen := make(map[string]bool, len(d.Warnings))
+	for _, warning := range d.Warnings {
+		seen[warning] = true
+		if !w.warnings[warning] {
+			w.db.log.Warn("redis durability", "warning", warning, "mode", w.db.mode)
+		}
+	}
+	w.warnings = seen
+}
+
+// Ping asks Redis for a sign of life and says how long it took. It gives up after 2 seconds, or at the deadline of ctx.
+func (db *DB) Ping(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	start := time.Now()
+	err := db.client.Ping(ctx).Err()
+	return time.Since(start), err
+}

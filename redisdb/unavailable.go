@@ -1,0 +1,62 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// awayPrefixes begin the answers of a server that can't do now what it could do later.
+var awayPrefixes = []string{
+	"LOADING ",     // reading its file after a start
+	"READONLY ",    // a replica, just after a failover
+	"MASTERDOWN ",  // a replica without its master
+	"CLUSTERDOWN ", // slots without a node
+	"TRYAGAIN ",    // slots being moved
+	"NOREPLICAS ",  // min-replicas-to-write not met
+	"MISCONF ",     // the disk is full or failing
+	"OOM ",         // maxmemory reached
+	"BUSY ",        // a script runs for too long
+	"UNBLOCKED ",   // the role changed under a blocked command
+	"ERR max number of clients",
+	"NOGOODSLAVE ",
+}
+
+// Unavailable tells trouble that passes (Redis away, starting, full, too slow, changing master) from a mistake of ours (a wrong command,
+// a wrong type). Whoever answers a person says "come back later" to the first. A cancelled context is neither; one whose deadline
+// passed counts as unavailable, since Redis should have answered by then.
+func Unavailable(err error) bool {
+	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return awayReply(reply.Error())
+	}
+	var network net.Error
+	return errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		isTopologyLost(err)
+}
+
+// awayReply reads the error text of a server. Before Redis 7 an error inside a script came wrapped in another: "… -OOM command not …".
+func awayReply(text string) bool {
+	for _, prefix := range awayPrefixes {
+		if strings.HasPrefix(text, prefix) || strings.Contains(text, " -"+prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTopologyLost recognises the errors go-redis makes itself when no Sentinel or no node of a Cluster answers. They have no type.
+func isTopologyLost(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "sentinels") || strings.Contains(text, "redis: cluster has no nodes") ||
+		strings.Contains(text, "cannot load commands") || strings.Contains(text, "connection is in a bad state")
+}
