@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Counts is a queue at a glance.
+type Counts struct {
+	Queue     string
+	Waiting   int // for a worker, or for the end of a pause
+	Active    int // with a worker
+	Scheduled int // waiting for their first time
+	Retrying  int // waiting to be tried again
+	Archived  int // failed for good; at most 9,999 are kept
+	Completed int // done, and kept for a while
+	Paused    bool
+	// Latency is how long the oldest waiting task has been waiting; zero when none waits, or when that is not known.
+	Latency time.Duration
+	// ProcessedTotal counts the tasks done, dropped, buried or sent to be retried since the queue exists; FailedTotal those buried or
+	// sent to be retried. NotNow counts in neither.
+	ProcessedTotal, FailedTotal int
+}
+
+// Delayed is the number of tasks that wait for their time.
+func (c Counts) Delayed() int { return c.Scheduled + c.Retrying }
+
+// Counts counts the queues, in one round trip, in the order given. A queue that does not exist yet counts zero.
+func (c *Control) Counts(ctx context.Context, queues ...string) ([]Counts, error) {
+	answers := make([]*redis.Cmd, len(queues))
+	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, q := range queues {
+			answers[i] = p.Eval(ctx, countsSource, countsKeys(q), taskPrefix(q))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count queues %v: %w", queues, err)
+	}
+	now := time.Now()
+	all := make([]Counts, len(queues))
+	for i, q := range queues {
+		if all[i], err = readCounts(q, answers[i], now); err != nil {
+			return nil, fmt.Errorf("count queue %s: %w", q, err)
+		}
+	}
+	return all, nil
+}
+
+func countsKeys(queue string) []string {
+	return []string{
+		stateKey(queue, Waiting), stateKey(queue, Active), stateKey(queue, Scheduled), stateKey(queue, Retrying),
+		stateKey(queue, Archived), stateKey(queue, Completed),
+		queueKey(queue, "processed"), queueKey(queue, "failed"), pausedKey(queue),
+	}
+}
+
+// readCounts reads the answer of counts.lua.
+func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) {
+	values, err := answer.Slice()
+	if err != nil {
+		return Counts{}, err
+	}
+	if len(values) != 10 {
+		return Counts{}, fmt.Errorf("%d values instead of 10", len(values))
+	}
+	var n [9]int
+	for i := range n {
+		v, ok := values[i].(int64)
+		if !ok {
+			return Counts{}, fmt.Errorf("value %d is a %T", i, values[i])
+		}
+		n[i] = int(v)
+	}
+	counts := Counts{
+		Queue: queue, Waiting: n[0], Active: n[1], Scheduled: n[2], Retrying: n[3], Archived: n[4], Completed: n[5],
+		ProcessedTotal: n[6], FailedTotal: n[7], Paused: n[8] == 1,
+	}
+	since, _ := values[9].(string)
+	if ns, err := strconv.ParseInt(since, 10, 64); err == nil {
+		counts.Latency = max(0, now.Sub(time.Unix(0, ns)))
+	}
+	return counts, nil
+}
+
+// Memory estimates the bytes that the queue and its tasks take in Redis.
+func (c *Control) Memory(ctx context.Context, queue string) (int64, error) {
+	keys := []string{
+		stateKey(queue, Active), stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying),
+		stateKey(queue, Archived), stateKey(queue, Completed),
+	}
+	n, err := memoryScript.Run(ctx, c.redis, keys, taskPrefix(queue)).Int64()
+	if err != nil {
+		return 0, fmt.Errorf("measure queue %s: %w", queue, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,136 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// archiveAge is how long archived tasks are kept. asynq's own limit is 90 days, and when thousands reach it together it fails.
+const archiveAge = 80 * 24 * time.Hour
+
+// searchable is how long a waiting list may be for Prune to search it for a lost task.
+const searchable = 1000
+
+// Pruned is what Prune did.
+type Pruned struct {
+	Expired  int // archived tasks too old or too many, removed
+	Orphans  int // hashes of tasks that were in no queue any more, removed
+	Returned int // tasks that should have run and were in no queue, put back
+	Unnamed  int // ids in a queue without a task behind them, removed
+}
+
+// Prune tidies queues: it removes archived tasks before so many expire together that asynq's archiving breaks, and mends
+// tasks whose hash and place disagree. It works in steps of a few milliseconds, the whole taking time in proportion to the number of
+// tasks. Servers do it by themselves once an hour.
+func (c *Control) Prune(ctx context.Context, queues ...string) (Pruned, error) {
+	var sum Pruned
+	for _, q := range queues {
+		if err := c.pruneArchive(ctx, q, &sum); err != nil {
+			return sum, fmt.Errorf("prune the archive of queue %s: %w", q, err)
+		}
+		if err := c.pruneHashes(ctx, q, &sum); err != nil {
+			return sum, fmt.Errorf("prune the tasks of queue %s: %w", q, err)
+		}
+		for _, s := range []State{Scheduled, Retrying, Archived, Completed} {
+			if err := c.pruneSet(ctx, q, s, &sum); err != nil {
+				return sum, fmt.Errorf("prune the %s tasks of queue %s: %w", s, q, err)
+			}
+		}
+	}
+	return sum, nil
+}
+
+func (c *Control) pruneArchive(ctx context.Context, queue string, sum *Pruned) error {
+	for {
+		oldest := time.Now().Add(-archiveAge).Unix()
+		keys := []string{stateKey(queue, Archived)}
+		n, err := trimScript.Run(ctx, c.redis, keys, taskPrefix(queue), oldest, archiveMost, chunk).Int()
+		if err != nil {
+			return err
+		}
+		sum.Expired += n
+		if n < chunk {
+			return nil
+		}
+	}
+}
+
+// pruneHashes walks over the hashes of the queue's tasks and mends those that are in no place.
+func (c *Control) pruneHashes(ctx context.Context, queue string, sum *Pruned) error {
+	node, err := masterOf(ctx, c.redis, queue)
+	if err != nil {
+		return err
+	}
+	prefix := taskPrefix(queue)
+	return walk(func(cursor uint64) ([]string, uint64, error) {
+		keys, next, err := node.Scan(ctx, cursor, globQuote(prefix)+"*", 2*chunk).Result()
+		for i, key := range keys {
+			keys[i] = strings.TrimPrefix(key, prefix)
+		}
+		return keys, next, err
+	}, func(ids []string) error { return c.mend(ctx, queue, ids, sum) })
+}
+
+// pruneSet walks over one of the queue's sorted sets and removes ids without a task.
+func (c *Control) pruneSet(ctx context.Context, queue string, state State, sum *Pruned) error {
+	return walk(func(cursor uint64) ([]string, uint64, error) {
+		pairs, next, err := c.redis.ZScan(ctx, stateKey(queue, state), cursor, "", 2*chunk).Result()
+		ids := pairs[:0]
+		for i := 0; i+1 < len(pairs); i += 2 {
+			ids = append(ids, pairs[i])
+		}
+		return ids, next, err
+	}, func(ids []string) error { return c.mend(ctx, queue, ids, sum) })
+}
+
+// walk calls scan until its cursor is back at zero, and do for what it finds, a chunk at a time.
+func walk(scan func(cursor uint64) ([]string, uint64, error), do func(ids []string) error) error {
+	var cursor uint64
+	for {
+		ids, next, err := scan(cursor)
+		if err != nil {
+			return err
+		}
+		for len(ids) > 0 {
+			n := min(chunk, len(ids))
+			if err := do(ids[:n]); err != nil {
+				return err
+			}
+			ids = ids[n:]
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// mend mends the tasks in one call of mend.lua.
+func (c *Control) mend(ctx context.Context, queue string, ids []string, sum *Pruned) error {
+	keys := []string{
+		stateKey(queue, Waiting), stateKey(queue, Active), stateKey(queue, Scheduled), stateKey(queue, Retrying),
+		stateKey(queue, Archived), stateKey(queue, Completed),
+	}
+	args := make([]any, 0, 3+len(ids))
+	args = append(args, taskPrefix(queue), time.Now().UnixNano(), searchable)
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	n, err := mendScript.Run(ctx, c.redis, keys, args...).Int64Slice()
+	if err != nil {
+		return err
+	}
+	if len(n) != 3 {
+		return fmt.Errorf("%d values instead of 3", len(n))
+	}
+	sum.Orphans += int(n[0])
+	sum.Returned += int(n[1])
+	sum.Unnamed += int(n[2])
+	return nil
+}
+
+// globQuote makes Redis take a text literally in a pattern.
+func globQuote(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
+}

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// The queues of Postroom.
+const (
+	Submit    = "submit"    // messages somebody waits for
+	Bulk      = "bulk"      // messages of campaigns and digests
+	Notify    = "notify"    // webhooks
+	Documents = "documents" // the search index
+)
+
+// Names lists the queues of Postroom in the order in which pages show them.
+func Names() []string { return []string{Submit, Bulk, Notify, Documents} }
+
+// Lane names the queue of a partition: "submit" for partition 0, "submit-1" for partition 1, and so on. A queue lives in one slot of a
+// Redis Cluster, so the outbox needs one for each partition to spread its load.
+func Lane(name string, partition int) string {
+	if partition == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(partition)
+}
+
+// Task is one wake-up.
+type Task struct {
+	Queue   string    // where it waits
+	Type    string    // which handler gets it
+	ID      string    // unique in its queue; letters, digits and "_.:-" only
+	Payload []byte    // for the handler; keep it to an id, it is shown in the dashboard
+	At      time.Time // not before; zero or past: now. Rounded up to a whole second, the resolution of the queue
+}
+
+// check refuses what asynq or the dashboard could not handle: a "/" in an id, for one, makes a task that nobody can open or delete.
+func (t Task) check() error {
+	if t.Queue == "" || t.Type == "" {
+		return fmt.Errorf("task %q: queue %q and type %q must both be named", t.ID, t.Queue, t.Type)
+	}
+	if t.ID == "" {
+		return fmt.Errorf("task of type %s in %s has no id", t.Type, t.Queue)
+	}
+	for i := 0; i < len(t.ID); i++ {
+		if !idByte(t.ID[i]) {
+			return fmt.Errorf("task id %q: only letters, digits and _.:- are allowed", t.ID)
+		}
+	}
+	return nil
+}
+
+func idByte(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return c == '_' || c == '.' || c == ':' || c == '-'
+}
+
+// roundUp gives the first whole second that is not before t. asynq cuts times down to whole seconds, and a mail sent before its time
+// cannot be taken back.
+func roundUp(t time.Time) time.Time {
+	whole := t.Truncate(time.Second)
+	if whole.Before(t) {
+		return whole.Add(time.Second)
+	}
+	return whole
+}
