@@ -1,0 +1,161 @@
+package redisdb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Follow says which stream to follow, and as whom.
+type Follow struct {
+	Stream     string        // the kind of the stream's key, as in Key(partition, Stream); every partition is followed
+	Group      string        // the reader. All processes that name the same group share the work; each group sees every entry
+	Batch      int           // entries handed over at once, at most; zero: 256
+	ClaimAfter time.Duration // how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
+}
+
+// Entry is one entry of a stream.
+type Entry struct {
+	ID        string // as Redis made it, "<milliseconds>-<n>": rising within a partition
+	Partition int
+	Values    map[string]any // what was added, each value a string
+}
+
+// Text is the value of a field, or the empty string when there is none.
+func (e Entry) Text(field string) string {
+	text, _ := e.Values[field].(string)
+	return text
+}
+
+const (
+	followBatch      = 256
+	claimAfter       = 6 * time.Second
+	claimRounds      = 3                      // looks for abandoned entries within ClaimAfter
+	blockFor         = 500 * time.Millisecond // a read that waits can't be interrupted, so this bounds how long Follow takes to end
+	followGrace      = 5 * time.Second        // for fn to finish what it was given when ctx ends
+	followRetryMin   = 100 * time.Millisecond
+	followRetryMax   = 5 * time.Second
+	tidyEvery        = 5 * time.Minute
+	consumerGoneFor  = time.Hour
+	farewellPatience = 2 * time.Second
+)
+
+// Follow hands every entry of a stream to fn, in every partition, until ctx ends; then it returns nil. A group that doesn't exist yet
+// begins with the oldest entry the stream still has.
+//
+// Entries are acknowledged after fn returned nil, so fn sees each at least once, and must not mind seeing one again: after a crash, and
+// after an error. The entries of a partition come in order, in batches, one call of fn at a time; calls for different partitions overlap.
+// The context fn gets outlives ctx by up to 5 seconds, so that work in hand is finished when the process stops.
+//
+// When fn fails it is called again after a pause that grows to 5 seconds. An error that says something is away ([Unavailable], or
+// of kind fault.Unavailable) repeats the whole batch for as long as that lasts, in order. After any other error that comes back, entries
+// are tried one by one, and those that fail alone are set aside and tried again later, up to five minutes apart, never dropped, while
+// the others go on.
+//
+// Entries given to a process that died are taken over within 1⅓ × ClaimAfter. A group or stream deleted under it is made again.
+func (db *DB) Follow(ctx context.Context, f Follow, fn func(ctx context.Context, entries []Entry) error) error {
+	if f.Stream == "" || f.Group == "" {
+		return errors.New("follow a stream: it needs the name of a stream and of a group")
+	}
+	if f.Batch <= 0 {
+		f.Batch = followBatch
+	}
+	if f.ClaimAfter <= 0 {
+		f.ClaimAfter = claimAfter
+	}
+	consumer := consumerName()
+	var readers sync.WaitGroup
+	for partition := range db.partitions {
+		r := &reader{
+			db: db, Follow: f, fn: fn, partition: partition, key: Key(partition, f.Stream), consumer: consumer,
+			tidied: time.Now(), cursor: allClaimed, aside: make(map[string]*setAside),
+			log: db.log.With("stream", f.Stream, "group", f.Group, "partition", partition),
+		}
+		readers.Go(func() { r.run(ctx) })
+	}
+	readers.Wait()
+	return nil
+}
+
+// consumerName is unique, since two readers of one name would acknowledge each other's entries. Host and process are for people.
+func consumerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8])
+}
+
+// run reads and hands over until ctx ends. Entries already read are handled even then.
+func (r *reader) run(ctx context.Context) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(followGrace, cancel) })()
+	wait := followRetryMin
+	for ctx.Err() == nil {
+		entries, err := r.next(work, time.Now())
+		if err != nil {
+			r.trouble(err)
+			pause(ctx, wait)
+			wait = min(2*wait, readRetryMax)
+			continue
+		}
+		r.fine()
+		wait = followRetryMin
+		r.handle(ctx, work, entries)
+	}
+	r.leave(work)
+}
+
+// readRetryMax is short, so that events flow again soon after Redis is back.
+const readRetryMax = 2 * time.Second
+
+// next finds something to do: abandoned entries, entries set aside that are due, or new ones, waiting a moment for them.
+func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
+	if err := r.join(ctx); err != nil {
+		return nil, err
+	}
+	if now.Sub(r.claimed) >= r.ClaimAfter/claimRounds {
+		entries, err := r.claim(ctx, now)
+		if err != nil || len(entries) > 0 {
+			return entries, r.lostGroup(err)
+		}
+	}
+	if err := r.retryAside(ctx, now); err != nil {
+		return nil, r.lostGroup(err)
+	}
+	if len(r.aside) >= asideMax {
+		pause(ctx, blockFor)
+		return nil, nil
+	}
+	return r.read(ctx)
+}
+
+// read takes new entries for this consumer.
+func (r *reader) read(ctx context.Context) ([]Entry, error) {
+	streams, err := r.db.blocking.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: r.Group, Consumer: r.consumer, Streams: []string{r.key, ">"}, Count: int64(r.Batch), Block: blockFor,
+	}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil || len(streams) == 0 {
+		return nil, r.lostGroup(err)
+	}
+	return r.entries(streams[0].Messages), nil
+}
+
+// entries puts the partition to what Redis returned.
+func (r *reader) entries(messages []redis.XMessage) []Entry {
+	entries := make([]Entry, len(messages))
+	for i, m := range messages {
+		entries[i] = Entry{ID: m.ID, Partition: r.partition, Values: m.Values}
+	}
+	return entries
+}

@@ -1,0 +1,127 @@
+package redisdb
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed tidy.lua
+var tidySource string
+
+var tidyScript = NewScript("tidy", tidySource)
+
+// allClaimed is the cursor of a search that has come to the end, and of one that begins.
+const allClaimed = "0-0"
+
+// reader follows one partition of a stream for one group. It is used by one goroutine.
+type reader struct {
+	Follow
+	db        *DB
+	fn        func(context.Context, []Entry) error
+	partition int
+	key       string
+	consumer  string
+	log       *slog.Logger
+
+	joined  bool      // the group exists, as far as we know
+	claimed time.Time // when all held entries had been searched for abandoned ones
+	cursor  string    // where that search goes on
+	tidied  time.Time // when consumers that are gone were last removed
+	away    bool      // reading fails at present, and that was logged
+	aside   map[string]*setAside
+}
+
+// join makes sure the group exists.
+func (r *reader) join(ctx context.Context) error {
+	if r.joined {
+		return nil
+	}
+	err := r.db.client.XGroupCreateMkStream(ctx, r.key, r.Group, "0").Err()
+	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
+		return err
+	}
+	r.joined = true
+	return nil
+}
+
+// lostGroup notices that the group or the stream was deleted, and has it made again; any other error is passed on.
+func (r *reader) lostGroup(err error) error {
+	if err == nil || !redis.HasErrorPrefix(err, "NOGROUP") {
+		return err
+	}
+	r.log.Warn("the consumer group is gone and is made again; entries still in the stream are read once more")
+	r.joined = false
+	clear(r.aside)
+	return nil
+}
+
+// claim takes over entries whose consumer has been silent for too long, and keeps our own from looking abandoned.
+func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
+	if err := r.touch(ctx, r.asideIDs()); err != nil {
+		return nil, err
+	}
+	messages, next, err := r.db.client.XAutoClaim(ctx, &redis.XAutoClaimArgs{
+		Stream: r.key, Group: r.Group, Consumer: r.consumer, MinIdle: r.ClaimAfter, Start: r.cursor, Count: int64(r.Batch),
+	}).Result()
+	if err != nil {
+		return nil, err
+	}
+	if r.cursor = next; next == allClaimed {
+		r.claimed = now // else there is more to look through, at once
+	}
+	if now.Sub(r.tidied) >= tidyEvery {
+		r.tidied = now
+		if err := r.tidy(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	entries := slices.DeleteFunc(r.entries(messages), func(e Entry) bool { return r.aside[e.ID] != nil })
+	if len(entries) > 0 {
+		r.log.Info("took over stream entries of a process that is gone", "entries", len(entries))
+	}
+	return entries, nil
+}
+
+// touch tells Redis that we are still busy with entries.
+func (r *reader) touch(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.db.client.XClaimJustID(ctx, &redis.XClaimArgs{Stream: r.key, Group: r.Group, Consumer: r.consumer, Messages: ids}).Err()
+}
+
+// tidy removes consumers that are gone, and the named one.
+func (r *reader) tidy(ctx context.Context, consumer string) error {
+	err := tidyScript.Run(ctx, r.db.client, []string{r.key}, r.Group, consumerGoneFor.Milliseconds(), consumer).Err()
+	return r.lostGroup(err)
+}
+
+// leave removes our own consumer from the group, so that restarts don't pile them up. What it still holds, if anything, others take.
+func (r *reader) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, farewellPatience)
+	defer cancel()
+	if err := r.tidy(ctx, r.consumer); err != nil {
+		r.log.Debug("left a consumer group without saying goodbye", "error", err)
+	}
+}
+
+// trouble logs the first of a row of failures.
+func (r *reader) trouble(err error) {
+	if !r.away {
+		r.away = true
+		r.log.Error("can't follow the stream, trying on", "error", err)
+	}
+}
+
+// fine logs that a row of failures is over.
+func (r *reader) fine() {
+	if r.away {
+		r.away = false
+		r.log.Info("following the stream again")
+	}
+}
