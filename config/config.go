@@ -23,7 +23,7 @@ type Config struct {
 	Secret      Secret      `key:"secret" check:"32 bytes or more" secret:"value" empty:"made at first start, in the data directory" doc:"Key that seals the passwords and other secrets Postroom stores. Every process on one Redis needs the same one; without it, what it sealed can't be read again."`
 	Token       Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"Admin token to begin with: it may do everything, tokens made through the API can replace it."`
 	ServiceURL  string      `key:"serviceUrl" check:"web address" empty:"none" doc:"Public address of this Postroom, such as https://mail.example.com. Webhooks carry it."`
-	SMTP        Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs below."`
+	SMTP        Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs."`
 	From        Mailbox     `key:"from" empty:"none" doc:"Sender of the default account, an address or a name with an address: Example Shop <shop@example.com>. Needs smtp."`
 	Role        string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api takes mail and shows pages, worker delivers, all does both. With api and worker apart, redis.url must be set."`
 	Workers     Workers     `key:"workers"`
@@ -51,7 +51,7 @@ type TLS struct {
 
 // Redis is the store of everything.
 type Redis struct {
-	URL            Secret  `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://. Without one, Postroom runs a redis-server of its own in the data directory, or keeps everything in memory where none is installed."`
+	URL            Secret  `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. Without one, Postroom runs a redis-server of its own in the data directory, or keeps everything in memory where none is installed."`
 	Fsync          string  `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last second in a power cut, always loses nothing and is slower."`
 	Partitions     int     `key:"partitions" default:"1" min:"1" max:"256" doc:"Parts the outbox is split into, to spread it over a Redis Cluster. The same for every process; not to be changed while messages are queued."`
 	MaxMemoryShare float64 `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be worked off. Without maxmemory it has no effect."`

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -50,7 +52,9 @@ func (l *loading) fromYAML(path string, content []byte) {
 		l.problem("", path, "must hold one YAML document; remove the line --- and what follows")
 		return
 	}
-	w := fileWalk{loading: l, path: path, known: l.paths(), groups: l.groups()}
+	w := fileWalk{loading: l, path: path, groups: l.groups()}
+	w.known = slices.AppendSeq(l.paths(), maps.Keys(w.groups))
+	slices.Sort(w.known)
 	if root := resolve(doc.Content[0]); root.Kind == yaml.MappingNode {
 		w.group("", root)
 	} else if root.Tag != "!!null" {
@@ -61,8 +65,8 @@ func (l *loading) fromYAML(path string, content []byte) {
 type fileWalk struct {
 	*loading
 	path   string
-	known  []string
-	groups map[string]bool
+	known  []string        // every setting and group
+	groups map[string]bool // by path
 }
 
 // group takes the settings of one mapping. Nested and dotted keys (delivery.attempts: 5) are the same.

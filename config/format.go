@@ -3,7 +3,6 @@ package config
 import (
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,19 +49,17 @@ func checkServiceURL(text string) (usual, fault string) {
 	return strings.TrimRight(text, "/"), ""
 }
 
-// redisSchemes are the ways to reach Redis. What follows the scheme is redisdb's to read: lists of hosts are no URLs to net/url.
-func redisSchemes() []string {
-	return []string{"redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://", "unix://"}
-}
-
+// checkRedis looks at the scheme and that something follows it. The rest is redisdb's to read, which also looks at certificates.
 func checkRedis(text string) string {
-	i := slices.IndexFunc(redisSchemes(), func(s string) bool { return strings.HasPrefix(text, s) })
-	if i < 0 {
+	scheme, rest, _ := strings.Cut(text, "://")
+	if kind := strings.TrimSuffix(strings.TrimSuffix(scheme, "+sentinel"), "+cluster"); kind != "redis" && kind != "rediss" && scheme != "unix" {
 		return "is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://"
 	}
-	rest := text[len(redisSchemes()[i]):]
-	host, _, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "?")
-	if strings.Trim(host, "/") == "" {
+	place, _, _ := strings.Cut(rest, "?")
+	if scheme != "unix" {
+		place, _, _ = strings.Cut(place, "/")
+	}
+	if strings.Trim(place[strings.LastIndex(place, "@")+1:], "/") == "" {
 		return "names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock"
 	}
 	return ""

@@ -21,8 +21,7 @@ type Loaded struct {
 	File     string   // the file that was read; empty when there was none
 	Warnings []string // what is probably a mistake but no reason not to start
 
-	keys  []Key
-	given map[string]given // by path; settings that nobody set are absent
+	rows []Row // masked already: package fmt also prints fields that aren't exported
 }
 
 // given is the value somebody gave a setting, as text, and where.
@@ -36,20 +35,20 @@ func Load(s Sources) (*Loaded, error) {
 	l.fromEnv(env, s.OtherEnv)
 	l.fromFlags(s.Flags)
 
-	out := &Loaded{File: file, keys: l.keys, given: l.given}
+	out := &Loaded{File: file}
 	l.fill(&out.Config)
 	l.crossCheck(&out.Config)
 	if len(l.problems) > 0 {
 		return nil, &Invalid{Problems: l.problems}
 	}
-	out.Warnings = l.warnings
+	out.Warnings, out.rows = l.warnings, l.rows()
 	return out, nil
 }
 
 // loading is a Load under way.
 type loading struct {
 	keys     []Key
-	given    map[string]given
+	given    map[string]given // by path; settings that nobody set are absent
 	problems []Problem
 	warnings []string
 }
@@ -76,10 +75,7 @@ func (l *loading) fromFlags(flags map[string]string) {
 func (l *loading) fill(c *Config) {
 	root := reflect.ValueOf(c).Elem()
 	for _, k := range l.keys {
-		g, ok := l.given[k.Path]
-		if !ok {
-			g = given{k.Default, "default"}
-		}
+		g := l.inForce(k)
 		text := g.text
 		if k.mask != "value" { // a secret is taken to the letter: other processes read it so
 			text = strings.TrimSpace(text)
@@ -88,6 +84,14 @@ func (l *loading) fill(c *Config) {
 			l.problems = append(l.problems, Problem{Key: k.Path, Value: k.show(g.text), Source: g.source, Message: message})
 		}
 	}
+}
+
+// inForce is the text that the field is made from.
+func (l *loading) inForce(k Key) given {
+	if g, ok := l.given[k.Path]; ok {
+		return g
+	}
+	return given{k.Default, "default"}
 }
 
 // crossCheck finds settings that are right alone but not together. It leaves out those that are already at fault.

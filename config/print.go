@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -17,14 +18,13 @@ type Row struct {
 	Secret bool   `json:"secret,omitempty"` // whether the value is masked, wholly or in part
 }
 
-// Rows lists every setting in force and where it came from.
-func (l *Loaded) Rows() []Row {
+// Rows lists every setting in force and where it came from, in the order of Config.
+func (l *Loaded) Rows() []Row { return slices.Clone(l.rows) }
+
+func (l *loading) rows() []Row {
 	rows := make([]Row, 0, len(l.keys))
 	for _, k := range l.keys {
-		g, ok := l.given[k.Path]
-		if !ok {
-			g = given{k.Default, "default"}
-		}
+		g := l.inForce(k)
 		r := Row{Key: k.Path, Value: k.show(g.text), Source: g.source, Env: k.Env, Secret: k.Secret}
 		if r.Value == "" {
 			r.Empty = k.Empty
@@ -38,7 +38,7 @@ func (l *Loaded) Rows() []Row {
 func (l *Loaded) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KEY\tVALUE\tSOURCE")
-	for _, r := range l.Rows() {
+	for _, r := range l.rows {
 		value := r.Value
 		if value == "" {
 			value = "(" + r.Empty + ")"
@@ -53,5 +53,5 @@ func (l *Loaded) PrintJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(l.Rows())
+	return e.Encode(l.rows)
 }

@@ -27,15 +27,18 @@ func (k Key) parse(text string, p any) (fault string) {
 		text, fault = checked(k.check, text)
 		*p = Secret(text)
 	case *bool:
-		fault = parseInto(p, text, "is neither true nor false", k, strconv.ParseBool)
+		var err error
+		if *p, err = strconv.ParseBool(text); err != nil {
+			return "is neither true nor false; " + k.want()
+		}
 	case *int:
-		fault = parseInto(p, text, "is not a whole number", k, strconv.Atoi)
+		*p, fault = bounded(k, text, "is not a whole number", strconv.Atoi)
 	case *float64:
-		fault = parseInto(p, text, "is not a number", k, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+		*p, fault = bounded(k, text, "is not a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 	case *time.Duration:
-		fault = parseInto(p, text, "is not a duration", k, time.ParseDuration)
+		*p, fault = bounded(k, text, "is not a duration", time.ParseDuration)
 	case *Size:
-		fault = parseInto(p, text, "is not a size", k, parseSize)
+		*p, fault = bounded(k, text, "is not a size", parseSize)
 	case *[]time.Duration:
 		*p, fault = k.parseList(text)
 	case *slog.Level:
@@ -48,46 +51,18 @@ func (k Key) parse(text string, p any) (fault string) {
 	return fault
 }
 
-// parseInto reads one value and holds it against the limits of its key.
-func parseInto[T any](p *T, text, wrong string, k Key, read func(string) (T, error)) (fault string) {
+// bounded reads one value and holds it against the limits of its key, which are written like values.
+func bounded[T int | float64 | time.Duration | Size](k Key, text, wrong string, read func(string) (T, error)) (v T, fault string) {
 	v, err := read(text)
 	if err != nil {
-		return wrong + "; " + k.want()
+		return v, wrong + "; " + k.want()
 	}
-	*p = v
-	if !k.within(v) {
-		return "is out of range; " + k.want()
+	low, errLow := read(k.Min)
+	high, errHigh := read(k.Max)
+	if (errLow == nil && !(v >= low)) || (errHigh == nil && !(v <= high)) { // not v < low: NaN is out of range too
+		return v, "is out of range; " + k.want()
 	}
-	return ""
-}
-
-// within holds a value against min and max, which the tests read with the same parser as the value.
-func (k Key) within(v any) bool {
-	low, high := true, true
-	switch v := v.(type) {
-	case int:
-		low, high = between(v, k, strconv.Atoi)
-	case float64: // written so that NaN is outside
-		low, high = between(v, k, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
-	case time.Duration:
-		low, high = between(v, k, time.ParseDuration)
-	case Size:
-		low, high = between(v, k, parseSize)
-	}
-	return low && high
-}
-
-func between[T int | float64 | time.Duration | Size](v T, k Key, read func(string) (T, error)) (low, high bool) {
-	low, high = true, true
-	if k.Min != "" {
-		limit, err := read(k.Min)
-		low = err == nil && v >= limit
-	}
-	if k.Max != "" {
-		limit, err := read(k.Max)
-		high = err == nil && v <= limit
-	}
-	return low, high
+	return v, ""
 }
 
 // maxList bounds a list, as the API does.
@@ -99,8 +74,8 @@ func (k Key) parseList(text string) (out []time.Duration, fault string) {
 		return nil, fmt.Sprintf("has %d entries; write %d at most", len(items), maxList)
 	}
 	for _, item := range items {
-		var d time.Duration
-		if fault := parseInto(&d, strings.TrimSpace(item), "holds something that is not a duration", k, time.ParseDuration); fault != "" {
+		d, fault := bounded(k, strings.TrimSpace(item), "holds something that is not a duration", time.ParseDuration)
+		if fault != "" {
 			return nil, fault
 		}
 		out = append(out, d)
