@@ -1,0 +1,171 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// retryAfterOutage is when a client that found Redis away or full should come back.
+const retryAfterOutage = 5 * time.Second
+
+// submission is a message ready to be accepted: validated and composed.
+type submission struct {
+	envelope    envelope
+	content     []byte
+	lane        api.Lane
+	gateway     string
+	attempts    int
+	sendAt      time.Time // zero: now
+	fingerprint string    // of the request's body; empty without an idempotency key
+}
+
+// accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
+func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
+	if err := b.admit(ctx); err != nil {
+		b.metrics.accepted.WithLabelValues("refused").Inc()
+		return api.SubmitAnswer{}, err
+	}
+	now := b.clock.Now()
+	due := s.sendAt
+	if due.Before(now) {
+		due = now
+	}
+	p := b.partitionFor(s)
+	id := newID(now, p)
+	due = due.UTC().Truncate(time.Millisecond)
+	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: s.envelope.MessageID, SendAt: &due, QueueID: id}
+	keys, args, err := b.acceptArgs(s, p, id, now, due, answer)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1"), Payload: []byte(id), At: due}
+	if s.fingerprint != "" {
+		return b.acceptKeyed(ctx, s, keys, args, answer, task)
+	}
+
+	pipe := b.DB.Pipeline()
+	accepted := pipe.Script(acceptScript, keys, args...)
+	pending, err := b.Queue.Append(ctx, pipe.Pipeliner(), task)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if err := pipe.Exec(ctx); err != nil && accepted.Err() != nil {
+		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+id)
+	}
+	if _, err := b.judge(accepted.Slice()); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if pending.Err() == nil {
+		b.queued.note(p, id)
+	}
+	b.accepted(ctx, id, s, due)
+	return answer, nil
+}
+
+// acceptKeyed accepts under an idempotency key: the task is queued only once the key is known to be new.
+func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
+	first, err := b.judge(acceptScript.Run(ctx, b.DB.Client(), keys, args...).Slice())
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if first != "" {
+		b.metrics.accepted.WithLabelValues("hit").Inc()
+		if err := json.Unmarshal([]byte(first), &answer); err != nil {
+			return api.SubmitAnswer{}, fmt.Errorf("read the first answer to an idempotency key: %w", err)
+		}
+		answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "HIT"}
+		return answer, nil
+	}
+	if err := b.Queue.Enqueue(ctx, task)[0]; err == nil {
+		p, _ := partitionOf(answer.QueueID, b.DB.Partitions())
+		b.queued.note(p, answer.QueueID)
+	}
+	b.accepted(ctx, answer.QueueID, s, *answer.SendAt)
+	answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "MISS"}
+	return answer, nil
+}
+
+func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, answer api.SubmitAnswer) ([]string, []any, error) {
+	env, err := json.Marshal(s.envelope)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write envelope of message %s: %w", id, err)
+	}
+	queued, err := line(event.MessageQueued, s.envelope.Account, now, event.Queued{
+		Message: s.envelope.about(id, s.lane, s.gateway, s.envelope.To), SendAt: due,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	keys := []string{b.store.message(p, id)}
+	first := ""
+	if s.fingerprint != "" {
+		keys = append(keys, b.store.idempotency(p, keyHash(s.envelope.Account, s.envelope.Key)))
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return nil, nil, fmt.Errorf("write answer about message %s: %w", id, err)
+		}
+		first = string(raw)
+	}
+	return keys, []any{
+		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, b.codec.pack(s.content),
+		b.opts.MaxLive, s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), queued,
+	}, nil
+}
+
+// judge reads what accept.lua answered: the first answer to a key that was taken, or nothing for a new message.
+func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
+	if err != nil {
+		return "", away(err, "accept message")
+	}
+	switch answer[0] {
+	case "NEW":
+		return "", nil
+	case "HIT":
+		return fmt.Sprint(answer[1]), nil
+	case "REUSED":
+		return "", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
+			"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
+	case "FULL":
+		return "", full("The outbox holds %v messages, its limit (outbox.maxLive)", answer[1])
+	}
+	return "", fmt.Errorf("accept message: %v", answer[0])
+}
+
+// admit refuses new work while Redis is so full that the work it has could no longer be done: at maxmemory not even a dequeue succeeds.
+func (b *Outbox) admit(ctx context.Context) error {
+	share, err := b.DB.MemoryShare(ctx)
+	if err != nil {
+		return away(err, "ask Redis for its memory")
+	}
+	if share >= b.opts.MaxMemoryShare {
+		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)
+	}
+	return nil
+}
+
+func full(format string, args ...any) error {
+	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out", args...)
+	f.RetryAfter = retryAfterOutage
+	return f
+}
+
+func (b *Outbox) accepted(ctx context.Context, id string, s submission, due time.Time) {
+	b.metrics.accepted.WithLabelValues("queued").Inc()
+	b.mail.queued(ctx, id, s.envelope, due)
+}
+
+// partitionFor picks the partition a message will live in: that of its idempotency key, or any.
+func (b *Outbox) partitionFor(s submission) int {
+	if s.fingerprint != "" {
+		return redisdb.PartitionFor(keyHash(s.envelope.Account, s.envelope.Key), b.DB.Partitions())
+	}
+	return redisdb.PartitionFor(s.envelope.MessageID, b.DB.Partitions())
+}

@@ -1,0 +1,254 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// errLeaseLost ends an attempt whose message another worker may have taken over.
+var errLeaseLost = errors.New("the lease ran out")
+
+// shortWait is how long a worker waits for a message that is almost due, rather than putting its task back: the queue counts in seconds.
+const shortWait = 1200 * time.Millisecond
+
+// claim is a message begun: the right to send it, and what is needed to.
+type claim struct {
+	id        string
+	partition int
+	fence     string
+	lane      api.Lane
+	gateway   string
+	attempts  int    // made so far
+	max       int    // allowed
+	lapsed    string // what became of the attempt before, if its worker died: "", lost, doubt
+	began     time.Time
+	lost      int // attempts whose worker died before the dot
+	doubts    int // attempts whose worker died after it
+	scheduled time.Time
+	envelope  envelope
+	status    status
+	content   []byte
+}
+
+// Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came of it.
+func (b *Outbox) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
+	id := messageOf(t.ID)
+	c, verdict, err := b.begin(ctx, id)
+	if err != nil {
+		b.log.ErrorContext(ctx, "message not begun", "message_id", id, "error", err)
+		return queue.NotNow(b.clock.Now().Add(time.Second))
+	}
+	if c == nil {
+		return verdict
+	}
+	held, release := b.leases.hold(ctx, c.partition, id, c.fence)
+	started := b.clock.Now()
+	d := b.attempt(held, c, started)
+	lost := errors.Is(context.Cause(held), errLeaseLost)
+	release()
+	if lost && !d.knowsMore() {
+		return queue.Drop() // whoever took the message over tells its story from here
+	}
+	return b.record(context.WithoutCancel(ctx), c, d)
+}
+
+// begin claims the message, or says what to do with a task whose message can't be begun now.
+func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, error) {
+	partition, err := b.store.place(id)
+	if err != nil {
+		return nil, queue.Drop(), nil //nolint:nilerr // an id that can't be one wakes nothing
+	}
+	for {
+		now := b.clock.Now()
+		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)))
+		if err != nil {
+			return nil, queue.Verdict{}, err
+		}
+		switch answer[0] {
+		case "GO":
+			c, err := b.readClaim(id, partition, answer[1:])
+			if err != nil {
+				return nil, queue.Verdict{}, err
+			}
+			return c, queue.Verdict{}, nil
+		case "EARLY", "HELD":
+			ms, _ := strconv.ParseInt(answer[1], 10, 64)
+			due := fromMillis(ms)
+			if wait := due.Sub(now); answer[0] == "HELD" || wait > shortWait {
+				return nil, queue.NotNow(due), nil
+			}
+			if err := sleep(ctx, due.Sub(now)); err != nil {
+				return nil, queue.NotNow(due), nil //nolint:nilerr // the worker is stopping; the task keeps its time
+			}
+		default: // GONE, FAILED: a task that outlived its message
+			return nil, queue.Drop(), nil
+		}
+	}
+}
+
+// readClaim reads the answer of begin.lua, in the order its header gives.
+func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error) {
+	n := make([]int, len(a))
+	for _, i := range []int{1, 2, 5, 6, 7, 8} {
+		n[i], _ = strconv.Atoi(a[i])
+	}
+	c := &claim{
+		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
+		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])),
+	}
+	if err := json.Unmarshal([]byte(a[9]), &c.envelope); err != nil {
+		return nil, fmt.Errorf("read envelope of message %s: %w", id, err)
+	}
+	var err error
+	if c.status, err = parseStatus(a[11], c.envelope); err != nil {
+		return nil, err
+	}
+	c.content, err = b.codec.unpack([]byte(a[10]), c.envelope.Size)
+	return c, err
+}
+
+// attempt sends the message to the recipients not yet done, unless it is already clear that it must not be sent.
+func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decision {
+	p := b.policy(nil)
+	if reason := refuse(c, p, started); reason != nil {
+		return decide(c, try{start: started, end: started, err: reason, refused: true}, p)
+	}
+	account, err := b.Accounts.Account(ctx, c.envelope.Account)
+	if err != nil {
+		if ctx.Err() != nil {
+			return decision{outcome: released}
+		}
+		return decide(c, try{start: started, end: b.clock.Now(), err: accountError(err)}, p)
+	}
+	p = b.policy(account.Retry)
+	result, err := b.Sender.Send(ctx, account.Relay, b.message(c))
+	b.Accounts.Outcome(context.WithoutCancel(ctx), c.envelope.Account, err)
+	return decide(c, try{start: started, end: b.clock.Now(), relay: account.Relay, result: result, err: err, stopped: ctx.Err() != nil}, p)
+}
+
+// message is what goes to the sender: the recipients left, and the mark to set before the dot.
+func (b *Outbox) message(c *claim) smtpsend.Message {
+	return smtpsend.Message{
+		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Data: c.content,
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
+		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
+	}
+}
+
+// doubt records that the dot is about to be written. Without that record the dot must not be written.
+func (b *Outbox) doubt(ctx context.Context, c *claim) error {
+	ok, err := doubtScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, millis(b.clock.Now()), c.fence).Int()
+	if err != nil {
+		return fmt.Errorf("mark message %s before its final dot: %w", c.id, err)
+	}
+	if ok == 0 {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.
+func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict {
+	args, err := b.finishArgs(c, d)
+	if err != nil {
+		b.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
+		return queue.NotNow(b.clock.Now().Add(time.Second))
+	}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		answer, err := b.store.run(ctx, finishScript, c.partition, c.id, args...)
+		if err == nil {
+			return b.recorded(ctx, c, d, answer)
+		}
+		b.log.WarnContext(ctx, "attempt not recorded yet", "message_id", c.id, "outcome", d.outcome, "error", err)
+		if !fault.Is(err, fault.Unavailable) || b.clock.Now().Sub(d.at) > recordPatience {
+			return queue.NotNow(b.clock.Now().Add(time.Second))
+		}
+		if sleep(ctx, wait) != nil {
+			return queue.NotNow(b.clock.Now().Add(time.Second))
+		}
+	}
+}
+
+// recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to other messages.
+const recordPatience = 10 * time.Minute
+
+func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
+	now := b.clock.Now()
+	if d.outcome == released {
+		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, "", "", 0, 0}, nil
+	}
+	st, err := json.Marshal(d.status)
+	if err != nil {
+		return nil, fmt.Errorf("write status of message %s: %w", c.id, err)
+	}
+	result := string(sent)
+	if d.outcome != sent {
+		result = string(failed)
+	}
+	trace, err := json.Marshal(ended{
+		Account: c.envelope.Account, MessageID: c.envelope.MessageID, Result: result, At: d.at, Response: d.response,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write trace of message %s: %w", c.id, err)
+	}
+	lines, err := d.events(c)
+	if err != nil {
+		return nil, err
+	}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, int(b.opts.KeepEnded.Seconds()), len(d.sent)}
+	for _, l := range lines {
+		args = append(args, l)
+	}
+	return args, nil
+}
+
+// recorded tells the operator and the queue what was recorded.
+func (b *Outbox) recorded(ctx context.Context, c *claim, d decision, answer []string) queue.Verdict {
+	if answer[0] == "LOST" {
+		b.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", d.outcome, "state", answer[1])
+		b.metrics.attempts.WithLabelValues("late").Inc()
+		return queue.Drop()
+	}
+	b.observe(ctx, c, d)
+	switch d.outcome {
+	case sent:
+		return queue.Done()
+	case failed, dropped:
+		return queue.Bury(d.summary())
+	case released:
+		return queue.NotNow(b.clock.Now())
+	default:
+		return queue.RetryAt(d.due, d.summary())
+	}
+}
+
+// policy is what decides about a message's further attempts.
+func (b *Outbox) policy(schedule []time.Duration) policy {
+	backoff := b.opts.Backoff
+	if len(schedule) > 0 {
+		backoff.Schedule = schedule
+	}
+	return policy{backoff: backoff, holdInDoubt: b.opts.HoldInDoubt, noLetters: b.opts.KeepDeadLetters < 0, random: rand.Float64}
+}
+
+// sleep waits, or returns early with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

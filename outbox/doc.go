@@ -1,0 +1,33 @@
+// Package outbox sees a message through from acceptance to the last word about each of its recipients, for whoever handed it in.
+//
+// The message record in Redis is the truth. A task in the queue is only a wake-up: it carries the message's id, and handling it twice,
+// early, late or never is harmless. Each change of a record is one Lua script (lua/*.lua), which writes the change, its indexes, its
+// counters and its event together or not at all.
+//
+//	            accept                begin                    every recipient done
+//	(Submit) ─────────▶ waiting ──────────────▶ active ─────────────────────────────▶ (ended: sent)
+//	                     ▲  ▲ │ sendAt             │ some deferred, attempts left
+//	        due, resumed │  │ └──▶ delayed ◀───────┤
+//	                     │  └──── lease lost ◀─────┤
+//	                     │                         │ permanent, or attempts or deliverBy used up
+//	                     └──────── replay ◀── failed (a dead letter)
+//
+// It promises:
+//   - Accepted is durable: Submit answers without error only when record and content are in Redis. The task is queued in the same round
+//     trip, or the sweeper queues it.
+//   - Never lost: the lease of a worker that died runs out after Options.Lease, the sweeper wakes its messages within seconds.
+//   - Never twice: a message has one lease holder, shown by a fencing token that every write of the attempt carries. A recipient whose
+//     250 was read is never sent to again. Where the connection or the process died between the final dot and the reply, the attempt is
+//     marked in doubt, and Options.HoldInDoubt says whether it is sent again.
+//   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed; a replay opens it again.
+//
+// It never talks SMTP itself (package smtpsend does), never decides from a task's own counters, and never writes outside its keys.
+//
+// Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>,
+// account:<account>, due, leases, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
+// about messages. postroom:{0}:lock:sweep says which process reconciles records with tasks.
+//
+// When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes on, and its result is
+// recorded when Redis is back. When a worker dies, its messages wait again. When clocks differ between machines, nothing happens: each
+// process keeps its clock to Redis' own.
+package outbox

@@ -1,0 +1,46 @@
+-- accept makes a message durable: record, envelope, content, indexes, idempotency key and first event, or none of them.
+--
+-- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
+-- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages (0: none),
+--      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 the messageQueued event
+-- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'EXISTS'} the id is taken, {'FULL', live messages}
+-- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
+
+local id, now, due, lane, account = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+
+if KEYS[2] then
+  local first = redis.call('HMGET', KEYS[2], 'fingerprint', 'answer')
+  if first[1] then
+    if first[1] ~= ARGV[11] then return {'REUSED'} end
+    return {'HIT', first[2]}
+  end
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {'EXISTS'} end
+local limit = tonumber(ARGV[10])
+if limit > 0 then
+  local live = 0
+  for _, l in ipairs({'transactional', 'bulk'}) do
+    for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
+  end
+  if live >= limit then return {'FULL', live} end
+end
+
+local state = 'waiting'
+if due > now then
+  state = 'delayed'
+  redis.call('ZADD', prefix .. 'due', due, id)
+end
+redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due,
+  'epoch', 1, 'fence', 0, 'attempts', 0, 'max', ARGV[6], 'gateway', ARGV[7])
+redis.call('SET', envelope_key(id), ARGV[8])
+redis.call('SET', content_key(id), ARGV[9])
+redis.call('ZADD', index_key(lane, state), now, id)
+redis.call('ZADD', account_key(account), now, id)
+redis.call('ZADD', prefix .. 'unqueued', now, id)
+if KEYS[2] then
+  redis.call('HSET', KEYS[2], 'fingerprint', ARGV[11], 'answer', ARGV[12])
+  redis.call('EXPIRE', KEYS[2], ARGV[13])
+end
+count(now, 'queued', 1)
+emit(14)
+return {'NEW'}

@@ -1,0 +1,19 @@
+-- extend renews the leases that one process holds in this partition.
+--
+-- KEYS[1] any key of the partition
+-- ARGV 1 lease until, then pairs of id and fence
+-- Result the ids whose lease is no longer ours
+-- Atomic per message: a lease taken over between check and write would be renewed for its former holder.
+
+local lost = {}
+for i = 2, #ARGV, 2 do
+  local id = ARGV[i]
+  local m = redis.call('HMGET', message_key(id), 'state', 'fence')
+  if m[1] == 'active' and m[2] == ARGV[i + 1] then
+    redis.call('HSET', message_key(id), 'lease', ARGV[1])
+    redis.call('ZADD', prefix .. 'leases', ARGV[1], id)
+  else
+    lost[#lost + 1] = id
+  end
+end
+return lost

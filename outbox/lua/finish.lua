@@ -1,0 +1,35 @@
+-- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
+--
+-- KEYS[1] message hash
+-- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released), 5 due, 6 attempts made, 7 status, 8 ended, 9 seconds to
+--      keep ended, 10 newly sent (1 or 0), then events
+--      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun
+-- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
+-- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
+--
+-- A lease that ran out while nobody else began does not make the answer less true, so a waiting message with our fence is finished too.
+
+local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
+if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
+
+if outcome == 'released' then
+  redis.call('HDEL', KEYS[1], 'lease', 'doubt', 'began', 'lapsed')
+  redis.call('HSET', KEYS[1], 'due', ARGV[5])
+  if tonumber(ARGV[5]) > now then move(id, 'delayed', ARGV[5]) else move(id, 'waiting') end
+  return {'OK'}
+end
+
+count(now, 'attempts', 1)
+if outcome == 'sent' or outcome == 'dropped' then
+  remove(id, now, ARGV[8], ARGV[9])
+else
+  redis.call('HDEL', KEYS[1], 'lease', 'doubt', 'began', 'lapsed')
+  redis.call('HSET', KEYS[1], 'attempts', ARGV[6], 'due', ARGV[5])
+  redis.call('SET', status_key(id), ARGV[7])
+  if outcome == 'delayed' then move(id, 'delayed', ARGV[5]) else move(id, 'failed', now) end
+end
+if outcome == 'sent' then count(now, 'sent', 1) end
+if outcome == 'failed' or outcome == 'dropped' then count(now, 'failed', 1) end
+emit(11)
+return {'OK'}

@@ -1,0 +1,27 @@
+-- lapse ends the leases that ran out: their holders are dead, stopped, or cut off. The messages wait again, each under a new epoch, and
+-- remember whether the lost attempt had reached its final dot.
+--
+-- KEYS[1] any key of the partition
+-- ARGV 1 now, 2 how many at most
+-- Result triples of id, lane, epoch: the tasks to enqueue
+-- Atomic per message: the holder may renew or finish at this moment.
+
+local now = tonumber(ARGV[1])
+local woken = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, ARGV[2])) do
+  local key = message_key(id)
+  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lane')
+  if m[1] == 'active' then
+    local lapsed, counter = 'lost', 'lost'
+    if m[3] and m[3] == m[2] then lapsed, counter = 'doubt', 'doubts' end
+    redis.call('HSET', key, 'lapsed', lapsed, 'due', now)
+    redis.call('HINCRBY', key, counter, 1)
+    move(id, 'waiting')
+    woken[#woken + 1] = id
+    woken[#woken + 1] = m[4]
+    woken[#woken + 1] = wake(id, now)
+  else
+    redis.call('ZREM', prefix .. 'leases', id)
+  end
+end
+return woken

@@ -1,0 +1,21 @@
+-- reopen gives a message that is not being sent a new time, and so a new task: retry now, reschedule, and replay of a dead letter.
+--
+-- KEYS[1] message hash
+-- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 due, 6 attempts made, 7 attempts allowed, 8 gateway, 9 status ('' leaves it), then events
+-- Result {'OK', epoch}, {'GONE'}, {'ACTIVE'}, {'CHANGED'}, or {'PURGED'} when the content is no longer there
+-- Atomic because two replays at once must send once: the second one finds the state changed.
+
+local id, now, due = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
+if not m[1] then return {'GONE'} end
+if m[1] == 'active' then return {'ACTIVE'} end
+if m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return {'CHANGED'} end
+if redis.call('EXISTS', content_key(id)) == 0 then return {'PURGED'} end
+
+redis.call('HSET', KEYS[1], 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8])
+redis.call('HDEL', KEYS[1], 'lost', 'doubts')
+if ARGV[9] ~= '' then redis.call('SET', status_key(id), ARGV[9]) end
+if due > now then move(id, 'delayed', due) else move(id, 'waiting') end
+local epoch = wake(id, now)
+emit(10)
+return {'OK', epoch}

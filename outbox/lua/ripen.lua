@@ -1,0 +1,16 @@
+-- ripen makes delayed messages wait once their time has come. Their tasks are in the queue already; this is what lists and counts show.
+--
+-- KEYS[1] any key of the partition
+-- ARGV 1 now, 2 how many at most
+-- Result how many
+-- Atomic per message: a worker may begin it at this moment.
+
+local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+for _, id in ipairs(ids) do
+  if redis.call('HGET', message_key(id), 'state') == 'delayed' then
+    move(id, 'waiting')
+  else
+    redis.call('ZREM', prefix .. 'due', id)
+  end
+end
+return #ids

@@ -1,0 +1,104 @@
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// maillog writes the lines an operator looks for when a mail is missing: one line per fact, each with the message's ids. Addresses are
+// masked unless the log is at debug.
+type maillog struct{ log *slog.Logger }
+
+func (l maillog) queued(ctx context.Context, id string, e envelope, due time.Time) {
+	l.log.InfoContext(ctx, "message queued", "message_id", id, "account", e.Account, "rfc822_message_id", e.MessageID,
+		"recipients", l.addresses(ctx, e.To), "bytes", e.Size, "due", due)
+}
+
+func (l maillog) sent(ctx context.Context, id string, attempt int, to []string, response string, took time.Duration) {
+	l.log.InfoContext(ctx, "message sent", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to), "response", response,
+		"took", took)
+}
+
+func (l maillog) deferred(ctx context.Context, id string, attempt int, to []string, cause *lastError, next time.Time, doubt bool) {
+	l.log.WarnContext(ctx, "message deferred", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to),
+		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "next_attempt", next, "in_doubt", doubt)
+}
+
+func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError, doubt bool) {
+	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to),
+		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)
+}
+
+func (l maillog) cancelled(ctx context.Context, id, reason string) {
+	l.log.InfoContext(ctx, "message cancelled", "message_id", id, "reason", reason)
+}
+
+func (l maillog) reopened(ctx context.Context, id string, due time.Time, replay bool) {
+	l.log.InfoContext(ctx, "message rescheduled", "message_id", id, "due", due, "replay", replay)
+}
+
+func (l maillog) recovered(ctx context.Context, id, why string) {
+	l.log.WarnContext(ctx, "message recovered", "message_id", id, "why", why)
+}
+
+// addresses shows addresses as the level of the log allows.
+func (l maillog) addresses(ctx context.Context, addresses []string) string {
+	plain := l.log.Enabled(ctx, slog.LevelDebug)
+	shown := make([]string, 0, min(len(addresses), 5))
+	for i, a := range addresses {
+		if i == 4 && len(addresses) > 5 {
+			shown = append(shown, "…")
+			break
+		}
+		if !plain {
+			a = mask(a)
+		}
+		shown = append(shown, a)
+	}
+	return strings.Join(shown, ",")
+}
+
+// text shows a reply of a relay as the level of the log allows: relays like to quote addresses.
+func (l maillog) text(ctx context.Context, text string) string {
+	if l.log.Enabled(ctx, slog.LevelDebug) {
+		return text
+	}
+	return maskAll(text)
+}
+
+// mask hides the local part of an address but for its first letter.
+func mask(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	if at < 1 {
+		return "***"
+	}
+	first := []rune(address)[:1]
+	return string(first) + "***" + address[at:]
+}
+
+// maskAll hides every address inside a text.
+func maskAll(text string) string {
+	if !strings.Contains(text, "@") {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexAny(text, " <>,;:\"'()[]")
+		if end < 0 {
+			end = len(text)
+		}
+		if word := text[:end]; strings.Contains(word, "@") {
+			b.WriteString(mask(word))
+		} else {
+			b.WriteString(word)
+		}
+		if end < len(text) {
+			b.WriteByte(text[end])
+			end++
+		}
+		text = text[end:]
+	}
+	return b.String()
+}

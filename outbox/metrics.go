@@ -1,0 +1,109 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/api"
+)
+
+// metrics are the outbox's counters. Without a registry they count for nobody.
+type metrics struct {
+	accepted   *prometheus.CounterVec
+	attempts   *prometheus.CounterVec
+	recipients *prometheus.CounterVec
+	ended      *prometheus.CounterVec
+	recovered  *prometheus.CounterVec
+	duration   prometheus.Histogram
+	delay      prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued", "hit", "refused"),
+		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
+			string(sent), string(delayed), string(failed), string(dropped), string(released), "late", "in_doubt"),
+		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed),
+		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", "sent", "failed", "cancelled"),
+		recovered:  counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.", "lost", "lease", "owed", "task"),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.", Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 14),
+		}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "postroom_outbox_delivery_delay_seconds", Help: "From when a message was wanted out to when its relay took it.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 3, 15),
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.recovered, m.duration, m.delay)
+	}
+	return m
+}
+
+// counter makes a counter whose label values are preset, so that a rate can be taken from the first one counted.
+func counter(name, help, label string, values ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, v := range values {
+		c.WithLabelValues(v)
+	}
+	return c
+}
+
+// observe counts a recorded attempt and writes its line in the mail log.
+func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
+	b.metrics.attempts.WithLabelValues(string(d.outcome)).Inc()
+	if d.outcome == released {
+		return
+	}
+	b.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(d.sent)))
+	b.metrics.recipients.WithLabelValues(rcptFailed).Add(float64(len(d.lost)))
+	took := d.took()
+	b.metrics.duration.Observe(took.Seconds())
+	if d.doubt {
+		b.metrics.attempts.WithLabelValues("in_doubt").Inc()
+	}
+	if len(d.sent) > 0 {
+		b.metrics.delay.Observe(max(0, d.at.Sub(c.scheduled).Seconds()))
+		b.mail.sent(ctx, c.id, d.attempts, c.envelope.addresses(d.sent), d.response, took)
+	}
+	if len(d.lost) > 0 {
+		b.mail.failed(ctx, c.id, d.attempts, c.envelope.addresses(d.lost), d.cause, d.doubt)
+	}
+	switch d.outcome {
+	case delayed:
+		b.mail.deferred(ctx, c.id, d.attempts, c.envelope.addresses(d.left), d.cause, d.due, d.doubt)
+	case sent:
+		b.metrics.ended.WithLabelValues("sent").Inc()
+	case failed, dropped:
+		b.metrics.ended.WithLabelValues("failed").Inc()
+	}
+}
+
+// took is how long the attempt lasted.
+func (d *decision) took() time.Duration {
+	last := d.status.Log[len(d.status.Log)-1]
+	return last.End.Sub(last.Start)
+}
+
+// collector counts the live messages when asked to.
+type collector struct{ b *Outbox }
+
+var liveDesc = prometheus.NewDesc("postroom_outbox_messages", "Live messages by state; failed ones are dead letters.", []string{"state"}, nil)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
+
+// Collect implements prometheus.Collector. While Redis is away there is nothing to tell.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // Collect is given no context
+	defer cancel()
+	var jobs api.Jobs
+	if err := c.b.countMessages(ctx, lanesOf("submit"), &jobs); err != nil {
+		return
+	}
+	for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active, "delayed": jobs.Delayed, "failed": jobs.Failed} {
+		ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state)
+	}
+}

@@ -1,0 +1,104 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+)
+
+// What an operator does to a task in the queue's dashboard, done to its message first. Each is told a task's id, and answers nil when the
+// record agrees, so that the task may follow.
+
+// TaskDeleted cancels the message of a task that is about to be deleted.
+func (b *Outbox) TaskDeleted(ctx context.Context, taskID string) error {
+	answer, _, err := b.cancel(ctx, messageOf(taskID), ReasonDashboard)
+	if err == nil && answer.Code != "" {
+		return fault.New(fault.Conflict, answer.Code, "The message is being sent at this moment")
+	}
+	return err
+}
+
+// TaskRun makes the message of a task due, when the task is about to be run before its time. A dead letter is replayed.
+func (b *Outbox) TaskRun(ctx context.Context, taskID string) error {
+	_, err := b.Retry(ctx, messageOf(taskID))
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// TaskArchived fails the message of a task that is about to be archived: it becomes a dead letter, which can be replayed.
+func (b *Outbox) TaskArchived(ctx context.Context, taskID string) error {
+	id := messageOf(taskID)
+	p, ok := partitionOf(id, b.DB.Partitions())
+	if !ok {
+		return nil
+	}
+	for range changedTries {
+		rows, err := b.readRows(ctx, []entry{{id: id}})
+		if err != nil {
+			return away(err, "read message "+id)
+		}
+		if len(rows) == 0 || rows[0].state == stateFailed {
+			return nil
+		}
+		args, err := b.buryArgs(rows[0])
+		if err != nil {
+			return err
+		}
+		answer, err := b.store.run(ctx, buryScript, p, id, args...)
+		if err != nil {
+			return err
+		}
+		switch answer[0] {
+		case "OK":
+			b.metrics.ended.WithLabelValues("failed").Inc()
+			b.mail.failed(ctx, id, rows[0].attempts, nil, archivedByOperator(), false)
+			return nil
+		case "GONE":
+			return nil
+		case "ACTIVE":
+			return fault.New(fault.Conflict, "MessageActive", "The message is being sent at this moment")
+		}
+	}
+	return fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
+}
+
+func archivedByOperator() *lastError {
+	return &lastError{Message: "archived by an operator", Code: "EARCHIVED"}
+}
+
+// buryArgs builds what bury.lua writes: the recipients left have failed, and their event says why.
+func (b *Outbox) buryArgs(r row) ([]any, error) {
+	now := b.clock.Now()
+	st := r.status
+	left := st.having(rcptQueued)
+	given := make([]event.Recipient, len(left))
+	for n, i := range left {
+		st.Recipients[i].Status = rcptFailed
+		given[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed, Attempts: st.Recipients[i].Attempts}
+	}
+	st.Last = archivedByOperator()
+	raw, err := json.Marshal(st)
+	if err != nil {
+		return nil, fmt.Errorf("write status of message %s: %w", r.id, err)
+	}
+	trace, err := json.Marshal(ended{Account: r.envelope.Account, MessageID: r.envelope.MessageID, Result: "failed", At: now})
+	if err != nil {
+		return nil, fmt.Errorf("write trace of message %s: %w", r.id, err)
+	}
+	data := event.Failed{
+		Message:    r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)),
+		Failure:    event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code},
+		Recipients: given, Job: event.Job{ID: r.id, AttemptsMade: r.attempts, Attempts: r.max},
+	}
+	keep := 0
+	if b.opts.KeepDeadLetters >= 0 {
+		keep, data.DeadLetter = 1, r.id
+	}
+	l, err := line(event.MessageFailed, r.envelope.Account, now, data)
+	return []any{r.id, millis(now), r.state, r.fence, raw, trace, int(b.opts.KeepEnded.Seconds()), keep, l}, err
+}

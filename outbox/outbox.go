@@ -1,0 +1,154 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// TaskDeliver is the type of the tasks that wake the delivery of a message. Their payload is the message's id.
+const TaskDeliver = "message:deliver"
+
+// Sender hands one message to one relay. It is smtpsend.Sender.
+type Sender interface {
+	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
+}
+
+// Accounts knows who sends and through which relay. The accounts package implements it; package app joins the two.
+type Accounts interface {
+	// Account finds an account. Unknown: a fault of kind NotFound.
+	Account(ctx context.Context, id string) (Account, error)
+	// Outcome tells what an attempt through the account met; nil is success.
+	Outcome(ctx context.Context, id string, err error)
+}
+
+// Account is a sender, ready to use.
+type Account struct {
+	ID    string
+	Name  string
+	Email string
+	Relay smtpsend.Relay
+	Retry []time.Duration // delays between attempts; nil: Options.Backoff
+}
+
+// Parts are what an Outbox is built from.
+type Parts struct {
+	DB       *redisdb.DB
+	Queue    *queue.Client
+	Control  *queue.Control
+	Sender   Sender
+	Accounts Accounts
+}
+
+// Options are the settings of an Outbox. The zero value of each field means its default.
+type Options struct {
+	Attempts    func() int    // attempts of a message that asks for no number; nil: 10
+	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
+	Lease       time.Duration // how long a silent worker holds a message; 0: 8 s
+	HoldInDoubt bool          // an attempt in doubt becomes a dead letter instead of being sent again
+
+	MaxSize        int           // bytes of a composed message; 0: 25 MB
+	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
+	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
+	KeyRetention   time.Duration // how long an idempotency key holds; 0: 168 h
+
+	KeepDeadLetters time.Duration // how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
+	MaxDeadLetters  int           // 0: 100,000
+	KeepEnded       time.Duration // how long it is remembered what became of a message; 0: 168 h
+	MaxEnded        int           // 0: 1,000,000
+	MaxEvents       int           // events kept in the stream, beside those not yet read; 0: 100,000
+
+	Logger   *slog.Logger          // nil: no log
+	Registry prometheus.Registerer // nil: no metrics
+	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'
+}
+
+func (o Options) withDefaults() Options {
+	if o.Attempts == nil {
+		o.Attempts = func() int { return 10 }
+	}
+	if o.Backoff.Base == 0 && len(o.Backoff.Schedule) == 0 {
+		o.Backoff = queue.Backoff{Base: 5 * time.Second, Factor: 2, Jitter: 0.2}
+	}
+	o.Lease = or(o.Lease, 8*time.Second)
+	o.MaxSize = or(o.MaxSize, 25<<20)
+	o.MaxMemoryShare = or(o.MaxMemoryShare, 0.75)
+	o.KeyRetention = or(o.KeyRetention, 168*time.Hour)
+	o.KeepDeadLetters = or(o.KeepDeadLetters, 168*time.Hour)
+	o.MaxDeadLetters = or(o.MaxDeadLetters, 100_000)
+	o.KeepEnded = or(o.KeepEnded, 168*time.Hour)
+	o.MaxEnded = or(o.MaxEnded, 1_000_000)
+	o.MaxEvents = or(o.MaxEvents, 100_000)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may share one Redis.
+type Outbox struct {
+	Parts
+	opts    Options
+	clock   *clock
+	codec   *codec
+	store   store
+	leases  *leases
+	queued  *queuedNotes
+	log     *slog.Logger
+	mail    maillog
+	metrics *metrics
+}
+
+// New makes an Outbox. Nothing runs until Run is called; Submit and the operator's verbs work without it.
+func New(parts Parts, o Options) (*Outbox, error) {
+	if parts.DB == nil || parts.Queue == nil || parts.Control == nil || parts.Sender == nil || parts.Accounts == nil {
+		return nil, errors.New("new outbox: a part is missing")
+	}
+	if parts.DB.Partitions() > maxPartitions {
+		return nil, errors.New("new outbox: more partitions than an id can name (1024)")
+	}
+	o = o.withDefaults()
+	packer, err := newCodec(o.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	b := &Outbox{
+		Parts: parts, opts: o, clock: newClock(o.Now), codec: packer, log: o.Logger, mail: maillog{o.Logger},
+		store: store{db: parts.DB}, metrics: newMetrics(o.Registry),
+	}
+	b.leases = newLeases(b)
+	b.queued = newQueuedNotes(b)
+	if o.Registry != nil {
+		o.Registry.MustRegister(collector{b})
+	}
+	return b, nil
+}
+
+// Run keeps the outbox going until ctx ends: it renews the leases this process holds, notes what was queued, and sweeps.
+func (b *Outbox) Run(ctx context.Context) error {
+	if err := b.clock.calibrate(ctx, b.DB.Client()); err != nil {
+		b.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
+	}
+	var wg sync.WaitGroup
+	for _, part := range []func(context.Context){b.leases.run, b.queued.run, newSweeper(b).run} {
+		wg.Go(func() { part(ctx) })
+	}
+	wg.Wait()
+	return nil
+}

@@ -1,0 +1,371 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// outcome is where an attempt leaves its message.
+type outcome string
+
+const (
+	sent     outcome = "sent"     // every recipient is done, and none failed
+	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
+	failed   outcome = "failed"   // every recipient is done, and some failed: a dead letter
+	dropped  outcome = "dropped"  // failed, with dead letters switched off
+	released outcome = "released" // the attempt did not take place; no attempt is spent
+)
+
+// How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills every worker that touches it
+// must not do so for ever, and one whose relay never answers the dot must not be sent without end.
+const (
+	maxLost   = 20
+	maxDoubts = 5
+)
+
+// policy is what decides about further attempts.
+type policy struct {
+	backoff     queue.Backoff
+	holdInDoubt bool // an attempt in doubt is the last one
+	noLetters   bool // a failed message leaves nothing behind to replay
+	random      func() float64
+}
+
+// try is one attempt as it went.
+type try struct {
+	start, end time.Time
+	relay      smtpsend.Relay
+	result     smtpsend.Result
+	err        error // the whole transaction failed
+	refused    bool  // no relay was asked: it does not count as an attempt
+	stopped    bool  // the process is stopping
+}
+
+// decision is what follows from a try: the message's new status, and whom to tell what.
+type decision struct {
+	outcome  outcome
+	at       time.Time
+	due      time.Time // of the next attempt, when delayed
+	attempts int       // made, this one included
+	status   status
+	sent     []int // recipients newly sent
+	left     []int // recipients still to be tried
+	lost     []int // recipients newly given up
+	response string
+	why      map[int]reason // of each recipient newly refused
+	cause    *lastError     // the last of them
+	doubt    bool           // this attempt is in doubt
+}
+
+// reason is why a recipient did not get the message.
+type reason struct {
+	*lastError
+	smtp *smtpsend.Error // as the relay told it; nil where none did
+}
+
+// Faults that end a message without talking to any relay.
+var (
+	errTooLate = errors.New("the time to deliver by has passed")
+	errInDoubt = errors.New("the attempt before died between the final dot and the reply; the message may have been delivered")
+	errLost    = fmt.Errorf("the worker died %d times while sending this message", maxLost)
+	errDoubts  = fmt.Errorf("%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
+)
+
+// refuse says why a message must not be sent at all, before any relay is asked.
+func refuse(c *claim, p policy, now time.Time) error {
+	switch {
+	case c.lapsed == "doubt" && p.holdInDoubt:
+		return errInDoubt
+	case c.doubts >= maxDoubts:
+		return errDoubts
+	case c.lost >= maxLost:
+		return errLost
+	case c.envelope.DeliverBy != nil && now.After(*c.envelope.DeliverBy):
+		return errTooLate
+	}
+	return nil
+}
+
+// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the try and the policy.
+func decide(c *claim, t try, p policy) decision {
+	var se *smtpsend.Error
+	errors.As(t.err, &se)
+	if t.stopped && t.err != nil && (se == nil || !se.InDoubt) {
+		return decision{outcome: released, at: t.end}
+	}
+	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}}
+	if t.refused {
+		d.attempts--
+	}
+	d.status.Recipients = slices.Clone(c.status.Recipients)
+	d.sort(c, t, se)
+	d.conclude(c, t, p)
+	d.status.Last = d.cause
+	d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
+	d.status.Log = append(d.status.Log, d.logged(c, t, len(d.status.Log)+1))
+	return d
+}
+
+// sort gives each recipient of the attempt what became of it.
+func (d *decision) sort(c *claim, t try, se *smtpsend.Error) {
+	results := map[string]smtpsend.RecipientResult{}
+	for _, r := range t.result.Recipients {
+		results[r.Address] = r
+	}
+	for _, i := range c.status.having(rcptQueued) {
+		r := &d.status.Recipients[i]
+		r.Attempts++
+		result, known := results[c.envelope.To[i]]
+		switch {
+		case known && result.Err == nil:
+			r.Status, r.Response = rcptSent, result.Response
+			d.sent = append(d.sent, i)
+		case known && result.Err != nil:
+			d.blame(i, result.Err, result.Err)
+		default:
+			d.blame(i, t.err, se)
+		}
+	}
+	d.response = t.result.Response
+}
+
+// blame records why a recipient did not get the message, and whether that is for good.
+func (d *decision) blame(i int, err error, se *smtpsend.Error) {
+	r := &d.status.Recipients[i]
+	d.cause = describe(err, se)
+	d.why[i] = reason{d.cause, se}
+	r.Response = d.cause.Message
+	d.doubt = d.doubt || se != nil && se.InDoubt
+	if permanent(err, se) {
+		r.Status = rcptFailed
+		d.lost = append(d.lost, i)
+		return
+	}
+	d.left = append(d.left, i)
+}
+
+// conclude settles the recipients that are left: another attempt, or none.
+func (d *decision) conclude(c *claim, t try, p policy) {
+	if len(d.left) > 0 {
+		d.due = d.nextAttempt(c, t, p)
+		exhausted := d.attempts >= c.max
+		late := c.envelope.DeliverBy != nil && d.due.After(*c.envelope.DeliverBy)
+		if d.doubt && p.holdInDoubt {
+			exhausted = true
+		}
+		if !exhausted && !late {
+			d.outcome = delayed
+			return
+		}
+		for _, i := range d.left {
+			d.status.Recipients[i].Status = rcptFailed
+		}
+		d.lost, d.left = append(d.lost, d.left...), nil
+		slices.Sort(d.lost)
+	}
+	d.outcome = sent
+	if len(d.status.having(rcptFailed)) > 0 {
+		d.outcome = failed
+		if p.noLetters {
+			d.outcome = dropped
+		}
+	}
+}
+
+// nextAttempt is when to try again: after the backoff, and not before the relay asked for.
+func (d *decision) nextAttempt(c *claim, t try, p policy) time.Time {
+	wait := p.backoff.Delay(d.attempts+1, p.random())
+	for _, i := range d.left {
+		if se := d.why[i].smtp; se != nil {
+			wait = max(wait, se.RetryAfter)
+		}
+	}
+	return t.end.Add(wait).Truncate(time.Millisecond)
+}
+
+// permanent says whether an error is for good. What no relay said is for good only when no relay was asked.
+func permanent(err error, se *smtpsend.Error) bool {
+	if se != nil {
+		return se.Permanent() && !se.InDoubt
+	}
+	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
+		fault.Is(err, fault.NotFound)
+}
+
+// describe puts an error in the words of the API.
+func describe(err error, se *smtpsend.Error) *lastError {
+	if se != nil {
+		message := se.Error()
+		if se.Line != "" {
+			message = se.Line
+		}
+		return &lastError{Message: message, Code: se.Name(), SMTP: se.Code}
+	}
+	code := "EINTERNAL"
+	switch {
+	case err == nil:
+		return &lastError{Message: "the relay said nothing about this recipient", Code: "EPROTOCOL"}
+	case errors.Is(err, errTooLate):
+		code = "EDELIVERBY"
+	case errors.Is(err, errInDoubt), errors.Is(err, errDoubts):
+		code = "EINDOUBT"
+	case fault.Is(err, fault.NotFound):
+		code = "ENOACCOUNT"
+	}
+	return &lastError{Message: err.Error(), Code: code}
+}
+
+// accountError says in our own words that the account is gone; other trouble with it is passed on, to be tried again.
+func accountError(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(err, fault.NotFound, "AccountNotFound", "the account no longer exists")
+	}
+	return fmt.Errorf("look up the account: %w", err)
+}
+
+// lapsedAttempt is the log's line about the attempt before, when its worker died.
+func lapsedAttempt(c *claim) []api.Attempt {
+	if c.lapsed == "" {
+		return nil
+	}
+	return []api.Attempt{{
+		Number: len(c.status.Log) + 1, Start: c.began, Gateway: c.gateway, InDoubt: c.lapsed == "doubt", Error: "EINTERNAL",
+		Line: "the worker died during this attempt",
+	}}
+}
+
+// logged is the log's line about this attempt.
+func (d *decision) logged(c *claim, t try, number int) api.Attempt {
+	end := t.end.UTC().Truncate(time.Millisecond)
+	a := api.Attempt{
+		Number: number, Start: t.start.UTC().Truncate(time.Millisecond), End: &end, Gateway: c.gateway, TLS: t.result.TLS,
+		Code: t.result.Code, Line: t.result.Response, InDoubt: d.doubt,
+	}
+	if t.relay.Host != "" {
+		a.Host = net.JoinHostPort(t.relay.Host, strconv.Itoa(t.relay.Port))
+	}
+	if last := d.last(append(slices.Clone(d.lost), d.left...)); last.lastError != nil {
+		a.Error, a.Code, a.Line = last.Code, last.SMTP, last.Message
+		if last.smtp != nil {
+			a.Enhanced = last.smtp.Enhanced
+		}
+	}
+	return a
+}
+
+// knowsMore says whether the decision holds something that must be recorded even though the lease was lost: a reply that was read.
+func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil && d.cause.SMTP != 0 }
+
+// last is the reason that speaks for some recipients: that of the last of them.
+func (d *decision) last(which []int) reason {
+	for _, i := range slices.Backward(which) {
+		if r, ok := d.why[i]; ok {
+			return r
+		}
+	}
+	return reason{}
+}
+
+// events are the events that follow, as they stand in the stream.
+func (d *decision) events(c *claim) ([]string, error) {
+	var lines []string
+	add := func(t event.Type, data any) error {
+		l, err := line(t, c.envelope.Account, d.at, data)
+		lines = append(lines, l)
+		return err
+	}
+	about := func(which []int) event.Message {
+		return c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(which))
+	}
+	if len(d.sent) > 0 {
+		m := about(d.sent)
+		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.doubts > 0}); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.lost) > 0 {
+		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}), Recipients: d.given(c, d.lost)}
+		if d.outcome == failed {
+			f.DeadLetter = c.id
+		}
+		if err := add(event.MessageFailed, f); err != nil {
+			return nil, err
+		}
+	}
+	if d.outcome == delayed {
+		e := event.DeliveryError{Message: about(d.left), Failure: d.failure(d.left), Job: d.job(c, d.due)}
+		if err := add(event.MessageDeliveryError, e); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// failure is why some recipients did not get the message, for an event.
+func (d *decision) failure(which []int) event.Failure {
+	r := d.last(which)
+	f := event.Failure{Error: r.Message, ErrorCode: r.Code, InDoubt: d.doubt}
+	if r.smtp != nil {
+		f.SMTPCommand = r.smtp.Command
+		if r.SMTP != 0 {
+			f.SMTPResponse, f.SMTPResponseCode = r.smtp.Line, &r.SMTP
+		}
+	}
+	return f
+}
+
+func (d *decision) job(c *claim, next time.Time) event.Job {
+	j := event.Job{ID: c.id, AttemptsMade: d.attempts, Attempts: c.max}
+	if !next.IsZero() {
+		next = next.UTC()
+		j.NextAttempt = &next
+	}
+	return j
+}
+
+// given tells what became of some recipients, for an event.
+func (d *decision) given(c *claim, which []int) []event.Recipient {
+	out := make([]event.Recipient, len(which))
+	for n, i := range which {
+		r := d.status.Recipients[i]
+		out[n] = event.Recipient{Address: c.envelope.To[i], Status: r.Status, Response: r.Response, Attempts: r.Attempts}
+	}
+	return out
+}
+
+// summary is the error the queue's dashboard shows: a code, and no address.
+func (d *decision) summary() error {
+	if d.cause == nil {
+		return errors.New("failed")
+	}
+	if d.cause.SMTP != 0 {
+		return fmt.Errorf("%s %d after attempt %d", d.cause.Code, d.cause.SMTP, d.attempts)
+	}
+	return fmt.Errorf("%s after attempt %d", d.cause.Code, d.attempts)
+}
+
+// dsn puts the request for delivery reports in the words of RFC 3461.
+func dsn(r *api.DSN) smtpsend.DSN {
+	if r == nil {
+		return smtpsend.DSN{}
+	}
+	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ","))}
+	switch r.Return {
+	case "headers":
+		out.Return = "HDRS"
+	case "full":
+		out.Return = "FULL"
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+)
+
+// laneQueue is the queue a lane's tasks of a partition wait in.
+func laneQueue(lane api.Lane, partition int) string {
+	if lane == api.Bulk {
+		return queue.Lane(queue.Bulk, partition)
+	}
+	return queue.Lane(queue.Submit, partition)
+}
+
+// lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others have none.
+func lanesOf(name string) []api.Lane {
+	switch name {
+	case queue.Submit:
+		return []api.Lane{api.Transactional, api.Bulk}
+	case queue.Bulk:
+		return []api.Lane{api.Bulk}
+	}
+	return nil
+}
+
+// queuesOf are the queues of asynq that a queue of the API stands for.
+func (b *Outbox) queuesOf(name string) ([]string, error) {
+	lanes := lanesOf(name)
+	if lanes == nil {
+		if slices.Contains(queue.Names(), name) {
+			return []string{name}, nil
+		}
+		return nil, fault.New(fault.NotFound, "QueueNotFound", "No queue %q; there are %s", name, strings.Join(queue.Names(), ", "))
+	}
+	var names []string
+	for _, lane := range lanes {
+		for p := range b.DB.Partitions() {
+			names = append(names, laneQueue(lane, p))
+		}
+	}
+	return names, nil
+}
+
+// SetPaused holds a queue back, or lets it go on. Jobs that are active finish. submit stands for all sending, both lanes; bulk for the
+// bulk lane alone.
+func (b *Outbox) SetPaused(ctx context.Context, name string, paused bool) error {
+	names, err := b.queuesOf(name)
+	if err != nil {
+		return err
+	}
+	set := b.Control.Resume
+	if paused {
+		set = b.Control.Pause
+	}
+	for _, n := range names {
+		if err := set(ctx, n); err != nil {
+			return away(err, "pause or resume queue "+n)
+		}
+	}
+	b.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)
+	return nil
+}
+
+// QueueStatus counts a queue. Messages are counted by their records, which are the truth; other jobs by their tasks.
+func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
+	names, err := b.queuesOf(name)
+	if err != nil {
+		return api.QueueStatus{}, err
+	}
+	counts, err := b.Control.Counts(ctx, names...)
+	if err != nil {
+		return api.QueueStatus{}, away(err, "count queue "+name)
+	}
+	s := api.QueueStatus{Queue: name, Paused: true}
+	var oldest time.Duration
+	for _, c := range counts {
+		s.Paused = s.Paused && c.Paused
+		s.Jobs.Completed += c.Completed
+		s.ProcessedTotal += c.ProcessedTotal
+		s.FailedTotal += c.FailedTotal
+		oldest = max(oldest, c.Latency)
+	}
+	s.Latency = oldest.Seconds()
+	if lanes := lanesOf(name); lanes != nil {
+		return s, b.countMessages(ctx, lanes, &s.Jobs)
+	}
+	c := counts[0]
+	s.Jobs.Active, s.Jobs.Delayed, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Delayed(), c.Archived, c.Waiting
+	if c.Paused {
+		s.Jobs.Waiting, s.Jobs.Paused = 0, c.Waiting
+	}
+	return s, nil
+}
+
+// countMessages counts the messages of some lanes by state.
+func (b *Outbox) countMessages(ctx context.Context, lanes []api.Lane, jobs *api.Jobs) error {
+	paused, err := b.pausedLanes(ctx)
+	if err != nil {
+		return err
+	}
+	pipe := b.DB.Client().Pipeline()
+	type part struct {
+		into *int
+		n    *redis.IntCmd
+	}
+	var parts []part
+	for _, lane := range lanes {
+		waiting := &jobs.Waiting
+		if paused[lane] {
+			waiting = &jobs.Paused
+		}
+		for p := range b.DB.Partitions() {
+			for st, into := range map[string]*int{
+				stateWaiting: waiting, stateActive: &jobs.Active, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed,
+			} {
+				parts = append(parts, part{into, pipe.ZCard(ctx, b.store.index(p, string(lane), st))})
+			}
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return away(err, "count messages")
+	}
+	for _, part := range parts {
+		*part.into += int(part.n.Val())
+	}
+	return nil
+}
+
+// Counters counts the messages pending and dead, and what happened in the last hour and day, to the minute.
+func (b *Outbox) Counters(ctx context.Context) (api.Counters, error) {
+	var jobs api.Jobs
+	if err := b.countMessages(ctx, lanesOf(queue.Submit), &jobs); err != nil {
+		return api.Counters{}, err
+	}
+	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Dead: jobs.Failed}
+	hour, day, err := b.happened(ctx, b.clock.Now())
+	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
+	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"], day["attempts"]
+	return c, err
+}
+
+// happened adds up the counters of the last 60 minutes and the last 24 hours.
+func (b *Outbox) happened(ctx context.Context, now time.Time) (hour, day map[string]int, _ error) {
+	hour, day = map[string]int{}, map[string]int{}
+	minute := millis(now) / 60_000
+	pipe := b.DB.Client().Pipeline()
+	got := map[int64][]*redis.MapStringStringCmd{}
+	for h := minute/60 - 24; h <= minute/60; h++ {
+		for p := range b.DB.Partitions() {
+			got[h] = append(got[h], pipe.HGetAll(ctx, b.store.stats(p, h)))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, nil, away(err, "read counters")
+	}
+	for h, cmds := range got {
+		for _, cmd := range cmds {
+			for field, value := range cmd.Val() {
+				name, at, _ := strings.Cut(field, ":")
+				m, _ := strconv.ParseInt(at, 10, 64)
+				n, _ := strconv.Atoi(value)
+				age := minute - (h*60 + m)
+				if age < 60 {
+					hour[name] += n
+				}
+				if age < 24*60 {
+					day[name] += n
+				}
+			}
+		}
+	}
+	return hour, day, nil
+}
+
+// pausedLanes says which lanes are paused. A lane is spread over partitions, each with a queue of its own; it is paused when all are.
+func (b *Outbox) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
+	paused := map[api.Lane]bool{}
+	for _, lane := range lanesOf(queue.Submit) {
+		paused[lane] = true
+		for p := range b.DB.Partitions() {
+			is, err := b.Control.Paused(ctx, laneQueue(lane, p))
+			if err != nil {
+				return nil, away(err, fmt.Sprintf("ask whether queue %s is paused", laneQueue(lane, p)))
+			}
+			paused[lane] = paused[lane] && is
+		}
+	}
+	return paused, nil
+}

@@ -1,0 +1,133 @@
+package outbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+)
+
+// envelope is the part of a message that never changes: who it is from and for, and what the sender said about it.
+type envelope struct {
+	Account   string          `json:"account"`
+	Source    string          `json:"source"` // the door it came in by: api or smtp
+	MessageID string          `json:"messageId"`
+	From      string          `json:"from"` // return path; empty for the null sender
+	To        []string        `json:"to"`
+	Subject   string          `json:"subject,omitempty"`
+	Key       string          `json:"key,omitempty"` // idempotency key
+	Tags      []string        `json:"tags,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	DeliverBy *time.Time      `json:"deliverBy,omitempty"`
+	DSN       *api.DSN        `json:"dsn,omitempty"`
+	UTF8      bool            `json:"utf8,omitempty"`     // headers or addresses need SMTPUTF8
+	EightBit  bool            `json:"eightBit,omitempty"` // the body needs 8BITMIME
+	Size      int             `json:"size"`               // bytes of the content, uncompressed
+}
+
+// status is what the attempts so far came to. A message that was never tried has none.
+type status struct {
+	Recipients []recipient   `json:"recipients"`
+	Log        []api.Attempt `json:"log,omitempty"`
+	Last       *lastError    `json:"last,omitempty"`
+}
+
+// recipient is what became of one recipient so far, in the order of the envelope.
+type recipient struct {
+	Status   string `json:"status"` // queued, sent, failed
+	Response string `json:"response,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+}
+
+// What can become of a recipient.
+const (
+	rcptQueued    = "queued"
+	rcptSent      = "sent"
+	rcptFailed    = "failed"
+	rcptCancelled = "cancelled"
+)
+
+// lastError is what the last attempt failed with.
+type lastError struct {
+	Message string `json:"message"`
+	Code    string `json:"code"`
+	SMTP    int    `json:"smtp,omitempty"` // reply code; 0: there was no reply
+}
+
+// ended is what stays of a message once it is gone from the outbox.
+type ended struct {
+	Account   string    `json:"account"`
+	MessageID string    `json:"messageId"`
+	Result    string    `json:"result"` // sent, failed, cancelled
+	At        time.Time `json:"at"`
+	Response  string    `json:"response,omitempty"`
+}
+
+// newStatus is the status of a message before its first attempt.
+func newStatus(e envelope) status {
+	s := status{Recipients: make([]recipient, len(e.To))}
+	for i := range s.Recipients {
+		s.Recipients[i].Status = rcptQueued
+	}
+	return s
+}
+
+// parseStatus reads a stored status; an absent one is that of a message never tried.
+func parseStatus(raw string, e envelope) (status, error) {
+	if raw == "" {
+		return newStatus(e), nil
+	}
+	var s status
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		return s, fmt.Errorf("read status of message %s: %w", e.MessageID, err)
+	}
+	if len(s.Recipients) != len(e.To) {
+		return s, fmt.Errorf("read status of message %s: %d recipients, envelope has %d", e.MessageID, len(s.Recipients), len(e.To))
+	}
+	return s, nil
+}
+
+// having lists the recipients of a given status, as indexes into the envelope.
+func (s status) having(state string) []int {
+	var which []int
+	for i, r := range s.Recipients {
+		if r.Status == state {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+// addresses picks recipients out of an envelope.
+func (e envelope) addresses(which []int) []string {
+	out := make([]string, len(which))
+	for i, n := range which {
+		out[i] = e.To[n]
+	}
+	return out
+}
+
+// about is the part that every event about this message carries, for some of its recipients.
+func (e envelope) about(id string, lane api.Lane, gateway string, to []string) event.Message {
+	return event.Message{
+		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
+		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: e.Tags,
+	}
+}
+
+// line writes an event as it stands in the stream.
+func line(t event.Type, account string, at time.Time, data any) (string, error) {
+	e, err := event.New(newEventID(at), t, account, at, data)
+	if err != nil {
+		return "", err
+	}
+	raw, err := json.Marshal(e)
+	return string(raw), err
+}
+
+// millis and fromMillis are how times stand in Redis.
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

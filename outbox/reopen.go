@@ -1,0 +1,170 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+)
+
+// Retry attempts a message now: a delayed one before its time, a failed one again from the start with its attempts counted anew.
+func (b *Outbox) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
+	return b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
+		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway}
+		if r.state == stateFailed {
+			o.replay, o.attempts = true, 0
+		}
+		return o, nil
+	})
+}
+
+// Patch changes when, how often or through which gateway a message that is not being sent will be tried.
+func (b *Outbox) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
+	if p.Gateway != nil && *p.Gateway != "" {
+		return api.OutboxMessage{}, unknownGateway(*p.Gateway)
+	}
+	return b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
+		if r.state == stateFailed {
+			return reopening{}, fault.New(fault.Conflict, "MessageFailed", "Message %s failed for good; retry it instead", id)
+		}
+		o := reopening{due: fromMillis(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
+		if p.SendAt != nil {
+			o.due = p.SendAt.UTC()
+		}
+		if p.DeliveryAttempts != nil {
+			o.max = *p.DeliveryAttempts
+		}
+		if o.max <= r.attempts {
+			return o, fault.InvalidFields([]fault.Field{{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
+		}
+		if p.Gateway != nil {
+			o.gateway = ""
+		}
+		return o, nil
+	})
+}
+
+// reopening is what a message is given anew.
+type reopening struct {
+	due      time.Time
+	attempts int
+	max      int
+	gateway  string
+	replay   bool // a dead letter: its failed recipients are queued again
+}
+
+// reopen reads a message, lets plan decide, and writes the plan if the message is still as it was read.
+func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (api.OutboxMessage, error) {
+	p, err := b.store.place(id)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
+	for range changedTries {
+		r, err := b.read(ctx, id)
+		if err != nil {
+			return api.OutboxMessage{}, err
+		}
+		now := b.clock.Now()
+		o, err := plan(r, now)
+		if err != nil {
+			return api.OutboxMessage{}, err
+		}
+		args, err := reopenArgs(r, o, now)
+		if err != nil {
+			return api.OutboxMessage{}, err
+		}
+		answer, err := b.store.run(ctx, reopenScript, p, id, args...)
+		if err != nil {
+			return api.OutboxMessage{}, err
+		}
+		switch answer[0] {
+		case "OK":
+			b.rewoken(ctx, p, r, o, answer[1])
+			return b.reopened(ctx, r, o, now)
+		case "ACTIVE":
+			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
+		case "PURGED":
+			return api.OutboxMessage{}, fault.New(fault.Conflict, "ContentGone", "The content of message %s is no longer kept", id)
+		}
+	}
+	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
+}
+
+func reopenArgs(r row, o reopening, now time.Time) ([]any, error) {
+	args := []any{r.id, millis(now), r.state, r.fence, millis(o.due), o.attempts, o.max, o.gateway, ""}
+	if !o.replay {
+		return args, nil
+	}
+	st := r.status
+	st.Recipients = slices.Clone(st.Recipients)
+	for _, i := range st.having(rcptFailed) {
+		st.Recipients[i].Status = rcptQueued
+	}
+	st.Last = nil
+	raw, err := json.Marshal(st)
+	if err != nil {
+		return nil, fmt.Errorf("write status of message %s: %w", r.id, err)
+	}
+	args[8] = raw
+	l, err := line(event.MessageReplayed, r.envelope.Account, now, event.Replayed{
+		Message: r.envelope.about(r.id, r.lane, o.gateway, r.envelope.addresses(st.having(rcptQueued))), Attempt: r.attempts,
+	})
+	return append(args, l), err
+}
+
+// rewoken queues the task of a message that was given a new time, and drops the one it had.
+func (b *Outbox) rewoken(ctx context.Context, p int, r row, o reopening, epoch string) {
+	b.mail.reopened(ctx, r.id, o.due, o.replay)
+	b.enqueue(ctx, wakeup{id: r.id, lane: string(r.lane), epoch: epoch, due: o.due})
+	b.forget(ctx, r.task(p))
+}
+
+// reopened shows a message as it was written. It may have gone out since, so it is not read again.
+func (b *Outbox) reopened(ctx context.Context, r row, o reopening, now time.Time) (api.OutboxMessage, error) {
+	paused, err := b.pausedLanes(ctx)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
+	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, millis(o.due), o.attempts, o.max, o.gateway
+	if o.due.After(now) {
+		r.state = stateDelayed
+	}
+	m := r.show(paused[r.lane])
+	m.Log = r.status.Log
+	return m, nil
+}
+
+// wakeup is a task owed to a message.
+type wakeup struct {
+	id, lane, epoch string
+	due             time.Time // zero: now
+}
+
+// enqueue queues wake-ups, many in one round trip. Those that fail stay owed, and the sweeper tries again.
+func (b *Outbox) enqueue(ctx context.Context, wakeups ...wakeup) {
+	if len(wakeups) == 0 {
+		return
+	}
+	tasks := make([]queue.Task, len(wakeups))
+	for i, w := range wakeups {
+		p, _ := partitionOf(w.id, b.DB.Partitions())
+		tasks[i] = queue.Task{
+			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch), Payload: []byte(w.id), At: w.due,
+		}
+	}
+	for i, err := range b.Queue.Enqueue(ctx, tasks...) {
+		if err != nil {
+			b.log.WarnContext(ctx, "wake-up not queued yet", "message_id", wakeups[i].id, "error", err)
+			continue
+		}
+		if p, ok := partitionOf(wakeups[i].id, b.DB.Partitions()); ok {
+			b.queued.note(p, wakeups[i].id)
+		}
+	}
+}

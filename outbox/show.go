@@ -1,0 +1,280 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch"}
+
+// row is a message as read from Redis.
+type row struct {
+	id       string
+	state    string
+	fence    string
+	epoch    string // of its task
+	lane     api.Lane
+	created  int64
+	due      int64
+	planned  int64 // first attempt
+	attempts int
+	max      int
+	gateway  string
+	doubts   int
+	envelope envelope
+	status   status
+}
+
+// Get answers a live message, with the log of its attempts. A message that was sent, cancelled or failed is gone: the fault says which,
+// and where its dead letter is.
+func (b *Outbox) Get(ctx context.Context, id string) (api.OutboxMessage, error) {
+	r, err := b.read(ctx, id)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
+	if r.state == stateFailed {
+		return api.OutboxMessage{}, gone(id, ended{Result: "failed"}, true)
+	}
+	paused, err := b.pausedLanes(ctx)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
+	m := r.show(paused[r.lane])
+	m.Log = r.status.Log
+	return m, nil
+}
+
+// Failed answers a failed message, with the log of its attempts: what Get answers about a live one.
+func (b *Outbox) Failed(ctx context.Context, id string) (api.OutboxMessage, error) {
+	r, err := b.read(ctx, id)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
+	if r.state != stateFailed {
+		return api.OutboxMessage{}, unknownMessage(id)
+	}
+	m := r.show(false)
+	m.Log = r.status.Log
+	return m, nil
+}
+
+// Content answers the message itself, as it goes to the relay.
+func (b *Outbox) Content(ctx context.Context, id string) ([]byte, error) {
+	r, err := b.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.state == stateFailed {
+		return nil, gone(id, ended{Result: "failed"}, true)
+	}
+	p, _ := partitionOf(id, b.DB.Partitions())
+	packed, err := b.DB.Client().Get(ctx, b.store.content(p, id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, unknownMessage(id)
+	}
+	if err != nil {
+		return nil, away(err, "read content of message "+id)
+	}
+	return b.codec.unpack(packed, r.envelope.Size)
+}
+
+// AccountOf answers the account of a message, also of one that ended, as long as that is remembered. Unknown: "".
+func (b *Outbox) AccountOf(ctx context.Context, id string) (string, error) {
+	p, ok := partitionOf(id, b.DB.Partitions())
+	if !ok {
+		return "", nil
+	}
+	account, err := b.DB.Client().HGet(ctx, b.store.message(p, id), "account").Result()
+	if err == nil {
+		return account, nil
+	}
+	if !errors.Is(err, redis.Nil) {
+		return "", away(err, "read account of message "+id)
+	}
+	e, err := b.trace(ctx, p, id)
+	return e.Account, err
+}
+
+// read reads one live message, or says what became of it.
+func (b *Outbox) read(ctx context.Context, id string) (row, error) {
+	p, err := b.store.place(id)
+	if err != nil {
+		return row{}, err
+	}
+	rows, err := b.readRows(ctx, []entry{{id: id}})
+	if err != nil {
+		return row{}, away(err, "read message "+id)
+	}
+	if len(rows) == 1 {
+		return rows[0], nil
+	}
+	e, err := b.trace(ctx, p, id)
+	if err != nil {
+		return row{}, err
+	}
+	return row{}, gone(id, e, false)
+}
+
+// trace reads what stays of an ended message; the zero value when nothing does.
+func (b *Outbox) trace(ctx context.Context, p int, id string) (ended, error) {
+	var e ended
+	raw, err := b.DB.Client().Get(ctx, b.store.ended(p, id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return e, nil
+	}
+	if err != nil {
+		return e, away(err, "read what became of message "+id)
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, fmt.Errorf("read what became of message %s: %w", id, err)
+	}
+	return e, nil
+}
+
+// gone is the answer about a message that is no longer in the outbox.
+func gone(id string, e ended, letter bool) error {
+	var f *fault.Error
+	switch e.Result {
+	case "sent":
+		f = fault.New(fault.NotFound, "MessageSent", "Message %s was sent", id)
+	case "failed":
+		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed for good", id)
+	case "cancelled":
+		f = fault.New(fault.NotFound, "MessageCancelled", "Message %s was cancelled", id)
+	default:
+		return unknownMessage(id)
+	}
+	f.Details = map[string]any{}
+	if !e.At.IsZero() {
+		f.Details["at"] = e.At
+	}
+	if e.Response != "" {
+		f.Details["response"] = e.Response
+	}
+	if letter {
+		f.Details["deadLetter"] = "/v1/dead-letters/" + id
+	}
+	return f
+}
+
+// rows reads the messages of a page.
+func (b *Outbox) rows(ctx context.Context, entries []entry, paused map[api.Lane]bool) ([]api.OutboxMessage, error) {
+	rows, err := b.readRows(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.OutboxMessage, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, r.show(paused[r.lane]))
+	}
+	return out, nil
+}
+
+// readRows reads messages in one round trip, in order; those that ended meanwhile are left out.
+func (b *Outbox) readRows(ctx context.Context, entries []entry) ([]row, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	pipe := b.DB.Client().Pipeline()
+	hashes, envelopes, statuses := make([]*redis.SliceCmd, len(entries)), make([]*redis.StringCmd, len(entries)), make([]*redis.StringCmd, len(entries))
+	for i, e := range entries {
+		p, _ := partitionOf(e.id, b.DB.Partitions())
+		hashes[i] = pipe.HMGet(ctx, b.store.message(p, e.id), recordFields...)
+		envelopes[i] = pipe.Get(ctx, b.store.envelope(p, e.id))
+		statuses[i] = pipe.Get(ctx, b.store.status(p, e.id))
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	rows := make([]row, 0, len(entries))
+	for i, e := range entries {
+		if envelopes[i].Err() != nil || hashes[i].Val()[0] == nil {
+			continue
+		}
+		r, err := readRow(e.id, texts(hashes[i]), envelopes[i].Val(), statuses[i].Val())
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func readRow(id string, f []string, env, st string) (row, error) {
+	n := make([]int64, len(f))
+	for i := range f {
+		n[i], _ = strconv.ParseInt(f[i], 10, 64)
+	}
+	r := row{
+		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
+		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10],
+	}
+	if err := json.Unmarshal([]byte(env), &r.envelope); err != nil {
+		return r, fmt.Errorf("read envelope of message %s: %w", id, err)
+	}
+	var err error
+	r.status, err = parseStatus(st, r.envelope)
+	return r, err
+}
+
+// show puts a message in the words of the API.
+func (r row) show(paused bool) api.OutboxMessage {
+	m := api.OutboxMessage{
+		QueueID: r.id, Account: r.envelope.Account, Source: r.envelope.Source, MessageID: r.envelope.MessageID,
+		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
+		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
+		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane, Tags: r.envelope.Tags,
+		Metadata: r.envelope.Metadata, InDoubt: r.inDoubt(), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(),
+	}
+	if r.gateway != "" {
+		m.Gateway = &r.gateway
+	}
+	if r.state != stateFailed {
+		due := fromMillis(r.due)
+		m.NextAttempt.Time = &due
+	}
+	return m
+}
+
+// inDoubt counts the attempts in doubt: those logged, and those whose worker died.
+func (r row) inDoubt() int {
+	n := 0
+	for _, a := range r.status.Log {
+		if a.InDoubt {
+			n++
+		}
+	}
+	return max(n, r.doubts)
+}
+
+func (r row) progress() api.Progress {
+	switch {
+	case r.state == stateActive:
+		return api.Progress{Status: "processing"}
+	case r.status.Last != nil:
+		f := &api.DeliveryFault{Message: r.status.Last.Message, Code: r.status.Last.Code}
+		if r.status.Last.SMTP != 0 {
+			f.StatusCode = &r.status.Last.SMTP
+		}
+		return api.Progress{Status: "error", Error: f}
+	}
+	return api.Progress{Status: "queued"}
+}
+
+func (r row) recipients() []api.RecipientStatus {
+	out := make([]api.RecipientStatus, len(r.envelope.To))
+	for i, to := range r.envelope.To {
+		s := r.status.Recipients[i]
+		out[i] = api.RecipientStatus{Address: to, Status: s.Status, Response: s.Response, Attempts: s.Attempts}
+	}
+	return out
+}

@@ -1,0 +1,388 @@
+package outbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+var update = flag.Bool("update", false, "write what the stories say now into testdata")
+
+// TestStories plays the transcripts in testdata/*.txt: a line "> verb arguments" is done, the lines below it are what is then to be seen.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories in testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := newStory(t, string(want)).play()
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("the story goes otherwise (-told +played):\n%s", diff)
+			}
+		})
+	}
+}
+
+// story is one transcript being played: an outbox with a clock that only "advance" moves.
+type story struct {
+	*bundle
+	t      *testing.T
+	text   string
+	ids    []string
+	seen   map[string]string // last event read, by partition's stream
+	answer string
+}
+
+func newStory(t *testing.T, text string) *story {
+	first, _, _ := strings.Cut(text, "\n")
+	o := Options{Backoff: queue.Backoff{Base: 5 * time.Second, Factor: 2}}
+	o.HoldInDoubt = strings.Contains(first, "in doubt: hold")
+	if strings.Contains(first, "dead letters: off") {
+		o.KeepDeadLetters = -1
+	}
+	return &story{bundle: setup(t, o), t: t, text: text, seen: map[string]string{}}
+}
+
+func (s *story) play() string {
+	var out strings.Builder
+	lines := bufio.NewScanner(strings.NewReader(s.text))
+	for lines.Scan() {
+		l := lines.Text()
+		switch {
+		case strings.HasPrefix(l, "#"), l == "":
+			out.WriteString(l + "\n")
+		case strings.HasPrefix(l, "> "):
+			out.WriteString(l + "\n")
+			for _, told := range s.do(strings.Fields(l[2:])) {
+				out.WriteString("  " + told + "\n")
+			}
+		}
+	}
+	return out.String()
+}
+
+func (s *story) do(words []string) []string {
+	args := map[string]string{}
+	for _, w := range words[1:] {
+		k, v, _ := strings.Cut(w, "=")
+		args[k] = v
+	}
+	ctx := s.t.Context()
+	switch verb := words[0]; verb {
+	case "submit":
+		return s.submit(ctx, args)
+	case "relay": // relay ann@x.test 451 4.7.1 greylisted
+		s.sender.replies[words[1]] = strings.Join(words[2:], " ")
+		return nil
+	case "advance":
+		d, err := time.ParseDuration(words[1])
+		s.must(err)
+		s.clock.advance(d)
+		return nil
+	case "work":
+		return s.work(ctx)
+	case "crash": // crash m1 before|after
+		return s.crash(ctx, s.id(words[1]), words[2] == "after")
+	case "sweep":
+		s.must(newSweeper(s.Outbox).sweep(ctx))
+		return nil
+	case "show":
+		return s.show(ctx)
+	case "events":
+		return s.events(ctx)
+	case "get":
+		m, err := s.Get(ctx, s.id(words[1]))
+		if err != nil {
+			return []string{s.plain(err)}
+		}
+		return []string{string(m.State)}
+	case "cancel":
+		a, err := s.Cancel(ctx, s.id(words[1]), ReasonAPI)
+		s.must(err)
+		return []string{strings.TrimSpace(fmt.Sprintf("deleted=%t %s", a.Deleted, a.Code))}
+	case "retry":
+		m, err := s.Retry(ctx, s.id(words[1]))
+		if err != nil {
+			return []string{s.plain(err)}
+		}
+		return []string{string(m.State)}
+	case "archive":
+		return []string{s.plain(s.TaskArchived(ctx, taskID(s.id(words[1]), "1")))}
+	case "patch":
+		return s.patch(ctx, s.id(words[1]), args)
+	}
+	s.t.Fatalf("unknown verb in a story: %q", words)
+	return nil
+}
+
+func (s *story) submit(ctx context.Context, args map[string]string) []string {
+	req := api.SubmitRequest{Subject: args["subject"], Text: "hello", IdempotencyKey: args["key"], Lane: api.Lane(args["lane"])}
+	for _, to := range strings.Split(args["to"], ",") {
+		req.To = append(req.To, api.Address{Address: to})
+	}
+	if v := args["attempts"]; v != "" {
+		n, err := strconv.Atoi(v)
+		s.must(err)
+		req.DeliveryAttempts = n
+	}
+	for key, field := range map[string]**time.Time{"at": &req.SendAt, "by": &req.DeliverBy} {
+		if v := args[key]; v != "" {
+			d, err := time.ParseDuration(v)
+			s.must(err)
+			at := s.clock.now().Add(d)
+			*field = &at
+		}
+	}
+	a, err := s.Submit(ctx, req)
+	if err != nil {
+		return []string{s.plain(err)}
+	}
+	if !slices.Contains(s.ids, a.QueueID) {
+		s.ids = append(s.ids, a.QueueID)
+	}
+	told := fmt.Sprintf("%s %s at %s", s.name(a.QueueID), a.Response, s.offset(*a.SendAt))
+	if a.Idempotency != nil {
+		told += " " + a.Idempotency.Status
+	}
+	return []string{told}
+}
+
+func (s *story) work(ctx context.Context) []string {
+	var told []string
+	for i, id := range s.ids {
+		v := s.Deliver(ctx, queue.Task{Queue: queue.Submit, ID: taskID(id, "1")})
+		told = append(told, fmt.Sprintf("m%d %s", i+1, v))
+	}
+	return told
+}
+
+// crash begins a message as a worker does and then dies.
+func (s *story) crash(ctx context.Context, id string, after bool) []string {
+	c, v, err := s.begin(ctx, id)
+	s.must(err)
+	if c == nil {
+		return []string{v.String()}
+	}
+	if after {
+		s.must(s.doubt(ctx, c))
+	}
+	return nil
+}
+
+func (s *story) patch(ctx context.Context, id string, args map[string]string) []string {
+	var p api.OutboxPatch
+	if v := args["at"]; v != "" {
+		d, err := time.ParseDuration(v)
+		s.must(err)
+		at := s.clock.now().Add(d)
+		p.SendAt = &at
+	}
+	if v := args["attempts"]; v != "" {
+		n, err := strconv.Atoi(v)
+		s.must(err)
+		p.DeliveryAttempts = &n
+	}
+	m, err := s.Patch(ctx, id, p)
+	if err != nil {
+		return []string{s.plain(err)}
+	}
+	return []string{fmt.Sprintf("%s next=%s", m.State, s.next(m))}
+}
+
+func (s *story) show(ctx context.Context) []string {
+	page, err := s.List(ctx, api.OutboxQuery{})
+	s.must(err)
+	told := []string{}
+	for _, m := range page.Messages {
+		l := fmt.Sprintf("%s %s %s %d/%d next=%s", s.name(m.QueueID), m.State, m.Progress.Status, m.AttemptsMade, m.Attempts, s.next(m))
+		if m.InDoubt > 0 {
+			l += fmt.Sprintf(" inDoubt=%d", m.InDoubt)
+		}
+		if e := m.Progress.Error; e != nil {
+			l += fmt.Sprintf(" error=%s", e.Code)
+		}
+		for _, r := range m.Recipients {
+			l += fmt.Sprintf(" %s=%s", r.Address, r.Status)
+		}
+		told = append(told, l)
+	}
+	if len(told) == 0 {
+		return []string{"(empty)"}
+	}
+	return told
+}
+
+func (s *story) next(m api.OutboxMessage) string {
+	if m.NextAttempt.Time == nil {
+		return "false"
+	}
+	return s.offset(*m.NextAttempt.Time)
+}
+
+func (s *story) events(ctx context.Context) []string {
+	var told []string
+	for p := range s.DB.Partitions() {
+		key := s.store.events(p)
+		from := s.seen[key]
+		if from == "" {
+			from = "-"
+		} else {
+			from = "(" + from
+		}
+		entries, err := s.DB.Client().XRange(ctx, key, from, "+").Result()
+		s.must(err)
+		for _, e := range entries {
+			s.seen[key] = e.ID
+			told = append(told, s.tell(e.Values["e"].(string)))
+		}
+	}
+	return told
+}
+
+func (s *story) tell(raw string) string {
+	e, err := event.Parse([]byte(raw))
+	s.must(err)
+	var d struct {
+		event.Failed
+		Accepted []string `json:"accepted"`
+		Reason   string   `json:"reason"`
+	}
+	s.must(json.Unmarshal(e.Data, &d))
+	told := fmt.Sprintf("%s %s to=%s", e.Type, s.name(d.QueueID), strings.Join(d.Envelope.To, ","))
+	if d.Error != "" {
+		told += fmt.Sprintf(" error=%q code=%s", d.Error, d.ErrorCode)
+	}
+	if d.Job.Attempts > 0 {
+		told += fmt.Sprintf(" attempt=%d/%d", d.Job.AttemptsMade, d.Job.Attempts)
+	}
+	if d.Job.NextAttempt != nil {
+		told += " next=" + s.offset(*d.Job.NextAttempt)
+	}
+	if d.InDoubt {
+		told += " inDoubt"
+	}
+	if d.DeadLetter != "" {
+		told += " deadLetter=" + s.name(d.DeadLetter)
+	}
+	if d.Reason != "" {
+		told += " reason=" + strconv.Quote(d.Reason)
+	}
+	return told
+}
+
+// id and name turn m1, m2… into queue ids and back: queue ids are random.
+func (s *story) id(name string) string {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "m"))
+	if err != nil || n < 1 || n > len(s.ids) {
+		return name
+	}
+	return s.ids[n-1]
+}
+
+func (s *story) name(id string) string {
+	if i := slices.Index(s.ids, id); i >= 0 {
+		return "m" + strconv.Itoa(i+1)
+	}
+	return "m?"
+}
+
+// offset shows a time as seconds from the beginning of the story.
+func (s *story) offset(at time.Time) string { return at.Sub(storyBegin).String() }
+
+func (s *story) plain(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	text := err.Error()
+	for i, id := range s.ids {
+		text = strings.ReplaceAll(text, id, fmt.Sprintf("m%d", i+1))
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != "" {
+		return f.Code + ": " + text
+	}
+	return text
+}
+
+func (s *story) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// scriptedSender answers for a relay: each recipient's reply is what the story set, or 250.
+type scriptedSender struct{ replies map[string]string }
+
+func (f *scriptedSender) Send(ctx context.Context, _ smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+	var r smtpsend.Result
+	var accepted []string
+	for _, to := range m.To {
+		reply := f.replies[to]
+		if reply == "" || reply[0] == '2' || strings.HasPrefix(reply, "dies") {
+			accepted = append(accepted, to)
+		}
+	}
+	if len(accepted) > 0 {
+		if err := m.BeforeDot(ctx, accepted); err != nil {
+			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseBody, Verdict: smtpsend.Soft, Err: err})
+		}
+	}
+	for _, to := range m.To {
+		switch reply := f.replies[to]; {
+		case strings.HasPrefix(reply, "dies"):
+			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true, Err: errors.New("EOF")})
+		case reply != "" && reply[0] != '2':
+			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: refusal(reply), Response: reply})
+		default:
+			r.Response = "250 2.0.0 queued"
+			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Response: r.Response})
+		}
+	}
+	return r, nil
+}
+
+func (f *scriptedSender) all(m smtpsend.Message, err *smtpsend.Error) (smtpsend.Result, error) {
+	var r smtpsend.Result
+	for _, to := range m.To {
+		r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: err})
+	}
+	return r, err
+}
+
+func refusal(reply string) *smtpsend.Error {
+	code, _ := strconv.Atoi(reply[:3])
+	e := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Command: "RCPT TO", Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
+	if code >= 500 {
+		e.Verdict = smtpsend.Hard
+	}
+	return e
+}

@@ -1,0 +1,206 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+)
+
+// Doors a message can come in by.
+const (
+	SourceAPI  = "api"
+	SourceSMTP = "smtp"
+)
+
+// maxMetadata is the largest metadata object, in bytes of JSON (every event carries it).
+const maxMetadata = 4 << 10
+
+// Submit takes a message in: it checks the request, builds the message, makes it durable and queues it. A nil error means that the
+// message will be seen through; see the package comment for what that promises.
+//
+// Faults: Invalid with every wrong field; NotFound for an account or gateway that does not exist; TooLarge; Unprocessable for an
+// idempotency key used with another body; Unavailable while Redis is away or full, with the time to come back after.
+func (b *Outbox) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	account, err := b.Accounts.Account(ctx, req.Account)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	c, req, err := b.compose(req, account)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if req.Gateway != "" {
+		return api.SubmitAnswer{}, unknownGateway(req.Gateway)
+	}
+	if c.Size() > b.opts.MaxSize {
+		return api.SubmitAnswer{}, fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", c.Size(), b.opts.MaxSize)
+	}
+	if req.DryRun {
+		return api.SubmitAnswer{Response: "Dry run", MessageID: c.MessageID, Preview: c.Raw}, nil
+	}
+	return b.accept(ctx, b.submission(req, account, c))
+}
+
+// submission puts a composed message in the terms of the record.
+func (b *Outbox) submission(req api.SubmitRequest, account Account, c *message.Composed) submission {
+	s := submission{
+		envelope: envelope{
+			Account: account.ID, Source: SourceAPI, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
+			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
+			UTF8: c.SMTPUTF8, EightBit: c.EightBit, Size: c.Size(),
+		},
+		content: c.Raw, lane: or(req.Lane, api.Transactional), attempts: req.DeliveryAttempts,
+		fingerprint: fingerprint(req),
+	}
+	if s.attempts == 0 {
+		s.attempts = b.opts.Attempts()
+	}
+	if req.SendAt != nil {
+		s.sendAt = *req.SendAt
+	}
+	return s
+}
+
+// compose builds the message a request asks for. A raw message may carry part of the request in control headers; the request that comes
+// back includes them.
+func (b *Outbox) compose(req api.SubmitRequest, account Account) (*message.Composed, api.SubmitRequest, error) {
+	now := b.clock.Now()
+	draft := draftOf(req, account, now)
+	var c *message.Composed
+	var err error
+	if len(req.Raw) == 0 {
+		c, err = message.Compose(draft, rand.Reader)
+	} else {
+		var in message.Control
+		c, in, err = message.FromRaw(req.Raw, overrideOf(req, draft), rand.Reader)
+		req = withControl(req, in)
+	}
+	return c, req, joinFields(check(req, now), err)
+}
+
+// overrideOf is what a request changes in the raw message it brings: the fields it names, and the author where there is none.
+func overrideOf(req api.SubmitRequest, d message.Draft) message.Override {
+	o := message.Override{
+		Date: d.Date, DefaultFrom: d.From, To: d.To, Cc: d.Cc, Bcc: d.Bcc, ReplyTo: d.ReplyTo, Envelope: d.Envelope, Subject: d.Subject,
+		MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References, Headers: d.Headers,
+	}
+	if req.From != nil {
+		o.From = d.From
+	}
+	return o
+}
+
+// withControl completes a request with what its raw message says about its own delivery. What the request says goes first.
+func withControl(req api.SubmitRequest, in message.Control) api.SubmitRequest {
+	if req.SendAt == nil && !in.SendAt.IsZero() {
+		req.SendAt = &in.SendAt
+	}
+	req.DeliveryAttempts = or(req.DeliveryAttempts, in.DeliveryAttempts)
+	req.Gateway = or(req.Gateway, in.Gateway)
+	req.IdempotencyKey = or(req.IdempotencyKey, in.IdempotencyKey)
+	return req
+}
+
+// check finds what is wrong with a request beside its message, which package message checks.
+func check(req api.SubmitRequest, now time.Time) []fault.Field {
+	var fields []fault.Field
+	wrong := func(key, format string, args ...any) {
+		fields = append(fields, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(req.Raw) > 0 && (req.HTML != "" || req.Text != "" || len(req.Attachments) > 0) {
+		wrong("raw", "can't be combined with html, text or attachments")
+	}
+	if len(req.Metadata) > maxMetadata {
+		wrong("metadata", "must be at most %d bytes of JSON", maxMetadata)
+	}
+	if len(req.Metadata) > 0 && !strings.HasPrefix(strings.TrimSpace(string(req.Metadata)), "{") {
+		wrong("metadata", "must be an object")
+	}
+	if req.DeliverBy != nil && !req.DeliverBy.After(now) {
+		wrong("deliverBy", "must be in the future")
+	}
+	if req.DeliverBy != nil && req.SendAt != nil && req.DeliverBy.Before(*req.SendAt) {
+		wrong("deliverBy", "must not be before sendAt")
+	}
+	for i, tag := range req.Tags {
+		if tag == "" || len(tag) > 128 {
+			wrong(fmt.Sprintf("tags[%d]", i), "must have 1 to 128 characters")
+		}
+	}
+	return fields
+}
+
+// joinFields reports the wrong fields of the request and of its message together.
+func joinFields(fields []fault.Field, err error) error {
+	if len(fields) == 0 {
+		return err
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		fields = append(fields, f.Fields...)
+	} else if err != nil {
+		return err
+	}
+	return fault.InvalidFields(fields)
+}
+
+// draftOf puts a request in the terms of package message.
+func draftOf(req api.SubmitRequest, account Account, now time.Time) message.Draft {
+	d := message.Draft{
+		From: message.Address{Name: account.Name, Address: account.Email}, To: people(req.To), Cc: people(req.CC), Bcc: people(req.BCC),
+		ReplyTo: people(req.ReplyTo), Date: now, Subject: req.Subject, Text: req.Text, HTML: req.HTML, PreviewText: req.PreviewText,
+		MessageID: req.MessageID, InReplyTo: req.InReplyTo, References: req.References, Headers: message.HeadersOf(req.Headers),
+	}
+	if req.From != nil {
+		d.From = message.Address(*req.From)
+	}
+	if req.Envelope != nil {
+		d.Envelope = &message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
+	}
+	for _, a := range req.Attachments {
+		d.Attachments = append(d.Attachments, message.Attachment{
+			Filename: a.Filename, Content: a.Content, ContentType: a.ContentType, Disposition: a.ContentDisposition, CID: a.CID,
+		})
+	}
+	return d
+}
+
+func people(list api.Addresses) []message.Address {
+	out := make([]message.Address, len(list))
+	for i, a := range list {
+		out[i] = message.Address(a)
+	}
+	return out
+}
+
+// fingerprint tells two requests under one idempotency key apart. The key itself is no part of it.
+func fingerprint(req api.SubmitRequest) string {
+	if req.IdempotencyKey == "" {
+		return ""
+	}
+	req.IdempotencyKey = ""
+	sum := sha256.New()
+	if err := json.NewEncoder(sum).Encode(req); err != nil {
+		return "unreadable" // metadata or reference that is no JSON; refused elsewhere
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// keyHash names an idempotency key in Redis: keys are as long as their senders like, and each account has its own.
+func keyHash(account, key string) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + key))
+	return hex.EncodeToString(sum[:16])
+}
+
+func unknownGateway(id string) error {
+	return fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+}

@@ -1,0 +1,259 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// The sweeper's clockwork. A crash is repaired within Lease + sweepEvery, so the lease and this must stay below ten seconds together.
+const (
+	sweepEvery = time.Second
+	sweepBatch = 1000             // messages a script handles in one go
+	owedAfter  = 3 * time.Second  // how long a message may wait for its task to be noted as queued
+	matchBatch = 2000             // records compared with their tasks in one round
+	tidyEvery  = 30 * time.Second // retention and trimming
+	outageGap  = 3 * time.Second  // a pause between good sweeps that means Redis was away, or this process stopped
+	matchLock  = 10 * time.Second
+	waitBefore = 5 * time.Second // how young a record may be before its missing task is a fault
+)
+
+// sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at once.
+type sweeper struct {
+	b        *Outbox
+	lastGood time.Time
+	careful  time.Time        // until then no lease is ended: its holder may just be coming back
+	tidied   time.Time        // when retention was last applied
+	places   map[string]int64 // how far each index has been compared with the queue
+}
+
+func newSweeper(b *Outbox) *sweeper { return &sweeper{b: b, places: map[string]int64{}} }
+
+func (s *sweeper) run(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.b.log.WarnContext(ctx, "sweep incomplete", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sweep makes one round. After an outage it waits for a lease's length before it ends any: whoever holds one has an answer to record
+// first, and would find its message in doubt for no reason.
+func (s *sweeper) sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.b.clock.calibrate(ctx, s.b.DB.Client()); err != nil {
+		return err
+	}
+	now := s.b.clock.Now()
+	if !s.lastGood.IsZero() && now.Sub(s.lastGood) > outageGap {
+		s.careful = now.Add(s.b.opts.Lease / 2)
+	}
+	for p := range s.b.DB.Partitions() {
+		if err := s.partition(ctx, p, now); err != nil {
+			return err
+		}
+	}
+	if now.Sub(s.tidied) > tidyEvery {
+		if err := s.tidy(ctx, now); err != nil {
+			return err
+		}
+		s.tidied = now
+	}
+	s.lastGood = now
+	return nil
+}
+
+func (s *sweeper) partition(ctx context.Context, p int, now time.Time) error {
+	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.match}
+	if !now.Before(s.careful) {
+		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
+	}
+	for _, step := range steps {
+		if err := step(ctx, p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lapse ends the leases that ran out and wakes their messages.
+func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
+	rows, err := s.script(ctx, lapseScript, p, 3, millis(now), sweepBatch)
+	if err != nil {
+		return err
+	}
+	woken := make([]wakeup, len(rows))
+	for i, r := range rows {
+		woken[i] = wakeup{id: r[0], lane: r[1], epoch: r[2]}
+		s.b.mail.recovered(ctx, r[0], "its worker died")
+		s.b.metrics.recovered.WithLabelValues("lease").Inc()
+	}
+	s.b.enqueue(ctx, woken...)
+	return nil
+}
+
+// ripen lets delayed messages whose time has come read as waiting.
+func (s *sweeper) ripen(ctx context.Context, p int, now time.Time) error {
+	return ripenScript.Run(ctx, s.b.DB.Client(), []string{s.b.store.events(p)}, millis(now), sweepBatch).Err()
+}
+
+// owed queues the tasks that accept or a wake-up could not.
+func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
+	rows, err := s.script(ctx, owedScript, p, 4, millis(now.Add(-owedAfter)), sweepBatch)
+	if err != nil {
+		return err
+	}
+	due := make([]wakeup, len(rows))
+	for i, r := range rows {
+		ms, _ := strconv.ParseInt(r[3], 10, 64)
+		due[i] = wakeup{id: r[0], lane: r[1], epoch: r[2], due: fromMillis(ms)}
+		s.b.metrics.recovered.WithLabelValues("owed").Inc()
+	}
+	s.b.enqueue(ctx, due...)
+	return nil
+}
+
+// match compares records with their tasks, a stretch of each index in every round, and gives a new task to those that lost theirs: an
+// operator emptied a queue behind Postroom's back, or Redis lost the queue's keys. One process does it at a time.
+func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
+	for _, lane := range lanesOf(queue.Submit) {
+		for _, state := range []string{stateWaiting, stateDelayed} {
+			if err := s.matchIndex(ctx, p, lane, state, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state string, now time.Time) error {
+	key := s.b.store.index(p, string(lane), state)
+	members, err := s.b.DB.Client().ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
+		Key: key, ByScore: true, Start: s.places[key], Stop: millis(now.Add(-waitBefore)), Count: matchBatch,
+	}).Result()
+	if err != nil {
+		return fmt.Errorf("read index %s: %w", key, err)
+	}
+	if len(members) < matchBatch {
+		s.places[key] = 0
+	} else if last := int64(members[len(members)-1].Score); last > s.places[key] {
+		s.places[key] = last
+	} else {
+		s.places[key]++ // more messages of one millisecond than a round holds
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	ids := make([]string, len(members))
+	for i, m := range members {
+		ids[i] = m.Member.(string)
+	}
+	return s.rewake(ctx, p, lane, ids, now)
+}
+
+// rewake finds which of some messages have no task, and gives them one.
+func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) error {
+	pipe := s.b.DB.Client().Pipeline()
+	got := make([]*redis.SliceCmd, len(ids))
+	for i, id := range ids {
+		got[i] = pipe.HMGet(ctx, s.b.store.message(p, id), "epoch", "due")
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return err
+	}
+	tasks := make([]string, len(ids))
+	for i, id := range ids {
+		tasks[i] = taskID(id, texts(got[i])[0])
+	}
+	states, err := s.b.Control.States(ctx, laneQueue(lane, p), tasks...)
+	if err != nil {
+		return err
+	}
+	var woken []wakeup
+	for i, st := range states {
+		if st != "" && st != queue.Archived && st != queue.Completed {
+			continue
+		}
+		fields := texts(got[i])
+		epoch, err := rewakeScript.Run(ctx, s.b.DB.Client(), []string{s.b.store.message(p, ids[i])}, ids[i], millis(now), fields[0]).Int()
+		if err != nil {
+			return err
+		}
+		if epoch > 0 {
+			ms, _ := strconv.ParseInt(fields[1], 10, 64)
+			woken = append(woken, wakeup{id: ids[i], lane: string(lane), epoch: strconv.Itoa(epoch), due: fromMillis(ms)})
+			s.b.mail.recovered(ctx, ids[i], "its task was gone")
+			s.b.metrics.recovered.WithLabelValues("task").Inc()
+		}
+	}
+	s.b.enqueue(ctx, woken...)
+	return nil
+}
+
+// tidy applies retention: dead letters, traces of ended messages, events that every reader has read.
+func (s *sweeper) tidy(ctx context.Context, now time.Time) error {
+	o := s.b.opts
+	letters := now.Add(-max(o.KeepDeadLetters, 0))
+	for p := range s.b.DB.Partitions() {
+		key := []string{s.b.store.events(p)}
+		purged, err := purgeScript.Run(ctx, s.b.DB.Client(), key, millis(now), millis(letters), o.MaxDeadLetters,
+			millis(now.Add(-o.KeepEnded)), o.MaxEnded, sweepBatch).Int()
+		if err != nil {
+			return err
+		}
+		if purged > 0 {
+			s.b.log.InfoContext(ctx, "dead letters past retention removed", "count", purged)
+		}
+		if err := s.trim(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim keeps the event stream within bounds, and never drops an event some reader has yet to read.
+func (s *sweeper) trim(ctx context.Context, p int) error {
+	rdb, key := s.b.DB.Client(), s.b.store.events(p)
+	n, err := rdb.XLen(ctx, key).Result()
+	if err != nil || int(n) <= s.b.opts.MaxEvents {
+		return err
+	}
+	groups, err := rdb.XInfoGroups(ctx, key).Result()
+	if err != nil {
+		return fmt.Errorf("read groups of %s: %w", key, err)
+	}
+	keep := int64(s.b.opts.MaxEvents)
+	for _, g := range groups {
+		keep = max(keep, g.Lag+g.Pending)
+	}
+	return rdb.XTrimMaxLenApprox(ctx, key, keep, 0).Err()
+}
+
+// script runs a script about a whole partition and reads its answer as rows of equal length.
+func (s *sweeper) script(ctx context.Context, script *redisdb.Script, p, width int, args ...any) ([][]string, error) {
+	flat, err := script.Run(ctx, s.b.DB.Client(), []string{s.b.store.events(p)}, args...).StringSlice()
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "", "sweep partition %d", p)
+	}
+	rows := make([][]string, 0, len(flat)/width)
+	for i := 0; i+width <= len(flat); i += width {
+		rows = append(rows, flat[i:i+width])
+	}
+	return rows, nil
+}
