@@ -1,0 +1,3 @@
+// Package faultproxy stands between a client and a server in tests, and breaks the connection on request: refuse, cut, hang, delay. It
+// lets a test unplug Redis, or an SMTP relay, at the moment it chooses, without touching either end.
+package faultproxy

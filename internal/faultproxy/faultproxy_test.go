@@ -1,0 +1,125 @@
+package faultproxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/internal/faultproxy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo answers every line with itself.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for lines := bufio.NewScanner(c); lines.Scan(); {
+					fmt.Fprintln(c, lines.Text())
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// say sends a line over c and waits at most d for its echo.
+func say(c net.Conn, line string, d time.Duration) error {
+	if err := c.SetDeadline(time.Now().Add(d)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(c, line); err != nil {
+		return err
+	}
+	got, err := bufio.NewReader(c).ReadString('\n')
+	if err == nil && got != line+"\n" {
+		err = fmt.Errorf("got %q", got)
+	}
+	return err
+}
+
+func dial(t *testing.T, p *faultproxy.Proxy) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+const (
+	enough = 20 * time.Second // for what should work
+	brief  = 100 * time.Millisecond
+)
+
+func TestCutBreaksWhatIsOpenOnly(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	c := dial(t, p)
+	if err := say(c, "hello", enough); err != nil {
+		t.Fatal(err)
+	}
+	p.Cut()
+	if err := say(c, "anyone?", enough); err == nil {
+		t.Error("a cut connection answers")
+	}
+	if err := say(dial(t, p), "again", enough); err != nil {
+		t.Errorf("after the cut: %v", err)
+	}
+}
+
+func TestDownRefusesUntilUp(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	p.Down()
+	if err := say(dial(t, p), "hello", enough); err == nil {
+		t.Error("answered while down")
+	}
+	p.Up()
+	if err := say(dial(t, p), "hello", enough); err != nil {
+		t.Errorf("after Up: %v", err)
+	}
+}
+
+func TestHangHoldsBackUntilUp(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	c := dial(t, p)
+	p.Hang()
+	if err := say(c, "hello", brief); err == nil {
+		t.Fatal("answered while hanging")
+	}
+	p.Up()
+	if err := c.SetDeadline(time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bufio.NewReader(c).ReadString('\n'); got != "hello\n" {
+		t.Errorf("after Up: %q, %v", got, err)
+	}
+}
+
+func TestDelay(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	p.Delay(brief)
+	start := time.Now()
+	if err := say(dial(t, p), "hello", enough); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 2*brief { // there and back
+		t.Errorf("took %v, want at least %v", took, 2*brief)
+	}
+}
