@@ -85,7 +85,7 @@ type Delivery struct {
 type Retry struct {
 	Base     time.Duration   `key:"base" default:"5s" min:"1ms" max:"24h" doc:"Attempt n waits base × factor^(n-1): with 5s and 2, the second waits 10 s, the third 20 s, then 40 s."`
 	Factor   float64         `key:"factor" default:"2" min:"1" max:"100" doc:"Growth of the wait from one attempt to the next. 1: always the same wait."`
-	Jitter   float64         `key:"jitter" default:"0.2" min:"0" max:"1" doc:"Random share of each wait, so that messages that failed together don't come back together. 0: none."`
+	Jitter   float64         `key:"jitter" default:"0.2" min:"0" max:"1" doc:"Share by which each wait varies at random, either way, so that messages that failed together don't come back together. 0: none."`
 	Max      time.Duration   `key:"max" default:"0" min:"0" doc:"Longest wait. 0: no limit."`
 	Schedule []time.Duration `key:"schedule" min:"1s" empty:"none" doc:"Waits before the second, third… attempt instead of base and factor, such as [1m, 5m, 30m, 2h, 8h]. The last one repeats."`
 }
