@@ -1,0 +1,186 @@
+package message
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// Address is a person or a mailbox as a header names it (RFC 5322 section 3.4).
+type Address struct {
+	Name    string // display name; empty: none
+	Address string // addr-spec, such as "ann@example.com"
+}
+
+// Limits of RFC 5321 section 4.5.3.1, in octets. A path may have 256 octets including its angle brackets.
+const (
+	maxLocalPart = 64
+	maxAddress   = 254
+	maxLabel     = 63
+)
+
+// NormalizeAddress checks that s is an address mail can be sent to and gives the form to send with and to compare by: the domain in lower
+// case as an A-label (IDNA2008), the local part as it came, since only its own server may say that case does not matter. Quotes that the
+// local part does not need are dropped. A domain literal, a comment, a display name, a space or a control character is an error, whose
+// text goes after the name of a field: "is not a valid email address: it has no @".
+func NormalizeAddress(s string) (string, error) {
+	at := strings.LastIndexByte(s, '@')
+	switch {
+	case s == "":
+		return "", errors.New("is required")
+	case at < 0:
+		return "", badAddress("it has no @")
+	case len(s) > 2*maxAddress: // before any work that grows with length; no form of a longer one can be short enough
+		return "", badAddress("it is longer than 254 octets")
+	}
+	local, err := normalizeLocalPart(s[:at])
+	if err != nil {
+		return "", err
+	}
+	domain, err := normalizeDomain(s[at+1:])
+	if err != nil {
+		return "", err
+	}
+	if len(local)+1+len(domain) > maxAddress {
+		return "", badAddress("it is longer than 254 octets")
+	}
+	return local + "@" + domain, nil
+}
+
+// DedupeAddresses drops later addresses that equal an earlier one in their normal form, and keeps the order. An address that has no normal
+// form is compared as it is.
+func DedupeAddresses(addresses []string) []string {
+	seen := make(map[string]bool, len(addresses))
+	kept := make([]string, 0, len(addresses))
+	for _, address := range addresses {
+		key, err := NormalizeAddress(address)
+		if err != nil {
+			key = address
+		}
+		if !seen[key] {
+			seen[key] = true
+			kept = append(kept, address)
+		}
+	}
+	return kept
+}
+
+// NeedsSMTPUTF8 says whether an address in normal form can only be sent to through a relay that offers SMTPUTF8 (RFC 6531): its local part
+// is not ASCII, and unlike a domain a local part has no ASCII form.
+func NeedsSMTPUTF8(address string) bool { return !isASCII(address) }
+
+func normalizeLocalPart(local string) (string, error) {
+	quoted := len(local) >= 2 && local[0] == '"' && local[len(local)-1] == '"'
+	if quoted {
+		local = local[1 : len(local)-1]
+	}
+	if local == "" {
+		return "", badAddress("nothing stands before the @")
+	}
+	if len(local) > maxLocalPart {
+		return "", badAddress("the part before the @ is longer than 64 octets")
+	}
+	if !utf8.ValidString(local) {
+		return "", badAddress("it is not UTF-8")
+	}
+	for _, r := range local {
+		if r != '.' && !isAtext(r) {
+			return "", badAddress(badCharacter(r))
+		}
+	}
+	dotAtom := local[0] != '.' && local[len(local)-1] != '.' && !strings.Contains(local, "..")
+	if dotAtom {
+		return local, nil
+	}
+	if !quoted { // such addresses exist (docomo.ne.jp had them), and are valid only in quotes
+		return "", badAddress("a dot stands at an end of the part before the @, or beside another dot")
+	}
+	if len(local)+2 > maxLocalPart {
+		return "", badAddress("the part before the @ is longer than 64 octets")
+	}
+	return `"` + local + `"`, nil
+}
+
+func normalizeDomain(domain string) (string, error) {
+	switch {
+	case domain == "":
+		return "", badAddress("nothing stands after the @")
+	case domain[0] == '[':
+		return "", badAddress("an IP address cannot stand in for its domain")
+	}
+	for _, r := range domain {
+		if r <= ' ' || r == 0x7f || r == '<' || r == '>' {
+			return "", badAddress(badCharacter(r))
+		}
+	}
+	lower := strings.ToLower(domain)
+	if !isASCII(domain) || strings.Contains(lower, "xn--") {
+		ascii, err := idna.Lookup.ToASCII(domain)
+		if err != nil {
+			return "", badAddress("its domain is not a valid name")
+		}
+		lower = ascii
+	}
+	if !isHostname(lower) {
+		return "", badAddress("its domain is not a valid name")
+	}
+	return lower, nil
+}
+
+// isHostname checks letters, digits and hyphens, label by label (RFC 1123 section 2.1), and refuses an IPv4 address, which would be taken
+// for a name here and for a number by the resolver.
+func isHostname(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, c := range []byte(label) {
+			if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+				return false
+			}
+		}
+	}
+	_, err := netip.ParseAddr(name)
+	return err != nil
+}
+
+// isAtext says whether a rune may stand in an atom (RFC 5322 section 3.2.3, widened by RFC 6532 section 3.2 to printable UTF-8).
+func isAtext(r rune) bool {
+	switch {
+	case r >= utf8.RuneSelf:
+		return unicode.IsPrint(r) && r != utf8.RuneError
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return true
+	}
+	return strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
+}
+
+func badCharacter(r rune) string {
+	switch {
+	case r == '<' || r == '>':
+		return "it contains < or >; a display name goes into name"
+	case unicode.IsSpace(r):
+		return "it contains a space or a line break"
+	case unicode.IsPrint(r):
+		return "it contains " + string(r)
+	}
+	return "it contains a control character"
+}
+
+func badAddress(why string) error { return errors.New("is not a valid email address: " + why) }
+
+func isASCII[T string | []byte](s T) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,139 @@
+package message
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// maxHeaderName is the longest name a field may have; what is longer breaks parsers.
+const maxHeaderName = 60
+
+// faults collects what is wrong, under the names the sender of the request knows.
+type faults struct{ fields []fault.Field }
+
+func (f *faults) add(key, format string, args ...any) {
+	f.fields = append(f.fields, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+func (f *faults) addError(key string, err error) {
+	if err != nil {
+		f.add(key, "%s", err)
+	}
+}
+
+func (f *faults) err() error { return fault.InvalidFields(f.fields) }
+
+// line checks text that goes into a header. A line break there would begin a field of the attacker's choosing.
+func (f *faults) line(key, s string) bool {
+	why := ""
+	switch {
+	case strings.ContainsAny(s, "\r\n"):
+		why = "must not contain a line break"
+	case strings.IndexByte(s, 0) >= 0:
+		why = "must not contain a NUL"
+	case !utf8.ValidString(s):
+		why = "is not UTF-8"
+	default:
+		for _, c := range []byte(s) {
+			if c < ' ' && c != '\t' || c == 0x7f {
+				why = "must not contain control characters"
+			}
+		}
+	}
+	if why != "" {
+		f.add(key, "%s", why)
+	}
+	return why == ""
+}
+
+// address checks one address and gives it back in the form to write.
+func (f *faults) address(key string, a Address) Address {
+	f.line(key+".name", a.Name)
+	normal, err := NormalizeAddress(a.Address)
+	f.addError(key+".address", err)
+	return Address{Name: a.Name, Address: normal}
+}
+
+func (f *faults) addresses(key string, list []Address) []Address {
+	checked := make([]Address, len(list))
+	for i, a := range list {
+		checked[i] = f.address(fmt.Sprintf("%s[%d]", key, i), a)
+	}
+	return checked
+}
+
+// envelope checks an envelope that was given, and takes what is not given from the headers: the author as return path, and every
+// recipient once.
+func (f *faults) envelope(given *Envelope, author string, recipients ...[]Address) Envelope {
+	result := Envelope{From: author}
+	if given != nil {
+		result.From = given.From
+		if given.From != "" {
+			normal, err := NormalizeAddress(given.From)
+			f.addError("envelope.from", err)
+			result.From = normal
+		}
+		for i, to := range given.To {
+			normal, err := NormalizeAddress(to)
+			f.addError(fmt.Sprintf("envelope.to[%d]", i), err)
+			result.To = append(result.To, normal)
+		}
+	}
+	if len(result.To) == 0 {
+		for _, list := range recipients {
+			for _, a := range list {
+				result.To = append(result.To, a.Address)
+			}
+		}
+	}
+	if len(result.To) == 0 {
+		f.add("to", "at least one recipient is required")
+	}
+	result.To = dropRepeated(result.To)
+	return result
+}
+
+// headerName checks the name of a field (RFC 5322 section 3.6.8).
+func (f *faults) headerName(key, name string) bool {
+	if name == "" || len(name) > maxHeaderName {
+		f.add(key, "a header's name has 1 to %d characters", maxHeaderName)
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || c == ':' {
+			f.add(key, "a header's name consists of printable ASCII without blanks and colons")
+			return false
+		}
+	}
+	return true
+}
+
+// headerValue checks a value and that no word of it is too long for a line.
+func (f *faults) headerValue(key, name, value string) bool {
+	if !f.line(key, value) {
+		return false
+	}
+	for word := range strings.SplitSeq(value, " ") {
+		if len(word)+len(name)+2 > maxLine && !needsEncoding(word) {
+			f.add(key, "has a word that is too long for a line: at most %d octets", maxLine-len(name)-2)
+			return false
+		}
+	}
+	return true
+}
+
+// dropRepeated drops later ones of equal addresses, all in normal form.
+func dropRepeated(addresses []string) []string {
+	seen := make(map[string]bool, len(addresses))
+	kept := addresses[:0]
+	for _, a := range addresses {
+		if !seen[a] {
+			seen[a] = true
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}

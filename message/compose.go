@@ -1,0 +1,190 @@
+package message
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Compose builds the message a draft describes. All that is wrong with the draft comes back as one fault.InvalidFields; any other error
+// means that random (nil: crypto/rand) gave out or the draft has no Date.
+func Compose(d Draft, random io.Reader) (*Composed, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	if d.Date.IsZero() {
+		return nil, errors.New("compose: the draft has no date")
+	}
+	token, err := newToken(random)
+	if err != nil {
+		return nil, fmt.Errorf("compose: %w", err)
+	}
+	h, err := check(&d)
+	if err != nil {
+		return nil, err
+	}
+	if h.messageID == "" {
+		if h.messageID, err = NewMessageID(domainOf(h.from.Address), random); err != nil {
+			return nil, fmt.Errorf("compose: %w", err)
+		}
+	}
+	tree := buildTree(d, token, domainOf(h.from.Address))
+	return render(h, tree, token), nil
+}
+
+// head is a draft's header, checked and in the form to write.
+type head struct {
+	from, sender         Address
+	to, cc, replyTo      []Address
+	envelope             Envelope
+	date                 time.Time
+	subject              string
+	messageID, inReplyTo string
+	references           []string
+	others               []Header
+}
+
+// check checks every field of a draft and reports all faults at once.
+func check(d *Draft) (head, error) {
+	var f faults
+	f.adoptHeaders(d)
+	h := head{date: d.Date, subject: d.Subject, others: d.Headers}
+	h.from = f.address("from", d.From)
+	if d.Sender != (Address{}) {
+		h.sender = f.address("sender", d.Sender)
+	}
+	h.to, h.cc, h.replyTo = f.addresses("to", d.To), f.addresses("cc", d.Cc), f.addresses("replyTo", d.ReplyTo)
+	bcc := f.addresses("bcc", d.Bcc)
+	h.envelope = f.envelope(d.Envelope, h.from.Address, h.to, h.cc, bcc)
+	f.line("subject", d.Subject)
+	h.messageID, h.inReplyTo, h.references = f.thread(d.MessageID, d.InReplyTo, d.References)
+	for _, header := range d.Headers {
+		f.headerValue("headers."+header.Name, header.Name, header.Value)
+	}
+	f.attachments(d.Attachments)
+	return h, f.err()
+}
+
+// thread checks the ids that put a message into a conversation. The id it answers ends its references (RFC 5322 section 3.6.4).
+func (f *faults) thread(id, inReplyTo string, references []string) (string, string, []string) {
+	var err error
+	if id != "" {
+		id, err = messageID(id)
+		f.addError("messageId", err)
+	}
+	checked := make([]string, 0, len(references)+1)
+	for i, reference := range references {
+		reference, err = referenceID(reference)
+		f.addError(fmt.Sprintf("references[%d]", i), err)
+		checked = append(checked, reference)
+	}
+	if inReplyTo != "" {
+		inReplyTo, err = referenceID(inReplyTo)
+		f.addError("inReplyTo", err)
+		if len(checked) == 0 || checked[len(checked)-1] != inReplyTo {
+			checked = append(checked, inReplyTo)
+		}
+	}
+	return id, inReplyTo, shortenReferences(checked)
+}
+
+// attachments checks what of an attachment reaches a header.
+func (f *faults) attachments(list []Attachment) {
+	for i, a := range list {
+		key := fmt.Sprintf("attachments[%d]", i)
+		f.line(key+".filename", a.Filename)
+		f.line(key+".contentType", a.ContentType)
+		switch strings.ToLower(a.Disposition) {
+		case "", "inline", "attachment":
+		default:
+			f.add(key+".contentDisposition", "must be inline or attachment")
+		}
+		if a.CID != "" {
+			if _, err := referenceID(a.CID); err != nil {
+				f.add(key+".cid", "is not a valid content id: only printable ASCII without blanks and <> may be in it")
+			}
+		}
+	}
+}
+
+// render writes the message into one buffer of about the right size.
+func render(h head, tree *part, token string) *Composed {
+	w := headerWriter{buf: make([]byte, 0, headerRoom(h)+tree.size())}
+	h.write(&w)
+	c := Composed{MessageID: h.messageID, Subject: h.subject, From: h.from, Envelope: h.envelope}
+	c.UTF8Header = !isASCII(w.buf)
+	c.SMTPUTF8 = c.UTF8Header || c.Envelope.needsSMTPUTF8()
+	c.EightBit = tree.isEightBit()
+	tree.write(&w, token)
+	if !bytes.HasSuffix(w.buf, []byte("\r\n")) {
+		w.end()
+	}
+	c.Raw = w.buf
+	return &c
+}
+
+// write writes the fields in the order people are used to see.
+func (h head) write(w *headerWriter) {
+	w.addresses("From", []Address{h.from})
+	if h.sender.Address != "" {
+		w.addresses("Sender", []Address{h.sender})
+	}
+	if len(h.replyTo) > 0 {
+		w.addresses("Reply-To", h.replyTo)
+	}
+	switch {
+	case len(h.to) > 0:
+		w.addresses("To", h.to)
+	case len(h.cc) == 0:
+		w.emptyGroup("To", "undisclosed-recipients")
+	}
+	if len(h.cc) > 0 {
+		w.addresses("Cc", h.cc)
+	}
+	if h.subject != "" {
+		w.text("Subject", h.subject)
+	}
+	w.date(h.date)
+	w.identifiers("Message-ID", h.messageID)
+	if h.inReplyTo != "" {
+		w.identifiers("In-Reply-To", h.inReplyTo)
+	}
+	if len(h.references) > 0 {
+		w.identifiers("References", h.references...)
+	}
+	for _, header := range h.others {
+		w.field(header.Name, header.Value)
+	}
+	w.identifiers("MIME-Version", "1.0")
+}
+
+func (w *headerWriter) date(t time.Time) {
+	w.identifiers("Date", t.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
+}
+
+func (e Envelope) needsSMTPUTF8() bool {
+	for _, to := range e.To {
+		if NeedsSMTPUTF8(to) {
+			return true
+		}
+	}
+	return NeedsSMTPUTF8(e.From)
+}
+
+// headerRoom is a guess at the size of the header, on the large side.
+func headerRoom(h head) int {
+	n := 1024 + 3*len(h.subject) + 64*len(h.references)
+	for _, list := range [][]Address{h.to, h.cc, h.replyTo} {
+		n += 64 * len(list)
+	}
+	for _, header := range h.others {
+		n += len(header.Name) + len(header.Value) + 64
+	}
+	return n
+}
+
+func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }

@@ -1,0 +1,84 @@
+package message
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Control is what a raw message asks of Postroom by headers of its own, which are taken out: X-Postroom-Send-At, -Delivery-Attempts,
+// -Gateway, -Tracking-Enabled and -Idempotency-Key, or the same with X-EE-, as EmailEngine names them. Where both are there,
+// X-Postroom- counts.
+type Control struct {
+	SendAt           time.Time // when to send; zero: not said
+	DeliveryAttempts int       // attempts in all, 1 to 100; 0: not said
+	Gateway          string    // empty: not said
+	TrackingEnabled  *bool     // nil: not said
+	IdempotencyKey   string    // empty: not said
+}
+
+// controlPrefixes are in the order in which they count.
+var controlPrefixes = []string{"X-Postroom-", "X-EE-"}
+
+const maxIdempotencyKey = 1024
+
+func (h *rawHeader) takeControl(f *faults) Control {
+	var c Control
+	if name, value := h.takeControlHeader("Send-At"); value != "" {
+		c.SendAt = f.controlTime(name, value)
+	}
+	if name, value := h.takeControlHeader("Delivery-Attempts"); value != "" {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > 100 {
+			f.add("raw", "its %s must be a whole number from 1 to 100", name)
+		}
+		c.DeliveryAttempts = n
+	}
+	_, c.Gateway = h.takeControlHeader("Gateway")
+	if name, value := h.takeControlHeader("Tracking-Enabled"); value != "" {
+		c.TrackingEnabled = f.controlBool(name, value)
+	}
+	name, key := h.takeControlHeader("Idempotency-Key")
+	if c.IdempotencyKey = strings.Trim(key, `"`); len(c.IdempotencyKey) > maxIdempotencyKey {
+		f.add("raw", "its %s must not be longer than %d octets", name, maxIdempotencyKey)
+	}
+	return c
+}
+
+// takeControlHeader takes out all headers of a purpose and gives the name and the value of the one that counts.
+func (h *rawHeader) takeControlHeader(purpose string) (name, value string) {
+	for _, prefix := range controlPrefixes {
+		if value == "" {
+			name, value = prefix+purpose, decodeText(h.get(prefix+purpose))
+		}
+		h.remove(prefix + purpose)
+	}
+	return name, value
+}
+
+// controlTime reads ISO 8601 with or without seconds and zone (UTC then), or milliseconds since 1970 as EmailEngine's clients send them.
+func (f *faults) controlTime(name, value string) time.Time {
+	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 && ms < math.MaxInt64/int64(time.Millisecond) {
+		return time.UnixMilli(ms).UTC()
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t
+		}
+	}
+	f.add("raw", "its %s must be a time such as 2026-01-31T09:00:00Z", name)
+	return time.Time{}
+}
+
+func (f *faults) controlBool(name, value string) *bool {
+	result := true
+	switch strings.ToLower(value) {
+	case "true", "yes", "y", "t", "1", "on":
+	case "false", "no", "n", "f", "0", "off":
+		result = false
+	default:
+		f.add("raw", "its %s must be true or false", name)
+	}
+	return &result
+}

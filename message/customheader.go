@@ -1,0 +1,102 @@
+package message
+
+import (
+	"net/mail"
+	"slices"
+	"strings"
+)
+
+// HeadersOf turns a JSON object of headers into fields, sorted by name so that the same request always makes the same message.
+func HeadersOf(object map[string]string) []Header {
+	list := make([]Header, 0, len(object))
+	for name, value := range object {
+		list = append(list, Header{Name: name, Value: value})
+	}
+	slices.SortFunc(list, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// adoptHeaders goes through the further headers of a draft: those that a draft has a field for become that field where it is empty, as
+// clients of other services expect ("Reply-To" among the headers), since no field may appear twice (RFC 5322 section 3.6). Those that the
+// message's structure or its recipients decide are refused.
+func (f *faults) adoptHeaders(d *Draft) {
+	others := make([]Header, 0, len(d.Headers))
+	for _, header := range d.Headers {
+		key := "headers." + header.Name
+		if !f.headerName(key, header.Name) {
+			continue
+		}
+		name := strings.ToLower(header.Name)
+		switch {
+		case isStructural(name):
+			f.add(key, "is written by the message itself")
+		case name == "from", name == "to", name == "cc", name == "bcc", name == "resent-bcc":
+			f.add(key, "cannot be a header here: use the field %s", strings.TrimPrefix(name, "resent-"))
+		case !f.adopt(d, key, name, header.Value):
+			others = append(others, header)
+		}
+	}
+	d.Headers = others
+}
+
+// isStructural says whether a field (in lower case) describes how the message is built or how it travelled.
+func isStructural(name string) bool {
+	return name == "mime-version" || name == "return-path" || strings.HasPrefix(name, "content-")
+}
+
+// adopt takes a header as the field of the draft it stands for. It answers false when there is no such field.
+func (f *faults) adopt(d *Draft, key, name, value string) bool {
+	given := false
+	switch name {
+	case "subject":
+		if given = d.Subject != ""; !given {
+			d.Subject = value
+		}
+	case "message-id":
+		if given = d.MessageID != ""; !given {
+			d.MessageID = value
+		}
+	case "in-reply-to":
+		if given = d.InReplyTo != ""; !given {
+			d.InReplyTo = value
+		}
+	case "references":
+		if given = len(d.References) > 0; !given {
+			d.References = strings.Fields(value)
+		}
+	case "reply-to":
+		if given = len(d.ReplyTo) > 0; !given {
+			d.ReplyTo = f.list(key, value)
+		}
+	case "sender":
+		if given = d.Sender != (Address{}); !given {
+			if list := f.list(key, value); len(list) == 1 {
+				d.Sender = list[0]
+			} else if len(list) > 1 {
+				f.add(key, "must be one address")
+			}
+		}
+	case "date":
+		date, err := mail.ParseDate(value)
+		if err != nil {
+			f.add(key, "is not a date as RFC 5322 writes it")
+			break
+		}
+		d.Date = date
+	default:
+		return false
+	}
+	if given {
+		f.add(key, "is given twice: as a header and as a field of the request")
+	}
+	return true
+}
+
+func (f *faults) list(key, value string) []Address {
+	if !f.line(key, value) {
+		return nil
+	}
+	list, err := ParseAddressList(value)
+	f.addError(key, err)
+	return list
+}

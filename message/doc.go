@@ -1,0 +1,28 @@
+// Package message turns what an application wants to say into the bytes of one email, for outbox and smtpd.
+//
+// [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that somebody else built, makes it safe to
+// send and applies overrides. Both answer a [Composed]: the bytes, the envelope, and what the relay must be able to do to carry it.
+//
+// It promises:
+//
+//   - Every line ends in CRLF, no NUL and no bare CR or LF is in the result, whatever the input was, so nothing can be smuggled past the
+//     end of a message. No field of a Draft can start a header, a part or a recipient of its own: line breaks and control characters in
+//     header fields are refused, not repaired.
+//   - Bcc never appears in the result.
+//   - Composed text is 7bit, quoted-printable or base64, so any relay can carry it; the one exception is an attached message/* part,
+//     which RFC 2046 section 5.2 forbids to encode, and [Composed.EightBit] tells of it.
+//   - The result follows from the arguments alone: the time is in the Draft, randomness is a reader. The package reads no clock, no file
+//     and no network.
+//   - All faults of a Draft are reported together, as fault.InvalidFields with the paths of the HTTP contract ("to[0].address",
+//     "headers.X-Foo", "attachments[1].filename").
+//   - In FromRaw the body and every header that was not overridden stay as they came, byte for byte, but for bare CR and LF, so that
+//     signatures made elsewhere survive.
+//
+// It never guesses a recipient, never fetches a link, and never changes the text it was given beyond line endings.
+//
+// Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it; beside the Draft itself the
+// peak is that buffer, about 1.37 times the attachments (25 MB of files make 34 MB), plus copies of text and html where they had to change.
+// Images taken out of data: URLs are decoded once more. FromRaw needs the raw message and one result of the same size.
+//
+// It owns no Redis keys. When something other than the input fails, such as the source of randomness, the error is a plain one.
+package message

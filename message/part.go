@@ -1,0 +1,133 @@
+package message
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// part is one node of the MIME tree: a leaf with a body, or a multipart with children.
+type part struct {
+	kind        string // "text/plain", "multipart/mixed"
+	parameters  []parameter
+	disposition string // "", "inline", "attachment"
+	filename    string
+	cid         string // with angle brackets
+	encoding    transferEncoding
+	body        []byte
+	children    []*part
+}
+
+// multipart joins parts under one node, leaving out the node where there is only one. Nil parts do not count; it is nil if all are.
+func multipart(kind string, parameters []parameter, parts ...*part) *part {
+	children := make([]*part, 0, len(parts))
+	for _, p := range parts {
+		if p != nil {
+			children = append(children, p)
+		}
+	}
+	switch len(children) {
+	case 0:
+		return nil
+	case 1:
+		return children[0]
+	}
+	return &part{kind: "multipart/" + kind, parameters: parameters, children: children}
+}
+
+// write writes a part with its header. Boundaries are made from the token of the message and the place in the tree.
+func (p *part) write(w *headerWriter, token string) {
+	boundaries := 0
+	p.writeTo(w, token, &boundaries)
+}
+
+func (p *part) writeTo(w *headerWriter, token string, boundaries *int) {
+	boundary := ""
+	if p.children != nil {
+		boundary = p.boundary(token, *boundaries)
+		*boundaries++
+	}
+	p.writeHeader(w, boundary)
+	w.end()
+	if p.children == nil {
+		w.buf = appendEncoded(w.buf, p.encoding, p.body)
+		return
+	}
+	for i, child := range p.children {
+		if i > 0 {
+			w.end()
+		}
+		w.buf = append(w.buf, "--"+boundary+"\r\n"...)
+		child.writeTo(w, token, boundaries)
+	}
+	w.buf = append(w.buf, "\r\n--"+boundary+"--"...)
+}
+
+func (p *part) writeHeader(w *headerWriter, boundary string) {
+	w.begin("Content-Type")
+	w.word(" ", p.kind)
+	w.parameters(p.parameters)
+	if p.filename != "" {
+		w.nameParameter(p.filename)
+	}
+	if boundary != "" {
+		w.parameters([]parameter{{name: "boundary", value: boundary}})
+	}
+	w.end()
+	switch {
+	case p.children == nil:
+		w.identifiers("Content-Transfer-Encoding", string(p.encoding))
+	case p.isEightBit(): // what a part is, all around it are (RFC 2045 section 6.4)
+		w.identifiers("Content-Transfer-Encoding", string(eightBit))
+	}
+	if p.cid != "" {
+		w.identifiers("Content-ID", p.cid)
+	}
+	if p.disposition != "" {
+		w.begin("Content-Disposition")
+		w.word(" ", p.disposition)
+		if p.filename != "" {
+			w.parameters(filenameParameters(p.filename))
+		}
+		w.end()
+	}
+}
+
+// boundary makes a line that no part contains. "=_" never occurs in quoted-printable or base64; a part that is not encoded is searched,
+// for the token may come from a source an attacker knows, or the message attached may be our own.
+func (p *part) boundary(token string, n int) string {
+	boundary := "=_" + strconv.Itoa(n) + "_" + token
+	for p.contains([]byte(boundary)) {
+		boundary += "x"
+	}
+	return boundary
+}
+
+func (p *part) contains(text []byte) bool {
+	if (p.encoding == sevenBit || p.encoding == eightBit) && bytes.Contains(p.body, text) {
+		return true
+	}
+	for _, child := range p.children {
+		if child.contains(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *part) isEightBit() bool {
+	for _, child := range p.children {
+		if child.isEightBit() {
+			return true
+		}
+	}
+	return p.encoding == eightBit
+}
+
+// size estimates the octets of the part from above.
+func (p *part) size() int {
+	n := 512 + 9*len(p.filename) + 2*len(p.cid) + encodedSize(p.encoding, len(p.body))
+	for _, child := range p.children {
+		n += child.size() + 128
+	}
+	return n
+}

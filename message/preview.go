@@ -1,0 +1,48 @@
+package message
+
+import (
+	"html"
+	"strings"
+
+	xhtml "golang.org/x/net/html"
+)
+
+// The preview sits in a block that no mail program shows in the message, but most show in the list beside the subject. The padding keeps
+// the first words of the message itself out of that line.
+const (
+	previewOpen = `<div style="display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all">`
+	previewPad  = `&#847;&zwnj;&nbsp;`
+	previewFill = 140 // characters that lists show at most
+)
+
+// addPreview puts a preview text right after the body tag, or where the body would begin.
+func addPreview(source, preview string) string {
+	preview = strings.Join(strings.Fields(preview), " ")
+	if preview == "" {
+		return source
+	}
+	at := bodyStart(source)
+	pad := strings.Repeat(previewPad, max(0, previewFill-len([]rune(preview))))
+	return source[:at] + previewOpen + html.EscapeString(preview) + pad + "</div>" + source[at:]
+}
+
+// bodyStart gives the offset behind the body tag. Html without one begins its body after the head, or after the html tag or the doctype.
+func bodyStart(source string) int {
+	z := xhtml.NewTokenizer(strings.NewReader(source))
+	offset, fallback := 0, 0
+	for {
+		kind := z.Next()
+		if kind == xhtml.ErrorToken {
+			return fallback
+		}
+		offset += len(z.Raw())
+		name, _ := z.TagName()
+		switch {
+		case kind == xhtml.StartTagToken && string(name) == "body":
+			return offset
+		case kind == xhtml.EndTagToken && string(name) == "head", kind == xhtml.StartTagToken && string(name) == "html",
+			kind == xhtml.DoctypeToken:
+			fallback = offset
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package message
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// rawHeader is the header of a raw message on its way to being sent.
+type rawHeader struct{ fields []rawField }
+
+// onlyOnce are the fields that a message may have once (RFC 5322 section 3.6); large receivers refuse a second one.
+var onlyOnce = []string{
+	"From", "Sender", "Reply-To", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To", "References",
+}
+
+// apply puts the overrides in, takes Bcc out, and gives what follows from the header: author, subject, envelope.
+func (h *rawHeader) apply(f *faults, o Override) *Composed {
+	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID, InReplyTo: o.InReplyTo,
+		References: o.References, Date: o.Date, Headers: o.Headers}
+	f.adoptHeaders(&d)
+	c := &Composed{From: h.author(f, o)}
+	sender := h.sender(f, c.From, d.Sender)
+	headersCount := o.Envelope == nil || len(o.Envelope.To) == 0 // else they are for show, and need not be understood
+	to := h.recipients(f, "To", "to", o.To, headersCount)
+	cc := h.recipients(f, "Cc", "cc", o.Cc, headersCount)
+	bcc := h.recipients(f, "Bcc", "bcc", o.Bcc, headersCount)
+	h.remove("bcc")
+	h.remove("resent-bcc")
+	c.Envelope = f.envelope(o.Envelope, sender, to, cc, bcc)
+	if len(d.ReplyTo) > 0 {
+		h.setAddresses("Reply-To", f.addresses("replyTo", d.ReplyTo))
+	}
+	h.overrideText(f, d, o.Date)
+	for _, name := range onlyOnce {
+		if n := h.count(name); n > 1 {
+			f.add("raw", "has %d headers %s: there may be one", n, name)
+		}
+	}
+	c.Subject = decodeText(h.get("Subject"))
+	c.MessageID = bracketed(h.get("Message-ID"))
+	return c
+}
+
+// author gives the (first) author in normal form.
+func (h *rawHeader) author(f *faults, o Override) Address {
+	if o.From == (Address{}) && h.get("From") == "" {
+		o.From = o.DefaultFrom
+	}
+	if o.From != (Address{}) {
+		from := f.address("from", o.From)
+		h.setAddresses("From", []Address{from})
+		return from
+	}
+	list, err := ParseAddressList(h.get("From"))
+	switch {
+	case err != nil:
+		f.add("raw", "its From %s", err)
+	case len(list) == 0:
+		f.add("from", "is required: the message names no author")
+	default:
+		return f.rawAddress("From", list[0])
+	}
+	return Address{}
+}
+
+// sender gives the return path: the author, or who sends in the name of several authors.
+func (h *rawHeader) sender(f *faults, author, override Address) string {
+	if override != (Address{}) {
+		h.setAddresses("Sender", []Address{f.address("sender", override)})
+	}
+	authors, err := ParseAddressList(h.get("From"))
+	if err != nil || len(authors) < 2 {
+		return author.Address
+	}
+	senders, err := ParseAddressList(h.get("Sender"))
+	if err != nil || len(senders) != 1 {
+		f.add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)", len(authors))
+		return ""
+	}
+	return f.rawAddress("Sender", senders[0]).Address
+}
+
+// recipients gives the addresses of a header in normal form, after the override has taken its place. With needed false only an override is
+// looked at. What cannot be read counts as a recipient without address, so that it is not reported as missing too.
+func (h *rawHeader) recipients(f *faults, name, key string, override []Address, needed bool) []Address {
+	if len(override) > 0 {
+		checked := f.addresses(key, override)
+		h.setAddresses(name, checked)
+		return checked
+	}
+	var all []Address
+	for _, field := range h.fields {
+		if !needed || field.name != strings.ToLower(name) {
+			continue
+		}
+		list, err := ParseAddressList(field.value())
+		if err != nil {
+			f.add("raw", "its %s %s", name, err)
+			list = []Address{{}}
+		}
+		for _, a := range list {
+			if a != (Address{}) {
+				a = f.rawAddress(name, a)
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// rawAddress checks an address found in a header.
+func (f *faults) rawAddress(header string, a Address) Address {
+	normal, err := NormalizeAddress(a.Address)
+	if err != nil {
+		f.add("raw", "its %s: %q %s", header, a.Address, err)
+	}
+	return Address{Name: printable(a.Name), Address: normal}
+}
+
+// overrideText puts in what is no address, and the further headers. Several of one name replace the old ones together.
+func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
+	var w headerWriter
+	if d.Subject != "" && f.line("subject", d.Subject) {
+		w.text("Subject", d.Subject)
+		h.set("Subject", w.take())
+	}
+	if !d.Date.Equal(now) {
+		w.date(d.Date)
+		h.set("Date", w.take())
+	}
+	id, inReplyTo, references := f.thread(d.MessageID, d.InReplyTo, d.References)
+	h.setIdentifiers("Message-ID", id)
+	h.setIdentifiers("In-Reply-To", inReplyTo)
+	h.setIdentifiers("References", references...)
+	for _, header := range d.Headers {
+		h.remove(header.Name)
+	}
+	for _, header := range d.Headers {
+		if f.headerValue("headers."+header.Name, header.Name, header.Value) {
+			w.field(header.Name, header.Value)
+			h.fields = append(h.fields, rawField{name: strings.ToLower(header.Name), bytes: w.take()})
+		}
+	}
+}
+
+// complete adds the fields a message must have.
+func (h *rawHeader) complete(c *Composed, o Override, random io.Reader) error {
+	if h.get("Date") == "" {
+		var w headerWriter
+		w.date(o.Date)
+		h.set("Date", w.take())
+	}
+	if c.MessageID == "" {
+		id, err := NewMessageID(domainOf(c.From.Address), random)
+		if err != nil {
+			return fmt.Errorf("complete the header: %w", err)
+		}
+		h.setIdentifiers("Message-ID", id)
+		c.MessageID = id
+	}
+	if h.get("MIME-Version") == "" {
+		h.setIdentifiers("MIME-Version", "1.0")
+	}
+	return nil
+}
+
+func (h *rawHeader) setAddresses(name string, list []Address) {
+	var w headerWriter
+	w.addresses(name, list)
+	h.set(name, w.take())
+}
+
+func (h *rawHeader) setIdentifiers(name string, ids ...string) {
+	if len(ids) == 0 || ids[0] == "" {
+		return
+	}
+	var w headerWriter
+	w.identifiers(name, ids...)
+	h.set(name, w.take())
+}
+
+// set puts a field where the first of its name stood, or at the end, and takes out all others of its name.
+func (h *rawHeader) set(name string, field []byte) {
+	name = strings.ToLower(name)
+	i := slices.IndexFunc(h.fields, func(f rawField) bool { return f.name == name })
+	if i < 0 {
+		h.fields = append(h.fields, rawField{name: name, bytes: field})
+		return
+	}
+	h.fields[i].bytes = field
+	rest := slices.DeleteFunc(h.fields[i+1:], func(f rawField) bool { return f.name == name })
+	h.fields = h.fields[:i+1+len(rest)]
+}
+
+func (h *rawHeader) remove(name string) {
+	name = strings.ToLower(name)
+	h.fields = slices.DeleteFunc(h.fields, func(f rawField) bool { return f.name == name })
+}
+
+// get gives the value of the first field of a name, or nothing.
+func (h *rawHeader) get(name string) string {
+	name = strings.ToLower(name)
+	for _, f := range h.fields {
+		if f.name == name {
+			return f.value()
+		}
+	}
+	return ""
+}
+
+func (h *rawHeader) count(name string) int {
+	name = strings.ToLower(name)
+	n := 0
+	for _, f := range h.fields {
+		if f.name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// bracketed gives the message id in a value that may have comments around it.
+func bracketed(value string) string {
+	if from := strings.IndexByte(value, '<'); from >= 0 {
+		if to := strings.IndexByte(value[from:], '>'); to > 0 {
+			return value[from : from+to+1]
+		}
+	}
+	return value
+}

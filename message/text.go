@@ -1,0 +1,246 @@
+package message
+
+import (
+	"strings"
+
+	xhtml "golang.org/x/net/html"
+)
+
+// Limits of the text made from html: whoever has only a text reader is not served by more, and a mail of a hundred megabytes of tags must
+// not occupy a core.
+const (
+	maxHTMLRead    = 4 << 20
+	maxTextWritten = 1 << 20
+)
+
+// TextFromHTML makes a readable text from html: paragraphs, list items, table rows on lines of their own, links followed by their address
+// in angle brackets, images by their description. Scripts, styles and what is hidden are left out. It reads each byte once and never
+// fails; html that is wrong gives a text that is merely odd. Line ends are LF.
+func TextFromHTML(source string) string {
+	t := textWriter{}
+	z := xhtml.NewTokenizer(strings.NewReader(source[:min(len(source), maxHTMLRead)]))
+	for t.out.Len() < maxTextWritten {
+		switch z.Next() {
+		case xhtml.ErrorToken:
+			return t.text()
+		case xhtml.TextToken:
+			if t.skipping == "" {
+				t.write(string(z.Text()))
+			}
+		case xhtml.StartTagToken:
+			token := z.Token()
+			t.open(token)
+		case xhtml.SelfClosingTagToken:
+			token := z.Token()
+			t.open(token)
+			if !isVoid(token.Data) && token.Data == t.skipping { // <div hidden/> hides nothing that follows in XHTML, all in HTML; be kind
+				t.close(token.Data)
+			}
+		case xhtml.EndTagToken:
+			name, _ := z.TagName()
+			t.close(string(name))
+		}
+	}
+	return t.text()
+}
+
+type textWriter struct {
+	out      strings.Builder
+	breaks   int    // line ends owed before the next word
+	space    bool   // a blank is owed before the next word
+	pre      int    // depth of pre
+	skipping string // element whose content is left out
+	depth    int    // of elements of the same name inside it
+	hrefs    []link // open links
+}
+
+type link struct {
+	href  string
+	start int // where its text starts in out
+}
+
+func (t *textWriter) open(token xhtml.Token) {
+	if t.skipping != "" {
+		if token.Data == t.skipping && !isVoid(token.Data) {
+			t.depth++
+		} else if token.Data == "body" && t.skipping == "head" {
+			t.skipping = ""
+		}
+		return
+	}
+	switch token.Data {
+	case "head", "script", "style", "template", "title", "object", "svg", "select":
+		t.skipping = token.Data
+	case "br":
+		t.breaks++
+		t.space = false
+	case "hr":
+		t.line(2)
+		t.write("---")
+		t.line(2)
+	case "img":
+		if alt := strings.TrimSpace(attribute(token, "alt")); alt != "" {
+			t.write(alt)
+		}
+	case "a":
+		t.hrefs = append(t.hrefs, link{href: attribute(token, "href"), start: t.out.Len()})
+	case "li":
+		t.line(1)
+		t.write("- ")
+	case "td", "th":
+		t.space = true
+	case "pre":
+		t.line(2)
+		t.pre++
+	default:
+		t.line(blockMargin(token.Data))
+	}
+	if t.skipping == "" && !isVoid(token.Data) && isHidden(token) {
+		t.skipping = token.Data
+	}
+}
+
+func (t *textWriter) close(name string) {
+	if t.skipping != "" {
+		switch {
+		case name != t.skipping:
+		case t.depth > 0:
+			t.depth--
+		default:
+			t.skipping = ""
+		}
+		return
+	}
+	switch name {
+	case "a":
+		t.endLink()
+	case "pre":
+		t.line(2)
+		t.pre = max(0, t.pre-1)
+	case "li":
+		t.line(1)
+	default:
+		t.line(blockMargin(name))
+	}
+}
+
+// endLink writes where a link leads, unless its text says so already.
+func (t *textWriter) endLink() {
+	if len(t.hrefs) == 0 {
+		return
+	}
+	l := t.hrefs[len(t.hrefs)-1]
+	t.hrefs = t.hrefs[:len(t.hrefs)-1]
+	isWeb := strings.HasPrefix(l.href, "https://") || strings.HasPrefix(l.href, "http://")
+	shown := t.out.String()[l.start:]
+	if !isWeb || strings.Contains(shown, l.href) || strings.Contains(l.href, "://"+strings.TrimSpace(shown)) && strings.TrimSpace(shown) != "" {
+		return
+	}
+	t.space = true
+	t.write("<" + l.href + ">")
+}
+
+// line asks for at least n line ends before the next word.
+func (t *textWriter) line(n int) {
+	if n > 0 {
+		t.breaks = max(t.breaks, n)
+		t.space = false
+	}
+}
+
+// write writes text with its white space collapsed, as a browser would, but for what is in pre.
+func (t *textWriter) write(s string) {
+	if t.pre > 0 {
+		t.flush()
+		t.out.WriteString(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
+		return
+	}
+	for s != "" {
+		word := strings.IndexFunc(s, isBlank)
+		switch {
+		case word == 0:
+			t.space = t.breaks == 0
+			s = strings.TrimLeftFunc(s, isBlank)
+			continue
+		case word < 0:
+			word = len(s)
+		}
+		if visible := strings.Map(dropInvisible, s[:word]); visible != "" {
+			t.flush()
+			t.out.WriteString(visible)
+		}
+		s = s[word:]
+	}
+}
+
+// flush writes the line ends and the blank that are owed, none at the very start.
+func (t *textWriter) flush() {
+	if t.out.Len() > 0 {
+		if t.breaks > 0 {
+			t.out.WriteString(strings.Repeat("\n", min(t.breaks, 3)))
+		} else if t.space && !strings.HasSuffix(t.out.String(), "\n") {
+			t.out.WriteByte(' ')
+		}
+	}
+	t.breaks, t.space = 0, false
+}
+
+func (t *textWriter) text() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
+}
+
+// blockMargin gives the line ends around a block element, 0 for what stands within a line.
+func blockMargin(name string) int {
+	switch name {
+	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "figure":
+		return 2
+	case "div", "tr", "section", "article", "header", "footer", "main", "nav", "aside", "center", "address", "form", "fieldset", "dt", "dd",
+		"figcaption", "caption", "body", "html", "tbody", "thead", "tfoot":
+		return 1
+	}
+	return 0
+}
+
+func isVoid(name string) bool {
+	switch name {
+	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":
+		return true
+	}
+	return false
+}
+
+// isHidden recognises what newsletters hide from the eye: preheaders, most of all.
+func isHidden(token xhtml.Token) bool {
+	style := strings.ToLower(strings.Join(strings.Fields(attribute(token, "style")), ""))
+	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+}
+
+func attribute(token xhtml.Token, name string) string {
+	for _, a := range token.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// isBlank says what collapses into one blank: no-break spaces too, which in mail are padding.
+func isBlank(r rune) bool {
+	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\f' || r == '\u00a0'
+}
+
+// dropInvisible drops the fillers of preheaders and soft hyphens.
+func dropInvisible(r rune) rune {
+	switch r {
+	case '\u034f', '\u00ad', '\u200b', '\ufeff':
+		return -1
+	}
+	if r < ' ' || r == 0x7f {
+		return -1
+	}
+	return r
+}
