@@ -195,7 +195,7 @@ func (b *Outbox) scan(ctx context.Context, sets []string, q api.OutboxQuery, f *
 	}
 	slices.SortFunc(hits, entry.compare)
 	found := findings{total: len(hits)}
-	rest := hits
+	var rest []entry
 	if q.Cursor != "" {
 		from, err := after(q.Cursor)
 		if err != nil {

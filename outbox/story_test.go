@@ -55,11 +55,10 @@ func TestStories(t *testing.T) {
 // story is one transcript being played: an outbox with a clock that only "advance" moves.
 type story struct {
 	*bundle
-	t      *testing.T
-	text   string
-	ids    []string
-	seen   map[string]string // last event read, by partition's stream
-	answer string
+	t    *testing.T
+	text string
+	ids  []string
+	seen map[string]string // last event read, by partition's stream
 }
 
 func newStory(t *testing.T, text string) *story {
