@@ -10,7 +10,7 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// units of a size; KB and the like are powers of 1000, KiB and the like powers of 1024.
+// unit is how many bytes a unit stands for; KB and the like are powers of 1000, KiB and the like powers of 1024.
 func unit(name string) (int64, bool) {
 	switch strings.ToUpper(name) {
 	case "", "B":
