@@ -1,0 +1,168 @@
+package seal
+
+import (
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// MinSecret is the fewest bytes a secret may have.
+const MinSecret = 32
+
+// version begins every sealed value, so that another cipher can follow one day.
+const version = "v1"
+
+// Why a value doesn't open.
+var (
+	// ErrUnknownKey means the value was sealed under a secret that is not in the ring.
+	ErrUnknownKey = errors.New("sealed under a secret that is not configured any more")
+	// ErrDamaged means the value is not what was sealed, or was sealed for another record.
+	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record")
+)
+
+// Ring seals under its current secret and opens what was sealed under that or an older one. It is safe for concurrent use.
+type Ring struct {
+	keys []key // the current one first
+}
+
+// key is what is derived from one secret.
+type key struct {
+	id     string // says which key a value needs, and nothing about it
+	secret []byte
+	aead   cipher.AEAD
+}
+
+// New makes a ring from the current secret and any older ones, each at least 32 bytes; of repeated ones the first counts.
+func New(current []byte, older ...[]byte) (*Ring, error) {
+	r := &Ring{}
+	for i, secret := range append([][]byte{current}, older...) {
+		if len(secret) < MinSecret {
+			return nil, fmt.Errorf("secret %d has %d bytes, at least %d are needed", i+1, len(secret), MinSecret)
+		}
+		k, err := newKey(secret)
+		if err != nil {
+			return nil, err
+		}
+		if _, known := r.find(k.id); !known {
+			r.keys = append(r.keys, k)
+		}
+	}
+	return r, nil
+}
+
+// newKey derives from a secret the key that seals and the id that names it.
+func newKey(secret []byte) (key, error) {
+	sealing, err := derive(secret, "seal", chacha20poly1305.KeySize)
+	if err != nil {
+		return key{}, err
+	}
+	id, err := derive(secret, "key id", 4)
+	if err != nil {
+		return key{}, err
+	}
+	aead, err := chacha20poly1305.NewX(sealing)
+	if err != nil {
+		return key{}, fmt.Errorf("make a sealing key: %w", err)
+	}
+	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead}, nil
+}
+
+// derive makes a key for one purpose.
+func derive(secret []byte, purpose string, size int) ([]byte, error) {
+	k, err := hkdf.Key(sha256.New, secret, nil, "postroom "+purpose, size)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	return k, nil
+}
+
+// Seal encrypts plain for the record named by aad, such as "account:42:smtp". The same name must be given to Open. An empty value seals
+// like any other.
+func (r *Ring) Seal(plain []byte, aad string) string {
+	k := r.keys[0]
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
+	rand.Read(nonce) // never fails: crypto/rand ends the program first
+	box := k.aead.Seal(nonce, nonce, plain, []byte(aad))
+	return version + "." + k.id + "." + base64.RawURLEncoding.EncodeToString(box)
+}
+
+// Open decrypts what Seal made for the same record. It fails with ErrUnknownKey or ErrDamaged.
+func (r *Ring) Open(sealed, aad string) ([]byte, error) {
+	id, text, err := split(sealed)
+	if err != nil {
+		return nil, err
+	}
+	k, known := r.find(id)
+	if !known {
+		return nil, ErrUnknownKey
+	}
+	if strings.ContainsAny(text, "\r\n") { // which the decoder would skip
+		return nil, ErrDamaged
+	}
+	box, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(box) < chacha20poly1305.NonceSizeX {
+		return nil, ErrDamaged
+	}
+	nonce, body := box[:chacha20poly1305.NonceSizeX], box[chacha20poly1305.NonceSizeX:]
+	plain, err := k.aead.Open(nil, nonce, body, []byte(aad))
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	return plain, nil
+}
+
+// NeedsRotation reports whether a value was sealed under another secret than the current one, so that whoever has just opened it should
+// seal and store it again. It is false for what isn't a sealed value at all.
+func (r *Ring) NeedsRotation(sealed string) bool {
+	id, _, err := split(sealed)
+	return err == nil && id != r.keys[0].id
+}
+
+// Derive makes a 32-byte key for one purpose, such as "tracking", from the current secret. What is signed with it can be checked with
+// [Ring.DeriveAll] after the secret was replaced.
+func (r *Ring) Derive(purpose string) ([]byte, error) {
+	return derive(r.keys[0].secret, "purpose "+purpose, sha256.Size)
+}
+
+// DeriveAll is Derive for every secret of the ring, the current one first.
+func (r *Ring) DeriveAll(purpose string) ([][]byte, error) {
+	all := make([][]byte, 0, len(r.keys))
+	for _, k := range r.keys {
+		d, err := derive(k.secret, "purpose "+purpose, sha256.Size)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// split takes a sealed value apart.
+func split(sealed string) (id, text string, err error) {
+	rest, ok := strings.CutPrefix(sealed, version+".")
+	if !ok {
+		return "", "", ErrDamaged
+	}
+	id, text, ok = strings.Cut(rest, ".")
+	if !ok {
+		return "", "", ErrDamaged
+	}
+	return id, text, nil
+}
+
+func (r *Ring) find(id string) (key, bool) {
+	for _, k := range r.keys {
+		if k.id == id {
+			return k, true
+		}
+	}
+	return key{}, false
+}
