@@ -10,12 +10,13 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // replyError is what a reply means in its phase, as judged by the sender's classifier. Recipients is how many the reply is about.
 func (s *Sender) replyError(p Phase, command string, r reply, recipients int) *Error {
 	enhanced, text := r.enhanced()
-	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients})
+	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients, Now: time.Now()})
 	return &Error{
 		Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
 		Verdict: j.Verdict, Scope: j.Scope, Suppress: j.Suppress,

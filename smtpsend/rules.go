@@ -1,0 +1,82 @@
+package smtpsend
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:embed rules.tsv
+var rulesFile string
+
+// effect is what a rule's match leads to.
+type effect string
+
+// The effects, in the first column of rules.tsv.
+const (
+	effectThrottleRecipient   effect = "throttle-recipient"
+	effectThrottleAccount     effect = "throttle-account"
+	effectThrottleDestination effect = "throttle-destination"
+	effectThrottleConnection  effect = "throttle-connection"
+	effectReconnect           effect = "reconnect"        // soft; a new connection may be used at once
+	effectNext                effect = "next"             // soft; at RCPT the next transaction may follow at once
+	effectAuth                effect = "auth"             // the account has to be put right
+	effectSize                effect = "size"             // this message is too big
+	effectFull                effect = "full"             // the mailbox is: hard when the relay says 5xx, but never a reason to suppress
+	effectPolicy              effect = "policy"           // this message or sender is not wanted
+	effectBlock               effect = "block"            // our address or domain is not wanted
+	effectGreylist            effect = "greylist"         // soft
+	effectGone                effect = "gone"             // hard, without suppression
+	effectUnknown             effect = "unknown"          // hard, suppressed
+	effectRejectedAddress     effect = "rejected-address" // as unknown, but only at RCPT or with an enhanced code that agrees
+	effectTransient           effect = "transient"        // soft in spite of a 5xx
+)
+
+// rule is one line of rules.tsv.
+type rule struct {
+	effect  effect
+	class   byte // '4', '5' or '*'
+	pattern *regexp.Regexp
+	sample  string
+}
+
+// rules reads rules.tsv, once. A line that does not parse is a mistake in the program, which a test finds.
+var rules = sync.OnceValue(func() []rule {
+	parsed, err := parseRules(rulesFile)
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+})
+
+func parseRules(file string) ([]rule, error) {
+	var out []rule
+	for n, line := range strings.Split(file, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		columns := strings.Split(line, "\t")
+		if len(columns) != 4 || len(columns[1]) != 1 {
+			return nil, fmt.Errorf("rules.tsv line %d: want effect, class, pattern and sample", n+1)
+		}
+		pattern, err := regexp.Compile(columns[2])
+		if err != nil {
+			return nil, fmt.Errorf("rules.tsv line %d: %w", n+1, err)
+		}
+		out = append(out, rule{effect: effect(columns[0]), class: columns[1][0], pattern: pattern, sample: columns[3]})
+	}
+	return out, nil
+}
+
+// matchRule finds the first rule for a reply of the given code and words.
+func matchRule(code int, text string) (rule, bool) {
+	text = strings.ToLower(text)
+	for _, r := range rules() {
+		if (r.class == '*' || int(r.class-'0') == code/100) && r.pattern.MatchString(text) {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
