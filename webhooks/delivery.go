@@ -1,0 +1,190 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+)
+
+// What a delivery is, in its record and in answers.
+const (
+	statusPending   = "pending"   // an attempt will be made: its task is in the queue
+	statusDelivered = "delivered" // the endpoint took it
+	statusFailed    = "failed"    // no attempt left, or none that would help
+	statusSkipped   = "skipped"   // the endpoint was switched off or deleted, or an operator took the task away
+)
+
+// status is what a delivery is after an attempt with this outcome.
+func (o outcome) status() string {
+	switch o {
+	case delivered:
+		return statusDelivered
+	case failed:
+		return statusFailed
+	}
+	return statusPending
+}
+
+// Deliveries gives a page of an endpoint's deliveries, newest first, pending ones included. Page counts from 0.
+func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error) {
+	if err := w.exists(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, err
+	}
+	if err := w.trim(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, away(err)
+	}
+	page, pageSize = max(page, 0), max(pageSize, 1)
+	ids, total, err := w.store.page(ctx, endpoint, page*pageSize, pageSize)
+	if err != nil {
+		return api.DeliveryPage{}, away(err)
+	}
+	refs := make([]ref, len(ids))
+	for i, id := range ids {
+		refs[i] = ref{Endpoint: endpoint, Delivery: id}
+	}
+	records, err := w.store.read(ctx, refs...)
+	if err != nil {
+		return api.DeliveryPage{}, away(err)
+	}
+	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize), Deliveries: make([]api.Delivery, 0, len(ids))}
+	for i, record := range records {
+		if len(record) > 0 { // else it ended between the two reads
+			out.Deliveries = append(out.Deliveries, showDelivery(refs[i], record))
+		}
+	}
+	return out, nil
+}
+
+// Delivery gives one delivery, with the body that is sent.
+func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
+	if err := w.exists(ctx, endpoint); err != nil {
+		return api.Delivery{}, err
+	}
+	r := ref{Endpoint: endpoint, Delivery: id}
+	record, err := w.record(ctx, r)
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	d := showDelivery(r, record)
+	e, err := event.Parse([]byte(record["event"]))
+	if err != nil {
+		return api.Delivery{}, err
+	}
+	d.Body, err = writeBody(e, w.dir.serviceURL())
+	return d, err
+}
+
+// Redeliver sends the event of a delivery once more, as a delivery of its own, with the webhook-id of the first: a receiver that has
+// seen the event can tell.
+func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
+	if err := w.active(ctx, endpoint); err != nil {
+		return api.Redelivered{}, err
+	}
+	record, err := w.record(ctx, ref{Endpoint: endpoint, Delivery: id})
+	if err != nil {
+		return api.Redelivered{}, err
+	}
+	e, err := event.Parse([]byte(record["event"]))
+	if err != nil {
+		return api.Redelivered{}, err
+	}
+	o := order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + newID()[:10]}, raw: record["event"]}
+	_, full, err := w.place(ctx, []order{o})
+	switch {
+	case err != nil:
+		return api.Redelivered{}, away(err)
+	case len(full) > 0:
+		return api.Redelivered{}, tooMany()
+	}
+	return api.Redelivered{ID: o.Delivery}, nil
+}
+
+// exists answers NotFound for an endpoint that is neither stored nor named by settings or an account.
+func (w *Webhooks) exists(ctx context.Context, endpoint string) error {
+	t, err := w.dir.find(ctx, endpoint)
+	if err != nil {
+		return away(err)
+	}
+	if t != nil {
+		return nil
+	}
+	_, err = w.Endpoint(ctx, endpoint) // made a moment ago by another process?
+	return err
+}
+
+// active answers Conflict for an endpoint that gets nothing at present.
+func (w *Webhooks) active(ctx context.Context, endpoint string) error {
+	if err := w.exists(ctx, endpoint); err != nil {
+		return err
+	}
+	t, err := w.dir.find(ctx, endpoint)
+	if err != nil {
+		return away(err)
+	}
+	if t != nil && t.off != "" {
+		return fault.New(fault.Conflict, "WebhookEndpointDisabled", "The webhook endpoint is switched off; enable it first")
+	}
+	return nil
+}
+
+// record reads the record of a delivery.
+func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error) {
+	records, err := w.store.read(ctx, r)
+	if err != nil {
+		return nil, away(err)
+	}
+	if len(records[0]) == 0 {
+		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "No delivery %q of this webhook endpoint", r.Delivery)
+	}
+	return records[0], nil
+}
+
+// trim forgets what is past the limits of an endpoint's log.
+func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
+	for {
+		cutoff := w.now().Add(-w.options.LogAge).UnixMilli()
+		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)}, endpoint, w.options.LogSize, cutoff).Int()
+		if err != nil || n < 100 {
+			return err
+		}
+	}
+}
+
+// showDelivery makes the answer's form of a record.
+func showDelivery(r ref, record map[string]string) api.Delivery {
+	d := api.Delivery{
+		ID: r.Delivery, Endpoint: r.Endpoint, Status: record["status"], Attempts: number(record["attempts"]),
+		StatusCode: number(record["code"]), Latency: number(record["latency"]), Response: record["response"], Error: record["error"],
+		Created: millis(record["created"]),
+	}
+	var e struct {
+		ID      string `json:"eventId"`
+		Type    string `json:"event"`
+		Account string `json:"account"`
+		Data    struct {
+			QueueID string `json:"queueId"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal([]byte(record["event"]), &e) // data of another shape has no queueId; the rest is read even so
+	d.EventID, d.Event, d.Account, d.QueueID = e.ID, e.Type, e.Account, e.Data.QueueID
+	if last := millis(record["last"]); !last.IsZero() {
+		d.LastAttempt = &last
+	}
+	if d.Status == statusPending {
+		next := millis(record["next"])
+		if next.IsZero() {
+			next = d.Created
+		}
+		d.NextAttempt = api.TimeOrFalse{Time: &next}
+	}
+	return d
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}

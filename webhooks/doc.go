@@ -1,0 +1,47 @@
+// Package webhooks tells programs what happens to their mail: it takes the events off the stream, posts each to every endpoint that wants
+// to hear of it, signed, and keeps a log of what the endpoints answered.
+//
+// An endpoint is made through the API, or named by the settings or by an account ([Sources]). The relay gives each event and endpoint a
+// delivery: a record, and a task in the queue notify. A worker makes one attempt of a delivery at a time ([Webhooks.Deliver]); one pure
+// function, policy.decide, says what its outcome means.
+//
+// # What it promises
+//
+//   - An event in the stream reaches every endpoint that wants it at least once, or its delivery says why not. Attempts, redeliveries and
+//     replays of one event to one endpoint carry the same webhook-id, so that a receiver can drop what it has seen.
+//   - One slow, dead or limited endpoint delays no other: it gets a bounded number of workers, fewer the slower it is; after failures in a
+//     row one request at a time asks whether it is back, and the others wait in the queue, where they cost no attempt.
+//   - An endpoint that answers 410, or fails for DisableAfter with no success, is switched off, with a webhookDisabled event written in the
+//     same step. Events of the meantime can be replayed for as long as the stream has them.
+//   - Link-local and metadata addresses are never dialed, private ones only when allowed, whatever DNS says; redirects are not followed;
+//     the proxy settings of the environment are not used.
+//   - Endpoint secrets and header values are sealed in Redis, masked in answers and absent from logs. So are URLs, in logs.
+//   - Memory is bounded: per endpoint by MaxPending waiting deliveries and LogSize finished ones, kept for LogAge. Events beyond MaxPending
+//     are counted and left to a replay.
+//
+// It never changes the order of anything else: deliveries come in no promised order, as with every queue that retries.
+//
+// # Redis
+//
+// All keys are in partition 0, because a delivery changes together with its endpoint and endpoints are few.
+//
+//	postroom:{0}:webhook:endpoints                      hash    endpoint → JSON, secrets sealed
+//	postroom:{0}:webhook:version                        string  counts changes of endpoints; every process compares it once a second
+//	postroom:{0}:webhook:off                            hash    endpoint → why it was switched off, and at which URL
+//	postroom:{0}:webhook:failing                        hash    endpoint → since when, and at which URL
+//	postroom:{0}:webhook:delivery:<endpoint>:<delivery> hash    one delivery: status, attempts, event, last answer; LogAge after its end
+//	postroom:{0}:webhook:log:<endpoint>                 zset    deliveries by creation
+//	postroom:{0}:webhook:done:<endpoint>                zset    those that are over, by their end
+//	postroom:{0}:webhook:due                            zset    those that are not, by when something should happen
+//	postroom:{0}:webhook:rate:<endpoint>                string  the rate limit's bucket
+//	postroom:{0}:webhook:replay:<endpoint>              string  lock of a replay
+//
+// It reads postroom:{p}:events as the group "webhooks" and appends webhookDisabled events to postroom:{0}:events.
+//
+// # When it fails
+//
+// A worker killed between the request and the record: the task comes back and the request is made again, with the same webhook-id. A
+// record without a task: after some seconds it gets a new one if it was never tried, else it was an operator who took the task away,
+// and it is skipped. Redis away: workers hold what they have in hand for some seconds and then come back to it; the relay waits; endpoints stay
+// known. A secret that can't be opened: the endpoint's deliveries wait, and the log says so.
+package webhooks

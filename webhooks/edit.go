@@ -1,0 +1,246 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Create makes an endpoint. The answer holds its secret, this once.
+func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpoint, error) {
+	if err := validate(r); err != nil {
+		return api.Endpoint{}, err
+	}
+	now := w.now().UTC().Truncate(time.Millisecond)
+	e := endpoint{ID: newID(), Enabled: true, Created: now}
+	if r.Secret == "" {
+		r.Secret = newSecret()
+	}
+	var s secrets
+	e.apply(r, &s, now)
+	if err := w.write(ctx, "", &e, s, false); err != nil {
+		return api.Endpoint{}, err
+	}
+	v := e.view(s, nil, nil)
+	v.Secret = s.Secret
+	return v, nil
+}
+
+// Update changes an endpoint. Absent fields take their defaults, except: an absent secret stays, a header whose value is sent as
+// answers mask it stays, and so does whether it is enabled. A new secret leaves the old one valid for 24 hours. Setting enabled, or a
+// new URL, ends a switch-off by Postroom.
+func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
+	if err := validate(r); err != nil {
+		return api.Endpoint{}, err
+	}
+	for range 5 {
+		before, e, s, err := w.load(ctx, id)
+		if err != nil {
+			return api.Endpoint{}, err
+		}
+		fresh := e.URL != r.URL || r.Enabled != nil && *r.Enabled
+		e.apply(r, &s, w.now())
+		err = w.write(ctx, before, &e, s, fresh)
+		if fault.CodeOf(err) == codeChanged {
+			continue
+		}
+		if err != nil {
+			return api.Endpoint{}, err
+		}
+		return w.Endpoint(ctx, id)
+	}
+	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged, "The webhook endpoint is being changed by others; try again")
+}
+
+// Delete removes an endpoint and answers whether there was one. Its deliveries end quietly as skipped.
+func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
+	for {
+		before, _, _, err := w.store.one(ctx, id)
+		if err != nil {
+			return false, away(err)
+		}
+		if before == "" {
+			return false, nil
+		}
+		done, err := w.store.put(ctx, id, before, "", true)
+		if err != nil {
+			return false, away(err)
+		}
+		if done {
+			w.gate.forget(id)
+			w.dir.reload(ctx)
+			return true, nil
+		}
+	}
+}
+
+const codeChanged = "WebhookEndpointChanged"
+
+// write stores an endpoint where before is what is stored now.
+func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secrets, fresh bool) error {
+	if err := e.seal(w.sealer, s); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write webhook endpoint %s: %w", e.ID, err)
+	}
+	done, err := w.store.put(ctx, e.ID, before, string(raw), fresh)
+	if err != nil {
+		return away(err)
+	}
+	if !done {
+		return fault.New(fault.Conflict, codeChanged, "The webhook endpoint was changed meanwhile")
+	}
+	w.gate.forget(e.ID)
+	w.dir.reload(ctx)
+	return nil
+}
+
+// load reads an endpoint to be changed, with its secrets.
+func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
+	if raw, _, _, err = w.store.one(ctx, id); err != nil {
+		return "", e, s, away(err)
+	}
+	if raw == "" {
+		return "", e, s, notFound(id)
+	}
+	if err = json.Unmarshal([]byte(raw), &e); err != nil {
+		return "", e, s, fmt.Errorf("read webhook endpoint %s: %w", id, err)
+	}
+	s, err = e.open(w.sealer)
+	return raw, e, s, err
+}
+
+// Endpoint gives one endpoint, its secrets masked.
+func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
+	raw, off, failing, err := w.store.one(ctx, id)
+	if err != nil {
+		return api.Endpoint{}, away(err)
+	}
+	if raw == "" {
+		return api.Endpoint{}, notFound(id)
+	}
+	return w.show(raw, off, failing)
+}
+
+// Endpoints gives a page of endpoints, oldest first. Page counts from 0.
+func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error) {
+	all, err := w.store.all(ctx)
+	if err != nil {
+		return api.EndpointPage{}, away(err)
+	}
+	rows := make([]api.Endpoint, 0, len(all.endpoints))
+	for id, raw := range all.endpoints {
+		v, err := w.show(raw, all.off[id], all.failing[id])
+		if err != nil {
+			return api.EndpointPage{}, err
+		}
+		rows = append(rows, v)
+	}
+	slices.SortFunc(rows, func(a, b api.Endpoint) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	page, pageSize = max(page, 0), max(pageSize, 1)
+	from := min(page*pageSize, len(rows))
+	return api.EndpointPage{
+		Total: len(rows), Page: page, Pages: pages(len(rows), pageSize), Endpoints: rows[from:min(from+pageSize, len(rows))],
+	}, nil
+}
+
+// show makes the view of a stored endpoint. Secrets that can't be opened (their key is gone) show as none; the log says why.
+func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
+	var e endpoint
+	if err := json.Unmarshal([]byte(raw), &e); err != nil {
+		return api.Endpoint{}, fmt.Errorf("read webhook endpoint: %w", err)
+	}
+	s, err := e.open(w.sealer)
+	if err != nil {
+		w.log.Error("can't open the secrets of a webhook endpoint", "endpoint", e.ID, "error", err)
+	}
+	var o *switchedOff
+	if off != "" {
+		o = new(switchedOff)
+		if err := json.Unmarshal([]byte(off), o); err != nil || o.URL != e.URL {
+			o = nil
+		}
+	}
+	var since *time.Time
+	if at, url, ok := strings.Cut(failing, " "); ok && url == e.URL {
+		t := millis(at)
+		since = &t
+	}
+	return e.view(s, o, since), nil
+}
+
+// Test sends a webhookTest event to an endpoint, now, and says what it met. It works on an endpoint that is switched off, leaves no
+// trace in the log of deliveries, and says nothing about whether the endpoint is failing.
+func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, error) {
+	t, err := w.probeTarget(ctx, id)
+	if err != nil {
+		return api.EndpointTested{}, err
+	}
+	now := w.now()
+	e, err := event.New(newID(), event.WebhookTest, accountOf(id), now, map[string]string{"endpoint": id})
+	if err != nil {
+		return api.EndpointTested{}, err
+	}
+	got := w.poster.post(ctx, posting{to: t, event: e, delivery: e.ID, attempt: 1, created: now}, now)
+	tested := api.EndpointTested{
+		Success: got.ok(), StatusCode: got.status, Latency: int(got.latency.Milliseconds()), Response: got.head,
+	}
+	if !tested.Success {
+		tested.Error = got.fault().Error()
+	}
+	return tested, nil
+}
+
+// probeTarget makes an endpoint ready for a test, whether it is on or off.
+func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) {
+	t, err := w.dir.find(ctx, id)
+	if err != nil {
+		return nil, away(err)
+	}
+	if t != nil && t.off == "" && t.broken == nil {
+		return t, nil
+	}
+	_, e, s, err := w.load(ctx, id)
+	if fault.Is(err, fault.NotFound) && t != nil { // an endpoint of settings or an account, switched off
+		return t, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &target{id: id, url: e.URL, headers: s.Headers, keys: s.keys}, nil
+}
+
+// accountOf gives the account whose own endpoint this is; empty for any other.
+func accountOf(endpoint string) string {
+	account, ok := strings.CutPrefix(endpoint, accountPrefix)
+	if !ok {
+		return ""
+	}
+	return account
+}
+
+func notFound(id string) error {
+	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "No webhook endpoint %q", id)
+}
+
+// away tells a Redis that is away from faults of ours.
+func away(err error) error {
+	if redisdb.Unavailable(err) {
+		return fault.Wrap(err, fault.Unavailable, "RedisAway", "The database is away; try again")
+	}
+	return err
+}
+
+// pages counts pages.
+func pages(total, size int) int { return (total + size - 1) / size }

@@ -1,0 +1,44 @@
+package webhooks
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Registerer is where metrics are registered: a prometheus.Registerer.
+type Registerer = prometheus.Registerer
+
+// metrics counts what webhooks do. Labels never hold endpoints, of which there may be thousands.
+type metrics struct {
+	deliveries *prometheus.CounterVec // by outcome of one run of a task
+	latency    prometheus.Histogram
+	lag        prometheus.Gauge
+	disabled   prometheus.Counter
+}
+
+// newMetrics makes the metrics and registers them; a nil registry counts for nobody.
+func newMetrics(reg Registerer) *metrics {
+	m := &metrics{
+		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_webhook_deliveries_total",
+			Help: "Webhook attempts and decisions, by outcome: delivered, retrying, failed, skipped, held (endpoint slow or failing), limited (rate limit), overflow (too many waiting).",
+		}, []string{"outcome"}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "postroom_webhook_request_seconds",
+			Help:    "How long webhook requests took, answered or not.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}),
+		lag: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "postroom_webhook_relay_lag_seconds",
+			Help: "Age of the last event when it was taken from the stream.",
+		}),
+		disabled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_webhook_endpoints_disabled_total",
+			Help: "Endpoints switched off because they failed for too long or answered 410.",
+		}),
+	}
+	for _, outcome := range []string{"delivered", "retrying", "failed", "skipped", "held", "limited", "overflow"} {
+		m.deliveries.WithLabelValues(outcome)
+	}
+	if reg != nil {
+		reg.MustRegister(m.deliveries, m.latency, m.lag, m.disabled)
+	}
+	return m
+}

@@ -1,0 +1,223 @@
+package webhooks
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+//go:embed lua/prelude.lua
+var prelude string
+
+//go:embed lua/create.lua
+var createLua string
+
+//go:embed lua/begin.lua
+var beginLua string
+
+//go:embed lua/finish.lua
+var finishLua string
+
+//go:embed lua/giveback.lua
+var givebackLua string
+
+//go:embed lua/orphan.lua
+var orphanLua string
+
+//go:embed lua/trim.lua
+var trimLua string
+
+//go:embed lua/put.lua
+var putLua string
+
+//go:embed lua/disable.lua
+var disableLua string
+
+//go:embed lua/unlock.lua
+var unlockLua string
+
+// The scripts.
+var (
+	createScript   = redisdb.NewScript("webhooks/create", createLua, prelude)
+	beginScript    = redisdb.NewScript("webhooks/begin", beginLua, prelude)
+	finishScript   = redisdb.NewScript("webhooks/finish", finishLua, prelude)
+	givebackScript = redisdb.NewScript("webhooks/giveback", givebackLua, prelude)
+	orphanScript   = redisdb.NewScript("webhooks/orphan", orphanLua, prelude)
+	trimScript     = redisdb.NewScript("webhooks/trim", trimLua, prelude)
+	putScript      = redisdb.NewScript("webhooks/put", putLua, prelude)
+	disableScript  = redisdb.NewScript("webhooks/disable", disableLua, prelude)
+	unlockScript   = redisdb.NewScript("webhooks/unlock", unlockLua)
+)
+
+// The keys. All are in partition 0: endpoints are few, and a delivery changes together with its endpoint.
+func endpointsKey() string             { return redisdb.Key(0, "webhook", "endpoints") }
+func versionKey() string               { return redisdb.Key(0, "webhook", "version") }
+func offKey() string                   { return redisdb.Key(0, "webhook", "off") }
+func failingKey() string               { return redisdb.Key(0, "webhook", "failing") }
+func dueKey() string                   { return redisdb.Key(0, "webhook", "due") }
+func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log", endpoint) }
+func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
+func deliveryKey(r ref) string         { return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery) }
+
+// store reads and writes what this package keeps in Redis, where no script is needed.
+type store struct{ client redis.UniversalClient }
+
+// version changes whenever an endpoint does. It is "" until the first endpoint is made.
+func (s store) version(ctx context.Context) (string, error) {
+	v, err := s.client.Get(ctx, versionKey()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("ask for the version of webhook endpoints: %w", err)
+	}
+	return v, nil
+}
+
+// stored is everything about endpoints, as Redis has it, by endpoint.
+type stored struct {
+	version   string
+	endpoints map[string]string // JSON
+	off       map[string]string // JSON
+	failing   map[string]string // since when, and at which URL
+}
+
+// all reads every endpoint. The version is read first: a change that falls between makes the rest newer than it says, never older.
+func (s store) all(ctx context.Context) (stored, error) {
+	pipe := s.client.Pipeline()
+	version := pipe.Get(ctx, versionKey())
+	endpoints, off, failing := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey()), pipe.HGetAll(ctx, failingKey())
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return stored{}, fmt.Errorf("read webhook endpoints: %w", err)
+	}
+	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(), failing: failing.Val()}, nil
+}
+
+// one reads a single endpoint; its JSON is "" where there is none.
+func (s store) one(ctx context.Context, id string) (record, off, failing string, err error) {
+	pipe := s.client.Pipeline()
+	r, o, f := pipe.HGet(ctx, endpointsKey(), id), pipe.HGet(ctx, offKey(), id), pipe.HGet(ctx, failingKey(), id)
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return "", "", "", fmt.Errorf("read webhook endpoint %s: %w", id, err)
+	}
+	return r.Val(), o.Val(), f.Val(), nil
+}
+
+// put writes an endpoint where before is still what is stored; false means that it is not. Empty strings stand for no endpoint.
+func (s store) put(ctx context.Context, id, before, after string, fresh bool) (bool, error) {
+	n, err := putScript.Run(ctx, s.client, []string{endpointsKey()}, id, before, after, fresh).Int()
+	if err != nil {
+		return false, fmt.Errorf("write webhook endpoint %s: %w", id, err)
+	}
+	return n == 1, nil
+}
+
+// refresh forgets that an endpoint was failing or switched off.
+func (s store) refresh(ctx context.Context, id string) error {
+	pipe := s.client.TxPipeline()
+	pipe.HDel(ctx, offKey(), id)
+	pipe.HDel(ctx, failingKey(), id)
+	pipe.Incr(ctx, versionKey())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("switch webhook endpoint %s on again: %w", id, err)
+	}
+	return nil
+}
+
+// page lists the deliveries of an endpoint, newest first.
+func (s store) page(ctx context.Context, endpoint string, from, count int) (ids []string, total int, err error) {
+	pipe := s.client.Pipeline()
+	card := pipe.ZCard(ctx, logKey(endpoint))
+	rows := pipe.ZRevRange(ctx, logKey(endpoint), int64(from), int64(from+count-1))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, 0, fmt.Errorf("list deliveries of webhook endpoint %s: %w", endpoint, err)
+	}
+	return rows.Val(), int(card.Val()), nil
+}
+
+// read reads delivery records; one that is gone is an empty map.
+func (s store) read(ctx context.Context, refs ...ref) ([]map[string]string, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	cmds := make([]*redis.MapStringStringCmd, len(refs))
+	for i, r := range refs {
+		cmds[i] = pipe.HGetAll(ctx, deliveryKey(r))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("read %d webhook deliveries: %w", len(refs), err)
+	}
+	records := make([]map[string]string, len(refs))
+	for i, cmd := range cmds {
+		records[i] = cmd.Val()
+	}
+	return records, nil
+}
+
+// overdue lists deliveries whose time was before the given one, longest overdue first.
+func (s store) overdue(ctx context.Context, before time.Time, limit int) ([]ref, error) {
+	members, err := s.client.ZRangeByScore(ctx, dueKey(), &redis.ZRangeBy{
+		Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: int64(limit),
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list overdue webhook deliveries: %w", err)
+	}
+	refs := make([]ref, 0, len(members))
+	for _, m := range members {
+		delivery, endpoint, _ := strings.Cut(m, " ")
+		refs = append(refs, ref{Endpoint: endpoint, Delivery: delivery})
+	}
+	return refs, nil
+}
+
+// postpone sets when to look at pending deliveries again, unless they were finished meanwhile.
+func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error {
+	scores := make([]redis.Z, len(refs))
+	for i, r := range refs {
+		scores[i] = redis.Z{Score: float64(until.UnixMilli()), Member: r.Delivery + " " + r.Endpoint}
+	}
+	if err := s.client.ZAddXX(ctx, dueKey(), scores...).Err(); err != nil {
+		return fmt.Errorf("postpone %d webhook deliveries: %w", len(refs), err)
+	}
+	return nil
+}
+
+// past reads the event stream of a partition from an id on. It gives the events and the id to go on from, "" at the end.
+func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string, err error) {
+	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, "+", int64(count)).Result()
+	if err != nil {
+		return nil, "", fmt.Errorf("read past events of partition %d from %s: %w", partition, from, err)
+	}
+	for _, e := range entries {
+		if line, ok := e.Values[streamField].(string); ok {
+			events = append(events, line)
+		}
+	}
+	if len(entries) == count {
+		next = "(" + entries[count-1].ID
+	}
+	return events, next, nil
+}
+
+// lock keeps replays of one endpoint apart. It answers false while another one runs.
+func (s store) lock(ctx context.Context, endpoint, token string, ttl time.Duration) (bool, error) {
+	ok, err := s.client.SetNX(ctx, replayKey(endpoint), token, ttl).Result()
+	if err != nil {
+		return false, fmt.Errorf("lock the replay of webhook endpoint %s: %w", endpoint, err)
+	}
+	return ok, nil
+}
+
+// unlock ends a lock, if it still is ours.
+func (s store) unlock(ctx context.Context, endpoint, token string) error {
+	if err := unlockScript.Run(ctx, s.client, []string{replayKey(endpoint)}, token).Err(); err != nil {
+		return fmt.Errorf("unlock the replay of webhook endpoint %s: %w", endpoint, err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+)
+
+const (
+	replayChunk = 500             // events read from the stream at once
+	replayLock  = 5 * time.Minute // a replay that takes longer gives up
+)
+
+// Replay sends an endpoint all events since a time that it asks for and that are still in the event stream, whether they were delivered
+// before or not; the webhook-id tells a receiver which it has seen. It answers Conflict while another replay of the endpoint runs, and
+// Limited, with how many were replayed and where to go on, when the endpoint has too many deliveries waiting.
+func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error) {
+	if err := w.active(ctx, endpoint); err != nil {
+		return api.Replayed{}, err
+	}
+	token := newID()
+	got, err := w.store.lock(ctx, endpoint, token, replayLock)
+	if err != nil {
+		return api.Replayed{}, away(err)
+	}
+	if !got {
+		return api.Replayed{}, fault.New(fault.Conflict, "ReplayInProgress", "A replay of this webhook endpoint is in progress")
+	}
+	ctx, cancel := context.WithTimeout(ctx, replayLock)
+	defer cancel()
+	defer func() {
+		if err := w.store.unlock(context.WithoutCancel(ctx), endpoint, token); err != nil {
+			w.log.Warn("can't end a replay's lock; it ends by itself", "endpoint", endpoint, "error", err)
+		}
+	}()
+	done := 0
+	for p := range w.db.Partitions() {
+		n, err := w.replayPartition(ctx, endpoint, p, since, token[:10])
+		done += n
+		if err != nil {
+			return api.Replayed{Replayed: done}, away(withCount(err, done))
+		}
+	}
+	w.log.Info("webhook events replayed", "endpoint", endpoint, "since", since, "events", done)
+	return api.Replayed{Replayed: done}, nil
+}
+
+// replayPartition walks the stream of one partition in chunks.
+func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time, run string) (int, error) {
+	done := 0
+	from := strconv.FormatInt(max(since.UnixMilli(), 0), 10) // a stream id begins with the time it was written at
+	for from != "" {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		lines, next, err := w.store.past(ctx, partition, from, replayChunk)
+		if err != nil {
+			return done, err
+		}
+		orders, err := w.matchOne(ctx, endpoint, lines, run)
+		if err != nil {
+			return done, err
+		}
+		n, full, err := w.place(ctx, orders)
+		done += n
+		if err != nil {
+			return done, err
+		}
+		if len(full) > 0 {
+			return done, stopAt(full[0])
+		}
+		from = next
+	}
+	return done, nil
+}
+
+// matchOne finds the events that one endpoint wants.
+func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order, error) {
+	t, err := w.dir.find(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil || t.off != "" {
+		return nil, fault.New(fault.Conflict, "WebhookEndpointDisabled", "The webhook endpoint was switched off meanwhile")
+	}
+	var orders []order
+	for _, line := range lines {
+		e, err := event.Parse([]byte(line))
+		if err != nil || e.ID == "" || !t.wants(&e) {
+			continue
+		}
+		orders = append(orders, order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + run}, raw: line})
+	}
+	return orders, nil
+}
+
+// tooMany says that an endpoint has no room for further deliveries.
+func tooMany() *fault.Error {
+	e := fault.New(fault.Limited, "TooManyPending", "The webhook endpoint has too many deliveries waiting; try again when it has caught up")
+	e.RetryAfter = time.Minute
+	return e
+}
+
+// stopAt is tooMany with the time of the event to go on from.
+func stopAt(o order) error {
+	e := tooMany()
+	if ev, err := event.Parse([]byte(o.raw)); err == nil {
+		e.Details = map[string]any{"since": ev.Time.UTC().Format(time.RFC3339Nano)}
+	}
+	return e
+}
+
+// withCount adds how many events were replayed before the error.
+func withCount(err error, done int) error {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		if e.Details == nil {
+			e.Details = make(map[string]any)
+		}
+		e.Details["replayed"] = done
+	}
+	return err
+}

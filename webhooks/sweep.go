@@ -1,0 +1,102 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/queue"
+)
+
+const (
+	sweepEvery   = 5 * time.Second
+	sweepOverdue = 5 * time.Second  // past its time by more than this, a delivery's task is looked for
+	sweepAgain   = 30 * time.Second // between looks at a delivery whose task waits: the queue is behind, or the gate holds it
+	sweepBatch   = 500
+)
+
+// sweep looks for deliveries whose task is gone, until ctx ends.
+func (w *Webhooks) sweep(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := w.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+			w.log.Warn("can't look after webhook deliveries", "error", err)
+		}
+	}
+}
+
+// sweepOnce looks at the deliveries that are overdue the longest. Those whose task is alive are left alone for a while. One that was
+// never tried gets a new task, once: the process may have died between record and task. Any other lost its task to an operator, who
+// deleted or archived it in the dashboard; its record says so.
+func (w *Webhooks) sweepOnce(ctx context.Context) error {
+	now := w.now()
+	refs, err := w.store.overdue(ctx, now.Add(-sweepOverdue), sweepBatch)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	alive, lost, err := w.inspect(ctx, refs)
+	if err != nil {
+		return err
+	}
+	if len(alive) > 0 {
+		if err := w.store.postpone(ctx, alive, now.Add(sweepAgain)); err != nil {
+			return err
+		}
+	}
+	for _, r := range lost {
+		err = errors.Join(err, w.adopt(ctx, r, now))
+	}
+	return err
+}
+
+// inspect sorts deliveries by whether one of their tasks is still to run.
+func (w *Webhooks) inspect(ctx context.Context, refs []ref) (alive, lost []ref, err error) {
+	ids := make([]string, 0, 2*len(refs))
+	for _, r := range refs {
+		ids = append(ids, r.taskID(1), r.taskID(2))
+	}
+	states, err := w.inspector.States(ctx, queue.Notify, ids...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for the tasks of %d webhook deliveries: %w", len(refs), err)
+	}
+	for i, r := range refs {
+		if toRun(states[2*i]) || toRun(states[2*i+1]) {
+			alive = append(alive, r)
+		} else {
+			lost = append(lost, r)
+		}
+	}
+	return alive, lost, nil
+}
+
+// adopt decides about a delivery without a task.
+func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
+	verdict, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+		r.Endpoint, r.Delivery, now.Add(sweepAgain).UnixMilli()).Text()
+	if err != nil {
+		return fmt.Errorf("look after webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
+	}
+	switch verdict {
+	case "enqueue":
+		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "event_id", r.Delivery)
+		return errors.Join(w.tasks.Enqueue(ctx, r.task(2))...)
+	case "skip":
+		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "event_id", r.Delivery)
+		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
+		_, err := w.finish(ctx, r, finishing{status: statusSkipped, err: errors.New("its task was taken out of the queue")})
+		return err
+	}
+	return nil
+}
+
+// toRun says whether a task in this state will be handed to a worker.
+func toRun(s queue.State) bool {
+	return s != "" && s != queue.Archived && s != queue.Completed
+}

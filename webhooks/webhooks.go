@@ -1,0 +1,140 @@
+package webhooks
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TaskType is the type of the tasks that [Webhooks.Deliver] handles. They wait in queue.Notify.
+const TaskType = "webhook"
+
+const (
+	stream      = "events" // the event stream of a partition
+	streamField = "e"      // holds an event as JSON
+	group       = "webhooks"
+)
+
+// Enqueuer puts tasks into queues. Package queue's Client implements it.
+type Enqueuer interface {
+	Enqueue(ctx context.Context, tasks ...queue.Task) []error
+}
+
+// Inspector says in which state tasks are, "" for none. Package queue's Control implements it.
+type Inspector interface {
+	States(ctx context.Context, queueName string, ids ...string) ([]queue.State, error)
+}
+
+// Options are the settings of webhooks. The zero value works.
+type Options struct {
+	Attempts     int           // requests for one delivery, the first included; zero: 10
+	Timeout      time.Duration // of one request, answer included; zero: 30 s
+	Backoff      queue.Backoff // waits between attempts; its zero value waits 10 s, 20 s, 40 s…
+	DisableAfter time.Duration // an endpoint that fails for this long, with no success, is switched off; zero: 120 h
+	AllowPrivate bool          // private and loopback destinations may be reached
+	PerEndpoint  int           // requests to one endpoint at once, in this process; zero: 10
+	MaxPending   int           // deliveries that may wait for one endpoint; further events are left to a replay; zero: 100,000
+	LogSize      int           // finished deliveries kept for each endpoint; zero: 1,000
+	LogAge       time.Duration // how long they are kept; zero: 7 days
+	Secret       string        // the instance's, for X-EE-Wh-Signature and for endpoints of settings and accounts; empty: neither signs
+	Version      string        // of Postroom, for User-Agent; empty: "dev"
+	Logger       *slog.Logger  // nil: nothing is logged
+	Metrics      Registerer    // where to register the metrics; nil: nowhere
+}
+
+// complete fills in the defaults.
+func (o Options) complete() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	num := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	num(&o.Attempts, 10)
+	def(&o.Timeout, 30*time.Second)
+	def(&o.DisableAfter, 120*time.Hour)
+	num(&o.PerEndpoint, 10)
+	num(&o.MaxPending, 100_000)
+	num(&o.LogSize, 1_000)
+	def(&o.LogAge, 7*24*time.Hour)
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Webhooks tells endpoints what happens. It is safe for concurrent use.
+type Webhooks struct {
+	db        *redisdb.DB
+	store     store
+	tasks     Enqueuer
+	inspector Inspector
+	sealer    Sealer
+	dir       *directory
+	gate      *gate
+	poster    *poster
+	policy    policy
+	options   Options
+	log       *slog.Logger
+	metrics   *metrics
+	now       func() time.Time
+}
+
+// New makes a Webhooks. Sources may be nil: then only endpoints made through the API exist. It connects to nothing yet.
+func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, sealer Sealer, sources Sources, o Options) (*Webhooks, error) {
+	if db == nil || tasks == nil || inspector == nil || sealer == nil {
+		return nil, errors.New("webhooks: a database, a queue, its inspector and a sealer are needed")
+	}
+	o = o.complete()
+	st := store{client: db.Client()}
+	dir := &directory{store: st, sealer: sealer, sources: sources, service: o.Secret, log: o.Logger}
+	w := &Webhooks{
+		db: db, store: st, tasks: tasks, inspector: inspector, sealer: sealer, dir: dir,
+		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
+	}
+	w.policy = policy{
+		attempts:      o.Attempts,
+		delay:         func(n int) time.Duration { return o.Backoff.Delay(n, mathrand.Float64()) },
+		maxRetryAfter: time.Hour,
+	}
+	w.poster = &poster{
+		client: &http.Client{
+			Transport:     newTransport(newDialer(newDestinations(o.AllowPrivate)), o.PerEndpoint),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: dir.serviceURL,
+	}
+	return w, nil
+}
+
+// Run relays events to the queue and looks after deliveries whose task got lost, until ctx ends. Any number of processes may run it;
+// each event is relayed by one of them.
+func (w *Webhooks) Run(ctx context.Context) error {
+	defer w.poster.client.CloseIdleConnections()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: relayBatch}, w.relay)
+	})
+	g.Go(func() error { return w.sweep(ctx) })
+	return g.Wait()
+}
+
+// newID makes an id that nobody can guess.
+func newID() string { return strings.ToLower(rand.Text()) }

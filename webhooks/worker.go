@@ -1,0 +1,221 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/queue"
+)
+
+// soon is how long a delivery waits when Redis, or our own settings, can't be read.
+const soon = 5 * time.Second
+
+// begun is an attempt that begin.lua has opened.
+type begun struct {
+	attempt int
+	created time.Time
+	event   event.Event
+}
+
+// Deliver handles one task of type [TaskType]: it makes one attempt of a delivery, or says when to come back. Run it under the queue
+// with the pool for queue.Notify.
+func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
+	var r ref
+	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Delivery == "" {
+		return queue.Bury(fmt.Errorf("task %s names no delivery", task.ID))
+	}
+	t, err := w.dir.find(ctx, r.Endpoint)
+	switch {
+	case err != nil:
+		return queue.RetryAt(w.now().Add(soon), err)
+	case t == nil:
+		return w.skip(ctx, r, "the endpoint was deleted")
+	case t.off != "":
+		return w.skip(ctx, r, "the endpoint is switched off: "+t.off)
+	case t.broken != nil:
+		w.log.Error("can't use webhook endpoint", "endpoint", r.Endpoint, "event_id", r.Delivery, "error", t.broken)
+		return queue.RetryAt(w.now().Add(longestAway), errors.New("the endpoint's secrets can't be opened"))
+	}
+	if back, ok := w.gate.enter(t.id, w.now()); !ok {
+		w.metrics.deliveries.WithLabelValues("held").Inc()
+		return queue.NotNow(back)
+	}
+	return w.attempt(ctx, r, t)
+}
+
+// attempt makes an attempt that the gate let pass.
+func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict {
+	b, wait, err := w.begin(ctx, r, t)
+	switch {
+	case err != nil:
+		w.gate.abandon(t.id)
+		return queue.RetryAt(w.now().Add(soon), err)
+	case !wait.IsZero():
+		w.gate.abandon(t.id)
+		w.metrics.deliveries.WithLabelValues("limited").Inc()
+		return queue.NotNow(wait)
+	case b == nil:
+		w.gate.abandon(t.id)
+		return queue.Drop()
+	}
+	x := posting{to: t, event: b.event, delivery: r.Delivery, attempt: b.attempt, created: b.created}
+	got := w.poster.post(ctx, x, w.now())
+	if ctx.Err() != nil && got.err != nil { // we stop; the endpoint did nothing wrong
+		w.gate.abandon(t.id)
+		return w.giveBack(ctx, r, b.attempt)
+	}
+	now := w.now()
+	d := w.policy.decide(got, b.attempt, now)
+	w.gate.leave(t.id, got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	return w.settle(ctx, r, t, b.attempt, got, d)
+}
+
+// begin opens an attempt. It gives nil when there is nothing left to do, and a time when the endpoint's limit asks to wait until then.
+func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Time, error) {
+	now := w.now()
+	answer, err := beginScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+		r.Endpoint, r.Delivery, now.UnixMilli(), t.rate, now.Add(w.options.Timeout).UnixMilli()).Slice()
+	if err != nil || len(answer) == 0 {
+		return nil, time.Time{}, fmt.Errorf("begin webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
+	}
+	switch answer[0] {
+	case "wait":
+		at, _ := answer[1].(int64)
+		return nil, time.UnixMilli(at), nil
+	case "go":
+		e, err := event.Parse([]byte(text(answer[3])))
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		attempt, _ := answer[1].(int64)
+		return &begun{attempt: int(attempt), created: millis(text(answer[2])), event: e}, time.Time{}, nil
+	}
+	return nil, time.Time{}, nil
+}
+
+// settle writes down what came of an attempt, switches the endpoint off where that is due, and gives the verdict.
+func (w *Webhooks) settle(ctx context.Context, r ref, t *target, attempt int, got reply, d decision) queue.Verdict {
+	w.metrics.deliveries.WithLabelValues(string(d.outcome)).Inc()
+	w.metrics.latency.Observe(got.latency.Seconds())
+	since, err := w.finish(ctx, r, finishing{attempt: attempt, status: d.outcome.status(), reply: got, err: d.err, next: d.next, url: t.url})
+	if err != nil { // what came of it is not written: it will be tried again, with the same webhook-id
+		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "event_id", r.Delivery, "outcome", d.outcome, "error", err)
+		return queue.RetryAt(w.now().Add(soon), err)
+	}
+	w.report(r, attempt, got, d)
+	if reason := w.disableReason(d, since); reason != "" {
+		if err := w.disable(ctx, t, reason, since); err != nil {
+			w.log.Error("can't switch off webhook endpoint", "endpoint", t.id, "error", err)
+		}
+	}
+	switch d.outcome {
+	case delivered:
+		return queue.Done()
+	case retrying:
+		return queue.RetryAt(d.next, d.err)
+	}
+	return queue.Bury(d.err)
+}
+
+// finishing is what finish.lua writes.
+type finishing struct {
+	attempt int    // 0: whichever
+	status  string // of the delivery from now on
+	reply   reply
+	err     error
+	next    time.Time
+	url     string // of the endpoint, when the attempt says something about it
+}
+
+// finish writes down the end of an attempt, even while this process stops, and repeats that for a few seconds while Redis is away. It
+// gives the time since when the endpoint has been failing; zero when it has not.
+func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.Time, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
+	defer cancel()
+	reason := ""
+	if f.err != nil {
+		reason = shorten(printable(f.err.Error()), 1024)
+	}
+	next := ""
+	if !f.next.IsZero() {
+		next = strconv.FormatInt(f.next.UnixMilli(), 10)
+	}
+	for wait := 100 * time.Millisecond; ; wait *= 2 {
+		answer, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+			r.Endpoint, r.Delivery, f.attempt, f.status, w.now().UnixMilli(), f.reply.status, f.reply.latency.Milliseconds(),
+			f.reply.head, reason, next, w.options.LogAge.Milliseconds(), w.options.LogSize, f.url).Slice()
+		if err == nil && len(answer) == 2 {
+			return millis(text(answer[1])), nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("record webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
+		}
+	}
+}
+
+// skip ends a delivery whose endpoint does not want it any more. It can be replayed later.
+func (w *Webhooks) skip(ctx context.Context, r ref, why string) queue.Verdict {
+	if _, err := w.finish(ctx, r, finishing{status: statusSkipped, err: errors.New(why)}); err != nil {
+		return queue.RetryAt(w.now().Add(soon), err)
+	}
+	w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
+	return queue.Drop()
+}
+
+// giveBack returns an attempt that our own stop broke off.
+func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdict {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
+	defer cancel()
+	now := w.now()
+	err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, r.Endpoint, r.Delivery, attempt, now.UnixMilli()).Err()
+	if err != nil {
+		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "event_id", r.Delivery, "error", err)
+	}
+	return queue.NotNow(now)
+}
+
+// report tells the operator what came of an attempt. URLs stay out of it: they may hold tokens.
+func (w *Webhooks) report(r ref, attempt int, got reply, d decision) {
+	attrs := []any{
+		"endpoint", r.Endpoint, "event_id", r.Delivery, "attempt", attempt, "status_code", got.status, "latency_ms", got.latency.Milliseconds(),
+	}
+	switch d.outcome {
+	case delivered:
+		w.log.Debug("webhook delivered", attrs...)
+	case retrying:
+		w.log.Info("webhook deferred", append(attrs, "next_attempt", d.next, "error", d.err)...)
+	default:
+		w.log.Warn("webhook failed", append(attrs, "error", d.err)...)
+	}
+}
+
+// shorten cuts a text to at most n bytes, at the end of a character.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// text reads a string out of an answer of Redis.
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// millis reads Unix milliseconds; zero when there are none.
+func millis(s string) time.Time {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}
