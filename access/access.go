@@ -1,0 +1,107 @@
+package access
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// BootstrapID is the TokenID of a Grant made by the bootstrap token.
+const BootstrapID = "bootstrap"
+
+// Options are the choices of the one who runs Postroom.
+type Options struct {
+	// Token is the bootstrap token from the configuration; it may do everything. Empty: there is none.
+	Token string
+	// MaxFailures is how many failed attempts a minute one address may make. Zero: 20.
+	MaxFailures int
+	// Logger gets refused attempts and failures to note a token's use. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Access makes and checks tokens and sessions. It is safe for concurrent use.
+type Access struct {
+	store       store
+	log         *slog.Logger
+	bootstrap   []byte // SHA-256 of the bootstrap token; nil: there is none
+	secret      string // the bootstrap token itself, to prove sessions
+	maxFailures int
+
+	cache cache
+	loads singleflight.Group
+
+	mu      sync.Mutex
+	blocked map[netip.Prefix]time.Time // addresses that failed too often, until when
+}
+
+// New prepares the package on an open database. It does no I/O.
+func New(db *redisdb.DB, o Options) (*Access, error) {
+	if db == nil {
+		return nil, errors.New("access: no database given")
+	}
+	a := &Access{
+		store:       store{client: db.Client()},
+		log:         o.Logger,
+		maxFailures: o.MaxFailures,
+		blocked:     map[netip.Prefix]time.Time{},
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.maxFailures <= 0 {
+		a.maxFailures = 20
+	}
+	if o.Token != "" {
+		sum := sha256.Sum256([]byte(o.Token))
+		a.bootstrap, a.secret = sum[:], o.Token
+	}
+	return a, nil
+}
+
+// isBootstrap compares hashes, so that neither the length nor the first wrong byte shows in the time it takes.
+func (a *Access) isBootstrap(presented string) bool {
+	if a.bootstrap == nil {
+		return false
+	}
+	sum := sha256.Sum256([]byte(presented))
+	return subtle.ConstantTimeCompare(sum[:], a.bootstrap) == 1
+}
+
+// proof ties a session to the bootstrap token of the day without storing anything the token could be guessed from: the key is the
+// cookie, which only its owner has.
+func (a *Access) proof(cookie string) string {
+	mac := hmac.New(sha256.New, []byte(cookie))
+	mac.Write([]byte(a.secret))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// newSecret makes 256 random bits, as 64 hex digits.
+func newSecret() string {
+	var b [32]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+// secretHash is the SHA-256 of the bytes behind 64 hex digits. Anything else is no token of ours.
+func secretHash(presented string) (string, bool) {
+	if len(presented) != 2*sha256.Size {
+		return "", false
+	}
+	b, err := hex.DecodeString(presented)
+	if err != nil {
+		return "", false
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), true
+}

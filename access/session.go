@@ -1,0 +1,100 @@
+package access
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// SessionLife is how long a session lasts without being used.
+const SessionLife = 12 * time.Hour
+
+// session is what is stored of one: which token opened it.
+type session struct {
+	Token string `json:"token"`
+	Proof string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
+}
+
+// Login opens a session for the pages with an access token and gives the value for the cookie. The session may do what the token may,
+// and ends with it: by deletion, by expiry, or when the configured token is changed. Errors are those of Authenticate.
+func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr, now time.Time) (cookie string, err error) {
+	grant, err := a.Authenticate(ctx, presented, remote, now)
+	if err != nil {
+		return "", err
+	}
+	cookie = newSecret()
+	s := session{Token: grant.TokenID}
+	if s.Token == BootstrapID {
+		s.Proof = a.proof(cookie)
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("access: encode a session: %w", err)
+	}
+	hash, _ := secretHash(cookie)
+	if err := a.store.putSession(ctx, hash, string(value), SessionLife); err != nil {
+		return "", away(err, "store a session")
+	}
+	return cookie, nil
+}
+
+// Session says what the bearer of a cookie from Login may do, and lets the session last another SessionLife. Unauthorized: there is no
+// such session, or its token is gone or changed. The other errors are those of Authenticate.
+func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant, error) {
+	hash, ok := secretHash(cookie)
+	if !ok {
+		return nil, noSession()
+	}
+	value, ok, err := a.store.useSession(ctx, hash, SessionLife)
+	if err != nil {
+		return nil, away(err, "look up a session")
+	}
+	if !ok {
+		return nil, noSession()
+	}
+	var s session
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
+		return nil, fmt.Errorf("access: read a session: %w", err)
+	}
+	t, err := a.sessionToken(ctx, s, cookie, now)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		if err := a.store.dropSession(ctx, hash); err != nil {
+			return nil, away(err, "end a session whose token is gone")
+		}
+		return nil, noSession()
+	}
+	return a.admit(ctx, t, remote, now)
+}
+
+// sessionToken finds the token that a session was opened with; nil: it is gone.
+func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now time.Time) (*token, error) {
+	if s.Token != BootstrapID {
+		return a.find(ctx, s.Token, now)
+	}
+	if a.bootstrap == nil || subtle.ConstantTimeCompare([]byte(s.Proof), []byte(a.proof(cookie))) != 1 {
+		return nil, nil
+	}
+	return bootstrapToken, nil
+}
+
+// Logout ends a session. An unknown one has ended already.
+func (a *Access) Logout(ctx context.Context, cookie string) error {
+	hash, ok := secretHash(cookie)
+	if !ok {
+		return nil
+	}
+	if err := a.store.dropSession(ctx, hash); err != nil {
+		return away(err, "end a session")
+	}
+	return nil
+}
+
+func noSession() error { return fault.New(fault.Unauthorized, "NoSession", "Please log in") }

@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// token is a stored token as authentication needs it.
+type token struct {
+	info       api.TokenInfo
+	addresses  []netip.Prefix // nil: from anywhere
+	usedMinute atomic.Int64   // minutes since 1970 of the last use that was noted
+}
+
+// bootstrapToken stands for the token of the configuration.
+var bootstrapToken = &token{info: api.TokenInfo{ID: BootstrapID, Scopes: []api.Scope{api.ScopeAdmin}}}
+
+func (t *token) expired(now time.Time) bool {
+	return t.info.Expires != nil && !now.Before(*t.info.Expires)
+}
+
+func (t *token) allowsAddress(remote netip.Addr) bool {
+	if t.addresses == nil {
+		return true
+	}
+	remote = remote.Unmap().WithZone("")
+	for _, p := range t.addresses {
+		if p.Contains(remote) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *token) rateLimit() *api.RateLimit {
+	if t.info.Restrictions == nil {
+		return nil
+	}
+	return t.info.Restrictions.RateLimit
+}
+
+// Create makes a token and shows it, this once. Invalid reports every wrong field.
+func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time) (api.TokenCreated, error) {
+	if err := validate(req, now); err != nil {
+		return api.TokenCreated{}, err
+	}
+	secret := newSecret()
+	id, _ := secretHash(secret)
+	info := api.TokenInfo{
+		ID: id, Account: req.Account, Description: req.Description, Scopes: unique(req.Scopes),
+		Created: now.UTC().Truncate(time.Millisecond), Expires: req.Expires, Restrictions: req.Restrictions,
+	}
+	if len(info.Scopes) == 0 {
+		info.Scopes = []api.Scope{api.ScopeAPI}
+	}
+	record, err := json.Marshal(info)
+	if err != nil {
+		return api.TokenCreated{}, fmt.Errorf("access: encode token %s: %w", id, err)
+	}
+	if err := a.store.create(ctx, info, record); err != nil {
+		return api.TokenCreated{}, away(err, "store token %s", id)
+	}
+	return api.TokenCreated{Token: secret, ID: id}, nil
+}
+
+// Get shows a token. Unknown: NotFound.
+func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
+	info, ok, err := a.store.load(ctx, id)
+	switch {
+	case err != nil:
+		return api.TokenInfo{}, away(err, "load token %s", id)
+	case !ok:
+		return api.TokenInfo{}, tokenNotFound()
+	}
+	return info, nil
+}
+
+// List shows a page of tokens, oldest first. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, error) {
+	page, pageSize = max(0, page), min(pageSize, 1000)
+	if pageSize < 1 {
+		pageSize = 20
+	}
+	tokens, total, err := a.store.page(ctx, page*pageSize, pageSize)
+	if err != nil {
+		return api.TokenPage{}, away(err, "list tokens")
+	}
+	return api.TokenPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
+}
+
+// Delete revokes a token and ends its sessions. It answers false for an unknown id.
+func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
+	existed, err := a.store.remove(ctx, id)
+	if err != nil {
+		return false, away(err, "delete token %s", id)
+	}
+	a.cache.clear()
+	return existed, nil
+}
+
+// DeleteAccount revokes every token bound to an account and says how many there were. Whoever deletes an account calls it, so that an
+// old token does not open a later account of the same name.
+func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error) {
+	const pageSize = 500
+	deleted := 0
+	for from := 0; account != ""; {
+		tokens, total, err := a.store.page(ctx, from, pageSize)
+		if err != nil {
+			return deleted, away(err, "list tokens of account %s", account)
+		}
+		removed := 0
+		for _, t := range tokens {
+			if t.Account != account {
+				continue
+			}
+			if _, err := a.Delete(ctx, t.ID); err != nil {
+				return deleted, err
+			}
+			removed++
+		}
+		deleted += removed
+		if from += pageSize - removed; from >= total {
+			break
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,97 @@
+package access
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// validate reports everything wrong with a request for a token at once.
+func validate(req api.TokenRequest, now time.Time) error {
+	var wrong []fault.Field
+	add := func(key, format string, args ...any) {
+		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case strings.TrimSpace(req.Description) == "":
+		add("description", "must not be empty")
+	case utf8.RuneCountInString(req.Description) > 1024:
+		add("description", "must not be longer than 1024 characters")
+	case !utf8.ValidString(req.Description) || strings.ContainsFunc(req.Description, unicode.IsControl):
+		add("description", "must not contain control characters")
+	}
+	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		add("account", "must be the id of an account")
+	}
+	for i, s := range req.Scopes {
+		switch {
+		case !slices.Contains(scopes, s):
+			add(fmt.Sprintf("scopes[%d]", i), "must be one of api, send, outbox, metrics, admin, *")
+		case req.Account != "" && !slices.Contains(boundScopes, s):
+			add(fmt.Sprintf("scopes[%d]", i), "a token bound to an account can only have the scopes api, send and outbox")
+		}
+	}
+	if req.Expires != nil && !req.Expires.After(now) {
+		add("expires", "must be in the future")
+	}
+	if r := req.Restrictions; r != nil {
+		wrong = append(wrong, wrongRestrictions(*r)...)
+	}
+	return fault.InvalidFields(wrong)
+}
+
+func wrongRestrictions(r api.Restrictions) (wrong []fault.Field) {
+	if len(r.Addresses) > 100 {
+		wrong = append(wrong, fault.Field{Key: "restrictions.addresses", Message: "must not be more than 100"})
+	}
+	for i, s := range r.Addresses {
+		if _, err := parsePrefix(s); err != nil {
+			key := fmt.Sprintf("restrictions.addresses[%d]", i)
+			wrong = append(wrong, fault.Field{Key: key, Message: "must be an IP address or a range such as 10.0.0.0/8"})
+		}
+	}
+	if l := r.RateLimit; l != nil {
+		if l.MaxRequests < 1 || l.MaxRequests > 1_000_000 {
+			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.maxRequests", Message: "must be 1 to 1000000"})
+		}
+		if l.TimeWindow < 1 || l.TimeWindow > 86400 {
+			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.timeWindow", Message: "must be 1 to 86400 seconds"})
+		}
+	}
+	return wrong
+}
+
+// parsePrefix reads a range in CIDR notation or a single address. An IPv4 address written as IPv6 (::ffff:10.0.0.1) is read as IPv4,
+// which is how remote addresses are compared.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		if p.Addr().Is4In6() && p.Bits() >= 96 {
+			return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked(), nil
+		}
+		return p.Masked(), nil
+	}
+	addr, err := netip.ParseAddr(s)
+	if err != nil || addr.Zone() != "" {
+		return netip.Prefix{}, fmt.Errorf("access: %q is neither an address nor a range", s)
+	}
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen()), nil
+}
+
+// unique keeps the first of each, in order.
+func unique(in []api.Scope) []api.Scope {
+	var out []api.Scope
+	for _, s := range in {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
