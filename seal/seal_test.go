@@ -154,7 +154,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sealed, aad string) {
 		r.NeedsRotation(sealed)
 		plain, err := r.Open(sealed, aad)
-		if err == nil && (sealed != genuine || aad != "a" || string(plain) != "hunter2") {
+		if err == nil && (len(sealed) != len(genuine) || aad != "a" || string(plain) != "hunter2") { // each fuzzing process has its own genuine one
 			t.Errorf("opened %q for %q as %q", sealed, aad, plain)
 		}
 	})
