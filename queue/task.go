@@ -43,6 +43,9 @@ func (t Task) check() error {
 	if t.ID == "" {
 		return fmt.Errorf("task of type %s in %s has no id", t.Type, t.Queue)
 	}
+	if t.ID == "." || t.ID == ".." {
+		return fmt.Errorf("task id %q is a step in a path", t.ID)
+	}
 	for i := 0; i < len(t.ID); i++ {
 		if !idByte(t.ID[i]) {
 			return fmt.Errorf("task id %q: only letters, digits and _.:- are allowed", t.ID)

@@ -1,0 +1,243 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestEnqueueReachesTheHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	seen := make(chan Task, 1)
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": func(_ context.Context, t Task) Verdict {
+		seen <- t
+		return Done()
+	}})
+	b.enqueue(t, Task{Queue: Submit, Type: "send", ID: "m1.1", Payload: []byte("m1")})
+	select {
+	case got := <-seen:
+		want := Task{Queue: Submit, Type: "send", ID: "m1.1", Payload: []byte("m1")}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	case <-time.After(patience):
+		t.Fatal("the handler was not called")
+	}
+	until(t, "the task is gone", func() bool { return b.hashes(t) == 0 })
+}
+
+// The queue counts in whole seconds and asynq cuts off the rest, so that a task would be handed out up to a second too early.
+func TestFiresNeverEarly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	due := map[string]time.Time{}
+	var tasks []Task
+	for i, ahead := range []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 999 * time.Millisecond, 1500 * time.Millisecond} {
+		k := task("e" + string(rune('0'+i)))
+		k.At = time.Now().Add(ahead)
+		due[k.ID] = k.At
+		tasks = append(tasks, k)
+	}
+	type early struct {
+		id string
+		by time.Duration
+	}
+	fired := make(chan early, 10)
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": func(_ context.Context, k Task) Verdict {
+		fired <- early{k.ID, time.Until(due[k.ID])}
+		return Done()
+	}})
+	b.enqueue(t, tasks...)
+	for range tasks {
+		select {
+		case f := <-fired:
+			if f.by > 0 {
+				t.Errorf("%s fired %v before its time", f.id, f.by)
+			}
+		case <-time.After(patience):
+			t.Fatal("not all tasks fired")
+		}
+	}
+}
+
+func TestRetryNeverEarly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var again time.Time
+	early := make(chan time.Duration, 1)
+	l := logging(nil)
+	l.says = func(_ Task, call int) Verdict {
+		if call == 1 {
+			again = time.Now().Add(650 * time.Millisecond)
+			return RetryAt(again, errors.New("451 try later"))
+		}
+		early <- time.Until(again)
+		return Done()
+	}
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+	b.enqueue(t, task("r.1"))
+	select {
+	case by := <-early:
+		if by > 0 {
+			t.Errorf("retried %v before its time", by)
+		}
+	case <-time.After(patience):
+		t.Fatal("not retried")
+	}
+}
+
+func TestPastIsNow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	k := task("p.1")
+	k.At = time.Now().Add(-time.Hour)
+	b.enqueue(t, k)
+	if got := b.state(t, "p.1"); got != Waiting {
+		t.Errorf("a task of the past is %q, want %q", got, Waiting)
+	}
+}
+
+func TestExistingIDIsSuccess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enqueue(t, task("x.1"), task("x.1"))
+	b.enqueue(t, task("x.1"))
+	if n := b.counts(t).Waiting; n != 1 {
+		t.Errorf("%d tasks wait, want 1", n)
+	}
+	pipe := b.redis.Pipeline()
+	old, err := b.client.Append(t.Context(), pipe, task("x.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := b.client.Append(t.Context(), pipe, task("x.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Err(); err == nil {
+		t.Error("no error before the pipeline is executed")
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if old.Err() != nil || fresh.Err() != nil {
+		t.Errorf("errors: %v, %v", old.Err(), fresh.Err())
+	}
+	if !old.Existed() || fresh.Existed() {
+		t.Errorf("existed: %v, %v; want true, false", old.Existed(), fresh.Existed())
+	}
+}
+
+// An archived task blocks its id, so a fresh wake-up for the same record takes the next epoch.
+func TestBusyTaskIDDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := logging(func(t Task, _ int) Verdict {
+		if strings.HasSuffix(t.ID, ".1") {
+			return Bury(errors.New("550 no"))
+		}
+		return Done()
+	})
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+	b.enqueue(t, task("m.1"))
+	until(t, "m.1 is archived", func() bool { return b.state(t, "m.1") == Archived })
+	b.enqueue(t, task("m.1"), task("m.2"))
+	until(t, "m.2 has run", func() bool { return l.count("m.2") == 1 })
+	if n := l.count("m.1"); n != 1 {
+		t.Errorf("the archived task ran %d times, want once", n)
+	}
+}
+
+func TestTasksThatCannotBe(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	tests := []struct {
+		name string
+		task Task
+	}{
+		{"no queue", Task{Type: "send", ID: "1"}},
+		{"no type", Task{Queue: Submit, ID: "1"}},
+		{"no id", Task{Queue: Submit, Type: "send"}},
+		{"slash", Task{Queue: Submit, Type: "send", ID: "a/b"}},
+		{"blank", Task{Queue: Submit, Type: "send", ID: "a b"}},
+		{"umlaut", Task{Queue: Submit, Type: "send", ID: "ä"}},
+		{"type of another alphabet than UTF-8", Task{Queue: Submit, Type: "\xff", ID: "1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			errs := b.client.Enqueue(t.Context(), tt.task, task("ok.1"))
+			if errs[0] == nil {
+				t.Error("no error")
+			}
+			if errs[1] != nil {
+				t.Errorf("the good one beside it: %v", errs[1])
+			}
+		})
+	}
+}
+
+// The enqueue must survive a Redis that has forgotten its scripts, in a pipeline where nothing can fall back.
+func TestEnqueueAfterScriptsAreLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enqueue(t, task("s.1"))
+	if err := b.redis.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.enqueue(t, task("s.2"))
+	if n := b.counts(t).Waiting; n != 2 {
+		t.Errorf("%d tasks wait, want 2", n)
+	}
+}
+
+// Append leans on asynq making exactly one script call for an enqueue, with the source at hand.
+func TestCaptureSeesOneScriptCall(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, k := range []Task{task("now"), {Queue: Submit, Type: "send", ID: "later", At: time.Now().Add(time.Hour)}} {
+		pipe := b.redis.Pipeline()
+		if _, err := b.client.Append(t.Context(), pipe, k); err != nil {
+			t.Fatal(err)
+		}
+		if n := pipe.Len(); n != 1 {
+			t.Errorf("%s: %d commands, want 1", k.ID, n)
+		}
+		if n := b.redis.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%s: %d keys written before the pipeline was executed", k.ID, n)
+		}
+		pipe.Discard()
+	}
+}
+
+func TestEnqueueWithRedisAway(t *testing.T) {
+	t.Parallel()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: t.TempDir() + "/none", MaxRetries: -1})
+	defer c.Close()
+	errs := NewClient(c, Options{}).Enqueue(t.Context(), task("a.1"), task("a.2"))
+	if errs[0] == nil || errs[1] == nil {
+		t.Errorf("errors %v, want two", errs)
+	}
+}
+
+func TestKeepCompleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.client = NewClient(b.redis, Options{KeepCompleted: time.Minute})
+	l := logging(func(t Task, _ int) Verdict {
+		if t.ID == "stale.1" {
+			return Drop()
+		}
+		return Done()
+	})
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+	b.enqueue(t, task("kept.1"), task("stale.1"))
+	until(t, "one is completed, the other gone", func() bool {
+		return b.state(t, "kept.1") == Completed && b.state(t, "stale.1") == ""
+	})
+}

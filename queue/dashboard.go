@@ -1,0 +1,252 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hibiken/asynqmon"
+	"github.com/redis/go-redis/v9"
+)
+
+// Action is something an operator does in the dashboard.
+type Action string
+
+// The actions. Delete, Run, Archive and Cancel are done to tasks, the others to queues.
+const (
+	ActionDelete  Action = "delete"  // remove tasks
+	ActionRun     Action = "run"     // have tasks run now
+	ActionArchive Action = "archive" // put tasks aside
+	ActionCancel  Action = "cancel"  // end the handlers of active tasks
+	ActionPause   Action = "pause"
+	ActionResume  Action = "resume"
+)
+
+// Operator hears what an operator is about to do in the dashboard, so that the records behind the tasks stay true. Package outbox is one
+// (app joins the two).
+type Operator interface {
+	// TaskAction is called before the action is done to tasks that the operator saw in the given state, with a hundred ids at most. It
+	// answers with one error for each id, or nil for none. A task with an error is left alone, and the operator is told. TaskAction may
+	// delete or move the tasks itself: one that is no longer there counts as acted upon.
+	TaskAction(ctx context.Context, a Action, queue string, from State, ids []string) []error
+	// QueueAction is called before a queue is paused or resumed. An error prevents it.
+	QueueAction(ctx context.Context, a Action, queue string) error
+}
+
+// DashboardOptions are the settings of a Dashboard.
+type DashboardOptions struct {
+	// Path is where the dashboard is mounted, as the browser sees it, such as "/admin/queues"; empty: "/". Requests arrive with
+	// their whole path, unstripped.
+	Path string
+	// Queues that may be acted upon; empty: Names().
+	Queues []string
+	// Payload makes a task's payload readable, and leaves out or masks what an operator must not see. Nil: only its size is shown.
+	Payload func(taskType string, payload []byte) string
+	// ReadOnly refuses every action and hides the buttons.
+	ReadOnly bool
+	// Operator hears of actions first; nil: nobody does.
+	Operator Operator
+	Logger   *slog.Logger // nil: discard
+}
+
+// Dashboard serves asynqmon's pages and answers its API. What asynqmon would do to tasks and queues by itself, the Dashboard does
+// instead: in small steps, by Control, with the Operator asked first. Only reading reaches asynqmon.
+//
+// It knows no users. Whoever mounts it must authenticate them and refuse requests from other sites (http.CrossOriginProtection).
+type Dashboard struct {
+	path     string
+	queues   []string
+	readOnly bool
+	control  *Control
+	operator Operator
+	log      *slog.Logger
+	mon      http.Handler
+	index    *indexPage
+	actions  *http.ServeMux
+}
+
+// NewDashboard makes a Dashboard. The connection is the plain one: asynqmon shows facts about Redis only when it sees a *redis.Client or a
+// *redis.ClusterClient.
+func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, error) {
+	path := strings.TrimSuffix(o.Path, "/")
+	if path != "" && !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("dashboard path %q does not begin with a slash", o.Path)
+	}
+	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), operator: o.Operator, log: o.Logger}
+	if len(d.queues) == 0 {
+		d.queues = Names()
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	payload := o.Payload
+	if payload == nil {
+		payload = func(_ string, payload []byte) string { return fmt.Sprintf("%d bytes", len(payload)) }
+	}
+	d.mon = asynqmon.New(asynqmon.Options{
+		RootPath:         path,
+		RedisConnOpt:     &monConnections{client: c},
+		PayloadFormatter: asynqmon.PayloadFormatterFunc(payload),
+		ResultFormatter:  asynqmon.ResultFormatterFunc(payload),
+		ReadOnly:         o.ReadOnly,
+	})
+	var err error
+	if d.index, err = newIndexPage(d.mon, path); err != nil {
+		return nil, err
+	}
+	d.actions = d.routes()
+	return d, nil
+}
+
+// ServeHTTP serves pages, the reading part of asynqmon's API, and actions.
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	inside, ok := strings.CutPrefix(r.URL.Path, d.path)
+	if !ok || (inside != "" && inside[0] != '/') {
+		http.NotFound(w, r)
+		return
+	}
+	api := inside == "/api" || strings.HasPrefix(inside, "/api/")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		d.serveAction(w, r, inside)
+	case api:
+		d.serveReading(w, r)
+	default:
+		d.index.serve(w, r, d.mon)
+	}
+}
+
+// serveReading has asynqmon answer, with pages of a size Redis can bear.
+func (d *Dashboard) serveReading(w http.ResponseWriter, r *http.Request) {
+	r = r.Clone(r.Context())
+	r.Method = http.MethodGet // asynqmon knows no HEAD; net/http leaves out the body
+	boundPage(r)
+	w.Header().Set("Content-Type", "application/json; charset=utf-8") // asynqmon sets none
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	d.mon.ServeHTTP(&apiAnswer{ResponseWriter: w}, r)
+}
+
+// serveAction refuses what may not be done and does the rest.
+func (d *Dashboard) serveAction(w http.ResponseWriter, r *http.Request, inside string) {
+	if d.readOnly {
+		http.Error(w, "The dashboard is read-only.", http.StatusMethodNotAllowed)
+		return
+	}
+	inner := r.Clone(r.Context())
+	inner.URL.Path, inner.URL.RawPath = actionPath(r.Method, inside), ""
+	d.actions.ServeHTTP(w, inner)
+}
+
+// actionPath puts the verb of asynqmon's paths into a segment of its own, for the router: "/x/t.1:run" becomes "/x/t.1/do/run". The
+// verb is what follows the last colon. Task ids may have colons too, and the path of the deletion of one task has no verb.
+func actionPath(method, inside string) string {
+	i := strings.LastIndexByte(inside, ':')
+	if i < 0 {
+		return inside
+	}
+	verb := inside[i+1:]
+	if (method == http.MethodDelete) == (verb == "delete_all") && slices.Contains(verbs, verb) {
+		return inside[:i] + "/do/" + inside[i+1:]
+	}
+	return inside
+}
+
+var verbs = []string{
+	"pause", "resume", "run", "archive", "cancel", "delete_all", "run_all", "archive_all", "cancel_all",
+	"batch_delete", "batch_run", "batch_archive", "batch_cancel",
+}
+
+// routes is the table of everything an operator can do.
+func (d *Dashboard) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request, queue string) error) {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" /api/queues/{queue}"+path, func(w http.ResponseWriter, r *http.Request) {
+			d.act(w, r, h)
+		})
+	}
+	handle("DELETE ", refuseQueueDeletion)
+	handle("POST /do/pause", d.pause)
+	handle("POST /do/resume", d.resume)
+	handle("DELETE /{tasks}/{id}", d.deleteOne)
+	handle("POST /{tasks}/{id}/do/{verb}", d.actOnOne)
+	handle("DELETE /{tasks}/do/delete_all", d.actOnAll)
+	handle("POST /{tasks}/do/{verb}", d.actOnMany)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "There is no such action.", http.StatusNotFound)
+	})
+	return mux
+}
+
+// act runs one action for a known queue, and logs and answers its failure.
+func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request, string) error) {
+	q := r.PathValue("queue")
+	if !slices.Contains(d.queues, q) {
+		http.Error(w, "There is no such queue.", http.StatusNotFound)
+		return
+	}
+	err := h(w, r, q)
+	if err == nil {
+		return
+	}
+	status := http.StatusInternalServerError
+	var told *refusal
+	switch {
+	case errors.As(err, &told):
+		status = told.status
+	case errors.Is(err, ErrNoTask):
+		status = http.StatusNotFound
+	case errors.Is(err, ErrActive), errors.Is(err, ErrWrongState):
+		status = http.StatusConflict
+	}
+	d.log.Warn("dashboard action failed", "queue", q, "method", r.Method, "path", r.URL.Path, "error", err)
+	http.Error(w, err.Error(), status)
+}
+
+// refusal is an error with an HTTP status and a sentence for the operator.
+type refusal struct {
+	status   int
+	sentence string
+}
+
+func (e *refusal) Error() string { return e.sentence }
+
+// refuseQueueDeletion answers DELETE of a queue. asynq would leave its completed tasks, pause and counters behind, workers would go on
+// using it unseen, and every message waiting in it would be stranded.
+func refuseQueueDeletion(http.ResponseWriter, *http.Request, string) error {
+	return &refusal{http.StatusForbidden, "Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}
+}
+
+func (d *Dashboard) pause(w http.ResponseWriter, r *http.Request, queue string) error {
+	return d.setPaused(w, r, queue, ActionPause, d.control.Pause)
+}
+
+func (d *Dashboard) resume(w http.ResponseWriter, r *http.Request, queue string) error {
+	return d.setPaused(w, r, queue, ActionResume, d.control.Resume)
+}
+
+func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue string, a Action, do func(context.Context, string) error) error {
+	if d.operator != nil {
+		if err := d.operator.QueueAction(r.Context(), a, queue); err != nil {
+			return err
+		}
+	}
+	if err := do(r.Context(), queue); err != nil {
+		return err
+	}
+	d.log.Info("queue changed in the dashboard", "queue", queue, "action", string(a))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// answer writes JSON.
+func answer(w http.ResponseWriter, body any) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	return json.NewEncoder(w).Encode(body)
+}
