@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Problem is the body of every answer that is not a success.
 type Problem struct {
@@ -21,7 +24,10 @@ type ProblemField struct {
 }
 
 // Failure is a Problem as an error, returned by the client.
-type Failure struct{ Problem Problem }
+type Failure struct {
+	Problem    Problem
+	RetryAfter time.Duration // when the server says to come back; zero: it doesn't say
+}
 
 // Error tells the status, the message and the wrong fields.
 func (f *Failure) Error() string {

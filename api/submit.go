@@ -37,7 +37,7 @@ func (a *Addresses) UnmarshalJSON(raw []byte) error {
 // Envelope is who the relay is told the message is from and for (RFC 5321), where that differs from the headers.
 type Envelope struct {
 	From string   `json:"from" doc:"Return path; empty for the null sender"`
-	To   []string `json:"to" doc:"Recipients"`
+	To   []string `json:"to" maxItems:"10000" doc:"Recipients"`
 }
 
 // Attachment is a file that travels with the message.
@@ -62,17 +62,17 @@ type DSN struct {
 type SubmitRequest struct {
 	Account          string            `json:"account,omitempty" maxLength:"256" doc:"Account that sends; the default account when absent"`
 	From             *Address          `json:"from,omitempty" doc:"The account's own name and address when absent"`
-	To               Addresses         `json:"to,omitempty"`
-	CC               Addresses         `json:"cc,omitempty"`
-	BCC              Addresses         `json:"bcc,omitempty" doc:"Never written into a header"`
-	ReplyTo          Addresses         `json:"replyTo,omitempty"`
+	To               Addresses         `json:"to,omitempty" maxItems:"10000"`
+	CC               Addresses         `json:"cc,omitempty" maxItems:"10000"`
+	BCC              Addresses         `json:"bcc,omitempty" maxItems:"10000" doc:"Never written into a header"`
+	ReplyTo          Addresses         `json:"replyTo,omitempty" maxItems:"10000"`
 	Subject          string            `json:"subject,omitempty" maxLength:"10240"`
 	Text             string            `json:"text,omitempty"`
 	HTML             string            `json:"html,omitempty" doc:"Without text, a text part is made from it; data: images become inline attachments"`
 	PreviewText      string            `json:"previewText,omitempty" maxLength:"1024" doc:"What mail programs show beside the subject"`
 	Raw              []byte            `json:"raw,omitempty" doc:"A whole RFC 5322 message in base64; excludes html, text and attachments"`
 	Envelope         *Envelope         `json:"envelope,omitempty" doc:"Taken from the headers when absent"`
-	Attachments      []Attachment      `json:"attachments,omitempty"`
+	Attachments      []Attachment      `json:"attachments,omitempty" maxItems:"1000"`
 	Headers          map[string]string `json:"headers,omitempty" doc:"Added to the message"`
 	MessageID        string            `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; made when absent"`
 	InReplyTo        string            `json:"inReplyTo,omitempty" maxLength:"996" doc:"Message-ID this message answers"`

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// grantKey is under which the caller's grant stands in a request's context.
+type grantKey struct{}
+
+// grantOf is what the caller of a guarded route may do.
+func grantOf(ctx context.Context) *access.Grant {
+	g, ok := ctx.Value(grantKey{}).(*access.Grant)
+	if !ok {
+		return &access.Grant{} // a public route: nothing is allowed
+	}
+	return g
+}
+
+// boundTo is the account that the caller is confined to; empty: none.
+func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
+
+// cookieMethods says with which methods a session cookie is enough. A browser sends it along with requests that any site provokes, so
+// routes that change something want a token, or a check of where the request comes from.
+type cookieMethods bool
+
+const (
+	safeMethods cookieMethods = false // GET and HEAD
+	allMethods  cookieMethods = true  // and the others from our own pages
+)
+
+// Guard lets in whoever holds a token or a session of the given scope that is not confined to an account, with any method; changes are
+// taken only from our own pages. The pages of the ui stand behind it. The handler finds the caller's *access.Grant at c.Get("grant").
+func (s *Server) Guard(scope api.Scope) echo.MiddlewareFunc { return s.guard(whole(scope), allMethods) }
+
+func (s *Server) guard(r right, cookies cookieMethods) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		if r.public {
+			return next
+		}
+		return func(c echo.Context) error {
+			grant, err := s.authenticate(c, cookies)
+			if err != nil {
+				return err
+			}
+			if grant.Rate != nil {
+				setRateHeaders(c.Response().Header(), *grant.Rate)
+			}
+			if err := r.admits(grant); err != nil {
+				return err
+			}
+			c.Set("grant", grant)
+			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
+			return next(c)
+		}
+	}
+}
+
+// admits says why a caller may not use a route, if so.
+func (r right) admits(g *access.Grant) error {
+	switch {
+	case r.whole && !g.CanSee(""):
+		return fault.New(fault.Forbidden, "", "Unauthorized account")
+	case !g.Allows(r.scope):
+		return fault.New(fault.Forbidden, "", "Unauthorized scope")
+	}
+	return nil
+}
+
+// authenticate finds out who is calling. A token counts before a session.
+func (s *Server) authenticate(c echo.Context, cookies cookieMethods) (*access.Grant, error) {
+	r := c.Request()
+	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: access takes it as an address that no restriction names
+	if token := tokenOf(r); token != "" {
+		return s.Access.Authenticate(r.Context(), token, remote, s.opts.Now())
+	}
+	cookie, err := r.Cookie(s.opts.SessionCookie)
+	if err != nil {
+		return s.Access.Authenticate(r.Context(), "", remote, s.opts.Now())
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if cookies != allMethods {
+			return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
+		}
+		if err := s.csrf.Check(r); err != nil {
+			return nil, fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site")
+		}
+	}
+	return s.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
+}
+
+// tokenOf is the access token that a request presents: as Bearer (RFC 6750), or in the query as EmailEngine's clients may.
+func tokenOf(r *http.Request) string {
+	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	if !strings.Contains(r.URL.RawQuery, "access_token") {
+		return ""
+	}
+	return r.URL.Query().Get("access_token")
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// inputType is how the input struct of a handler is filled from a request: its fields tagged path, query and header, and the field
+// named Body. It is built once for each route.
+type inputType struct {
+	params  []param
+	body    shape // nil: the route takes none
+	index   []int // of Body
+	queries []string
+}
+
+// param is one field filled from the path, the query or a header.
+type param struct {
+	in, name string
+	index    []int
+	kind     reflect.Type
+	limits   limits
+}
+
+// inputOf reads the tags of an input struct. What it can't read is a programmer's error, found when the routes are made.
+func inputOf(t reflect.Type) inputType {
+	in := inputType{queries: []string{"access_token"}}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Name == "Body" {
+			in.body, in.index = shapeOf(f.Type, limits{}), f.Index
+			continue
+		}
+		for _, where := range []string{"path", "query", "header"} {
+			if name := f.Tag.Get(where); name != "" {
+				in.params = append(in.params, param{in: where, name: name, index: f.Index, kind: f.Type, limits: limitsOf(f)})
+				if where == "query" {
+					in.queries = append(in.queries, name)
+				}
+			}
+		}
+	}
+	return in
+}
+
+// bind fills an input from a request and reports all faults at once: those of the query beside those of the body.
+func (t inputType) bind(c echo.Context, limit int64, into reflect.Value) error {
+	query, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return fault.New(fault.Invalid, "", "Invalid query string")
+	}
+	faults := t.unknownQueries(query)
+	for _, p := range t.params {
+		text, given, ok := p.text(c, query)
+		if !ok {
+			faults = append(faults, wrong(p.name, "must be given once"))
+			continue
+		}
+		if given {
+			faults = append(faults, p.set(into.FieldByIndex(p.index), text)...)
+		}
+	}
+	if t.body == nil {
+		return fault.InvalidFields(faults)
+	}
+	text, err := readBody(c, limit)
+	if err != nil {
+		return err
+	}
+	d := document{text: text}
+	t.body(&d, into.FieldByIndex(t.index))
+	if !d.end() {
+		return fault.New(fault.Invalid, "", "Invalid request payload JSON format")
+	}
+	return fault.InvalidFields(append(d.faults, faults...))
+}
+
+func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
+	for name := range query {
+		if !slices.Contains(t.queries, name) {
+			faults = append(faults, wrong(name, "is not allowed"))
+		}
+	}
+	slices.SortFunc(faults, func(a, b fault.Field) int { return strings.Compare(a.Key, b.Key) })
+	return faults[:min(len(faults), maxFaults)]
+}
+
+// text finds what a request gives for the parameter. An empty one is the same as none.
+func (p param) text(c echo.Context, query url.Values) (text string, given, ok bool) {
+	switch p.in {
+	case "path":
+		text = c.Param(p.name)
+		if c.Request().URL.RawPath != "" { // echo matched the escaped path
+			if plain, err := url.PathUnescape(text); err == nil {
+				text = plain
+			}
+		}
+	case "query":
+		if len(query[p.name]) > 1 {
+			return "", false, false
+		}
+		text = query.Get(p.name)
+	case "header":
+		text = c.Request().Header.Get(p.name)
+	}
+	return text, text != "", true
+}
+
+// set writes the parameter into its field, or says what is wrong with it.
+func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
+	var broken []string
+	switch {
+	case p.kind == timeType:
+		t, err := parseTime(text)
+		if err != nil {
+			broken = []string{"must be in ISO 8601 date format"}
+		}
+		field.Set(reflect.ValueOf(t))
+	case p.kind.Kind() == reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			broken = []string{"must be a number"}
+		} else {
+			broken = p.limits.ofInt(n)
+		}
+		field.SetInt(int64(n))
+	case p.kind.Kind() == reflect.String:
+		broken = p.limits.ofString(text)
+		field.SetString(text)
+	default:
+		panic("server: no way to read a " + p.kind.String() + " from a parameter")
+	}
+	for _, what := range broken {
+		faults = append(faults, wrong(p.name, what))
+	}
+	return faults
+}
+
+// hasBody reports whether a request comes with a body.
+func hasBody(r *http.Request) bool { return r.ContentLength != 0 && r.Body != http.NoBody }

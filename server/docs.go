@@ -1,0 +1,46 @@
+package server
+
+import (
+	_ "embed" // the page and its script
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+	"github.com/swaggest/swgui/v5emb"
+)
+
+// The page of the API's documentation, and the few lines that start Swagger UI in it. They are apart because the policy below runs no
+// script that stands in a page.
+var (
+	//go:embed docs.html
+	docsHTML []byte
+	//go:embed docs.js
+	docsJS []byte
+)
+
+// docsPolicy lets the page load what this server brings, and nothing from anywhere else. Swagger UI sets styles from its script.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// swagger serves the files of Swagger UI from inside the program.
+var swagger = v5emb.New("Postroom", "/openapi.json", "/docs/")
+
+func (s *Server) docsPage(c echo.Context) error {
+	c.Response().Header().Set("Content-Security-Policy", docsPolicy)
+	return c.HTMLBlob(http.StatusOK, docsHTML)
+}
+
+func (s *Server) docsFile(c echo.Context) error {
+	name := strings.TrimPrefix(c.Request().URL.Path, "/docs/")
+	switch name {
+	case "":
+		return c.Redirect(http.StatusMovedPermanently, "/docs")
+	case "docs.js":
+		return c.Blob(http.StatusOK, "text/javascript; charset=utf-8", docsJS)
+	case "swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png":
+		c.Response().Header().Set(echo.HeaderCacheControl, "max-age=3600")
+		swagger.ServeHTTP(c.Response(), c.Request())
+		return nil
+	}
+	return echo.ErrNotFound
+}

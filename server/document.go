@@ -1,0 +1,347 @@
+package server
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// How much of a hostile document is looked at.
+const (
+	maxDepth  = 64  // nesting; no request of ours goes deeper than 5 on its own, metadata may
+	maxFaults = 100 // faults told; nobody reads more, and a megabyte of "[1,1,1…" must not become ten of answer
+)
+
+// document is a JSON text (RFC 8259) being read once, from start to end. It takes what encoding/json takes, less invalid UTF-8, which
+// encoding/json quietly replaces. A syntax error sets bad and moves to the end, so that readers need not check after each step.
+type document struct {
+	text   []byte
+	pos    int
+	depth  int
+	bad    bool
+	path   []step // where the reader stands
+	faults []fault.Field
+}
+
+// step is one step down into the document: a member's key, or an element's index.
+type step struct {
+	key   string
+	index int // when key is empty
+}
+
+// fault notes what the value where the reader stands must be, and isn't.
+func (d *document) fault(what string) {
+	if len(d.faults) < maxFaults {
+		d.faults = append(d.faults, wrong(d.here(), what))
+	}
+}
+
+// here writes the reader's place as clients read it, such as to[0].address.
+func (d *document) here() string {
+	var b strings.Builder
+	for i, s := range d.path {
+		switch {
+		case s.key == "":
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		case i > 0:
+			b.WriteString("." + s.key)
+		default:
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+// in runs a reader one step down.
+func (d *document) in(s step, read func()) {
+	d.path = append(d.path, s)
+	read()
+	d.path = d.path[:len(d.path)-1]
+}
+
+// wrong names a field and what is wrong with it.
+func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message: what} }
+
+// fail ends the reading: the text is not JSON.
+func (d *document) fail() {
+	d.bad, d.pos = true, len(d.text)
+}
+
+// peek skips white space and returns the next byte without taking it; 0 at the end.
+func (d *document) peek() byte {
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			d.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// end reports whether nothing but white space is left.
+func (d *document) end() bool { return !d.bad && d.peek() == 0 && d.pos == len(d.text) }
+
+// null takes a null, if one is next.
+func (d *document) null() bool {
+	if d.peek() != 'n' {
+		return false
+	}
+	d.word("null")
+	return !d.bad
+}
+
+// word takes a literal name.
+func (d *document) word(w string) {
+	if string(d.text[d.pos:min(d.pos+len(w), len(d.text))]) == w {
+		d.pos += len(w)
+		return
+	}
+	d.fail()
+}
+
+// object takes an object, and calls member at each value, which must take it. The key is a slice of the text where it has no escapes.
+func (d *document) object(member func(key []byte)) {
+	d.list('{', '}', func() {
+		if d.peek() != '"' {
+			d.fail()
+			return
+		}
+		key := d.stringBytes()
+		if d.peek() != ':' {
+			d.fail()
+			return
+		}
+		d.pos++
+		member(key)
+	})
+}
+
+// array takes an array, and calls element at each value, which must take it.
+func (d *document) array(element func(i int)) {
+	i := 0
+	d.list('[', ']', func() { element(i); i++ })
+}
+
+// list takes what stands between two brackets, separated by commas.
+func (d *document) list(opening, closing byte, item func()) {
+	if d.peek() != opening || d.depth >= maxDepth {
+		d.fail()
+		return
+	}
+	d.depth++
+	defer func() { d.depth-- }()
+	d.pos++
+	if d.peek() == closing {
+		d.pos++
+		return
+	}
+	for !d.bad {
+		item()
+		switch d.peek() {
+		case ',':
+			d.pos++
+		case closing:
+			d.pos++
+			return
+		default:
+			d.fail()
+		}
+	}
+}
+
+// skip takes any value and returns its text.
+func (d *document) skip() []byte {
+	first := d.peek()
+	start := d.pos
+	switch first {
+	case '{':
+		d.object(func([]byte) { d.skip() })
+	case '[':
+		d.array(func(int) { d.skip() })
+	case '"':
+		d.rawString()
+	case 't':
+		d.word("true")
+	case 'f':
+		d.word("false")
+	case 'n':
+		d.word("null")
+	default:
+		d.number()
+	}
+	if d.bad {
+		return nil
+	}
+	return d.text[start:d.pos]
+}
+
+// number takes a number and returns its text.
+func (d *document) number() []byte {
+	d.peek()
+	start := d.pos
+	d.accept("-")
+	if !d.accept("0") && d.digits() == 0 {
+		d.fail()
+		return nil
+	}
+	if d.accept(".") && d.digits() == 0 {
+		d.fail()
+		return nil
+	}
+	if d.accept("eE") {
+		d.accept("+-")
+		if d.digits() == 0 {
+			d.fail()
+			return nil
+		}
+	}
+	return d.text[start:d.pos]
+}
+
+func (d *document) accept(any string) bool {
+	if d.pos < len(d.text) && strings.IndexByte(any, d.text[d.pos]) >= 0 {
+		d.pos++
+		return true
+	}
+	return false
+}
+
+func (d *document) digits() (n int) {
+	for d.pos < len(d.text) && d.text[d.pos] >= '0' && d.text[d.pos] <= '9' {
+		d.pos++
+		n++
+	}
+	return n
+}
+
+// stringBytes takes a string. The result is a slice of the text where nothing had to be unescaped.
+func (d *document) stringBytes() []byte {
+	raw, escaped := d.rawString()
+	if escaped && !d.bad {
+		return unescape(raw)
+	}
+	return raw
+}
+
+// rawString takes a string and returns what stands between the quotes, checked, and whether it holds escapes.
+func (d *document) rawString() (raw []byte, escaped bool) {
+	d.pos++
+	start := d.pos
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; {
+		case c == '"':
+			d.pos++
+			return d.text[start : d.pos-1], escaped
+		case c == '\\':
+			escaped = true
+			if !d.escape() {
+				d.fail()
+				return nil, false
+			}
+		case c < 0x20:
+			d.fail()
+			return nil, false
+		case c < utf8.RuneSelf:
+			d.pos++
+		default:
+			r, size := utf8.DecodeRune(d.text[d.pos:])
+			if r == utf8.RuneError && size == 1 {
+				d.fail()
+				return nil, false
+			}
+			d.pos += size
+		}
+	}
+	d.fail()
+	return nil, false
+}
+
+// escape takes one escape sequence.
+func (d *document) escape() bool {
+	if d.pos+1 >= len(d.text) {
+		return false
+	}
+	switch d.text[d.pos+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		d.pos += 2
+		return true
+	case 'u':
+		if d.pos+6 > len(d.text) {
+			return false
+		}
+		if _, ok := hex4(d.text[d.pos+2 : d.pos+6]); !ok {
+			return false
+		}
+		d.pos += 6
+		return true
+	}
+	return false
+}
+
+// unescape resolves the escapes of a checked string. A lone half of a surrogate pair becomes U+FFFD, as in encoding/json.
+func unescape(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			i++
+			continue
+		}
+		if raw[i+1] != 'u' {
+			out = append(out, unescaped(raw[i+1]))
+			i += 2
+			continue
+		}
+		r, _ := hex4(raw[i+2 : i+6])
+		i += 6
+		if utf16.IsSurrogate(r) {
+			low := rune(0)
+			if i+6 <= len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
+				low, _ = hex4(raw[i+2 : i+6])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				i += 6
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+func hex4(digits []byte) (r rune, ok bool) {
+	for _, c := range digits {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/postroom/postroom/api"
+)
+
+// getHealth answers as long as the process can: a supervisor restarts it when it doesn't. Redis being away is no reason to.
+func (s *Server) getHealth(context.Context, *noInput) (api.Health, error) {
+	return api.Health{Success: true}, nil
+}
+
+// readyAnswer is api.Ready with the status that load balancers go by.
+type readyAnswer struct{ api.Ready }
+
+func (r readyAnswer) status() int {
+	if r.Ready.Ready {
+		return http.StatusOK
+	}
+	return http.StatusServiceUnavailable
+}
+
+// getReady says whether work can be taken on. A Redis that is away fails its check and leaves durability empty.
+func (s *Server) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
+	ready := api.Ready{Ready: true, Checks: rows(s.State.Checks(ctx))}
+	if s.draining.Load() {
+		ready.Checks = append(ready.Checks, api.Check{Name: "running", Message: "this instance is stopping"})
+	}
+	durability, err := s.State.Durability(ctx)
+	if err != nil {
+		s.log.Warn("durability unknown", "error", err)
+		ready.Checks = append(ready.Checks, api.Check{Name: "durability", Message: "could not be asked for"})
+	}
+	durability.Warnings = rows(durability.Warnings)
+	ready.Durability = durability
+	for _, check := range ready.Checks {
+		ready.Ready = ready.Ready && check.OK
+	}
+	return readyAnswer{ready}, nil
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// metrics are the server's own, and the page that shows everybody's.
+type metrics struct {
+	requests *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	submits  *prometheus.CounterVec
+	routes   map[string]bool // the closed set of values of the label route
+	serve    echo.HandlerFunc
+}
+
+// outcomes of a submit, as the metric names them.
+var submitOutcomes = []string{"accepted", "repeated", "dry_run", string(fault.Invalid), string(fault.Unauthorized), string(fault.Forbidden),
+	string(fault.NotFound), string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(fault.Unavailable), string(fault.Internal)}
+
+func newMetrics(reg *prometheus.Registry) *metrics {
+	m := &metrics{
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "postroom_http_request_duration_seconds", Help: "Time from a request's headers to the end of its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"method", "route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "postroom_http_requests_in_flight", Help: "Requests being answered.",
+		}),
+		submits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_submits_total", Help: "Submit requests by what came of them.",
+		}, []string{"outcome"}),
+		routes: map[string]bool{},
+	}
+	reg.MustRegister(m.requests, m.inFlight, m.submits)
+	for _, outcome := range submitOutcomes {
+		m.submits.WithLabelValues(outcome)
+	}
+	m.serve = echo.WrapHandler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	return m
+}
+
+// know adds a route to those that are told apart.
+func (m *metrics) know(r route) { m.routes[r.method+" "+echoPath(r.path)] = true }
+
+// observe counts an answer. Everything outside the table, pages and nonsense alike, shares one label.
+func (m *metrics) observe(method, path string, status int, took time.Duration) {
+	if !m.routes[method+" "+path] {
+		method, path = "any", "other"
+	}
+	m.requests.WithLabelValues(method, path, statusClass(status)).Observe(took.Seconds())
+}
+
+// refused counts a request that failed, if it was a submit.
+func (m *metrics) refused(path string, status int, kind fault.Kind) {
+	if !strings.HasSuffix(path, "/submit") || !m.routes["POST "+path] {
+		return
+	}
+	if kind == fault.Internal && status < 500 {
+		kind = fault.Invalid // refused by HTTP's own rules: a wrong content type, a body that took too long
+	}
+	m.submits.WithLabelValues(string(kind)).Inc()
+}
+
+func statusClass(status int) string { return strconv.Itoa(status/100) + "xx" }

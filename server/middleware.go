@@ -1,0 +1,114 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+// identify gives each request an id, which its answer and its lines of log share. A proxy's own id is kept if it is no more than an id.
+func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id := c.Request().Header.Get(echo.HeaderXRequestID)
+		if !saneID(id) {
+			id = rand.Text()
+		}
+		c.Response().Header().Set(echo.HeaderXRequestID, id)
+		return next(c)
+	}
+}
+
+func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
+
+func saneID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-") == ""
+}
+
+// observe counts and logs each request, once its answer is written.
+func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := time.Now()
+		s.metrics.inFlight.Inc()
+		err := next(c)
+		if err != nil {
+			s.answerError(err, c)
+		}
+		s.metrics.inFlight.Dec()
+		took := time.Since(start)
+		s.metrics.observe(c.Request().Method, c.Path(), c.Response().Status, took)
+		if s.log.Enabled(c.Request().Context(), slog.LevelDebug) {
+			s.log.Debug("request", "request_id", requestID(c), "method", c.Request().Method, "path", c.Request().URL.Path,
+				"query", maskQuery(c.Request().URL.RawQuery), "status", c.Response().Status, "bytes", c.Response().Size,
+				"duration", took, "remote_addr", c.RealIP())
+		}
+		return nil
+	}
+}
+
+// maskQuery hides the access token of a query.
+func maskQuery(raw string) string {
+	if !strings.Contains(raw, "%") && !strings.Contains(raw, "access_token") {
+		return raw
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return "(unreadable)"
+	}
+	if query.Has("access_token") {
+		query.Set("access_token", "***")
+	}
+	return query.Encode()
+}
+
+// protect tells browsers to take answers for what they are. Pages loosen the policy for themselves.
+func (s *Server) protect(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer") // a URL may hold an access token
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set(echo.HeaderCacheControl, "no-store")
+		return next(c)
+	}
+}
+
+// recover turns a panic into an error, so that it is counted, logged and answered like one.
+func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				s.log.Error("panic", "request_id", requestID(c), "route", c.Path(), "panic", p, "stack", string(debug.Stack()))
+				cause, _ := p.(error)
+				err = errors.Join(fmt.Errorf("panic: %v", p), cause)
+			}
+		}()
+		return next(c)
+	}
+}
+
+// compress shrinks lists and documents. What it saves on the short answer of a submit is less than it costs.
+func compress() echo.MiddlewareFunc {
+	return middleware.GzipWithConfig(middleware.GzipConfig{
+		Level:     4,
+		MinLength: 1400, // below this an answer fits one packet anyway
+		Skipper: func(c echo.Context) bool {
+			path := c.Request().URL.Path
+			return c.Request().Method != http.MethodGet ||
+				!strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/openapi.")
+		},
+	})
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+)
+
+// specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
+const specVersion = "1.0.0"
+
+// spec is the OpenAPI document, written once.
+type spec struct{ json, yaml []byte }
+
+const about = `Postroom sends mail: it takes messages, answers at once, and sees each one through to delivery.
+
+The API is the sending half of EmailEngine's, with additions. Unknown keys in bodies and queries are refused, and all faults of a
+request are told at once. Success of a submit means that the message is durably queued.`
+
+// document writes the OpenAPI document from the table of routes and the types in package api.
+func (s *Server) document(groups []group) (err error) {
+	doc := newDocument()
+	for _, g := range groups {
+		doc.Tags = append(doc.Tags, &huma.Tag{Name: g.name, Description: g.about})
+		for _, r := range g.routes {
+			if r.id != "" {
+				doc.AddOperation(operation(doc.Components.Schemas, g, r))
+			}
+		}
+	}
+	for _, schema := range doc.Components.Schemas.Map() {
+		tidy(schema)
+	}
+	if s.spec.json, err = json.Marshal(doc); err != nil {
+		return err
+	}
+	s.spec.yaml, err = doc.YAML()
+	return err
+}
+
+func newDocument() *huma.OpenAPI {
+	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[addressOrMany]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info:    &huma.Info{Title: "Postroom", Version: specVersion, Description: about},
+		Components: &huma.Components{
+			Schemas: schemas,
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"bearer": {Type: "http", Scheme: "bearer", Description: "An access token. Each operation names the scope it needs."},
+				"query":  {Type: "apiKey", In: "query", Name: "access_token", Description: "The same token, where a header can't be set."},
+			},
+		},
+	}
+}
+
+// operation describes one route.
+func operation(schemas huma.Registry, g group, r route) *huma.Operation {
+	op := &huma.Operation{
+		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{g.name},
+		Responses: map[string]*huma.Response{"200": success(schemas, r)},
+	}
+	for _, f := range reflect.VisibleFields(r.input) {
+		if f.Name == "Body" {
+			op.RequestBody = &huma.RequestBody{Required: true, Content: jsonOf(schemas.Schema(f.Type, true, r.id+"Request"))}
+			continue
+		}
+		for _, where := range []string{"path", "query", "header"} {
+			if name := f.Tag.Get(where); name != "" {
+				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1)) // huma gives times in headers another form
+				schema := huma.SchemaFromField(schemas, f, "")
+				op.Parameters = append(op.Parameters, &huma.Param{
+					Name: name, In: where, Required: where == "path", Description: schema.Description, Schema: schema,
+				})
+			}
+		}
+	}
+	for _, status := range refusals(r, op.RequestBody != nil) {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status), Content: jsonOf(schemas.Schema(reflect.TypeFor[api.Problem](), true, "")),
+		}
+	}
+	if r.output == reflect.TypeFor[readyAnswer]() {
+		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
+	}
+	if !r.right.public {
+		op.Security = []map[string][]string{{"bearer": {}}, {"query": {}}}
+		op.Description = "Scope: `" + string(r.right.scope) + "`."
+		if r.right.whole {
+			op.Description += " Not for tokens bound to an account."
+		}
+	}
+	return op
+}
+
+func success(schemas huma.Registry, r route) *huma.Response {
+	if r.output == reflect.TypeFor[file]() {
+		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+	}
+	return &huma.Response{Description: "OK", Content: jsonOf(schemas.Schema(r.output, true, ""))}
+}
+
+func jsonOf(schema *huma.Schema) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"application/json": {Schema: schema}}
+}
+
+// refusals are the statuses that a route may refuse with.
+func refusals(r route, body bool) []int {
+	all := []int{http.StatusBadRequest, http.StatusInternalServerError}
+	if !r.right.public {
+		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	}
+	if body {
+		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") {
+		all = append(all, http.StatusNotFound, http.StatusConflict)
+	}
+	if strings.HasSuffix(r.path, "/submit") {
+		all = append(all, http.StatusUnprocessableEntity)
+	}
+	return all
+}
+
+// tidy makes the schemas say what this server does: lists are never null, and numbers have no width of their own.
+func tidy(s *huma.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == huma.TypeArray || s.Type == huma.TypeObject {
+		s.Nullable = false
+	}
+	for _, property := range s.Properties {
+		tidy(property)
+	}
+	tidy(s.Items)
+	if more, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		tidy(more)
+	}
+}
+
+// timeOrFalse describes api.TimeOrFalse.
+type timeOrFalse struct{}
+
+// Schema is a moment, or false.
+func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"}, {Type: huma.TypeBoolean, Enum: []any{false}}}}
+}
+
+// freeObject describes a json.RawMessage, which is an object wherever this API has one.
+type freeObject struct{}
+
+// Schema is any object.
+func (freeObject) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// addressOrMany describes api.Addresses.
+type addressOrMany struct{}
+
+// Schema is a list of addresses, or one.
+func (addressOrMany) Schema(r huma.Registry) *huma.Schema {
+	one := r.Schema(reflect.TypeFor[api.Address](), true, "")
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeArray, Items: one}, one}}
+}
+
+func (s *Server) openAPIJSON(c echo.Context) error { return serveSpec(c, "json", s.spec.json) }
+func (s *Server) openAPIYAML(c echo.Context) error { return serveSpec(c, "yaml", s.spec.yaml) }
+
+func serveSpec(c echo.Context, form string, spec []byte) error {
+	c.Response().Header().Set(echo.HeaderCacheControl, "max-age="+strconv.Itoa(int(time.Minute.Seconds())))
+	return c.Blob(http.StatusOK, "application/openapi+"+form, spec)
+}

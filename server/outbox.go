@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// pageInput is the part of a list's query that all lists share.
+type pageInput struct {
+	Page     int `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+}
+
+// size is the number of rows to answer with.
+func (p pageInput) size() int {
+	if p.PageSize == 0 {
+		return 20
+	}
+	return p.PageSize
+}
+
+// selection is what messages can be chosen by.
+type selection struct {
+	State         string    `query:"state" enum:"waiting,active,delayed,paused,failed" doc:"Only messages in this state"`
+	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
+	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
+	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
+	Search        string    `query:"search" maxLength:"256" doc:"Only messages with this in an address or the subject, whatever the case"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
+}
+
+// query turns a selection into the outbox's words, within what the caller may see. Asking for another's mail is refused, as submitting
+// it would be.
+func (q selection) query(ctx context.Context) (api.OutboxQuery, error) {
+	if bound := boundTo(ctx); bound != "" {
+		if q.Account != "" && q.Account != bound {
+			return api.OutboxQuery{}, fault.New(fault.Forbidden, "", "Unauthorized account")
+		}
+		q.Account = bound
+	}
+	return api.OutboxQuery{
+		State: api.State(q.State), Account: q.Account, Lane: api.Lane(q.Lane), Tag: q.Tag, Search: q.Search,
+		CreatedAfter: q.CreatedAfter, CreatedBefore: q.CreatedBefore,
+	}, nil
+}
+
+type listOutboxInput struct {
+	pageInput
+	selection
+	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
+}
+
+func (s *Server) listOutbox(ctx context.Context, in *listOutboxInput) (api.OutboxPage, error) {
+	q, err := in.query(ctx)
+	if err != nil {
+		return api.OutboxPage{}, err
+	}
+	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
+	page, err := s.Outbox.List(ctx, q)
+	page.Messages = rows(page.Messages)
+	return page, err
+}
+
+// rows makes sure that a list without rows is written [] and not null.
+func rows[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// cancelAll wants something to select by: a client that forgot the id must not empty the outbox.
+func (s *Server) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
+	if *in == (selection{}) {
+		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{wrong("state", "or another filter is required")})
+	}
+	q, err := in.query(ctx)
+	if err != nil {
+		return api.BulkDeleteAnswer{}, err
+	}
+	return s.Outbox.CancelAll(ctx, q, "api")
+}
+
+type messageInput struct {
+	QueueID string `path:"queueId" maxLength:"256" doc:"Id that the submit answered with"`
+}
+
+// mine hides the messages of other accounts from a bound token: they look like messages that do not exist.
+func (s *Server) mine(ctx context.Context, id string) error {
+	bound := boundTo(ctx)
+	if bound == "" {
+		return nil
+	}
+	account, err := s.Outbox.AccountOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if account != bound {
+		return notFound()
+	}
+	return nil
+}
+
+func notFound() error {
+	return fault.New(fault.NotFound, "", "Requested queue entry was not found")
+}
+
+func (s *Server) getMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
+	if err := s.mine(ctx, in.QueueID); err != nil {
+		return api.OutboxMessage{}, err
+	}
+	return s.Outbox.Get(ctx, in.QueueID)
+}
+
+func (s *Server) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
+	if err := s.mine(ctx, in.QueueID); fault.Is(err, fault.NotFound) {
+		return api.DeleteAnswer{}, nil // as for any unknown id
+	} else if err != nil {
+		return api.DeleteAnswer{}, err
+	}
+	return s.Outbox.Cancel(ctx, in.QueueID, "api")
+}
+
+func (s *Server) retryMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
+	if err := s.mine(ctx, in.QueueID); err != nil {
+		return api.OutboxMessage{}, err
+	}
+	return s.Outbox.Retry(ctx, in.QueueID)
+}
+
+type patchMessageInput struct {
+	messageInput
+	Body api.OutboxPatch
+}
+
+func (s *Server) patchMessage(ctx context.Context, in *patchMessageInput) (api.OutboxMessage, error) {
+	if err := s.mine(ctx, in.QueueID); err != nil {
+		return api.OutboxMessage{}, err
+	}
+	return s.Outbox.Patch(ctx, in.QueueID, in.Body)
+}
+
+func (s *Server) messageContent(ctx context.Context, in *messageInput) (file, error) {
+	if err := s.mine(ctx, in.QueueID); err != nil {
+		return file{}, err
+	}
+	content, err := s.Outbox.Content(ctx, in.QueueID)
+	return file{ContentType: "message/rfc822", Name: "message.eml", Content: content}, err
+}

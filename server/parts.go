@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+)
+
+// Parts are what the server answers from. All are required.
+type Parts struct {
+	Outbox   Outbox
+	Queues   Queues
+	Accounts Accounts
+	Verifier Verifier
+	Access   Access
+	Settings Settings
+	Webhooks Webhooks
+	State    State
+}
+
+// Submitter takes messages. It is outbox.Outbox.
+type Submitter interface {
+	Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
+}
+
+// Reader shows the outbox. It is outbox.Outbox.
+type Reader interface {
+	List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
+	Get(ctx context.Context, id string) (api.OutboxMessage, error)
+	Content(ctx context.Context, id string) ([]byte, error)
+	// AccountOf tells whose a message is or was; empty when that is not known.
+	AccountOf(ctx context.Context, id string) (string, error)
+}
+
+// Changer changes the outbox. It is outbox.Outbox.
+type Changer interface {
+	Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error)
+	CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error)
+	Retry(ctx context.Context, id string) (api.OutboxMessage, error)
+	Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error)
+}
+
+// Outbox is all that the routes of messages need. It is outbox.Outbox.
+type Outbox interface {
+	Submitter
+	Reader
+	Changer
+}
+
+// Queues counts, pauses and resumes. It is outbox.Outbox.
+type Queues interface {
+	QueueStatus(ctx context.Context, name string) (api.QueueStatus, error)
+	SetPaused(ctx context.Context, name string, paused bool) error
+	Counters(ctx context.Context) (api.Counters, error)
+}
+
+// Accounts keeps the senders. It is accounts.Accounts.
+type Accounts interface {
+	Create(ctx context.Context, a api.Account) (api.AccountCreated, error)
+	Get(ctx context.Context, id string) (api.AccountInfo, error)
+	List(ctx context.Context, page, pageSize int) (api.AccountPage, error)
+	Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error)
+	Delete(ctx context.Context, id string) error
+	Count(ctx context.Context) (int, error)
+	// Configured says whether the account is in the configuration, and so survives its deletion.
+	Configured(id string) bool
+}
+
+// Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.
+type Verifier interface {
+	Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
+}
+
+// Access says who may do what. It is access.Access.
+type Access interface {
+	Authenticate(ctx context.Context, token string, remote netip.Addr, now time.Time) (*access.Grant, error)
+	Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error)
+	Tokens
+}
+
+// Tokens keeps the access tokens. It is access.Access.
+type Tokens interface {
+	Create(ctx context.Context, req api.TokenRequest, now time.Time) (api.TokenCreated, error)
+	Get(ctx context.Context, id string) (api.TokenInfo, error)
+	List(ctx context.Context, page, pageSize int) (api.TokenPage, error)
+	Delete(ctx context.Context, id string) (bool, error)
+	// DeleteAccount deletes the tokens bound to an account.
+	DeleteAccount(ctx context.Context, account string) (int, error)
+}
+
+// Settings keeps what may be changed while Postroom runs. It is settings.Settings.
+type Settings interface {
+	Get(ctx context.Context) (api.Settings, error)
+	// Update tells the names of the settings it changed.
+	Update(ctx context.Context, s api.Settings) ([]string, error)
+}
+
+// Endpoints keeps where webhooks go. It is webhooks.Webhooks.
+type Endpoints interface {
+	Create(ctx context.Context, req api.EndpointRequest) (api.Endpoint, error)
+	Endpoint(ctx context.Context, id string) (api.Endpoint, error)
+	Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
+	Update(ctx context.Context, id string, req api.EndpointRequest) (api.Endpoint, error)
+	Delete(ctx context.Context, id string) (bool, error)
+}
+
+// Deliveries shows and repeats what was sent to an endpoint. It is webhooks.Webhooks.
+type Deliveries interface {
+	Test(ctx context.Context, endpoint string) (api.EndpointTested, error)
+	Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error)
+	Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error)
+	Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error)
+	Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error)
+}
+
+// Webhooks is all that the routes of webhook endpoints need. It is webhooks.Webhooks.
+type Webhooks interface {
+	Endpoints
+	Deliveries
+}
+
+// State tells how the instance is doing. Package app joins it from the parts that know.
+type State interface {
+	// Checks tries each thing that must hold for work to be taken on.
+	Checks(ctx context.Context) []api.Check
+	// Durability says what the connected Redis can lose. Its Mode is also what stats shows.
+	Durability(ctx context.Context) (api.Durability, error)
+}

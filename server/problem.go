@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the metrics.
+const clientGone = 499
+
+// statusOf is the one place where a kind of fault becomes an HTTP status.
+func statusOf(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.Unprocessable:
+		return http.StatusUnprocessableEntity
+	case fault.Limited:
+		return http.StatusTooManyRequests
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// answerError is echo's error handler: every answer that is not a success is written here, whatever failed.
+func (s *Server) answerError(err error, c echo.Context) {
+	if c.Response().Committed {
+		s.log.Error("answer broken off", "request_id", requestID(c), "route", c.Path(), "error", err)
+		return
+	}
+	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {
+		c.Response().Status = clientGone
+		c.Response().Committed = true
+		return
+	}
+	p := s.problemOf(err, c)
+	s.metrics.refused(c.Path(), p.StatusCode, fault.KindOf(err))
+	if c.Request().Method == http.MethodHead {
+		c.Response().WriteHeader(p.StatusCode)
+		return
+	}
+	if err := writeJSON(c, p.StatusCode, p); err != nil {
+		s.log.Debug("error not delivered", "request_id", requestID(c), "error", err)
+	}
+}
+
+// problemOf words an error for the client, and sets the headers that go with it. What is no fault of the client's is logged here, and
+// only here, in full; the client is told no more than that it happened.
+func (s *Server) problemOf(err error, c echo.Context) api.Problem {
+	p := api.Problem{RequestID: requestID(c)}
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {
+		p.StatusCode, p.Message, p.Code, p.Details = statusOf(e.Kind), e.Message, e.Code, e.Details
+		for _, f := range e.Fields {
+			p.Fields = append(p.Fields, api.ProblemField{Message: labelled(f), Key: f.Key})
+		}
+		s.setFaultHeaders(c, e, err, &p)
+		if e.Kind == fault.Unavailable {
+			s.log.Warn("request refused", "request_id", p.RequestID, "route", c.Path(), "error", err)
+		}
+	} else if e, ok := errors.AsType[*echo.HTTPError](err); ok && e.Code < http.StatusInternalServerError {
+		p.StatusCode = e.Code
+		p.Message, _ = e.Message.(string)
+	} else {
+		p.StatusCode, p.Message = http.StatusInternalServerError, "An internal server error occurred"
+		s.log.Error("request failed", "request_id", p.RequestID, "method", c.Request().Method, "route", c.Path(), "error", err)
+	}
+	p.Error = http.StatusText(p.StatusCode)
+	if p.Message == "" {
+		p.Message = p.Error
+	}
+	return p
+}
+
+// labelled words a fault as EmailEngine does: the field in quotes, then what it must be. A sentence of its own stays one.
+func labelled(f fault.Field) string {
+	if first, _ := utf8.DecodeRuneInString(f.Message); f.Key == "" || first == '"' || unicode.IsUpper(first) {
+		return f.Message
+	}
+	return `"` + f.Key + `" ` + f.Message
+}
+
+// setFaultHeaders says in headers what HTTP says there: how to authenticate (RFC 6750), and when to come back (RFC 9110 section 10.2.3).
+func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *api.Problem) {
+	h := c.Response().Header()
+	switch e.Kind {
+	case fault.Unauthorized:
+		challenge := "Bearer"
+		if tokenOf(c.Request()) != "" {
+			challenge = `Bearer error="` + e.Message + `"`
+		}
+		h.Set(echo.HeaderWWWAuthenticate, challenge)
+	case fault.Limited:
+		p.TTL = seconds(e.RetryAfter)
+		h.Set(echo.HeaderRetryAfter, strconv.Itoa(p.TTL))
+		if r, ok := errors.AsType[*access.RateExceeded](err); ok {
+			setRateHeaders(h, r.Rate)
+		}
+	case fault.Unavailable:
+		h.Set(echo.HeaderRetryAfter, strconv.Itoa(seconds(max(e.RetryAfter, time.Second))))
+	}
+}
+
+func setRateHeaders(h http.Header, r access.Rate) {
+	h.Set("X-RateLimit-Limit", strconv.Itoa(r.Limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(r.Remaining))
+	h.Set("X-RateLimit-Reset", strconv.Itoa(seconds(r.Reset)))
+}
+
+// seconds rounds up: a client that waits so long does not come too early.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

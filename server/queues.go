@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay the other.
+var queueNames = []string{"submit", "notify", "documents"}
+
+type queueInput struct {
+	Queue string `path:"queue" enum:"submit,bulk,notify,documents" doc:"submit counts and pauses both lanes, bulk only its own"`
+}
+
+func (s *Server) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {
+	return s.Queues.QueueStatus(ctx, in.Queue)
+}
+
+type putQueueInput struct {
+	queueInput
+	Body api.QueuePatch
+}
+
+func (s *Server) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaused, error) {
+	if in.Body.Paused == nil {
+		q, err := s.Queues.QueueStatus(ctx, in.Queue)
+		return api.QueuePaused{Queue: in.Queue, Paused: q.Paused}, err
+	}
+	if err := s.Queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
+		return api.QueuePaused{}, err
+	}
+	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
+}
+
+func (s *Server) getStats(ctx context.Context, _ *noInput) (api.Stats, error) {
+	stats := api.Stats{Version: s.opts.Version, Queues: map[string]api.QueueCounts{}}
+	for _, name := range queueNames {
+		q, err := s.Queues.QueueStatus(ctx, name)
+		if err != nil {
+			return stats, err
+		}
+		stats.Queues[name] = countsOf(q)
+	}
+	accounts, err := s.Accounts.Count(ctx)
+	if err != nil {
+		return stats, err
+	}
+	durability, err := s.State.Durability(ctx)
+	if err != nil {
+		return stats, err
+	}
+	stats.Accounts, stats.Redis = accounts, durability.Mode
+	stats.Counters, err = s.Queues.Counters(ctx)
+	return stats, err
+}
+
+// countsOf shows a queue as stats does: total counts what is still to be done.
+func countsOf(q api.QueueStatus) api.QueueCounts {
+	j := q.Jobs
+	return api.QueueCounts{
+		Active: j.Active, Delayed: j.Delayed, Waiting: j.Waiting, Paused: j.Paused, IsPaused: q.Paused,
+		Total: j.Active + j.Delayed + j.Waiting + j.Paused,
+	}
+}
+
+// settingsInput asks for some settings by name, as EmailEngine's clients do, or for all by naming none.
+type settingsInput struct {
+	Webhooks              string `query:"webhooks" enum:"true,false"`
+	WebhookEvents         string `query:"webhookEvents" enum:"true,false"`
+	WebhooksCustomHeaders string `query:"webhooksCustomHeaders" enum:"true,false"`
+	WebhooksEnabled       string `query:"webhooksEnabled" enum:"true,false"`
+	ServiceURL            string `query:"serviceUrl" enum:"true,false"`
+	DeliveryAttempts      string `query:"deliveryAttempts" enum:"true,false"`
+	QueueKeep             string `query:"queueKeep" enum:"true,false"`
+}
+
+func (s *Server) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
+	all, err := s.Settings.Get(ctx)
+	if err != nil || !in.any() {
+		return all, err
+	}
+	return api.Settings{
+		Webhooks:              only(in.Webhooks, all.Webhooks),
+		WebhookEvents:         only(in.WebhookEvents, all.WebhookEvents),
+		WebhooksCustomHeaders: only(in.WebhooksCustomHeaders, all.WebhooksCustomHeaders),
+		WebhooksEnabled:       only(in.WebhooksEnabled, all.WebhooksEnabled),
+		ServiceURL:            only(in.ServiceURL, all.ServiceURL),
+		DeliveryAttempts:      only(in.DeliveryAttempts, all.DeliveryAttempts),
+		QueueKeep:             only(in.QueueKeep, all.QueueKeep),
+	}, nil
+}
+
+func (in settingsInput) any() bool { return in != (settingsInput{}) }
+
+func only[T any](asked string, value *T) *T {
+	if asked != "true" {
+		return nil
+	}
+	return value
+}
+
+type postSettingsInput struct{ Body api.Settings }
+
+func (s *Server) postSettings(ctx context.Context, in *postSettingsInput) (api.SettingsUpdated, error) {
+	if in.Body == (api.Settings{}) {
+		return api.SettingsUpdated{}, fault.New(fault.Invalid, "", "The request changes no setting")
+	}
+	updated, err := s.Settings.Update(ctx, in.Body)
+	return api.SettingsUpdated{Updated: rows(updated)}, err
+}

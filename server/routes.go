@@ -1,0 +1,72 @@
+package server
+
+import "github.com/postroom/postroom/api"
+
+// group is a chapter of the table, and of the documentation.
+type group struct {
+	name, about string
+	routes      []route
+}
+
+// routes is the table of all routes: method and path, who may call it, what answers.
+func (s *Server) routes() []group {
+	return []group{
+		{"Submit", "Hand over mail to be sent.", []route{
+			large(s.opts.maxSubmit(), post("/v1/submit", own(api.ScopeSend), s.submit, "submit", "Queue a message for delivery")),
+			large(s.opts.maxSubmit(), post("/v1/account/{account}/submit", own(api.ScopeSend), s.submitAs, "submitAs", "Queue a message of an account for delivery")),
+		}},
+		{"Outbox", "See, change and take back what is queued.", []route{
+			get("/v1/outbox", own(api.ScopeOutbox), s.listOutbox, "listOutbox", "List queued messages, oldest first"),
+			remove("/v1/outbox", own(api.ScopeOutbox), s.cancelAll, "cancelMessages", "Take back all queued messages that match"),
+			get("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.getMessage, "getMessage", "Show a queued message"),
+			remove("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.cancelMessage, "cancelMessage", "Take back a queued message"),
+			patch("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.patchMessage, "patchMessage", "Change when and how a queued message is sent"),
+			post("/v1/outbox/{queueId}/retry", own(api.ScopeOutbox), s.retryMessage, "retryMessage", "Attempt delivery now"),
+			get("/v1/outbox/{queueId}/content", own(api.ScopeOutbox), s.messageContent, "messageContent", "Download a queued message as it will be sent"),
+		}},
+		{"Queues", "Watch, pause and resume the queues.", []route{
+			get("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.getQueue, "getQueue", "Show a queue"),
+			put("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.putQueue, "putQueue", "Pause or resume a queue"),
+			get("/v1/stats", whole(api.ScopeMetrics), s.getStats, "stats", "The instance at a glance"),
+		}},
+		{"Settings", "What can be changed while Postroom runs.", []route{
+			get("/v1/settings", whole(api.ScopeAdmin), s.getSettings, "getSettings", "Show settings"),
+			post("/v1/settings", whole(api.ScopeAdmin), s.postSettings, "updateSettings", "Change settings"),
+		}},
+		{"Accounts", "The senders, and the relays their mail goes through.", []route{
+			post("/v1/account", whole(api.ScopeAPI), s.createAccount, "createAccount", "Create an account, or replace it"),
+			get("/v1/accounts", whole(api.ScopeAPI), s.listAccounts, "listAccounts", "List accounts"),
+			get("/v1/account/{account}", own(api.ScopeAPI), s.getAccount, "getAccount", "Show an account"),
+			put("/v1/account/{account}", whole(api.ScopeAPI), s.updateAccount, "updateAccount", "Change an account"),
+			remove("/v1/account/{account}", whole(api.ScopeAPI), s.deleteAccount, "deleteAccount", "Delete an account and its queued messages"),
+			post("/v1/verifyAccount", whole(api.ScopeAPI), s.verifyAccount, "verifyAccount", "Try to log in to a relay"),
+		}},
+		{"Tokens", "Access tokens for programs.", []route{
+			post("/v1/tokens", whole(api.ScopeAdmin), s.createToken, "createToken", "Create an access token"),
+			get("/v1/tokens", whole(api.ScopeAdmin), s.listTokens, "listTokens", "List access tokens"),
+			get("/v1/tokens/{id}", whole(api.ScopeAdmin), s.getToken, "getToken", "Show an access token"),
+			remove("/v1/tokens/{id}", whole(api.ScopeAdmin), s.deleteToken, "deleteToken", "Delete an access token"),
+		}},
+		{"Webhooks", "Where events are sent, and what was sent.", []route{
+			post("/v1/webhook-endpoints", whole(api.ScopeAPI), s.createEndpoint, "createEndpoint", "Create a webhook endpoint; the answer shows its secret, this once"),
+			get("/v1/webhook-endpoints", whole(api.ScopeAPI), s.listEndpoints, "listEndpoints", "List webhook endpoints"),
+			get("/v1/webhook-endpoints/{id}", whole(api.ScopeAPI), s.getEndpoint, "getEndpoint", "Show a webhook endpoint"),
+			put("/v1/webhook-endpoints/{id}", whole(api.ScopeAPI), s.updateEndpoint, "updateEndpoint", "Change a webhook endpoint"),
+			remove("/v1/webhook-endpoints/{id}", whole(api.ScopeAPI), s.deleteEndpoint, "deleteEndpoint", "Delete a webhook endpoint"),
+			post("/v1/webhook-endpoints/{id}/test", whole(api.ScopeAPI), s.testEndpoint, "testEndpoint", "Send a test event now"),
+			post("/v1/webhook-endpoints/{id}/replay", whole(api.ScopeAPI), s.replayEndpoint, "replayEndpoint", "Send events again, from a moment on"),
+			get("/v1/webhook-endpoints/{id}/deliveries", whole(api.ScopeAPI), s.listDeliveries, "listDeliveries", "List deliveries, newest first"),
+			get("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}", whole(api.ScopeAPI), s.getDelivery, "getDelivery", "Show a delivery and what was sent"),
+			post("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver", whole(api.ScopeAPI), s.redeliver, "redeliver", "Send a delivery again"),
+		}},
+		{"Instance", "Health, metrics and this document.", []route{
+			get("/health", public(), s.getHealth, "health", "Whether the process is alive"),
+			get("/ready", public(), s.getReady, "ready", "Whether work can be taken on, and what this Redis can lose"),
+			plain("/metrics", whole(api.ScopeMetrics), s.metrics.serve),
+			plain("/openapi.json", public(), s.openAPIJSON),
+			plain("/openapi.yaml", public(), s.openAPIYAML),
+			plain("/docs", public(), s.docsPage),
+			plain("/docs/*", public(), s.docsFile),
+		}},
+	}
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// How long a client may take. A large body gets more, by its size.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second
+	writeTimeout  = 60 * time.Second // a page that streams lifts it with http.ResponseController
+	idleTimeout   = 120 * time.Second
+)
+
+// maxHeaderBytes leaves room for a search of some length in the URL, and for a large cookie jar.
+const maxHeaderBytes = 32 << 10
+
+// Options are the choices of the one who runs Postroom. The zero value serves on 127.0.0.1:3000.
+type Options struct {
+	Listen        string        // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
+	TLSCert       string        // file of the certificate chain in PEM; empty: no TLS
+	TLSKey        string        // file of its key in PEM
+	Version       string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
+	MaxMessage    int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
+	SessionCookie string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
+	Drain         time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
+	Grace         time.Duration // how long requests under way may take to end; 0: 10 s
+	Metrics       *prometheus.Registry
+	Logger        *slog.Logger // nil: nothing is logged
+	Now           func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:3000"
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = 25 << 20
+	}
+	if o.SessionCookie == "" {
+		o.SessionCookie = "postroom_session"
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// maxSubmit is the size of a submit's body: base64 makes a message 1.37 times as long, and the other fields take some room too.
+func (o Options) maxSubmit() int64 { return o.MaxMessage + o.MaxMessage*2/5 + 64<<10 }
+
+// Server is the HTTP door. It listens from New on and answers while Run runs.
+type Server struct {
+	Parts
+	opts     Options
+	echo     *echo.Echo
+	listener net.Listener
+	spec     spec
+	metrics  *metrics
+	log      *slog.Logger
+	draining atomic.Bool
+	csrf     *http.CrossOriginProtection
+}
+
+// New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
+// calls Run, which closes the listener, or Close.
+func New(parts Parts, o Options) (*Server, error) {
+	if parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil ||
+		parts.Settings == nil || parts.Webhooks == nil || parts.State == nil {
+		return nil, errors.New("new server: a part is missing")
+	}
+	o = o.withDefaults()
+	s := &Server{
+		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(o.Metrics), csrf: http.NewCrossOriginProtection(),
+	}
+	s.echo.HTTPErrorHandler = s.answerError
+	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it
+	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
+	if err := s.mount(); err != nil {
+		return nil, fmt.Errorf("new server: %w", err)
+	}
+	if err := s.listen(); err != nil {
+		return nil, fmt.Errorf("new server: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Server) listen() error {
+	listener, err := net.Listen("tcp", s.opts.Listen)
+	if err != nil {
+		return fmt.Errorf("http.listen: %w", err)
+	}
+	s.listener = listener
+	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
+		return nil
+	}
+	cert, err := tls.LoadX509KeyPair(s.opts.TLSCert, s.opts.TLSKey)
+	if err != nil {
+		return errors.Join(fmt.Errorf("http.tls: %w", err), listener.Close())
+	}
+	s.listener = tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	})
+	return nil
+}
+
+// Addr is the address that the server listens on, as host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// URL is the address that the server is reached at on this machine.
+func (s *Server) URL() string {
+	if s.opts.TLSCert != "" {
+		return "https://" + s.Addr()
+	}
+	return "http://" + s.Addr()
+}
+
+// Echo is where the pages of the ui mount their own routes, behind Guard. That must be done before Run.
+func (s *Server) Echo() *echo.Echo { return s.echo }
+
+// Close stops listening. It is for a Server whose Run was never called.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Run answers requests until ctx ends. Then it refuses new submits, goes on listening for Options.Drain, waits up to Options.Grace for
+// the requests under way, and closes. It returns nil after an orderly end.
+func (s *Server) Run(ctx context.Context) error {
+	web := &http.Server{
+		Handler:           s.echo,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(s.listener) }()
+	s.log.Info("listening", "address", s.Addr(), "tls", s.opts.TLSCert != "")
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve HTTP on %s: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	return s.stop(ctx, web, failed)
+}
+
+// stop ends the service in order. The context of Run has ended, but its values still count.
+func (s *Server) stop(ctx context.Context, web *http.Server, failed <-chan error) error {
+	s.draining.Store(true)
+	if s.opts.Drain > 0 {
+		select {
+		case <-time.After(s.opts.Drain):
+		case err := <-failed:
+			return fmt.Errorf("serve HTTP on %s: %w", s.Addr(), err)
+		}
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Grace)
+	defer cancel()
+	err := web.Shutdown(grace)
+	if err != nil {
+		s.log.Warn("requests cut off", "grace", s.opts.Grace, "error", err)
+		err = web.Close()
+	}
+	<-failed
+	return err
+}

@@ -1,0 +1,300 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// shape reads the value a document stands at into a Go value of one type, and notes each fault it finds. Shapes are built once, from the
+// types of package api and their tags, so the limits enforced here are those the OpenAPI document states.
+type shape func(d *document, into reflect.Value)
+
+// Types with a reading of their own.
+var (
+	timeType      = reflect.TypeFor[time.Time]()
+	bytesType     = reflect.TypeFor[[]byte]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	addressesType = reflect.TypeFor[api.Addresses]()
+	submitType    = reflect.TypeFor[api.SubmitRequest]()
+)
+
+// shapeOf builds the shape of a type. The limits are those of the field it stands in. A type it has no reading for is a programmer's
+// error, found when the routes are made.
+func shapeOf(t reflect.Type, l limits) shape {
+	switch t {
+	case timeType:
+		return readTime
+	case rawType:
+		return readRaw
+	case bytesType:
+		return readBase64
+	case addressesType:
+		return oneOrMany(listShape(t, l), shapeOf(t.Elem(), limits{}))
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return pointerShape(t, l)
+	case reflect.Struct:
+		return structShape(t)
+	case reflect.Slice:
+		return listShape(t, l)
+	case reflect.Map:
+		return mapShape(t)
+	case reflect.String:
+		return stringShape(l)
+	case reflect.Int:
+		return intShape(l)
+	case reflect.Bool:
+		return readBool
+	}
+	panic("server: no way to read a " + t.String() + " from a request")
+}
+
+// member is one field of a struct shape.
+type member struct {
+	name     string
+	index    []int
+	read     shape
+	required bool
+}
+
+// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; null is the same as absent.
+func structShape(t reflect.Type) shape {
+	members := membersOf(t)
+	byName := make(map[string]int, len(members))
+	for i, m := range members {
+		byName[m.name] = i
+	}
+	explain := unknown
+	if t == submitType {
+		explain = unsupported
+	}
+	return func(d *document, into reflect.Value) {
+		if !d.expect('{', "must be of type object") {
+			return
+		}
+		var seen uint64 // a bit for each member
+		d.object(func(key []byte) {
+			i, ok := byName[string(key)]
+			if !ok {
+				d.in(step{key: string(key)}, func() { explain(d, string(key)) })
+				return
+			}
+			d.path = append(d.path, step{key: members[i].name})
+			defer func() { d.path = d.path[:len(d.path)-1] }()
+			if seen&(1<<i) != 0 {
+				d.fault("is given twice")
+			}
+			seen |= 1 << i
+			if d.null() {
+				seen &^= 1 << i
+				return
+			}
+			members[i].read(d, into.FieldByIndex(members[i].index))
+		})
+		for i, m := range members {
+			if m.required && seen&(1<<i) == 0 && !d.bad {
+				d.in(step{key: m.name}, func() { d.fault("is required") })
+			}
+		}
+	}
+}
+
+// membersOf lists the fields that requests may set, embedded ones included.
+func membersOf(t reflect.Type) []member {
+	var members []member
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || f.Anonymous || name == "-" || name == "" {
+			continue
+		}
+		members = append(members, member{
+			name:     name,
+			index:    f.Index,
+			read:     shapeOf(f.Type, limitsOf(f)),
+			required: !strings.Contains(options, "omitempty"),
+		})
+	}
+	if len(members) > 64 {
+		panic("server: " + t.String() + " has more fields than structShape has bits")
+	}
+	return members
+}
+
+func unknown(d *document, _ string) {
+	d.fault("is not allowed")
+	d.skip()
+}
+
+func pointerShape(t reflect.Type, l limits) shape {
+	read := shapeOf(t.Elem(), l)
+	return func(d *document, into reflect.Value) {
+		into.Set(reflect.New(t.Elem()))
+		read(d, into.Elem())
+	}
+}
+
+func listShape(t reflect.Type, l limits) shape {
+	read := shapeOf(t.Elem(), l.ofElements())
+	return func(d *document, into reflect.Value) {
+		if !d.expect('[', "must be an array") {
+			return
+		}
+		list := reflect.MakeSlice(t, 0, 0)
+		d.array(func(i int) {
+			element := reflect.New(t.Elem()).Elem()
+			d.path = append(d.path, step{index: i})
+			read(d, element)
+			d.path = d.path[:len(d.path)-1]
+			if l.maxItems == nil || i < *l.maxItems {
+				list = reflect.Append(list, element)
+			}
+			if l.maxItems != nil && i == *l.maxItems {
+				d.fault("must contain less than or equal to " + strconv.Itoa(*l.maxItems) + " items")
+			}
+		})
+		into.Set(list)
+	}
+}
+
+// oneOrMany reads a list, or a single object in place of a list of one.
+func oneOrMany(many, one shape) shape {
+	return func(d *document, into reflect.Value) {
+		if d.peek() != '{' {
+			many(d, into)
+			return
+		}
+		list := reflect.MakeSlice(into.Type(), 1, 1)
+		one(d, list.Index(0))
+		into.Set(list)
+	}
+}
+
+func mapShape(t reflect.Type) shape {
+	read := shapeOf(t.Elem(), limits{})
+	return func(d *document, into reflect.Value) {
+		if !d.expect('{', "must be of type object") {
+			return
+		}
+		m := reflect.MakeMap(t)
+		d.object(func(key []byte) {
+			value := reflect.New(t.Elem()).Elem()
+			d.in(step{key: string(key)}, func() { read(d, value) })
+			m.SetMapIndex(reflect.ValueOf(string(key)).Convert(t.Key()), value)
+		})
+		into.Set(m)
+	}
+}
+
+func stringShape(l limits) shape {
+	return func(d *document, into reflect.Value) {
+		if !d.expect('"', "must be a string") {
+			return
+		}
+		s := string(d.stringBytes())
+		for _, what := range l.ofString(s) {
+			d.fault(what)
+		}
+		into.SetString(s)
+	}
+}
+
+func intShape(l limits) shape {
+	return func(d *document, into reflect.Value) {
+		if c := d.peek(); c != '-' && (c < '0' || c > '9') {
+			d.fault("must be a number")
+			d.skip()
+			return
+		}
+		n, err := strconv.Atoi(string(d.number()))
+		if err != nil {
+			d.fault("must be an integer")
+			return
+		}
+		for _, what := range l.ofInt(n) {
+			d.fault(what)
+		}
+		into.SetInt(int64(n))
+	}
+}
+
+func readBool(d *document, into reflect.Value) {
+	switch d.peek() {
+	case 't':
+		d.word("true")
+		into.SetBool(true)
+	case 'f':
+		d.word("false")
+		into.SetBool(false)
+	default:
+		d.fault("must be a boolean")
+		d.skip()
+	}
+}
+
+func readTime(d *document, into reflect.Value) {
+	if !d.expect('"', "must be in ISO 8601 date format") {
+		return
+	}
+	t, err := parseTime(string(d.stringBytes()))
+	if err != nil {
+		d.fault("must be in ISO 8601 date format")
+		return
+	}
+	into.Set(reflect.ValueOf(t))
+}
+
+// readRaw keeps a value as it is written: an object, the only thing that any field of ours takes unread.
+func readRaw(d *document, into reflect.Value) {
+	if !d.expect('{', "must be of type object") {
+		return
+	}
+	raw := d.skip()
+	into.SetBytes(append([]byte(nil), raw...))
+}
+
+// readBase64 decodes straight from the request, so that a large attachment is held once as text and once as bytes, and no third time.
+func readBase64(d *document, into reflect.Value) {
+	if !d.expect('"', "must be a string") {
+		return
+	}
+	text := d.stringBytes()
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(out, text)
+	if err != nil {
+		n, err = base64.RawStdEncoding.Decode(out, text)
+	}
+	if err != nil {
+		d.fault("must be a valid base64 string")
+		return
+	}
+	into.SetBytes(out[:n])
+}
+
+// expect reports whether the next value begins as it must; otherwise it notes the fault and takes the value, whatever it is.
+func (d *document) expect(first byte, what string) bool {
+	if d.peek() == first {
+		return true
+	}
+	d.fault(what)
+	d.skip()
+	return false
+}
+
+// The forms of ISO 8601 in use. A moment with no zone is one in UTC, as it is for EmailEngine in its container.
+var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
+
+func parseTime(text string) (t time.Time, err error) {
+	for _, form := range timeForms {
+		if t, err = time.Parse(form, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, err
+}

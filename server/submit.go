@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// submitInput is a submit without an account in its path.
+type submitInput struct {
+	Key  string `header:"Idempotency-Key" doc:"One key, one message; the same as the field idempotencyKey. Quotes around it are ignored"`
+	Body api.SubmitRequest
+}
+
+// submitAsInput is a submit with one.
+type submitAsInput struct {
+	Account string `path:"account" maxLength:"256" doc:"Account that sends"`
+	submitInput
+}
+
+// notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused, because mail sent without
+// it would not be the mail that was meant; saying that it is not wanted (false) is fine.
+var notYet = []string{"template", "render", "mailMerge", "listId", "trackOpens", "trackClicks", "trackingEnabled", "baseUrl", "proxy", "locale", "tz"}
+
+// unsupported says what is wrong with a key that a submit does not have.
+func unsupported(d *document, key string) {
+	if !slices.Contains(notYet, key) {
+		unknown(d, key)
+		return
+	}
+	if value := string(d.skip()); value != "false" && value != "null" {
+		d.fault("is not supported by this version")
+	}
+}
+
+func (s *Server) submit(ctx context.Context, in *submitInput) (api.SubmitAnswer, error) {
+	return s.send(ctx, in, "")
+}
+
+func (s *Server) submitAs(ctx context.Context, in *submitAsInput) (api.SubmitAnswer, error) {
+	return s.send(ctx, &in.submitInput, in.Account)
+}
+
+func (s *Server) send(ctx context.Context, in *submitInput, account string) (api.SubmitAnswer, error) {
+	if s.draining.Load() {
+		return api.SubmitAnswer{}, fault.New(fault.Unavailable, "Stopping", "This instance is stopping")
+	}
+	if err := in.settle(ctx, account); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	answer, err := s.Outbox.Submit(ctx, in.Body)
+	if err == nil {
+		s.metrics.submits.WithLabelValues(outcomeOf(answer)).Inc()
+	}
+	return answer, err
+}
+
+// outcomeOf is what the metric calls a submit that succeeded. One that did not is counted where its refusal is written.
+func outcomeOf(answer api.SubmitAnswer) string {
+	switch {
+	case answer.QueueID == "":
+		return "dry_run"
+	case answer.Idempotency != nil && answer.Idempotency.Status == "HIT":
+		return "repeated"
+	}
+	return "accepted"
+}
+
+// settle brings together what path, header, body and token say about account and idempotency key.
+func (in *submitInput) settle(ctx context.Context, account string) error {
+	if err := in.settleAccount(boundTo(ctx), account); err != nil {
+		return err
+	}
+	var faults []fault.Field
+	if account != "" && in.Body.Account != account {
+		faults = append(faults, wrong("account", "is not the account of the path"))
+	}
+	faults = append(faults, in.settleKey()...)
+	if in.Body.Reference == nil {
+		return fault.InvalidFields(faults)
+	}
+	return &fault.Error{
+		Kind: fault.Invalid, Code: "MailboxUnavailable", Message: "There is no mailbox to take the referenced message from",
+		Fields: append(faults, wrong("reference", "is not supported: use inReplyTo and references")),
+	}
+}
+
+// settleAccount decides who sends. A bound token sends as its own account and as no other.
+func (in *submitInput) settleAccount(bound, path string) error {
+	if in.Body.Account == "" {
+		in.Body.Account = path
+	}
+	if bound == "" {
+		return nil
+	}
+	if in.Body.Account == "" {
+		in.Body.Account = bound
+	}
+	if in.Body.Account != bound || path != "" && path != bound {
+		return fault.New(fault.Forbidden, "", "Unauthorized account")
+	}
+	return nil
+}
+
+// settleKey takes the idempotency key from the header, where structured fields (RFC 8941) have it in quotes.
+func (in *submitInput) settleKey() []fault.Field {
+	key := in.Key
+	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+		key = key[1 : len(key)-1]
+	}
+	switch {
+	case key == "":
+		return nil
+	case len(key) > 1024:
+		return []fault.Field{wrong("idempotencyKey", "length must be less than or equal to 1024 characters long")}
+	case in.Body.IdempotencyKey != "" && in.Body.IdempotencyKey != key:
+		return []fault.Field{wrong("idempotencyKey", "differs from the header Idempotency-Key")}
+	}
+	in.Body.IdempotencyKey = key
+	return nil
+}
+
+// complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be read. A field that could
+// not be read is told once: what the outbox thinks of its absence does not count.
+func (in *submitInput) complete(ctx context.Context, s *Server, found *fault.Error) {
+	in.completeAs(ctx, s, found, "")
+}
+
+func (in *submitAsInput) complete(ctx context.Context, s *Server, found *fault.Error) {
+	in.completeAs(ctx, s, found, in.Account)
+}
+
+func (in *submitInput) completeAs(ctx context.Context, s *Server, found *fault.Error, account string) {
+	told := map[string]bool{}
+	for _, f := range found.Fields {
+		told[rootOf(f.Key)] = true
+	}
+	more := in.settle(ctx, account)
+	if more == nil {
+		in.Body.DryRun = true
+		_, more = s.Outbox.Submit(ctx, in.Body)
+	}
+	if e, ok := more.(*fault.Error); ok && e.Kind == fault.Invalid {
+		for _, f := range e.Fields {
+			if !told[rootOf(f.Key)] {
+				found.Fields = append(found.Fields, f)
+			}
+		}
+		found.Code = e.Code
+	}
+}
+
+// rootOf is the field of the request that a key lies in.
+func rootOf(key string) string {
+	root, _, _ := strings.Cut(key, ".")
+	root, _, _ = strings.Cut(root, "[")
+	return root
+}
