@@ -125,16 +125,18 @@ func (db *DB) locate(ctx context.Context, o Options) (target, error) {
 func (db *DB) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
-	var info string
 	var err error
 	for {
-		info, err = db.client.Info(ctx, "server").Result()
-		if err == nil || !Unavailable(err) || !pause(ctx, 100*time.Millisecond) {
+		if err = db.client.Ping(ctx).Err(); err == nil || !Unavailable(err) || !pause(ctx, 100*time.Millisecond) {
 			break
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
+	}
+	info, err := db.client.Info(ctx, "server").Result()
+	if err != nil {
+		return nil // some compatible servers don't say what they are
 	}
 	return checkVersion(parseInfo(info)["redis_version"])
 }

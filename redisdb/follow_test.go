@@ -106,6 +106,7 @@ func pending(t *testing.T, db *redisdb.DB, partition int) int64 {
 }
 
 func TestFollowInOrderFromTheOldest(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	add(t, db, 0, 0, 700)
 	var b inbox
@@ -127,6 +128,7 @@ func TestFollowInOrderFromTheOldest(t *testing.T) {
 }
 
 func TestFollowEveryPartitionAndGroup(t *testing.T) {
+	t.Parallel()
 	db := testredis.Open(t, redisdb.Options{Partitions: 3})
 	var one, two inbox
 	follow(t, db, redisdb.Follow{Stream: "events", Group: "g"}, one.handle)
@@ -145,6 +147,7 @@ func TestFollowEveryPartitionAndGroup(t *testing.T) {
 }
 
 func TestFollowRepeatsWhatFailedInOrder(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	failures := 2
 	b := inbox{refuse: func([]redisdb.Entry) error {
@@ -162,6 +165,7 @@ func TestFollowRepeatsWhatFailedInOrder(t *testing.T) {
 }
 
 func TestFollowWaitsForWhatIsAway(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	calls := 0
 	b := inbox{refuse: func([]redisdb.Entry) error {
@@ -179,6 +183,7 @@ func TestFollowWaitsForWhatIsAway(t *testing.T) {
 }
 
 func TestFollowSetsAPoisonedEntryAside(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	healed := false
 	b := inbox{}
@@ -210,12 +215,18 @@ func TestFollowSetsAPoisonedEntryAside(t *testing.T) {
 	}
 }
 
+// readAs takes all new entries for a consumer, which then never says anything again.
+func readAs(consumer, key string) *redis.XReadGroupArgs {
+	return &redis.XReadGroupArgs{Group: "g", Consumer: consumer, Streams: []string{key, ">"}}
+}
+
 func TestFollowTakesOverFromTheDead(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	add(t, db, 0, 0, 3)
 	key := redisdb.Key(0, "events")
 	db.Client().XGroupCreate(t.Context(), key, "g", "0")
-	if err := db.Client().XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "g", Consumer: "dead", Streams: []string{key, ">"}}).Err(); err != nil {
+	if err := db.Client().XReadGroup(t.Context(), readAs("dead", key)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	var b inbox
@@ -227,6 +238,7 @@ func TestFollowTakesOverFromTheDead(t *testing.T) {
 }
 
 func TestFollowKeepsWhatItIsBusyWith(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	add(t, db, 0, 0, 1)
 	var mu sync.Mutex
@@ -254,6 +266,7 @@ func TestFollowKeepsWhatItIsBusyWith(t *testing.T) {
 }
 
 func TestFollowSurvivesALostStream(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	var b inbox
 	add(t, db, 0, 0, 1)
@@ -267,6 +280,7 @@ func TestFollowSurvivesALostStream(t *testing.T) {
 }
 
 func TestFollowFinishesTheWorkInHand(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	add(t, db, 0, 0, 1)
 	begun := make(chan struct{})
@@ -285,6 +299,7 @@ func TestFollowFinishesTheWorkInHand(t *testing.T) {
 }
 
 func TestFollowLosesNothingWhenRedisIsKilled(t *testing.T) {
+	t.Parallel()
 	server := testredis.Server(t, "--appendfsync", "always")
 	db := testredis.Connect(t, redisdb.Options{URL: server.URL()})
 	var b inbox
@@ -304,6 +319,7 @@ func TestFollowLosesNothingWhenRedisIsKilled(t *testing.T) {
 }
 
 func TestFollowRefusesNamelessStreams(t *testing.T) {
+	t.Parallel()
 	db := testredis.New(t)
 	if err := db.Follow(t.Context(), redisdb.Follow{Stream: "events"}, nil); err == nil {
 		t.Error("no group, no error")

@@ -19,8 +19,11 @@ type shareCache struct {
 }
 
 // MemoryShare says how full Redis is: used memory divided by maxmemory, in a Cluster that of the fullest node; 0 when there is no
-// limit. The answer may be a second old. It fails when Redis can't be asked.
+// limit, and in Memory mode. The answer may be a second old. It fails when Redis can't be asked.
 func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
+	if db.mode == Memory {
+		return 0, nil
+	}
 	c := &db.share
 	c.mu.Lock()
 	defer c.mu.Unlock() // others wait for the one that asks; without an answer they couldn't go on either

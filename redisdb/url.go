@@ -70,7 +70,7 @@ func parse(raw string) (target, error) {
 	}
 	s, ok := schemeOf(name)
 	if !ok {
-		return target{}, fmt.Errorf("unknown scheme, use redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or rediss+cluster")
+		return target{}, errors.New("unknown scheme, use redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or rediss+cluster")
 	}
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
@@ -190,16 +190,20 @@ func (t *target) params(params url.Values, secure bool) error {
 		case "key":
 			key = value
 		case "insecure":
-			insecure, err = strconv.ParseBool(value)
+			insecure = value == "true"
+			if !insecure && value != "false" {
+				err = errors.New("the parameter insecure is true or false")
+			}
 		case "sentinel_user":
 			t.sentinel.username = value
 		case "sentinel_password":
 			t.sentinel.password = value
 		default:
-			return fmt.Errorf("unknown parameter %q, known are db, ca, cert, key, insecure, sentinel_user, sentinel_password", name)
+			return errors.New("unknown parameter, known are db, ca, cert, key, insecure, sentinel_user, sentinel_password; " +
+				"is there an unescaped ? in the password? Write it as %3F")
 		}
 		if err != nil {
-			return fmt.Errorf("parameter %s is malformed: %w", name, err)
+			return err
 		}
 	}
 	if !secure {
@@ -223,7 +227,7 @@ func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("parameter ca: no certificate in %s", ca)
+			return nil, errors.New("parameter ca: no certificate in that file")
 		}
 	}
 	if cert != "" || key != "" {
