@@ -1,0 +1,205 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+)
+
+// DefaultID is the account that messages go through which name none, and the name of the account from the configuration.
+const DefaultID = "default"
+
+// putTries is how often a change is tried against others at the same time.
+const putTries = 5
+
+// Options are the choices of the one who runs Postroom.
+type Options struct {
+	// Default is the account from the configuration; its id is DefaultID, whatever it says. Nil: there is none.
+	Default *api.Account
+	// Logger gets outcomes that could not be written. Nil: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock, for tests. Nil: the machine's.
+	Now func() time.Time
+}
+
+// Accounts is the store of senders. It is safe for concurrent use, by any number of processes on one Redis.
+type Accounts struct {
+	store      store
+	ring       *seal.Ring
+	log        *slog.Logger
+	now        func() time.Time
+	configured *api.Account
+	started    time.Time
+
+	cache cache
+	loads singleflight.Group
+
+	mu       sync.Mutex
+	outcomes map[string]outcome // what was last written of each account's state
+}
+
+// New prepares the package on an open database. It does no I/O. An account from the configuration that can't work is an error.
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Accounts, error) {
+	if db == nil || ring == nil {
+		return nil, errors.New("accounts: a database and a key ring are needed")
+	}
+	a := &Accounts{
+		store: store{client: db.Client()}, ring: ring, log: o.Logger, now: o.Now, outcomes: map[string]outcome{},
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	a.started = a.now().UTC().Truncate(time.Millisecond)
+	if o.Default != nil {
+		account := *o.Default
+		account.Account = DefaultID
+		if err := validate(account); err != nil {
+			return nil, fmt.Errorf("accounts: the account from the configuration: %w", err)
+		}
+		a.configured = &account
+	}
+	return a, nil
+}
+
+// Create stores an account, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every
+// wrong field.
+func (a *Accounts) Create(ctx context.Context, account api.Account) (api.AccountCreated, error) {
+	if err := validate(account); err != nil {
+		return api.AccountCreated{}, err
+	}
+	existed, err := a.change(ctx, account.Account, func(*stored) (api.Account, error) { return account, nil })
+	if err != nil {
+		return api.AccountCreated{}, err
+	}
+	state := "new"
+	if existed {
+		state = "existing"
+	}
+	return api.AccountCreated{Account: account.Account, State: state}, nil
+}
+
+// Update changes the fields that the patch has; smtp and limits are replaced as a whole. Unknown account: NotFound. Invalid reports every
+// wrong field.
+func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error) {
+	_, err := a.change(ctx, id, func(old *stored) (api.Account, error) {
+		if old == nil {
+			return api.Account{}, a.notFound(id)
+		}
+		account := patched(masked(old.Account), p)
+		return account, validate(account)
+	})
+	if err != nil {
+		return api.AccountInfo{}, err
+	}
+	return a.Get(ctx, id)
+}
+
+// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether there was one. When
+// somebody else changed it meanwhile, edit is asked again.
+func (a *Accounts) change(ctx context.Context, id string, edit func(old *stored) (api.Account, error)) (bool, error) {
+	for range putTries {
+		old, err := a.load(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		account, err := edit(old)
+		if err != nil {
+			return false, err
+		}
+		next, err := a.sealed(account, old)
+		if err != nil {
+			return false, err
+		}
+		done, err := a.store.put(ctx, next, old)
+		if err != nil {
+			return false, away(err, "store account %s", id)
+		}
+		if done {
+			a.forget(id)
+			return old != nil, nil
+		}
+	}
+	return false, fault.New(fault.Conflict, "AccountChanged", "The account is being changed by others; try again")
+}
+
+// Get shows an account with its state, secrets masked. Unknown: NotFound.
+func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) {
+	rows, err := a.infos(ctx, []string{id})
+	switch {
+	case err != nil:
+		return api.AccountInfo{}, err
+	case len(rows) == 0:
+		return api.AccountInfo{}, a.notFound(id)
+	}
+	return rows[0], nil
+}
+
+// List shows a page of accounts: a configured one that nothing stored stands in for comes first, then all by id. Pages count from 0;
+// pageSize is 1 to 1000, zero means 20.
+func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
+	page, pageSize = max(0, page), min(pageSize, 1000)
+	if pageSize < 1 {
+		pageSize = 20
+	}
+	ids, total, err := a.store.page(ctx, page*pageSize, pageSize, a.configured != nil)
+	if err != nil {
+		return api.AccountPage{}, away(err, "list accounts")
+	}
+	rows, err := a.infos(ctx, ids)
+	if err != nil {
+		return api.AccountPage{}, err
+	}
+	return api.AccountPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Accounts: rows}, nil
+}
+
+// Count says how many accounts there are, a configured one included.
+func (a *Accounts) Count(ctx context.Context) (int, error) {
+	_, total, err := a.store.page(ctx, 0, 1, a.configured != nil)
+	if err != nil {
+		return 0, away(err, "count accounts")
+	}
+	return total, nil
+}
+
+// Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
+func (a *Accounts) Delete(ctx context.Context, id string) error {
+	existed, err := a.store.remove(ctx, id)
+	switch {
+	case err != nil:
+		return away(err, "delete account %s", id)
+	case existed:
+		a.forget(id)
+		return nil
+	case a.Configured(id):
+		return fault.New(fault.Conflict, "AccountConfigured",
+			"Account %q comes from the configuration (setting smtp); remove it there", id)
+	}
+	return a.notFound(id)
+}
+
+// Configured reports whether an account of this id comes from the configuration, and so exists even with nothing stored.
+func (a *Accounts) Configured(id string) bool {
+	return a.configured != nil && id == a.configured.Account
+}
+
+// notFound says what to do about an account that doesn't exist.
+func (a *Accounts) notFound(id string) error {
+	if id == DefaultID {
+		return fault.New(fault.NotFound, "AccountNotFound",
+			"There is no default account: set smtp and from in the configuration, or add an account with POST /v1/account and name it")
+	}
+	return fault.New(fault.NotFound, "AccountNotFound", "Account record was not found for requested ID; add it with POST /v1/account")
+}

@@ -1,0 +1,472 @@
+package accounts
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// clock is a clock that a test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// newRing makes the key ring of an instance with this secret.
+func newRing(t *testing.T, secret string) *seal.Ring {
+	t.Helper()
+	ring, err := seal.New([]byte(strings.Repeat(secret, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// bundle is an Accounts on a Redis of its own, with a clock that the test moves.
+type bundle struct {
+	*Accounts
+	db    *redisdb.DB
+	clock *clock
+	url   string
+}
+
+func setup(t *testing.T, configured *api.Account) bundle {
+	t.Helper()
+	t.Parallel()
+	return process(t, testredis.URL(t), "secret", configured)
+}
+
+// process is one more process on the same Redis.
+func process(t *testing.T, url, secret string, configured *api.Account) bundle {
+	t.Helper()
+	db := testredis.Connect(t, redisdb.Options{URL: url})
+	c := &clock{at: start}
+	a, err := New(db, newRing(t, secret), Options{Default: configured, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle{Accounts: a, db: db, clock: c, url: url}
+}
+
+func account(id string) api.Account {
+	return api.Account{
+		Account: id, Name: "Sender One", Email: "sender@example.com",
+		SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "correct horse"}},
+	}
+}
+
+func configuredAccount() *api.Account {
+	a := account("")
+	a.Name, a.SMTP.Host, a.SMTP.Auth.Pass = "Configured", "relay.example.com", "from the configuration"
+	return &a
+}
+
+func (b bundle) create(t *testing.T, a api.Account) api.AccountCreated {
+	t.Helper()
+	created, err := b.Create(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// wrongFields lists the keys of an Invalid error.
+func wrongFields(t *testing.T, err error) []string {
+	t.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.Invalid {
+		t.Fatalf("error %v, want Invalid", err)
+	}
+	var keys []string
+	for _, field := range f.Fields {
+		keys = append(keys, field.Key)
+	}
+	return keys
+}
+
+func TestAnswersAsTheOriginal(t *testing.T) {
+	b := setup(t, nil)
+	var create struct {
+		Request  struct{ Body api.Account }
+		Response struct{ Body api.AccountCreated }
+	}
+	readJSON(t, "account-create-smtp-only.json", &create)
+	if diff := cmp.Diff(create.Response.Body, b.create(t, create.Request.Body)); diff != "" {
+		t.Error(diff)
+	}
+	var get struct {
+		Response struct{ Body map[string]any }
+	}
+	readJSON(t, "account-get-smtp-only.json", &get)
+	info, err := b.Get(t.Context(), "snd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := asMap(t, info)
+	for _, name := range []string{"account", "name", "email", "smtp", "state"} {
+		want := get.Response.Body[name]
+		if smtp, ok := want.(map[string]any); ok {
+			delete(smtp, "secure") // false, which we leave out
+		}
+		if diff := cmp.Diff(want, got[name]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	var missing struct {
+		Response struct{ Body api.Problem }
+	}
+	readJSON(t, "submit-404-account.json", &missing)
+	_, err = b.Resolve(t.Context(), "nosuch")
+	if !fault.Is(err, fault.NotFound) || fault.CodeOf(err) != "AccountNotFound" || !strings.HasPrefix(err.Error(), missing.Response.Body.Message) {
+		t.Errorf("an unknown account: %v", err)
+	}
+}
+
+func readJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asMap(t *testing.T, v any) (m map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestCreateReplaces(t *testing.T) {
+	b := setup(t, nil)
+	first := account("a")
+	first.Webhooks, first.Retry = "https://example.com/hook", []string{"1m"}
+	if got := b.create(t, first); got != (api.AccountCreated{Account: "a", State: "new"}) {
+		t.Errorf("first: %+v", got)
+	}
+	b.clock.advance(time.Hour)
+	second := account("a")
+	second.Name = "Renamed"
+	if got := b.create(t, second); got != (api.AccountCreated{Account: "a", State: "existing"}) {
+		t.Errorf("second: %+v", got)
+	}
+	got, err := b.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.SMTP.Auth.Pass = mask
+	want := api.AccountInfo{Account: second, State: "unset", Created: start, Updated: start.Add(time.Hour)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdateChangesWhatThePatchHas(t *testing.T) {
+	tests := []struct {
+		name  string
+		patch api.AccountPatch
+		want  func(a *api.Account)
+	}{
+		{"nothing", api.AccountPatch{}, func(*api.Account) {}},
+		{"the name", api.AccountPatch{Name: ptr("New")}, func(a *api.Account) { a.Name = "New" }},
+		{"the name, away", api.AccountPatch{Name: ptr("")}, func(a *api.Account) { a.Name = "" }},
+		{"the address", api.AccountPatch{Email: ptr("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
+		{"all but the relay", api.AccountPatch{
+			Webhooks: ptr("https://example.com/h"), LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("mx.example.com"),
+			Retry: &[]string{"1m", "5m"}, Limits: &api.AccountLimits{Connections: 3},
+		}, func(a *api.Account) {
+			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
+			a.Retry, a.Limits = []string{"1m", "5m"}, &api.AccountLimits{Connections: 3}
+		}},
+		{"the relay", api.AccountPatch{SMTP: &api.SMTPServer{Host: "other.example.com", Port: 25}}, func(a *api.Account) {
+			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
+		}},
+		{"the port, keeping the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
+			Auth: &api.SMTPAuth{User: "u", Pass: mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
+		{"the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
+			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}}}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
+		{"password to token", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
+			Auth: &api.SMTPAuth{User: "u", AccessToken: "ya29"}}}, func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "u", AccessToken: "ya29"} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, nil)
+			b.create(t, account("a"))
+			want := account("a")
+			tt.want(&want)
+			info, err := b.Update(t.Context(), "a", tt.patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(masked(want), info.Account); diff != "" {
+				t.Error(diff)
+			}
+			sender, err := b.Resolve(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect, err := newSender(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(expect, sender); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUpdateRefuses(t *testing.T) {
+	b := setup(t, nil)
+	b.create(t, account("a"))
+	open := account("open")
+	open.SMTP.Auth = nil
+	b.create(t, open)
+	relay := func(host string, auth api.SMTPAuth) api.AccountPatch {
+		return api.AccountPatch{SMTP: &api.SMTPServer{Host: host, Port: 25, Auth: &auth}}
+	}
+	tests := []struct {
+		name, id string
+		patch    api.AccountPatch
+		want     []string
+	}{
+		{"wrong values, all of them", "a", api.AccountPatch{Email: ptr("x"), Webhooks: ptr("ftp://x")}, []string{"email", "webhooks"}},
+		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
+		{"a mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
+		{"a mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: mask}), []string{"smtp.auth.accessToken"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := b.Update(t.Context(), tt.id, tt.patch)
+			if diff := cmp.Diff(tt.want, wrongFields(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if _, err := b.Update(t.Context(), "nosuch", api.AccountPatch{}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an unknown account: %v", err)
+	}
+	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" || s.Relay.Host != "smtp.example.com" {
+		t.Errorf("after the refusals: %v, %v", s, err)
+	}
+}
+
+func TestChangesAtTheSameTimeDoNotMix(t *testing.T) {
+	b := setup(t, nil)
+	b.create(t, account("a"))
+	other := process(t, b.url, "secret", nil)
+	patches := []api.AccountPatch{{Name: ptr("N")}, {Webhooks: ptr("https://example.com/")}, {Retry: &[]string{"7m"}}, {LocalAddress: ptr("192.0.2.1")}}
+	var wg sync.WaitGroup
+	for i, p := range patches {
+		wg.Go(func() {
+			for {
+				_, err := []bundle{b, other}[i%2].Update(t.Context(), "a", p)
+				if err == nil {
+					return
+				}
+				if !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want := account("a")
+	want.Name, want.Webhooks, want.Retry, want.LocalAddress = "N", "https://example.com/", []string{"7m"}, "192.0.2.1"
+	info, err := b.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(masked(want), info.Account); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteWhoseAnswerWasLostMayRunAgain(t *testing.T) {
+	b := setup(t, nil)
+	s, err := b.sealed(account("a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if done, err := b.store.put(t.Context(), s, nil); err != nil || !done {
+			t.Errorf("%v, %v", done, err)
+		}
+	}
+	later, err := b.sealed(account("a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := b.store.put(t.Context(), later, nil); err != nil || done {
+		t.Errorf("a write that read nothing replaced one: %v, %v", done, err)
+	}
+}
+
+func TestListPages(t *testing.T) {
+	for _, configured := range []*api.Account{nil, configuredAccount()} {
+		t.Run(fmt.Sprint("configured ", configured != nil), func(t *testing.T) {
+			b := setup(t, configured)
+			var want []string
+			if configured != nil {
+				want = append(want, DefaultID)
+			}
+			for _, id := range []string{"e", "b", "d", "a", "c"} {
+				b.create(t, account(id))
+			}
+			want = append(want, "a", "b", "c", "d", "e")
+			for _, size := range []int{1, 2, 3, 0} {
+				var got []string
+				for page := 0; ; page++ {
+					answer, err := b.List(t.Context(), page, size)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, info := range answer.Accounts {
+						got = append(got, info.Account.Account)
+						if info.SMTP.Auth.Pass != mask {
+							t.Errorf("password %q is shown", info.SMTP.Auth.Pass)
+						}
+					}
+					if answer.Total != len(want) || answer.Page != page {
+						t.Errorf("%+v", answer)
+					}
+					if page+1 >= answer.Pages {
+						break
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("pages of %d: %s", size, diff)
+				}
+			}
+			if n, err := b.Count(t.Context()); err != nil || n != len(want) {
+				t.Errorf("count %d, %v", n, err)
+			}
+		})
+	}
+	b := setup2(t)
+	empty, err := b.List(t.Context(), 0, 0)
+	if err != nil || empty.Accounts == nil || empty.Total != 0 {
+		t.Errorf("without accounts: %+v, %v", empty, err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	b := setup(t, nil)
+	b.create(t, account("a"))
+	b.create(t, account("b"))
+	b.Outcome(t.Context(), "a", nil)
+	if err := b.Delete(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"again":   b.Delete(t.Context(), "a"),
+		"get":     second(b.Get(t.Context(), "a")),
+		"resolve": second(b.Resolve(t.Context(), "a")),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if keys := b.db.Client().Keys(t.Context(), "*:account:a*").Val(); len(keys) != 0 {
+		t.Errorf("left behind: %v", keys)
+	}
+	if _, err := b.Get(t.Context(), "b"); err != nil {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestSecretsAreSealedInRedis(t *testing.T) {
+	b := setup(t, nil)
+	a := account("a")
+	a.SMTP.Auth.Pass, a.SMTP.Auth.AccessToken = "correct horse battery", "ya29.access-token"
+	b.create(t, a)
+	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: ptr("findable name")}); err != nil {
+		t.Fatal(err)
+	}
+	b.Outcome(t.Context(), "a", errors.New("refused"))
+	if !found(t, b.db, "findable name") {
+		t.Fatal("the search finds nothing at all")
+	}
+	for _, secret := range []string{"correct horse battery", "ya29.access-token"} {
+		if found(t, b.db, secret) || found(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
+			t.Errorf("%q is in Redis", secret)
+		}
+	}
+}
+
+func TestSealedValueOpensNothingElsewhere(t *testing.T) {
+	b := setup(t, nil)
+	b.create(t, account("victim"))
+	s, err := b.store.load(t.Context(), "victim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Account.Account = "thief"
+	if plain, err := b.opened(s); err == nil {
+		t.Errorf("the victim's password in the thief's account: %q", plain.SMTP.Auth.Pass)
+	}
+	s.Account.Account = "victim"
+	s.Account.SMTP.Auth.AccessToken = s.Account.SMTP.Auth.Pass
+	if plain, err := b.opened(s); err == nil {
+		t.Errorf("the password in the token's place: %q", plain.SMTP.Auth.AccessToken)
+	}
+}
+
+func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
+	b := setup(t, nil)
+	b.create(t, account("a"))
+	later := process(t, b.url, "another secret", nil)
+	if _, err := later.Resolve(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "secret") {
+		t.Errorf("resolve: %v", err)
+	}
+	if info, err := later.Get(t.Context(), "a"); err != nil || info.SMTP.Auth.Pass != mask {
+		t.Errorf("get: %+v, %v", info, err)
+	}
+	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: account("a").SMTP}); err != nil {
+		t.Errorf("entering the password again: %v", err)
+	}
+	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" {
+		t.Errorf("resolve: %v, %v", s, err)
+	}
+}

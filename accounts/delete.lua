@@ -1,0 +1,12 @@
+-- Deletes an account and its state.
+-- KEYS[1] account:<id> (hash)   KEYS[2] accounts (sorted set)   KEYS[3] accounts:version   KEYS[4] account:<id>:state (hash)
+-- ARGV[1] id
+-- Result: 1 if there was one, else 0.
+-- Atomic so that an account which is gone is in no list, and never one that other processes were not told to forget.
+if redis.call('DEL', KEYS[1]) == 0 then
+  return 0
+end
+redis.call('DEL', KEYS[4])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('INCR', KEYS[3])
+return 1

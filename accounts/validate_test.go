@@ -1,0 +1,173 @@
+package accounts
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+func TestWrongAccounts(t *testing.T) {
+	many := make([]string, 101)
+	for i := range many {
+		many[i] = "1m"
+	}
+	tests := []struct {
+		name   string
+		change func(a *api.Account)
+		want   []string
+	}{
+		{"no id", func(a *api.Account) { a.Account = "" }, []string{"account"}},
+		{"an id with a colon", func(a *api.Account) { a.Account = "a:state" }, []string{"account"}},
+		{"an id with a line", func(a *api.Account) { a.Account = "a\n" }, []string{"account"}},
+		{"a long id", func(a *api.Account) { a.Account = strings.Repeat("a", 257) }, []string{"account"}},
+		{"a name of two lines", func(a *api.Account) { a.Name = "a\r\nBcc: x" }, []string{"name"}},
+		{"a long name", func(a *api.Account) { a.Name = strings.Repeat("ä", 257) }, []string{"name"}},
+		{"no address", func(a *api.Account) { a.Email = "" }, []string{"email"}},
+		{"an address with a name", func(a *api.Account) { a.Email = "A <a@example.com>" }, []string{"email"}},
+		{"no relay", func(a *api.Account) { a.SMTP = nil }, []string{"smtp"}},
+		{"no host, no port", func(a *api.Account) { a.SMTP = &api.SMTPServer{} }, []string{"smtp.host", "smtp.port"}},
+		{"a host with a port", func(a *api.Account) { a.SMTP.Host = "a.example.com:25" }, []string{"smtp.host"}},
+		{"a URL for a host", func(a *api.Account) { a.SMTP.Host = "smtp://a" }, []string{"smtp.host"}},
+		{"a host with an empty label", func(a *api.Account) { a.SMTP.Host = "a..b" }, []string{"smtp.host"}},
+		{"a port too high", func(a *api.Account) { a.SMTP.Port = 65536 }, []string{"smtp.port"}},
+		{"a password without user", func(a *api.Account) { a.SMTP.Auth.User = "" }, []string{"smtp.auth.user"}},
+		{"a user without password", func(a *api.Account) { a.SMTP.Auth.Pass = "" }, []string{"smtp.auth.pass"}},
+		{"a NUL in the password", func(a *api.Account) { a.SMTP.Auth.Pass = "a\x00b" }, []string{"smtp.auth.pass"}},
+		{"a line in user and token", func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "a\n", AccessToken: "b\r"} },
+			[]string{"smtp.auth.user", "smtp.auth.accessToken"}},
+		{"TLS words unknown", func(a *api.Account) { a.SMTP.TLS = &api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"} },
+			[]string{"smtp.tls.minVersion", "smtp.tls.starttls"}},
+		{"STARTTLS inside TLS", func(a *api.Account) { a.SMTP.Secure, a.SMTP.TLS = true, &api.SMTPTLS{StartTLS: "required"} }, []string{"smtp.tls.starttls"}},
+		{"limits", func(a *api.Account) { a.Limits = &api.AccountLimits{Connections: 1001, PerConnection: -1} },
+			[]string{"limits.connections", "limits.perConnection"}},
+		{"webhooks to a file", func(a *api.Account) { a.Webhooks = "file:///etc/passwd" }, []string{"webhooks"}},
+		{"webhooks without host", func(a *api.Account) { a.Webhooks = "https:///x" }, []string{"webhooks"}},
+		{"webhooks with a password", func(a *api.Account) { a.Webhooks = "https://u:p@example.com/" }, []string{"webhooks"}},
+		{"a name for the local address", func(a *api.Account) { a.LocalAddress = "localhost" }, []string{"localAddress"}},
+		{"two words for EHLO", func(a *api.Account) { a.SMTPEhloName = "a b" }, []string{"smtpEhloName"}},
+		{"an IPv6 literal without its tag", func(a *api.Account) { a.SMTPEhloName = "[::1]" }, []string{"smtpEhloName"}},
+		{"delays", func(a *api.Account) { a.Retry = []string{"5m", "soon", "0s", "-1m", "721h", "5"} },
+			[]string{"retry[1]", "retry[2]", "retry[3]", "retry[4]", "retry[5]"}},
+		{"too many delays", func(a *api.Account) { a.Retry = many }, []string{"retry"}},
+		{"everything", func(a *api.Account) {
+			*a = api.Account{Account: "/", Name: "\x00", Email: "@", Webhooks: "x", LocalAddress: "x", SMTPEhloName: "-", Retry: []string{""}}
+		}, []string{"account", "name", "email", "webhooks", "localAddress", "smtpEhloName", "smtp", "retry[0]"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := account("a")
+			tt.change(&a)
+			if diff := cmp.Diff(tt.want, wrongFields(t, validate(a))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestGoodAccounts(t *testing.T) {
+	tests := map[string]func(a *api.Account){
+		"plain":            func(*api.Account) {},
+		"an odd id":        func(a *api.Account) { a.Account = "0.A_b@c+d-e" },
+		"no login":         func(a *api.Account) { a.SMTP.Auth = nil },
+		"an empty login":   func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{} },
+		"an IPv4 host":     func(a *api.Account) { a.SMTP.Host = "127.0.0.1" },
+		"an IPv6 host":     func(a *api.Account) { a.SMTP.Host = "2001:db8::1" },
+		"a rooted host":    func(a *api.Account) { a.SMTP.Host = "smtp.example.com." },
+		"an underscore":    func(a *api.Account) { a.SMTP.Host = "mail_relay" },
+		"EHLO literals":    func(a *api.Account) { a.SMTPEhloName = "[192.0.2.1]" },
+		"EHLO IPv6":        func(a *api.Account) { a.SMTPEhloName = "[IPv6:2001:db8::1]" },
+		"a foreign sender": func(a *api.Account) { a.Email = "jörg@bücher.example" },
+		"a schedule":       func(a *api.Account) { a.Retry = []string{"1m", "1h30m", "720h"} },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := account("a")
+			change(&a)
+			if err := validate(a); err != nil {
+				t.Fatal(err)
+			}
+			s, err := newSender(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Relay.Check(); err != nil {
+				t.Errorf("smtpsend refuses it: %v", err)
+			}
+		})
+	}
+}
+
+func TestRelayOfAnAccount(t *testing.T) {
+	no := false
+	tests := []struct {
+		name string
+		smtp api.SMTPServer
+		want smtpsend.Relay
+	}{
+		{"plain", api.SMTPServer{Host: "h", Port: 25}, smtpsend.Relay{Host: "h", Port: 25}},
+		{"TLS from the start", api.SMTPServer{Host: "h", Port: 465, Secure: true}, smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}},
+		{"STARTTLS required", api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required", MinVersion: "TLSv1.3"}},
+			smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired, MinVersion: tls.VersionTLS13}},
+		{"STARTTLS if offered", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic", RejectUnauthorized: &no}},
+			smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic, InsecureSkipVerify: true}},
+		{"in clear", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "off"}}, smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}},
+		{"login", api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "p"}},
+			smtpsend.Relay{Host: "h", Port: 587, Username: "u", Password: "p"}},
+		{"login by token", api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", AccessToken: "t"}},
+			smtpsend.Relay{Host: "h", Port: 587, Username: "u", AccessToken: "t"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := VerifyRelay(api.VerifyRequest{SMTP: &tt.smtp, LocalAddress: "192.0.2.1", SMTPEhloName: "me.example"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.LocalAddress, tt.want.EHLOName = "192.0.2.1", "me.example"
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	_, err := VerifyRelay(api.VerifyRequest{LocalAddress: "x"})
+	if diff := cmp.Diff([]string{"localAddress", "smtp"}, wrongFields(t, err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSenderDoesNotShowItsPassword(t *testing.T) {
+	s, err := newSender(account("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "sender", s)
+	for _, text := range []string{log.String(), fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%v", &s)} {
+		if strings.Contains(text, "correct horse") || !strings.Contains(text, "a") {
+			t.Errorf("shown: %s", text)
+		}
+	}
+}
+
+func FuzzHostNames(f *testing.F) {
+	for _, s := range []string{"a.example.com", "127.0.0.1", "::1", "[::1]", "[IPv6:::1]", "a b", "ä.example", "-a", "a:25", "[127.0.0.1]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		relay := smtpsend.Relay{Host: "h", EHLOName: s}
+		if addressLiteral(s) || validHost(s) {
+			if err := relay.Check(); err != nil {
+				t.Errorf("%q is let through, smtpsend says %v", s, err)
+			}
+		}
+		if validHost(s) && strings.ContainsAny(s, " \r\n/@[]") {
+			t.Errorf("%q passes for a host", s)
+		}
+	})
+}
