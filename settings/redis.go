@@ -1,0 +1,48 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+func settingsKey() string { return redisdb.Key(0, "settings") }
+
+// store is what Redis keeps of the settings.
+type store struct{ client hashes }
+
+// hashes is as much of Redis as the settings need. Any client has it.
+type hashes interface {
+	HGetAll(ctx context.Context, key string) *redis.MapStringStringCmd
+	HSet(ctx context.Context, key string, values ...any) *redis.IntCmd
+}
+
+// all reads every setting that was ever changed.
+func (s store) all(ctx context.Context) (map[string]string, error) {
+	return s.client.HGetAll(ctx, settingsKey()).Result()
+}
+
+// put writes settings in one command, and so all or none.
+func (s store) put(ctx context.Context, fields []field) error {
+	pairs := make([]any, 0, 2*len(fields))
+	for _, f := range fields {
+		pairs = append(pairs, f.name, f.value)
+	}
+	return s.client.HSet(ctx, settingsKey(), pairs...).Err()
+}
+
+// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
+func away(err error, format string, args ...any) error {
+	err = fmt.Errorf("settings: "+format+": %w", append(args, err)...)
+	if !redisdb.Unavailable(err) {
+		return err
+	}
+	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+	f.RetryAfter = time.Second
+	return f
+}

@@ -1,0 +1,106 @@
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+)
+
+// headerName is a token of RFC 9110 section 5.6.2.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
+
+// ownHeaders are set by whoever sends a webhook; a custom header of the same name would break the request or its signature.
+var ownHeaders = []string{
+	"connection", "content-length", "content-type", "host", "trailer", "transfer-encoding", "upgrade",
+	"webhook-id", "webhook-signature", "webhook-timestamp",
+	"x-ee-wh-attempts-made", "x-ee-wh-event-id", "x-ee-wh-signature",
+}
+
+// faults collects what is wrong with a request.
+type faults []fault.Field
+
+func (f *faults) add(key, format string, args ...any) {
+	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// validate reports everything wrong with the settings that a request has.
+func validate(req api.Settings) error {
+	var f faults
+	if req.Webhooks != nil {
+		f.url(nameWebhooks, *req.Webhooks)
+	}
+	if req.ServiceURL != nil {
+		f.url(nameServiceURL, *req.ServiceURL)
+		if strings.ContainsAny(*req.ServiceURL, "?#") {
+			f.add(nameServiceURL, "must not have a query or fragment")
+		}
+	}
+	if req.WebhookEvents != nil {
+		f.events(*req.WebhookEvents)
+	}
+	if req.WebhooksCustomHeaders != nil {
+		f.headers(*req.WebhooksCustomHeaders)
+	}
+	if n := req.DeliveryAttempts; n != nil && (*n < 1 || *n > 100) {
+		f.add(nameAttempts, "must be 1 to 100")
+	}
+	if n := req.QueueKeep; n != nil && (*n < 0 || *n > 100_000) {
+		f.add(nameQueueKeep, "must be 0 to 100000")
+	}
+	return fault.InvalidFields(f)
+}
+
+// url checks an address; empty means none. It is shown in answers and logs, so it must not carry a password.
+func (f *faults) url(key, s string) {
+	if s == "" {
+		return
+	}
+	u, err := url.Parse(s)
+	switch {
+	case len(s) > 2048:
+		f.add(key, "must not be longer than 2048 characters")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		f.add(key, "must be an http or https URL")
+	case u.User != nil:
+		f.add(key, "must not contain a user or password; for a webhook use webhooksCustomHeaders")
+	}
+}
+
+func (f *faults) events(types []string) {
+	var known []string
+	for _, t := range event.Types() {
+		known = append(known, string(t))
+	}
+	for i, t := range types {
+		if t != "*" && !slices.Contains(known, t) {
+			f.add(fmt.Sprintf("%s[%d]", nameWebhookEvents, i), "must be * or one of %s", strings.Join(known, ", "))
+		}
+	}
+}
+
+func (f *faults) headers(headers []api.CustomHeader) {
+	if len(headers) > 20 {
+		f.add(nameCustomHeaders, "must not be more than 20")
+	}
+	for i, h := range headers {
+		key := fmt.Sprintf("%s[%d]", nameCustomHeaders, i)
+		switch {
+		case !headerName.MatchString(h.Key):
+			f.add(key+".key", "must be the name of a header")
+		case slices.Contains(ownHeaders, strings.ToLower(h.Key)):
+			f.add(key+".key", "is set by Postroom itself")
+		}
+		switch {
+		case len(h.Value) > 2048:
+			f.add(key+".value", "must not be longer than 2048 characters")
+		case strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			f.add(key+".value", "must not contain control characters")
+		}
+	}
+}
