@@ -29,7 +29,7 @@ type submission struct {
 
 // accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
 func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
-	if err := b.admit(ctx); err != nil {
+	if err := b.Admits(ctx); err != nil {
 		b.metrics.accepted.WithLabelValues("refused").Inc()
 		return api.SubmitAnswer{}, err
 	}
@@ -40,13 +40,16 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	}
 	p := b.partitionFor(s)
 	id := newID(now, p)
-	due = due.UTC().Truncate(time.Millisecond)
+	due = fromMillis(millis(due))
 	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: s.envelope.MessageID, SendAt: &due, QueueID: id}
 	keys, args, err := b.acceptArgs(s, p, id, now, due, answer)
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1"), Payload: []byte(id), At: due}
+	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1"), Payload: []byte(id)}
+	if due.After(now) {
+		task.At = due
+	}
 	if s.fingerprint != "" {
 		return b.acceptKeyed(ctx, s, keys, args, answer, task)
 	}
@@ -139,8 +142,9 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 	return "", fmt.Errorf("accept message: %v", answer[0])
 }
 
-// admit refuses new work while Redis is so full that the work it has could no longer be done: at maxmemory not even a dequeue succeeds.
-func (b *Outbox) admit(ctx context.Context) error {
+// Admits refuses new work while Redis is so full that the work it has could no longer be done: at maxmemory not even a dequeue succeeds.
+// Nil: Submit would take a message on.
+func (b *Outbox) Admits(ctx context.Context) error {
 	share, err := b.DB.MemoryShare(ctx)
 	if err != nil {
 		return away(err, "ask Redis for its memory")

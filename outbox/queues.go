@@ -23,6 +23,16 @@ func laneQueue(lane api.Lane, partition int) string {
 	return queue.Lane(queue.Submit, partition)
 }
 
+// Owns says whether a queue holds the tasks of messages.
+func (b *Outbox) Owns(name string) bool {
+	for p := range b.DB.Partitions() {
+		if name == laneQueue(api.Transactional, p) || name == laneQueue(api.Bulk, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others have none.
 func lanesOf(name string) []api.Lane {
 	switch name {

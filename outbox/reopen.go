@@ -151,11 +151,15 @@ func (b *Outbox) enqueue(ctx context.Context, wakeups ...wakeup) {
 	if len(wakeups) == 0 {
 		return
 	}
+	now := b.clock.Now()
 	tasks := make([]queue.Task, len(wakeups))
 	for i, w := range wakeups {
 		p, _ := partitionOf(w.id, b.DB.Partitions())
 		tasks[i] = queue.Task{
-			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch), Payload: []byte(w.id), At: w.due,
+			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch), Payload: []byte(w.id),
+		}
+		if w.due.After(now) {
+			tasks[i].At = w.due
 		}
 	}
 	for i, err := range b.Queue.Enqueue(ctx, tasks...) {

@@ -141,8 +141,13 @@ func (s *Server) URL() string {
 // Echo is where the pages of the ui mount their own routes, behind Guard. That must be done before Run.
 func (s *Server) Echo() *echo.Echo { return s.echo }
 
-// Close stops listening. It is for a Server whose Run was never called.
-func (s *Server) Close() error { return s.listener.Close() }
+// Close stops listening, where Run was never called; after Run it does nothing.
+func (s *Server) Close() error {
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("stop listening: %w", err)
+	}
+	return nil
+}
 
 // Run answers requests until ctx ends. Then it refuses new submits, goes on listening for Options.Drain, waits up to Options.Grace for
 // the requests under way, and closes. It returns nil after an orderly end.

@@ -1,0 +1,305 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/server"
+	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/webhooks"
+)
+
+// Options are what the command line knows and the settings don't.
+type Options struct {
+	Version string       // of Postroom; empty: "dev"
+	Logger  *slog.Logger // nil: nothing is logged
+}
+
+// App is Postroom, built and ready to run.
+type App struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	version string
+	life    lifecycle
+	metrics *prometheus.Registry
+	creds   *config.Credentials
+
+	db       *redisdb.DB
+	ring     *seal.Ring
+	settings *settings.Settings
+	accounts *accounts.Accounts
+	access   *access.Access
+	tasks    *queue.Client
+	control  *queue.Control
+	sender   *smtpsend.Sender
+	outbox   *outbox.Outbox
+	webhooks *webhooks.Webhooks
+	server   *server.Server
+}
+
+// New builds Postroom from its settings. On an error everything opened so far is closed again.
+func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
+	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, build := range []func(context.Context) error{
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWorkers, a.buildServer,
+	} {
+		if err := build(ctx); err != nil {
+			return nil, errors.Join(err, a.life.close())
+		}
+	}
+	return a, nil
+}
+
+// Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
+func (a *App) Run(ctx context.Context) error {
+	a.announce(ctx)
+	return errors.Join(a.life.run(ctx), a.life.close())
+}
+
+// URL is the address of the API and the pages; empty when this process serves none.
+func (a *App) URL() string {
+	if a.server == nil {
+		return ""
+	}
+	return a.server.URL()
+}
+
+// Token is the admin token to begin with.
+func (a *App) Token() string { return a.creds.Token.Reveal() }
+
+func (a *App) openRedis(ctx context.Context) error {
+	c := a.cfg
+	workers := c.Workers.Submit + c.Workers.Bulk + c.Workers.Notify + c.Workers.Documents
+	db, err := redisdb.Open(ctx, redisdb.Options{
+		URL: c.Redis.URL.Reveal(), Partitions: c.Redis.Partitions, Dir: c.Data, Fsync: c.Redis.Fsync, PoolSize: workers + 100, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.db = db
+	a.life.onStop("redis", db.Close)
+	a.life.onRun("redis", db.Run)
+	// REDISCOLLECTOR
+	return nil
+}
+
+func (a *App) openSecrets(ctx context.Context) error {
+	creds, err := config.Bootstrap(ctx, a.cfg)
+	if err != nil {
+		return err
+	}
+	a.creds = creds
+	for _, w := range creds.Warnings {
+		a.log.Warn("credentials", "warning", w)
+	}
+	if creds.FirstStart {
+		a.log.Info("first start: secret and admin token made", "secret_file", creds.SecretFile, "token_file", creds.TokenFile)
+	}
+	a.ring, err = seal.New([]byte(creds.Secret.Reveal()))
+	return err
+}
+
+func (a *App) buildStores(context.Context) error {
+	c := a.cfg
+	var err error
+	a.settings, err = settings.New(a.db, a.ring, settings.Options{
+		ServiceURL: c.ServiceURL, DeliveryAttempts: c.Delivery.Attempts, QueueKeep: c.Delivery.QueueKeep, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("settings", a.settings.Run)
+	a.accounts, err = accounts.New(a.db, a.ring, accounts.Options{Default: defaultAccount(c), Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.access, err = access.New(a.db, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
+	return err
+}
+
+func (a *App) buildDelivery(context.Context) error {
+	c := a.cfg
+	a.tasks = queue.NewClient(a.db.Client(), queue.Options{})
+	a.control = queue.NewControl(a.db.Client())
+	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
+	var err error
+	a.sender, err = smtpsend.New(smtpsend.Options{
+		Timeout: c.Delivery.Timeout, Classifier: c.Delivery.Classifier, Registry: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
+	a.life.onRun("smtp connections", a.sender.Run)
+	a.outbox, err = outbox.New(outbox.Parts{
+		DB: a.db, Queue: a.tasks, Control: a.control, Sender: a.sender, Accounts: senders{a.accounts},
+	}, outbox.Options{
+		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
+		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
+		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
+		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
+		Logger: a.log, Registry: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("outbox", a.outbox.Run)
+	return nil
+}
+
+func (a *App) buildWebhooks(context.Context) error {
+	c := a.cfg
+	var err error
+	a.webhooks, err = webhooks.New(a.db, a.tasks, a.control, a.ring, sources{a.settings, a.accounts}, webhooks.Options{
+		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c), DisableAfter: orNever(c.Webhooks.DisableAfter),
+		AllowPrivate: c.Webhooks.AllowPrivate, Secret: a.creds.Secret.Reveal(), Version: a.version, Logger: a.log, Metrics: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	if a.works() {
+		a.life.onRun("webhooks", a.webhooks.Run)
+	}
+	return nil
+}
+
+// buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it waits, leaves the workers of
+// transactional mail alone, and a slow webhook delays neither.
+func (a *App) buildWorkers(context.Context) error {
+	if !a.works() {
+		return nil
+	}
+	c := a.cfg
+	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver, webhooks.TaskType: a.webhooks.Deliver}
+	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
+		Pools: []queue.Pool{
+			{Name: queue.Submit, Queues: a.lanes(queue.Submit), Workers: c.Workers.Submit},
+			{Name: queue.Bulk, Queues: a.lanes(queue.Bulk), Workers: c.Workers.Bulk},
+			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
+			{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: c.Workers.Documents},
+		},
+		Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("workers", s.Run)
+	return nil
+}
+
+func (a *App) buildServer(context.Context) error {
+	if a.cfg.Role == "worker" {
+		return nil
+	}
+	c := a.cfg
+	s, err := server.New(server.Parts{
+		Outbox: a.outbox, Queues: a.outbox, Accounts: a.accounts, Verifier: verifier{a.sender}, Access: a.access, Settings: a.settings,
+		Webhooks: a.webhooks, State: state{a.db, a.outbox},
+	}, server.Options{
+		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
+		Metrics: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.server = s
+	a.life.onStop("http listener", s.Close)
+	a.life.onRun("http", s.Run)
+	return nil
+}
+
+// works says whether this process delivers.
+func (a *App) works() bool { return a.cfg.Role != "api" }
+
+// queueNames are all queues there are: each lane's, one for every partition, and the others.
+func (a *App) queueNames() []string {
+	names := []string{queue.Notify, queue.Documents}
+	for _, lane := range []string{queue.Submit, queue.Bulk} {
+		for name := range a.lanes(lane) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lanes are the queues of a lane, one for every partition, all of the same weight.
+func (a *App) lanes(lane string) map[string]int {
+	out := make(map[string]int, a.db.Partitions())
+	for p := range a.db.Partitions() {
+		out[queue.Lane(lane, p)] = 1
+	}
+	return out
+}
+
+// announce says at start where Postroom is to be found and what its Redis can lose.
+func (a *App) announce(ctx context.Context) {
+	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "redis", a.db.Mode(), "data", a.cfg.Data)
+	d, err := a.db.Durability(ctx)
+	if err != nil {
+		a.log.Warn("durability unknown", "error", err)
+		return
+	}
+	a.log.Info("durability", "persistent", d.Persistent, "fsync", d.Fsync, "replicas", d.Replicas, "policy", d.Policy)
+	for _, w := range d.Warnings {
+		a.log.Warn("durability", "warning", w)
+	}
+}
+
+// defaultAccount is the account that the settings smtp and from describe; nil without smtp.
+func defaultAccount(c *config.Config) *api.Account {
+	r := c.SMTP
+	if r.Host == "" {
+		return nil
+	}
+	smtp := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit}
+	if r.User != "" {
+		smtp.Auth = &api.SMTPAuth{User: r.User, Pass: r.Pass.Reveal()}
+	}
+	verify := !r.Insecure
+	smtp.TLS = &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}
+	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address, SMTP: smtp}
+}
+
+// backoff is how long attempts wait, for mail and webhooks alike.
+func backoff(c *config.Config) queue.Backoff {
+	r := c.Delivery.Retry
+	return queue.Backoff{Base: r.Base, Factor: r.Factor, Jitter: r.Jitter, Max: r.Max, Schedule: r.Schedule}
+}
+
+// orNone turns the zero of a retention, which keeps nothing, into what outbox takes for it.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// orNever turns the zero of webhooks.disableAfter, which never disables, into a time that does not come.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return math.MaxInt64
+	}
+	return d
+}

@@ -1,0 +1,127 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestFirstMail is what a newcomer does: no Redis, no file, one relay; a message submitted over HTTP reaches the relay, and its webhook the
+// receiver.
+func TestFirstMail(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	hooks := receive(t)
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "Shop <shop@example.com>", "webhooks.allowPrivate": "true"})
+
+	ctx := t.Context()
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	if _, err := client.CreateEndpoint(ctx, api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Submit(ctx, api.SubmitRequest{
+		To: api.Addresses{{Name: "Jörg", Address: "joerg@example.net"}}, Subject: "Grüße", Text: "Hallo",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mails := relay.Wait(1)
+	if got := mails[0].To; !slices.Equal(got, []string{"joerg@example.net"}) {
+		t.Errorf("the relay got mail for %v", got)
+	}
+	sent := hooks.wait(t, event.MessageSent)
+	if sent.QueueID != answer.QueueID {
+		t.Errorf("messageSent is about %q, want %q", sent.QueueID, answer.QueueID)
+	}
+}
+
+// start runs Postroom with settings, on a free port and a data directory of its own, until the test ends.
+func start(t *testing.T, set map[string]string) *app.App {
+	t.Helper()
+	set["http.listen"], set["data"] = "127.0.0.1:0", t.TempDir()
+	loaded, err := config.Load(config.Sources{Flags: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), &loaded.Config, app.Options{Logger: testLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("run: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("Postroom did not stop within a minute")
+		}
+	})
+	return a
+}
+
+// receiver keeps the webhooks it gets.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  []hook
+	more chan struct{}
+}
+
+type hook struct {
+	Event event.Type    `json:"event"`
+	Data  event.Message `json:"data"`
+}
+
+func receive(t *testing.T) *receiver {
+	r := &receiver{more: make(chan struct{}, 1000)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		var h hook
+		if err != nil || json.Unmarshal(body, &h) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.mu.Lock()
+		r.got = append(r.got, h)
+		r.mu.Unlock()
+		r.more <- struct{}{}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// wait waits for the first webhook of a type.
+func (r *receiver) wait(t *testing.T, kind event.Type) event.Message {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.got, func(h hook) bool { return h.Event == kind })
+		if i >= 0 {
+			defer r.mu.Unlock()
+			return r.got[i].Data
+		}
+		r.mu.Unlock()
+		select {
+		case <-r.more:
+		case <-late:
+			t.Fatalf("no %s within 30 s", kind)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// runner is a part that lives long: it runs until its context ends.
+type runner struct {
+	name string
+	run  func(context.Context) error
+}
+
+// lifecycle starts parts in the order they were added and stops them in the opposite one, each before the next.
+type lifecycle struct {
+	log     *slog.Logger
+	runners []runner
+	stops   []stop
+}
+
+// stop undoes the making of a part.
+type stop struct {
+	name string
+	do   func() error
+}
+
+// onRun adds a part that lives long. What is added later is stopped earlier.
+func (l *lifecycle) onRun(name string, run func(context.Context) error) {
+	l.runners = append(l.runners, runner{name, run})
+}
+
+// onStop adds what closes a part, after everything that runs has ended.
+func (l *lifecycle) onStop(name string, do func() error) { l.stops = append(l.stops, stop{name, do}) }
+
+// run runs all parts until ctx ends or one of them fails, then stops them one after the other, the last started first.
+func (l *lifecycle) run(ctx context.Context) error {
+	failed := make(chan error, len(l.runners))
+	running := make([]*part, len(l.runners))
+	for i, r := range l.runners {
+		running[i] = start(context.WithoutCancel(ctx), r, failed)
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+		l.log.Info("stopping")
+	case err = <-failed:
+		l.log.Error("a part failed; stopping", "error", err)
+	}
+	for i := len(running) - 1; i >= 0; i-- {
+		began := time.Now()
+		err = errors.Join(err, running[i].stop())
+		l.log.Debug("part stopped", "part", l.runners[i].name, "took", time.Since(began))
+	}
+	return err
+}
+
+// close undoes what was made, the last first.
+func (l *lifecycle) close() error {
+	var errs error
+	for i := len(l.stops) - 1; i >= 0; i-- {
+		if err := l.stops[i].do(); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("close %s: %w", l.stops[i].name, err))
+		}
+	}
+	l.stops = nil
+	return errs
+}
+
+// part is a runner that was started.
+type part struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	err    error
+}
+
+func start(ctx context.Context, r runner, failed chan<- error) *part {
+	p := &part{}
+	ctx, p.cancel = context.WithCancel(ctx)
+	p.done.Go(func() {
+		err := r.run(ctx)
+		switch {
+		case ctx.Err() != nil: // it was told to stop; its error, if any, is stop's to tell
+			if err != nil && !errors.Is(err, context.Canceled) {
+				p.err = fmt.Errorf("stop %s: %w", r.name, err)
+			}
+		case err != nil:
+			failed <- fmt.Errorf("run %s: %w", r.name, err)
+		default:
+			failed <- fmt.Errorf("run %s: it ended by itself", r.name)
+		}
+	})
+	return p
+}
+
+func (p *part) stop() error {
+	p.cancel()
+	p.done.Wait()
+	return p.err
+}

@@ -1,0 +1,22 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/postroom/postroom/config"
+)
+
+// NewLogger makes the logger that the settings ask for, writing to w. Format auto means text on a terminal and JSON elsewhere.
+func NewLogger(c config.Log, w *os.File) *slog.Logger {
+	o := &slog.HandlerOptions{Level: c.Level}
+	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
