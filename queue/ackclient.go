@@ -9,39 +9,82 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ackClient is the Redis client given to asynq's servers. asynq 0.26 repeats a failed acknowledgement every five seconds, but under a
-// context it has cancelled itself, so no repetition can succeed, the lease runs out, and a minute later the finished task runs again.
-// ackClient drops the cancellation and keeps the deadline, which is the end of the lease.
+// ackClient is the Redis client given to asynq's servers. It mends their acknowledgements, the script calls that say what became of a
+// task. asynq 0.26 repeats one that failed every five seconds, but under a context it has cancelled itself, so no repetition can
+// succeed, the lease runs out, and a minute later the finished task runs again.
+//
+// An acknowledgement is told from asynq's other calls by its context: it alone has a deadline, the end of the lease.
 type ackClient struct {
 	redis.UniversalClient
 	log *slog.Logger
 }
 
+// Repetitions of an acknowledgement. They begin at once, for the reaper must not find a finished task before they succeed.
+const (
+	ackPause    = 200 * time.Millisecond
+	ackPatience = 15 * time.Second // afterwards asynq's repetitions take over
+)
+
 // Eval runs a script for asynq.
 func (c ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	return c.reported(c.UniversalClient.Eval(uncancelled{ctx}, source, keys, args...))
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
 func (c ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return c.reported(c.UniversalClient.EvalSha(uncancelled{ctx}, sha, keys, args...))
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.EvalSha(ctx, sha, keys, args...) })
 }
 
-// reported logs scripts that failed. asynq's own warnings about them are off: they are mixed with one for each dropped task.
-func (c ackClient) reported(cmd *redis.Cmd) *redis.Cmd {
-	err := cmd.Err()
-	if err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+// persist makes the call, and an acknowledgement again while Redis is away.
+func (c ackClient) persist(ctx context.Context, call func(context.Context) *redis.Cmd) *redis.Cmd {
+	deadline, isAck := ctx.Deadline()
+	cmd := call(uncancelled{ctx})
+	if !isAck {
 		return cmd
 	}
-	c.log.Debug("queue script failed", "error", err)
+	begun := time.Now()
+	for away(cmd.Err()) && time.Since(begun) < ackPatience && time.Now().Add(ackPause).Before(deadline) {
+		c.log.Debug("acknowledgement of a task failed, repeating it", "error", cmd.Err())
+		select {
+		case <-ctx.Done():
+			return cmd // one of asynq's own repetitions, which come every five seconds
+		case <-time.After(ackPause):
+		}
+		cmd = call(uncancelled{ctx})
+	}
+	if isReply(cmd.Err(), "NOT FOUND") {
+		// The task is no longer with this worker: the reply to an earlier try was lost, or it was reaped. Nothing is left to say.
+		return redis.NewCmdResult("OK", nil)
+	}
 	return cmd
 }
+
+// away says whether Redis could not take the call but may be able to later.
+func away(err error) bool {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return false
+	}
+	if _, replied := errors.AsType[redis.Error](err); !replied {
+		return true
+	}
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "OOM"} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReply says whether the error is a reply of Redis that begins so.
+func isReply(err error, prefix string) bool { return err != nil && redis.HasErrorPrefix(err, prefix) }
 
 // uncancelled is a context that keeps the values and the deadline of its parent and nothing else.
 type uncancelled struct{ context.Context }
 
+// Done never ends.
 func (uncancelled) Done() <-chan struct{} { return nil }
 
+// Err knows only the deadline.
 func (c uncancelled) Err() error {
 	if deadline, ok := c.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -10,9 +10,11 @@ import (
 
 const (
 	tendEvery = time.Second
-	// leaseLeft is the least time a live worker's lease has left: asynq renews leases every 5 s to 30 s, and Redis may stall for 3 s. A longer
-	// stall has tasks run beside themselves, which their handlers must fence off anyway.
-	leaseLeft  = 22 * time.Second
+	// leaseLeft is the least time a live worker's lease has left: asynq renews leases every 5 s to 30 s, and may be 3 s late.
+	leaseLeft = 22 * time.Second
+	// steadyFor is how long Redis must have answered before old leases are believed to be those of dead workers. After a stall all leases
+	// are old, and within this time live workers renew theirs and acknowledge what they finished meanwhile.
+	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
 )
@@ -22,8 +24,17 @@ const (
 func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
+	var steady steadiness
 	for {
-		if err := s.tendOnce(ctx); err != nil && ctx.Err() == nil {
+		begun := time.Now()
+		err := register(ctx, s.redis, s.queues)
+		if steady.observe(begun, time.Now(), err == nil) {
+			err = s.reapAll(ctx)
+		}
+		if err == nil {
+			err = s.pruneInTurn(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not tended", "error", err)
 		}
 		select {
@@ -34,10 +45,25 @@ func (s *Server) tend(ctx context.Context) {
 	}
 }
 
-func (s *Server) tendOnce(ctx context.Context) error {
-	if err := register(ctx, s.redis, s.queues); err != nil {
-		return err
+// steadiness watches whether Redis, and this process, have gone on without a stall. Its zero value trusts: a process that starts after a
+// crash is to clean up at once.
+type steadiness struct {
+	last  time.Time // end of the last observation
+	since time.Time // end of the last stall; zero: none seen
+}
+
+// observe notes a call to Redis, one a second, and says whether leases can be believed at its end.
+func (s *steadiness) observe(begun, ended time.Time, ok bool) bool {
+	const late = 3 * time.Second
+	if !ok || ended.Sub(begun) > late || (!s.last.IsZero() && begun.Sub(s.last) > late) {
+		s.since = ended
 	}
+	s.last = ended
+	return ok && (s.since.IsZero() || ended.Sub(s.since) >= steadyFor)
+}
+
+// reapAll takes tasks back from dead workers in all queues.
+func (s *Server) reapAll(ctx context.Context) error {
 	for _, q := range s.queues {
 		returned, removed, err := reap(ctx, s.redis, q, time.Now())
 		if err != nil {
@@ -47,7 +73,7 @@ func (s *Server) tendOnce(ctx context.Context) error {
 			s.log.Warn("tasks without a worker taken back", "queue", q, "returned", returned, "removed", removed)
 		}
 	}
-	return s.pruneInTurn(ctx)
+	return nil
 }
 
 // pruneInTurn prunes if no process has done so within the hour.

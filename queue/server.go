@@ -128,7 +128,7 @@ func share(n, servers, i int) int {
 
 // engine makes one asynq server.
 func (s *Server) engine(p Pool, workers int) *asynq.Server {
-	return asynq.NewServerFromRedisClient(ackClient{s.redis, s.log}, asynq.Config{
+	return asynq.NewServerFromRedisClient(ackClient{UniversalClient: s.redis, log: s.log}, asynq.Config{
 		Concurrency: workers,
 		Queues:      p.Queues,
 		// Each server looks less often, so that many cost as little as one; a task is found just as soon.
@@ -154,6 +154,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := register(ctx, s.redis, s.queues); err != nil {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}
+	s.shortenArchives(ctx)
 	for i, engine := range s.engines {
 		if err := engine.Start(asynq.HandlerFunc(s.process)); err != nil {
 			s.stop(s.engines[:i])
@@ -165,6 +166,17 @@ func (s *Server) Run(ctx context.Context) error {
 	s.stop(s.engines)
 	s.log.Info("queue workers stopped")
 	return nil
+}
+
+// shortenArchives trims the archives before the first worker archives a task, which fails where thousands have expired.
+func (s *Server) shortenArchives(ctx context.Context) {
+	control, sum := NewControl(s.redis), Pruned{}
+	for _, q := range s.queues {
+		if err := control.pruneArchive(ctx, q, &sum); err != nil {
+			s.log.Warn("archive not pruned", "queue", q, "error", err)
+			return
+		}
+	}
 }
 
 // stop shuts down the engines that were started.

@@ -13,7 +13,12 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv("QUEUE_TEST_VICTIM"); url != "" {
+		victim(url)
+	}
+	os.Exit(testredis.Main(m))
+}
 
 // patience is how long a condition may take on a machine that is busy with other things.
 const patience = 30 * time.Second
