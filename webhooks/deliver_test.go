@@ -368,7 +368,9 @@ func TestRateLimitReservesEachPlaceOnce(t *testing.T) {
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	inside := answering(t, 200)
-	rc := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect) })
+	rc := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect)
+	})
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")

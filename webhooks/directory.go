@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/seal"
 )
 
 // Target is an endpoint that nobody made through the API: it comes from the settings, or from an account.
@@ -60,7 +61,7 @@ func (t *target) wants(e *event.Event) bool {
 // asked for at most once a second, and only while somebody asks.
 type directory struct {
 	store   store
-	sealer  Sealer
+	ring    *seal.Ring
 	sources Sources
 	service string // the instance's secret: signs for targets without one of their own
 	log     *slog.Logger
@@ -170,7 +171,7 @@ func (d *directory) ready(id, raw string) *target {
 		t.off = "disabled"
 		return t
 	}
-	s, err := e.open(d.sealer)
+	s, err := e.open(d.ring)
 	if err != nil {
 		d.log.Error("can't open the secrets of a webhook endpoint", "endpoint", id, "error", err)
 		t.broken = err

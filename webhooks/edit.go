@@ -87,7 +87,7 @@ const codeChanged = "WebhookEndpointChanged"
 
 // write stores an endpoint where before is what is stored now.
 func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secrets, fresh bool) error {
-	if err := e.seal(w.sealer, s); err != nil {
+	if err := e.seal(w.ring, s); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(e)
@@ -117,7 +117,7 @@ func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint,
 	if err = json.Unmarshal([]byte(raw), &e); err != nil {
 		return "", e, s, fmt.Errorf("read webhook endpoint %s: %w", id, err)
 	}
-	s, err = e.open(w.sealer)
+	s, err = e.open(w.ring)
 	return raw, e, s, err
 }
 
@@ -161,7 +161,7 @@ func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
 	if err := json.Unmarshal([]byte(raw), &e); err != nil {
 		return api.Endpoint{}, fmt.Errorf("read webhook endpoint: %w", err)
 	}
-	s, err := e.open(w.sealer)
+	s, err := e.open(w.ring)
 	if err != nil {
 		w.log.Error("can't open the secrets of a webhook endpoint", "endpoint", e.ID, "error", err)
 	}

@@ -12,13 +12,8 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/seal"
 )
-
-// Sealer keeps secrets unreadable in Redis. Package seal implements it. The additional data binds what is sealed to its place.
-type Sealer interface {
-	Seal(plain, additional []byte) (string, error)
-	Open(sealed string, additional []byte) ([]byte, error)
-}
 
 const masked = "******" // stands for a secret value in answers; sent back in an edit, it means "as it was"
 
@@ -177,21 +172,19 @@ func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time) api
 }
 
 // seal closes the secrets into the endpoint.
-func (e *endpoint) seal(with Sealer, s secrets) error {
+func (e *endpoint) seal(ring *seal.Ring, s secrets) error {
 	plain, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("write secrets of webhook endpoint %s: %w", e.ID, err)
 	}
-	if e.Sealed, err = with.Seal(plain, e.place()); err != nil {
-		return fmt.Errorf("seal secrets of webhook endpoint %s: %w", e.ID, err)
-	}
+	e.Sealed = ring.Seal(plain, e.place())
 	return nil
 }
 
 // open reads the secrets of the endpoint.
-func (e *endpoint) open(with Sealer) (secrets, error) {
+func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 	var s secrets
-	plain, err := with.Open(e.Sealed, e.place())
+	plain, err := ring.Open(e.Sealed, e.place())
 	if err != nil {
 		return s, fmt.Errorf("open secrets of webhook endpoint %s: %w", e.ID, err)
 	}
@@ -202,4 +195,4 @@ func (e *endpoint) open(with Sealer) (secrets, error) {
 }
 
 // place binds the secrets to their endpoint, so that they can't be moved to another one in Redis.
-func (e *endpoint) place() []byte { return []byte("webhook-endpoint:" + e.ID) }
+func (e *endpoint) place() string { return "webhook-endpoint:" + e.ID }

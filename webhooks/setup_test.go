@@ -3,11 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -24,6 +20,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -60,7 +57,7 @@ func build(t *testing.T, db *redisdb.DB, sources Sources, change ...func(*Option
 	for _, c := range change {
 		c(&o)
 	}
-	w, err := New(db, b.spool, b.spool, newTestSealer(t), sources, o)
+	w, err := New(db, b.spool, b.spool, testRing(t), sources, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,35 +252,14 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// testSealer seals with AES-GCM under a key of the test.
-type testSealer struct{ aead cipher.AEAD }
-
-func newTestSealer(t *testing.T) testSealer {
+// testRing is a key ring with a key of the tests.
+func testRing(t *testing.T) *seal.Ring {
 	t.Helper()
-	block, err := aes.NewCipher([]byte("0123456789abcdef"))
+	ring, err := seal.New([]byte("a secret of thirty-two bytes or more for tests"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return testSealer{aead}
-}
-
-func (s testSealer) Seal(plain, additional []byte) (string, error) {
-	return base64.StdEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, additional)), nil
-}
-
-func (s testSealer) Open(sealed string, additional []byte) ([]byte, error) {
-	raw, err := base64.StdEncoding.DecodeString(sealed)
-	if err != nil {
-		return nil, err
-	}
-	if len(raw) == 0 {
-		return nil, errors.New("empty")
-	}
-	return s.aead.Open(nil, nil, raw, additional)
+	return ring
 }
 
 // safeBuffer collects a log.
@@ -303,7 +279,6 @@ func (b *safeBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
-
 
 // cancelled gives a context that a test ends.
 func cancelled(t *testing.T) (context.Context, context.CancelFunc) {

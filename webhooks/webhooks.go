@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
 )
 
 // TaskType is the type of the tasks that [Webhooks.Deliver] handles. They wait in queue.Notify.
@@ -86,7 +87,7 @@ type Webhooks struct {
 	store     store
 	tasks     Enqueuer
 	inspector Inspector
-	sealer    Sealer
+	ring      *seal.Ring
 	dir       *directory
 	gate      *gate
 	poster    *poster
@@ -98,15 +99,15 @@ type Webhooks struct {
 }
 
 // New makes a Webhooks. Sources may be nil: then only endpoints made through the API exist. It connects to nothing yet.
-func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, sealer Sealer, sources Sources, o Options) (*Webhooks, error) {
-	if db == nil || tasks == nil || inspector == nil || sealer == nil {
-		return nil, errors.New("webhooks: a database, a queue, its inspector and a sealer are needed")
+func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, ring *seal.Ring, sources Sources, o Options) (*Webhooks, error) {
+	if db == nil || tasks == nil || inspector == nil || ring == nil {
+		return nil, errors.New("webhooks: a database, a queue, its inspector and a key ring are needed")
 	}
 	o = o.complete()
 	st := store{client: db.Client()}
-	dir := &directory{store: st, sealer: sealer, sources: sources, service: o.Secret, log: o.Logger}
+	dir := &directory{store: st, ring: ring, sources: sources, service: o.Secret, log: o.Logger}
 	w := &Webhooks{
-		db: db, store: st, tasks: tasks, inspector: inspector, sealer: sealer, dir: dir,
+		db: db, store: st, tasks: tasks, inspector: inspector, ring: ring, dir: dir,
 		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
 	}
 	w.policy = policy{
