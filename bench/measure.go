@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// body is the text of every message: 4 KiB, as in a typical notification.
+var body = strings.Repeat("All work and no play makes a dull boy. \r\n", 100)
+
+func client() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200}, Timeout: 30 * time.Second}
+}
+
+// quantiles of a series of durations.
+type quantiles struct{ p50, p99 time.Duration }
+
+func quantilesOf(d []time.Duration) quantiles {
+	slices.Sort(d)
+	at := func(q float64) time.Duration { return d[int(q*float64(len(d)-1))].Round(10 * time.Microsecond) }
+	return quantiles{at(0.5), at(0.99)}
+}
+
+// rawRate is how many messages a second the SMTP client alone hands to the sink.
+func rawRate(ctx context.Context, sink *testsmtp.Server, n, senders int) (float64, error) {
+	s, err := smtpsend.New(smtpsend.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	relay := smtpsend.Relay{Host: sink.Host(), Port: sink.Port(), TLS: smtpsend.TLSNone}
+	data := []byte("From: bench@example.com\r\nTo: ann@example.net\r\nSubject: bench\r\n\r\n" + body)
+	began := time.Now()
+	err = inParallel(ctx, n, senders, func(ctx context.Context, _ int) error {
+		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"}, Data: data})
+		return err
+	})
+	return float64(n) / time.Since(began).Seconds(), err
+}
+
+// throughput is how many messages a second go from submit over HTTP to the sink, all of them delivered.
+func (r *room) throughput(ctx context.Context, sink *testsmtp.Server, n, senders int, profile string) (float64, error) {
+	if profile != "" {
+		f, err := os.Create(profile) //nolint:gosec // the path is the caller's
+		if err != nil {
+			return 0, err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return 0, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	before, began := sink.Count(), time.Now()
+	err := inParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
+	if err != nil {
+		return 0, err
+	}
+	if err := until(ctx, 2*time.Minute, func() bool { return sink.Count()-before >= n }); err != nil {
+		return 0, fmt.Errorf("%d of %d messages arrived: %w", sink.Count()-before, n, err)
+	}
+	return float64(n) / time.Since(began).Seconds(), nil
+}
+
+// latency is how long a submit takes at a steady rate.
+func (r *room) latency(ctx context.Context, rate int, length time.Duration) (quantiles, error) {
+	n := rate * int(length.Seconds())
+	took := make([]time.Duration, n)
+	group, ctx := errgroup.WithContext(ctx)
+	began := time.Now()
+	for i := range n {
+		at := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
+		if err := wait(ctx, time.Until(at)); err != nil {
+			return quantiles{}, err
+		}
+		group.Go(func() error {
+			sent := time.Now()
+			err := r.submit(ctx, i, nil)
+			took[i] = time.Since(sent)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return quantiles{}, err
+	}
+	return quantilesOf(took), nil
+}
+
+// pickup is how long a message takes from a submit to the relay when nothing else is going on.
+func (r *room) pickup(ctx context.Context, sink *testsmtp.Server, n int) (quantiles, error) {
+	if err := r.drained(ctx); err != nil {
+		return quantiles{}, err
+	}
+	took := make([]time.Duration, n)
+	for i := range n {
+		before, began := sink.Count(), time.Now()
+		if err := r.submit(ctx, i, nil); err != nil {
+			return quantiles{}, err
+		}
+		for sink.Count() == before {
+			if time.Since(began) > 10*time.Second {
+				return quantiles{}, fmt.Errorf("message %d did not arrive", i)
+			}
+			if err := wait(ctx, 50*time.Microsecond); err != nil {
+				return quantiles{}, err
+			}
+		}
+		took[i] = time.Since(began)
+		if err := wait(ctx, time.Duration(7+i%13)*time.Millisecond); err != nil {
+			return quantiles{}, err
+		}
+	}
+	return quantilesOf(took), nil
+}
+
+// list is the slowest page of an outbox with n scheduled messages.
+func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
+	later := time.Now().Add(time.Hour)
+	if err := inParallel(ctx, n, 50, func(ctx context.Context, i int) error { return r.submit(ctx, i, &later) }); err != nil {
+		return 0, err
+	}
+	var slowest time.Duration
+	for _, page := range []int{0, 1, n / 40, n/20 - 1} {
+		began := time.Now()
+		p, err := r.client.Outbox(ctx, api.OutboxQuery{Page: page, PageSize: 20})
+		if err != nil {
+			return 0, err
+		}
+		if p.Total != n || len(p.Messages) != 20 {
+			return 0, fmt.Errorf("page %d has %d of %d messages, want 20 of %d", page, len(p.Messages), p.Total, n)
+		}
+		slowest = max(slowest, time.Since(began))
+	}
+	return slowest.Round(10 * time.Microsecond), nil
+}
+
+func (r *room) drained(ctx context.Context) error {
+	var failed error
+	err := until(ctx, time.Minute, func() bool {
+		page, err := r.client.Outbox(ctx, api.OutboxQuery{})
+		failed = err
+		return err != nil || page.Total == 0
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (r *room) submit(ctx context.Context, i int, at *time.Time) error {
+	_, err := r.client.Submit(ctx, api.SubmitRequest{
+		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "bench", Text: body, SendAt: at,
+	})
+	return err
+}
+
+// inParallel does n things, so many at a time.
+func inParallel(ctx context.Context, n, workers int, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range workers {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// until waits for a condition.
+func until(ctx context.Context, limit time.Duration, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for !ok() {
+		if err := wait(ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
