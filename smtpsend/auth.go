@@ -121,17 +121,17 @@ func (c *session) noAuth(err error) *Error {
 
 // withoutSecrets takes the credentials out of a reply: some relays repeat what they were sent.
 func (c *session) withoutSecrets(r reply) reply {
-	for _, secret := range []string{c.relay.Password, c.relay.AccessToken} {
-		if secret == "" {
-			continue
-		}
-		r.text = strings.ReplaceAll(r.text, secret, "***")
-		r.text = strings.ReplaceAll(r.text, base64.StdEncoding.EncodeToString([]byte(secret)), "***")
-	}
 	for _, mech := range []string{mechPlain, mechXOAuth2, mechOAuthBearer} {
 		if _, first, err := c.client(mech).Start(); err == nil {
 			r.text = strings.ReplaceAll(r.text, base64.StdEncoding.EncodeToString(first), "***")
 		}
+	}
+	for _, secret := range []string{c.relay.Password, c.relay.AccessToken} {
+		if secret == "" {
+			continue
+		}
+		r.text = strings.ReplaceAll(r.text, base64.StdEncoding.EncodeToString([]byte(secret)), "***")
+		r.text = strings.ReplaceAll(r.text, secret, "***")
 	}
 	return r
 }

@@ -46,11 +46,20 @@ func (s *Sender) ioError(ctx context.Context, p Phase, command string, err error
 	case errors.Is(err, errProtocol):
 		e.Err, e.name = err, nameProtocol
 	case isClosed(err):
-		e.Err, e.name = fmt.Errorf("the connection was closed: %w", err), nameConnection
+		e.Err, e.name = fmt.Errorf("the connection was closed: %w", withoutPorts(err)), nameConnection
 	default:
-		e.Err, e.name = err, nameSocket
+		e.Err, e.name = withoutPorts(err), nameSocket
 	}
 	return s.silent(e)
+}
+
+// withoutPorts takes addresses out of a socket error: with our port in it, no two texts of the same failure are alike.
+func withoutPorts(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
 }
 
 // dialError is a relay that could not be reached. A name that does not exist may be a typing error or a resolver's bad day:

@@ -51,6 +51,7 @@ func (c *session) serve() {
 		return
 	}
 	if c.do("CONNECT", "", "220 testsmtp ESMTP") != nil {
+		_ = c.w.Flush()
 		return
 	}
 	for {
@@ -272,9 +273,9 @@ func (c *session) mailFrom(arg string) error {
 	if c.mail {
 		return c.say("503 5.5.1 Nested MAIL command")
 	}
-	ok, err := c.decide("MAIL", path(arg), "250 2.1.0 Sender ok")
+	ok, err := c.decide("MAIL", mailbox(arg), "250 2.1.0 Sender ok")
 	if ok {
-		c.mail, c.from = true, path(arg)
+		c.mail, c.from = true, mailbox(arg)
 	}
 	return err
 }
@@ -287,9 +288,9 @@ func (c *session) rcptTo(arg string) error {
 	if n := c.s.o.MaxRecipients; n > 0 && len(c.to) >= n {
 		usual = "452 4.5.3 Too many recipients"
 	}
-	ok, err := c.decide("RCPT", path(arg), usual)
+	ok, err := c.decide("RCPT", mailbox(arg), usual)
 	if ok {
-		c.to = append(c.to, path(arg))
+		c.to = append(c.to, mailbox(arg))
 	}
 	return err
 }
@@ -351,8 +352,8 @@ func (c *session) reset() {
 	c.mail, c.from, c.to = false, "", nil
 }
 
-// path takes the address out of "FROM:<a@b> PARAM" or "TO:<a@b>".
-func path(arg string) string {
+// mailbox takes the address out of "FROM:<a@b> PARAM" or "TO:<a@b>".
+func mailbox(arg string) string {
 	_, rest, _ := strings.Cut(arg, "<")
 	address, _, _ := strings.Cut(rest, ">")
 	return address

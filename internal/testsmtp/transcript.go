@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -181,8 +180,23 @@ func (p *Transcript) expect(r *bufio.Reader, want string) error {
 
 // match compares a line with a pattern in which * stands for anything.
 func match(pattern, line string) bool {
-	ok, err := path.Match(strings.ReplaceAll(strings.ReplaceAll(pattern, "[", `\[`), "/", "\x00"), strings.ReplaceAll(line, "/", "\x00"))
-	return err == nil && ok
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == line
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if !strings.HasPrefix(line, first) {
+		return false
+	}
+	line = line[len(first):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(line, part)
+		if i < 0 {
+			return false
+		}
+		line = line[i+len(part):]
+	}
+	return strings.HasSuffix(line, last)
 }
 
 func (p *Transcript) act(raw, conn net.Conn, r *bufio.Reader, what string) (net.Conn, error) {
