@@ -1,0 +1,129 @@
+// Package postroom holds no code, only the test of how the packages below it may import each other.
+package postroom
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/postroom/postroom/"
+
+// free are the packages that stand around the house and may use any of it.
+var free = regexp.MustCompile(`^(internal/.*|bench.*|examples/.*|config/gendocs)$`)
+
+// homes says where a third party may be imported: the package, or "redis.go" style rules are left to review.
+var homes = map[string][]string{
+	"github.com/hibiken/asynq":         {"queue"},
+	"github.com/hibiken/asynqmon":      {"queue"},
+	"github.com/redis/go-redis/v9":     {"redisdb", "queue", "outbox", "webhooks", "accounts", "access", "settings"},
+	"github.com/labstack/echo/v4":      {"server", "ui", "app"},
+	"github.com/danielgtaylor/huma/v2": {"server"},
+	module + "config":                  {"cmd/postroom", "demo", "app"},
+}
+
+type pkg struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+	GoFiles    []string
+}
+
+// TestImportsPointDown reads the table of docs/architecture.md and holds the code to it.
+func TestImportsPointDown(t *testing.T) {
+	floors := readFloors(t)
+	seen := map[string]bool{}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if free.MatchString(name) || len(p.GoFiles) == 0 {
+			continue
+		}
+		floor, ok := floors[name]
+		if !ok {
+			t.Errorf("package %s is not in the table of docs/architecture.md", name)
+			continue
+		}
+		seen[name] = true
+		for _, imported := range p.Imports {
+			below, ours := strings.CutPrefix(imported, module)
+			if ours && !(floors[below] < floor) {
+				t.Errorf("%s (floor %g) imports %s (floor %g): imports point down only", name, floor, below, floors[below])
+			}
+			if ours && free.MatchString(below) {
+				t.Errorf("%s imports %s, which is for tests and measurements", name, below)
+			}
+		}
+	}
+	for name := range floors {
+		if !seen[name] {
+			t.Errorf("docs/architecture.md lists %s, which does not exist", name)
+		}
+	}
+}
+
+// TestThirdPartiesHaveOneHome keeps a dependency that may have to be replaced one day in the package made for it.
+func TestThirdPartiesHaveOneHome(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if free.MatchString(name) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if allowed, ok := homes[imported]; ok && !slices.Contains(allowed, name) {
+				t.Errorf("%s imports %s, which belongs into %s", name, imported, strings.Join(allowed, ", "))
+			}
+		}
+	}
+}
+
+// TestEveryPackageSaysWhatItIsFor wants a package comment of more than a line.
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range list(t) {
+		if len(p.GoFiles) > 0 && len(p.Doc) < 40 {
+			t.Errorf("package %s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func readFloors(t *testing.T) map[string]float64 {
+	t.Helper()
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	floors := map[string]float64{}
+	for _, row := range regexp.MustCompile("(?m)^\\| ([0-9.]+) \\| `([^`]+)` \\|").FindAllSubmatch(page, -1) {
+		floor, err := strconv.ParseFloat(string(row[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		floors[string(row[2])] = floor
+	}
+	if len(floors) == 0 {
+		t.Fatal("docs/architecture.md has no table of floors")
+	}
+	return floors
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports,GoFiles", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p pkg
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
