@@ -1,10 +1,19 @@
 package redisdb_test
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil { // nearly all of these tests wait for something most of the time
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(testredis.Main(m))
+}

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// Run watches the connection until ctx ends, then returns nil. It logs when Redis goes away, when it is back, and when what a write
-// survives has become less than before, for instance after a failover to a replica that is set up differently. The embedded server is
-// supervised from Open to Close, whether or not Run runs.
+// Run watches the connection until ctx ends, then returns nil. It logs when Redis goes away and when it is back; at first, and whenever
+// that changes, what a write survives and what is wrong with that, for instance after a failover to a replica that is set up differently.
+// The embedded server is supervised from Open to Close, whether or not Run runs.
 func (db *DB) Run(ctx context.Context) error {
 	w := watch{db: db, up: true}
-	for pause(ctx, watchEvery) {
+	for {
 		w.look(ctx, time.Now())
+		if !pause(ctx, watchEvery) {
+			return nil
+		}
 	}
-	return nil
 }
 
 const (
@@ -28,7 +30,8 @@ type watch struct {
 	up       bool
 	since    time.Time       // when it went away
 	judged   time.Time       // when durability was last read
-	warnings map[string]bool // the warnings logged so far
+	summary  string          // of durability, as last logged
+	warnings map[string]bool // the present warnings, all logged
 }
 
 func (w *watch) look(ctx context.Context, now time.Time) {
@@ -47,18 +50,22 @@ func (w *watch) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// judge logs warnings that were not there before.
+// judge logs what has changed about durability.
 func (w *watch) judge(ctx context.Context, now time.Time) {
 	d, err := w.db.Durability(ctx)
 	if err != nil {
 		return // the next ping says what is wrong
 	}
 	w.judged = now
+	if summary := d.String(); summary != w.summary {
+		w.summary = summary
+		w.db.log.Info("redis keeps what it acknowledges", "how", summary, "version", d.Version)
+	}
 	seen := make(map[string]bool, len(d.Warnings))
 	for _, warning := range d.Warnings {
 		seen[warning] = true
 		if !w.warnings[warning] {
-			w.db.log.Warn("redis durability", "warning", warning, "mode", w.db.mode)
+			w.db.log.Warn("redis is not set up for mail", "warning", warning, "mode", w.db.mode)
 		}
 	}
 	w.warnings = seen
