@@ -29,7 +29,7 @@ for _, id in ipairs(redis.call("ZRANGEBYSCORE", KEYS[2], "-inf", ARGV[1], "LIMIT
 	give_back(id)
 end
 for _, id in ipairs(redis.call("LRANGE", KEYS[1], 0, ARGV[4] - 1)) do
-	if not redis.call("ZSCORE", KEYS[2], id) then
+	if not redis.call("ZSCORE", KEYS[2], id) or redis.call("HEXISTS", ARGV[2] .. id, "msg") == 0 then
 		give_back(id)
 	end
 end

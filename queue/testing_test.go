@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -17,6 +18,8 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv("QUEUE_TEST_VICTIM"); url != "" {
 		victim(url)
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // most tests wait most of the time
 	os.Exit(testredis.Main(m))
 }
 
