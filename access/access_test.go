@@ -144,48 +144,6 @@ func TestRefusalsReadAsTheOriginals(t *testing.T) {
 	}
 }
 
-func TestScopes(t *testing.T) {
-	all := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin}
-	tests := []struct {
-		name  string
-		grant Grant
-		want  []api.Scope
-	}{
-		{"nothing", Grant{}, nil},
-		{"send", Grant{Scopes: []api.Scope{api.ScopeSend}}, []api.Scope{api.ScopeSend}},
-		{"outbox and metrics", Grant{Scopes: []api.Scope{api.ScopeOutbox, api.ScopeMetrics}}, []api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
-		{"api", Grant{Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics}},
-		{"api of an account", Grant{Account: "a", Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}},
-		{"admin", Grant{Scopes: []api.Scope{api.ScopeAdmin}}, all},
-		{"star", Grant{Scopes: []api.Scope{api.ScopeAll}}, all},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var got []api.Scope
-			for _, s := range all {
-				if tt.grant.Allows(s) {
-					got = append(got, s)
-				}
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestCanSee(t *testing.T) {
-	free, bound := Grant{}, Grant{Account: "a"}
-	for account, want := range map[string]bool{"a": true, "b": false, "": false, "A": false} {
-		if !free.CanSee(account) {
-			t.Errorf("an unbound token can't see %q", account)
-		}
-		if got := bound.CanSee(account); got != want {
-			t.Errorf("a token bound to a sees %q: %v, want %v", account, got, want)
-		}
-	}
-}
-
 func TestGrantTellsTheToken(t *testing.T) {
 	b := setup(t)
 	created := b.create(t, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeSend, api.ScopeOutbox, api.ScopeSend}})
@@ -251,104 +209,6 @@ func TestLoadBegunBeforeADeletionIsNotKept(t *testing.T) {
 	}
 }
 
-func TestRateLimit(t *testing.T) {
-	b := setup(t)
-	other := process(t, b.url, Options{})
-	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 2, TimeWindow: 3600}}})
-	first, err := b.Authenticate(t.Context(), created.Token, here, start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := first.Rate; r == nil || r.Limit != 2 || r.Remaining != 1 || r.Reset != time.Hour {
-		t.Errorf("after one request: %+v", r)
-	}
-	if g, err := other.Authenticate(t.Context(), created.Token, here, start); err != nil || g.Rate.Remaining != 0 {
-		t.Errorf("after two requests: %+v, %v", g, err)
-	}
-	_, err = b.Authenticate(t.Context(), created.Token, here, start)
-	exceeded, ok := err.(*RateExceeded)
-	if !ok || !fault.Is(err, fault.Limited) {
-		t.Fatalf("the third request: %v", err)
-	}
-	if exceeded.Rate.Limit != 2 || exceeded.Rate.Remaining != 0 || exceeded.Rate.Reset <= 0 || exceeded.Rate.Reset > time.Hour {
-		t.Errorf("rate %+v", exceeded.Rate)
-	}
-	var recorded struct {
-		Response struct{ Body api.Problem }
-	}
-	readJSON(t, "error-429-ratelimit.json", &recorded)
-	if want := recorded.Response.Body.Message; err.Error() != want {
-		t.Errorf("message %q, want %q", err, want)
-	}
-}
-
-func TestRateLimitStartsOverWithTheNextWindow(t *testing.T) {
-	b := setup(t)
-	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 1, TimeWindow: 1}}})
-	limited := false
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		switch b.try(t, created.Token, here, start) {
-		case fault.Limited:
-			limited = true
-		case "":
-			if limited {
-				return
-			}
-		}
-	}
-	t.Errorf("no new window (limited once: %v)", limited)
-}
-
-func TestGuessingIsSlowedDown(t *testing.T) {
-	b := setup(t)
-	created := b.create(t, api.TokenRequest{})
-	for i := range 20 {
-		if got := b.try(t, strings.Repeat("0", 64), here, start); got != fault.Unauthorized {
-			t.Fatalf("guess %d: %s", i+1, got)
-		}
-	}
-	_, err := b.Authenticate(t.Context(), "21st guess", here, start)
-	if f, ok := err.(*fault.Error); !ok || f.Kind != fault.Limited || f.RetryAfter <= 0 || f.RetryAfter > time.Minute {
-		t.Fatalf("guess 21: %v", err)
-	}
-	if got := b.try(t, bootstrap, here, start); got != fault.Limited {
-		t.Errorf("the right guess of the bootstrap token while limited: %q", got)
-	}
-	if _, err := b.Login(t.Context(), bootstrap, here, start); !fault.Is(err, fault.Limited) {
-		t.Errorf("logging in while limited: %v", err)
-	}
-	if got := b.try(t, created.Token, here, start); got != "" {
-		t.Errorf("a token that exists: %s", got)
-	}
-	if got := b.try(t, bootstrap, netip.MustParseAddr("192.0.2.8"), start); got != "" {
-		t.Errorf("the neighbour: %s", got)
-	}
-	other := process(t, b.url, Options{Token: bootstrap})
-	if got := other.try(t, "a guess elsewhere", here, start); got != fault.Limited {
-		t.Errorf("the first guess at another process: %q", got)
-	}
-	if got := b.try(t, bootstrap, here, start.Add(time.Minute)); got != "" {
-		t.Errorf("a minute later: %s", got)
-	}
-}
-
-func TestGuessingFromOneIPv6NetworkCountsTogether(t *testing.T) {
-	b := setup(t)
-	b.maxFailures = 2
-	for i, from := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::3"} {
-		want := fault.Unauthorized
-		if i == 2 {
-			want = fault.Limited
-		}
-		if got := b.try(t, "guess", netip.MustParseAddr(from), start); got != want {
-			t.Errorf("guess %d: %s, want %s", i+1, got, want)
-		}
-	}
-	if got := b.try(t, "guess", netip.MustParseAddr("2001:db8:0:1::1"), start); got != fault.Unauthorized {
-		t.Errorf("another /64: %s", got)
-	}
-}
-
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
@@ -404,4 +264,23 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 	if found(t, b.db, hex.EncodeToString(b.bootstrap)) {
 		t.Error("the hash of the bootstrap token is in Redis")
 	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	a, err := New(testredis.New(b), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	created, err := a.Create(b.Context(), api.TokenRequest{Description: "a benchmark"}, start)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := a.Authenticate(b.Context(), created.Token, here, time.Now()); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 }

@@ -34,9 +34,13 @@
 //
 // # Redis
 //
-// All keys are in partition 0: token:<id> (hash: record, used), tokens (sorted set of ids by creation), tokens:version (raised by each
-// deletion), tokens:rate:<id> and tokens:failures:<address> (counters that expire with their window), session:<hash of the cookie>
-// (string, expires 12 hours after its last use). A token's record goes 30 days after the token expired.
+// All keys are in partition 0:
+//
+//   - token:<id>: hash of record and used; goes 30 days after the token expired.
+//   - tokens: sorted set of ids, by creation. tokens:account:<account>: those bound to it, by the time they go.
+//   - tokens:version: number, raised by each deletion.
+//   - tokens:rate:<id>, tokens:failures:<network>: counters that expire with their window.
+//   - session:<hash of the cookie>: string, expires 12 hours after its last use.
 //
 // When Redis is away, the bootstrap token still works, because it needs no look-up; everything else answers Unavailable: a token that
 // may have been deleted is not let in on an old memory.

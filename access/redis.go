@@ -35,10 +35,11 @@ var (
 	countScript  = redisdb.NewScript("access/count", countSource)
 )
 
-func tokenKey(id string) string { return redisdb.Key(0, "token", id) }
-func indexKey() string          { return redisdb.Key(0, "tokens") }
-func versionKey() string        { return redisdb.Key(0, "tokens", "version") }
-func rateKey(id string) string  { return redisdb.Key(0, "tokens", "rate", id) }
+func tokenKey(id string) string        { return redisdb.Key(0, "token", id) }
+func indexKey() string                 { return redisdb.Key(0, "tokens") }
+func accountKey(account string) string { return redisdb.Key(0, "tokens", "account", account) }
+func versionKey() string               { return redisdb.Key(0, "tokens", "version") }
+func rateKey(id string) string         { return redisdb.Key(0, "tokens", "rate", id) }
 func failuresKey(from netip.Prefix) string {
 	return redisdb.Key(0, "tokens", "failures", from.String())
 }
@@ -49,11 +50,14 @@ type store struct{ client redis.UniversalClient }
 
 // create stores a new token with its encoded record.
 func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) error {
-	forget := int64(0)
+	forget := "+inf"
 	if info.Expires != nil {
-		forget = info.Expires.Add(keepExpired).UnixMilli()
+		forget = strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
 	}
 	keys := []string{tokenKey(info.ID), indexKey()}
+	if info.Account != "" {
+		keys = append(keys, accountKey(info.Account))
+	}
 	return createScript.Run(ctx, s.client, keys, info.ID, record, info.Created.UnixMilli(), forget).Err()
 }
 
@@ -62,11 +66,19 @@ func (s store) load(ctx context.Context, id string) (api.TokenInfo, bool, error)
 	return readToken(s.client.HMGet(ctx, tokenKey(id), "record", "used"))
 }
 
-// remove deletes a token and reports whether there was one.
-func (s store) remove(ctx context.Context, id string) (bool, error) {
+// remove deletes a token, bound to an account or (empty) not, and reports whether there was one.
+func (s store) remove(ctx context.Context, id, account string) (bool, error) {
 	keys := []string{tokenKey(id), indexKey(), versionKey(), rateKey(id)}
+	if account != "" {
+		keys = append(keys, accountKey(account))
+	}
 	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
 	return existed == 1, err
+}
+
+// ofAccount lists the tokens bound to an account.
+func (s store) ofAccount(ctx context.Context, account string) ([]string, error) {
+	return s.client.ZRange(ctx, accountKey(account), 0, -1).Result()
 }
 
 // version is raised by each deletion; empty before the first.

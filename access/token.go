@@ -96,38 +96,37 @@ func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, e
 
 // Delete revokes a token and ends its sessions. It answers false for an unknown id.
 func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
-	existed, err := a.store.remove(ctx, id)
+	info, ok, err := a.store.load(ctx, id)
+	if err == nil && ok {
+		ok, err = a.store.remove(ctx, id, info.Account)
+	}
 	if err != nil {
 		return false, away(err, "delete token %s", id)
 	}
 	a.cache.clear()
-	return existed, nil
+	return ok, nil
 }
 
 // DeleteAccount revokes every token bound to an account and says how many there were. Whoever deletes an account calls it, so that an
 // old token does not open a later account of the same name.
 func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error) {
-	const pageSize = 500
+	if account == "" {
+		return 0, nil
+	}
+	ids, err := a.store.ofAccount(ctx, account)
+	if err != nil {
+		return 0, away(err, "list tokens of account %s", account)
+	}
 	deleted := 0
-	for from := 0; account != ""; {
-		tokens, total, err := a.store.page(ctx, from, pageSize)
+	for _, id := range ids {
+		existed, err := a.store.remove(ctx, id, account)
 		if err != nil {
-			return deleted, away(err, "list tokens of account %s", account)
+			return deleted, away(err, "delete token %s", id)
 		}
-		removed := 0
-		for _, t := range tokens {
-			if t.Account != account {
-				continue
-			}
-			if _, err := a.Delete(ctx, t.ID); err != nil {
-				return deleted, err
-			}
-			removed++
-		}
-		deleted += removed
-		if from += pageSize - removed; from >= total {
-			break
+		if existed {
+			deleted++
 		}
 	}
+	a.cache.clear()
 	return deleted, nil
 }

@@ -208,8 +208,33 @@ func TestDeleteAccountRevokesItsTokens(t *testing.T) {
 			t.Errorf("another token: %q", got)
 		}
 	}
+	if n := b.db.Client().Exists(t.Context(), accountKey("a")).Val(); n != 0 {
+		t.Error("the list of its tokens is left behind")
+	}
 	if n, err := b.DeleteAccount(t.Context(), ""); err != nil || n != 0 {
 		t.Errorf("no account: %d, %v", n, err)
+	}
+}
+
+func TestListOfAnAccountsTokensDoesNotGrowForEver(t *testing.T) {
+	b := setup(t)
+	expires := start.Add(time.Hour)
+	old := b.create(t, api.TokenRequest{Account: "a", Expires: &expires})
+	later := expires.Add(keepExpired)
+	for i := range 3 {
+		if _, err := b.Create(t.Context(), api.TokenRequest{Account: "a", Description: "d"}, later.Add(time.Duration(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, err := b.store.ofAccount(t.Context(), "a")
+	if err != nil || len(ids) != 3 || slices.Contains(ids, old.ID) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if existed, err := b.Delete(t.Context(), ids[0]); err != nil || !existed {
+		t.Errorf("%v, %v", existed, err)
+	}
+	if left, err := b.store.ofAccount(t.Context(), "a"); err != nil || len(left) != 2 {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 

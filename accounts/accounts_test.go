@@ -1,7 +1,6 @@
 package accounts
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func (c *clock) advance(d time.Duration) {
 }
 
 // newRing makes the key ring of an instance with this secret.
-func newRing(t *testing.T, secret string) *seal.Ring {
+func newRing(t testing.TB, secret string) *seal.Ring {
 	t.Helper()
 	ring, err := seal.New([]byte(strings.Repeat(secret, 32)))
 	if err != nil {
@@ -199,148 +198,6 @@ func TestCreateReplaces(t *testing.T) {
 	}
 }
 
-func TestUpdateChangesWhatThePatchHas(t *testing.T) {
-	tests := []struct {
-		name  string
-		patch api.AccountPatch
-		want  func(a *api.Account)
-	}{
-		{"nothing", api.AccountPatch{}, func(*api.Account) {}},
-		{"the name", api.AccountPatch{Name: ptr("New")}, func(a *api.Account) { a.Name = "New" }},
-		{"the name, away", api.AccountPatch{Name: ptr("")}, func(a *api.Account) { a.Name = "" }},
-		{"the address", api.AccountPatch{Email: ptr("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
-		{"all but the relay", api.AccountPatch{
-			Webhooks: ptr("https://example.com/h"), LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("mx.example.com"),
-			Retry: &[]string{"1m", "5m"}, Limits: &api.AccountLimits{Connections: 3},
-		}, func(a *api.Account) {
-			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
-			a.Retry, a.Limits = []string{"1m", "5m"}, &api.AccountLimits{Connections: 3}
-		}},
-		{"the relay", api.AccountPatch{SMTP: &api.SMTPServer{Host: "other.example.com", Port: 25}}, func(a *api.Account) {
-			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
-		}},
-		{"the port, keeping the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
-			Auth: &api.SMTPAuth{User: "u", Pass: mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
-		{"the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
-			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}}}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
-		{"password to token", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
-			Auth: &api.SMTPAuth{User: "u", AccessToken: "ya29"}}}, func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "u", AccessToken: "ya29"} }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := setup(t, nil)
-			b.create(t, account("a"))
-			want := account("a")
-			tt.want(&want)
-			info, err := b.Update(t.Context(), "a", tt.patch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(masked(want), info.Account); diff != "" {
-				t.Error(diff)
-			}
-			sender, err := b.Resolve(t.Context(), "a")
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect, err := newSender(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(expect, sender); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestUpdateRefuses(t *testing.T) {
-	b := setup(t, nil)
-	b.create(t, account("a"))
-	open := account("open")
-	open.SMTP.Auth = nil
-	b.create(t, open)
-	relay := func(host string, auth api.SMTPAuth) api.AccountPatch {
-		return api.AccountPatch{SMTP: &api.SMTPServer{Host: host, Port: 25, Auth: &auth}}
-	}
-	tests := []struct {
-		name, id string
-		patch    api.AccountPatch
-		want     []string
-	}{
-		{"wrong values, all of them", "a", api.AccountPatch{Email: ptr("x"), Webhooks: ptr("ftp://x")}, []string{"email", "webhooks"}},
-		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
-		{"a mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
-		{"a mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: mask}), []string{"smtp.auth.accessToken"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := b.Update(t.Context(), tt.id, tt.patch)
-			if diff := cmp.Diff(tt.want, wrongFields(t, err)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	if _, err := b.Update(t.Context(), "nosuch", api.AccountPatch{}); !fault.Is(err, fault.NotFound) {
-		t.Errorf("an unknown account: %v", err)
-	}
-	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" || s.Relay.Host != "smtp.example.com" {
-		t.Errorf("after the refusals: %v, %v", s, err)
-	}
-}
-
-func TestChangesAtTheSameTimeDoNotMix(t *testing.T) {
-	b := setup(t, nil)
-	b.create(t, account("a"))
-	other := process(t, b.url, "secret", nil)
-	patches := []api.AccountPatch{{Name: ptr("N")}, {Webhooks: ptr("https://example.com/")}, {Retry: &[]string{"7m"}}, {LocalAddress: ptr("192.0.2.1")}}
-	var wg sync.WaitGroup
-	for i, p := range patches {
-		wg.Go(func() {
-			for {
-				_, err := []bundle{b, other}[i%2].Update(t.Context(), "a", p)
-				if err == nil {
-					return
-				}
-				if !fault.Is(err, fault.Conflict) {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	want := account("a")
-	want.Name, want.Webhooks, want.Retry, want.LocalAddress = "N", "https://example.com/", []string{"7m"}, "192.0.2.1"
-	info, err := b.Get(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(masked(want), info.Account); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestWriteWhoseAnswerWasLostMayRunAgain(t *testing.T) {
-	b := setup(t, nil)
-	s, err := b.sealed(account("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if done, err := b.store.put(t.Context(), s, nil); err != nil || !done {
-			t.Errorf("%v, %v", done, err)
-		}
-	}
-	later, err := b.sealed(account("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done, err := b.store.put(t.Context(), later, nil); err != nil || done {
-		t.Errorf("a write that read nothing replaced one: %v, %v", done, err)
-	}
-}
-
 func TestListPages(t *testing.T) {
 	for _, configured := range []*api.Account{nil, configuredAccount()} {
 		t.Run(fmt.Sprint("configured ", configured != nil), func(t *testing.T) {
@@ -382,7 +239,7 @@ func TestListPages(t *testing.T) {
 			}
 		})
 	}
-	b := setup2(t)
+	b := process(t, testredis.URL(t), "secret", nil)
 	empty, err := b.List(t.Context(), 0, 0)
 	if err != nil || empty.Accounts == nil || empty.Total != 0 {
 		t.Errorf("without accounts: %+v, %v", empty, err)
@@ -414,59 +271,23 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
-
-func TestSecretsAreSealedInRedis(t *testing.T) {
-	b := setup(t, nil)
-	a := account("a")
-	a.SMTP.Auth.Pass, a.SMTP.Auth.AccessToken = "correct horse battery", "ya29.access-token"
-	b.create(t, a)
-	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: ptr("findable name")}); err != nil {
-		t.Fatal(err)
-	}
-	b.Outcome(t.Context(), "a", errors.New("refused"))
-	if !found(t, b.db, "findable name") {
-		t.Fatal("the search finds nothing at all")
-	}
-	for _, secret := range []string{"correct horse battery", "ya29.access-token"} {
-		if found(t, b.db, secret) || found(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
-			t.Errorf("%q is in Redis", secret)
-		}
-	}
-}
-
-func TestSealedValueOpensNothingElsewhere(t *testing.T) {
-	b := setup(t, nil)
-	b.create(t, account("victim"))
-	s, err := b.store.load(t.Context(), "victim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Account.Account = "thief"
-	if plain, err := b.opened(s); err == nil {
-		t.Errorf("the victim's password in the thief's account: %q", plain.SMTP.Auth.Pass)
-	}
-	s.Account.Account = "victim"
-	s.Account.SMTP.Auth.AccessToken = s.Account.SMTP.Auth.Pass
-	if plain, err := b.opened(s); err == nil {
-		t.Errorf("the password in the token's place: %q", plain.SMTP.Auth.AccessToken)
-	}
-}
-
-func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
+func TestIDsThatAreKeysOfSomethingElse(t *testing.T) {
 	b := setup(t, nil)
 	b.create(t, account("a"))
-	later := process(t, b.url, "another secret", nil)
-	if _, err := later.Resolve(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "secret") {
-		t.Errorf("resolve: %v", err)
+	b.Outcome(t.Context(), "a", nil)
+	for name, err := range map[string]error{
+		"delete":  b.Delete(t.Context(), "a:state"),
+		"get":     second(b.Get(t.Context(), "a:state")),
+		"update":  second(b.Update(t.Context(), "a:state", api.AccountPatch{})),
+		"resolve": second(b.Resolve(t.Context(), "a:state")),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if info, err := later.Get(t.Context(), "a"); err != nil || info.SMTP.Auth.Pass != mask {
-		t.Errorf("get: %+v, %v", info, err)
-	}
-	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: account("a").SMTP}); err != nil {
-		t.Errorf("entering the password again: %v", err)
-	}
-	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" {
-		t.Errorf("resolve: %v, %v", s, err)
+	if info, err := b.Get(t.Context(), "a"); err != nil || info.State != "connected" {
+		t.Errorf("%+v, %v", info, err)
 	}
 }
+
+func second[T any](_ T, err error) error { return err }

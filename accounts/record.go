@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -76,7 +77,7 @@ func (a *Accounts) sealed(account api.Account, old *stored) (*stored, error) {
 			*s.value = a.ring.Seal([]byte(*s.value), place(account.Account, s.field))
 		case s.before == "":
 			wrong = append(wrong, fault.Field{Key: s.field, Message: "is masked, but there is no stored value to keep"})
-		case before.Host != smtp.Host:
+		case !strings.EqualFold(before.Host, smtp.Host):
 			wrong = append(wrong, fault.Field{Key: s.field, Message: "must be entered again when smtp.host changes"})
 		default:
 			*s.value = s.before

@@ -53,6 +53,9 @@ func (s store) put(ctx context.Context, next, old *stored) (bool, error) {
 
 // load reads an account; nil when there is none.
 func (s store) load(ctx context.Context, id string) (*stored, error) {
+	if !idPattern.MatchString(id) {
+		return nil, nil // such as "a:state", which would be the key of something else
+	}
 	return readStored(id, s.client.HMGet(ctx, accountKey(id), "record", "revision"))
 }
 
@@ -71,6 +74,9 @@ func readStored(id string, row *redis.SliceCmd) (*stored, error) {
 
 // remove deletes an account and reports whether there was one.
 func (s store) remove(ctx context.Context, id string) (bool, error) {
+	if !idPattern.MatchString(id) {
+		return false, nil
+	}
 	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
 	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
 	return existed == 1, err
