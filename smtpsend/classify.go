@@ -161,6 +161,8 @@ func byCode(e Evidence) Judgement {
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	case addressSubject(e.Enhanced), e.Phase == PhaseRcpt && (e.Code == 551 || e.Enhanced == "5.2.1" || e.Enhanced == "5.7.13"):
 		return unknownRecipient(e)
+	case e.Phase == PhaseRcpt && e.Enhanced == "5.4.1" && strings.Contains(strings.ToLower(e.Text), "access denied"):
+		return unknownRecipient(e) // how Exchange Online says that its directory does not have the address
 	case e.Enhanced == "5.2.2":
 		return Judgement{Verdict: Hard, Scope: ScopeRecipient}
 	case e.Phase == PhaseRcpt:

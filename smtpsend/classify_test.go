@@ -2,6 +2,7 @@ package smtpsend
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,9 +19,9 @@ type labelled struct {
 	suppress       bool
 }
 
-func readLabelled(t *testing.T) []labelled {
+func readLabelled(t *testing.T, file string) []labelled {
 	t.Helper()
-	b, err := os.ReadFile("testdata/replies.tsv")
+	b, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,13 @@ func readLabelled(t *testing.T) []labelled {
 // TestClassifyRealReplies counts the mistakes that cost something: mail given up that would have passed, mail given up for the
 // account's trouble, mail retried in vain, living addresses suppressed, dead ones kept.
 func TestClassifyRealReplies(t *testing.T) {
+	for _, file := range []string{"replies.tsv", "wording.tsv"} {
+		t.Run(file, func(t *testing.T) { countMistakes(t, readLabelled(t, file)) })
+	}
+}
+
+func countMistakes(t *testing.T, rows []labelled) {
 	var lost, blamed, vain, falseSuppress, missedSuppress int
-	rows := readLabelled(t)
 	for _, row := range rows {
 		j := Classify(row.evidence)
 		retried := j.Verdict == Soft || j.Verdict == Throttle
