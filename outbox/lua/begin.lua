@@ -8,16 +8,16 @@
 -- out: only lapse.lua ends a lease, so that there is one place that judges a lost attempt.
 
 local id, now = ARGV[1], tonumber(ARGV[2])
-local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled', 'lane')
+local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
+  'lane', 'created', 'fence')
 if not m[1] then return {'GONE'} end
 if m[1] == 'failed' then return {'FAILED'} end
 if m[1] == 'active' then return {'HELD', m[3]} end
 if tonumber(m[2]) > now then return {'EARLY', m[2]} end
 
-move(id, 'active', ARGV[3])
+local fence = tostring(tonumber(m[14]) + 1)
+move(id, {lane = m[12], state = m[1], created = m[13]}, 'active', ARGV[3])
 redis.call('ZREM', prefix .. 'unqueued', id)
-local fence = redis.call('HINCRBY', KEYS[1], 'fence', 1)
-redis.call('HSET', KEYS[1], 'lease', ARGV[3], 'began', now)
-redis.call('HDEL', KEYS[1], 'lapsed', 'doubt')
-return {'GO', tostring(fence), m[4], m[5], m[6] or '', m[7] or '', m[8] or '0', m[9] or '0', m[10] or '0', m[11],
+redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', ARGV[3], 'began', now, 'lapsed', '', 'doubt', '')
+return {'GO', fence, m[4], m[5], m[6] or '', m[7] or '', m[8] or '0', m[9] or '0', m[10] or '0', m[11],
   redis.call('GET', envelope_key(id)) or '', redis.call('GET', content_key(id)) or '', redis.call('GET', status_key(id)) or '', m[12]}

@@ -13,9 +13,10 @@ if m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return {'CHANGED'} end
 if ARGV[8] == '1' then
   redis.call('SET', status_key(id), ARGV[5])
   redis.call('ZREM', prefix .. 'unqueued', id)
-  move(id, 'failed', now)
+  move(id, where(id), 'failed', now)
+  redis.call('HSET', KEYS[1], 'state', 'failed')
 else
-  remove(id, now, ARGV[6], ARGV[7])
+  remove(id, where(id), now, ARGV[6], ARGV[7])
 end
 count(now, 'failed', 1)
 emit(9)

@@ -9,6 +9,6 @@ local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
 if not m[1] then return {'GONE'} end
 if m[1] == 'active' then return {'ACTIVE'} end
 if m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return {'CHANGED'} end
-remove(ARGV[1], tonumber(ARGV[2]), ARGV[5], ARGV[6])
+remove(ARGV[1], where(ARGV[1]), tonumber(ARGV[2]), ARGV[5], ARGV[6])
 emit(7)
 return {'OK'}

@@ -10,24 +10,23 @@
 -- A lease that ran out while nobody else began does not make the answer less true, so a waiting message with our fence is finished too.
 
 local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
-local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account')
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
+local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
 
 if outcome == 'released' then
-  redis.call('HDEL', KEYS[1], 'lease', 'doubt', 'began', 'lapsed')
-  redis.call('HSET', KEYS[1], 'due', ARGV[5])
-  if tonumber(ARGV[5]) > now then move(id, 'delayed', ARGV[5]) else move(id, 'waiting') end
+  redis.call('HSET', KEYS[1], 'state', 'waiting', 'due', ARGV[5], 'lapsed', '', 'doubt', '')
+  move(id, at, 'waiting')
   return {'OK'}
 end
 
 count(now, 'attempts', 1)
 if outcome == 'sent' or outcome == 'dropped' then
-  remove(id, now, ARGV[8], ARGV[9])
+  remove(id, at, now, ARGV[8], ARGV[9])
 else
-  redis.call('HDEL', KEYS[1], 'lease', 'doubt', 'began', 'lapsed')
-  redis.call('HSET', KEYS[1], 'attempts', ARGV[6], 'due', ARGV[5])
+  redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   redis.call('SET', status_key(id), ARGV[7])
-  if outcome == 'delayed' then move(id, 'delayed', ARGV[5]) else move(id, 'failed', now) end
+  if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
 if outcome == 'sent' then count(now, 'sent', 1) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, 'failed', 1) end

@@ -10,15 +10,16 @@ local now = tonumber(ARGV[1])
 local woken = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, ARGV[2])) do
   local key = message_key(id)
-  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lane')
+  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt')
   if m[1] == 'active' then
+    local at = where(id)
     local lapsed, counter = 'lost', 'lost'
     if m[3] and m[3] == m[2] then lapsed, counter = 'doubt', 'doubts' end
-    redis.call('HSET', key, 'lapsed', lapsed, 'due', now)
+    redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
     redis.call('HINCRBY', key, counter, 1)
-    move(id, 'waiting')
+    move(id, at, 'waiting')
     woken[#woken + 1] = id
-    woken[#woken + 1] = m[4]
+    woken[#woken + 1] = at.lane
     woken[#woken + 1] = wake(id, now)
   else
     redis.call('ZREM', prefix .. 'leases', id)

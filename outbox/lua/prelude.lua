@@ -24,33 +24,32 @@ end
 local function count(now, name, n)
   local minute = math.floor(now / 60000)
   local key = prefix .. 'stats:' .. math.floor(minute / 60)
-  redis.call('HINCRBY', key, name .. ':' .. (minute % 60), n)
-  redis.call('EXPIRE', key, 93600)
+  if redis.call('HINCRBY', key, name .. ':' .. (minute % 60), n) == n then redis.call('EXPIRE', key, 93600) end
 end
 
--- move puts a message under another state: the field, the state's index, and the two clocks (due and leases) that only some states need.
-local function move(id, to, score)
-  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created')
-  redis.call('ZREM', index_key(m[1], m[2]), id)
-  redis.call('ZADD', index_key(m[1], to), m[3], id)
-  redis.call('HSET', message_key(id), 'state', to)
-  if m[2] == 'active' then redis.call('ZREM', prefix .. 'leases', id) end
-  if m[2] == 'delayed' then redis.call('ZREM', prefix .. 'due', id) end
-  if m[2] == 'failed' then redis.call('ZREM', prefix .. 'dead', id) end
-  if to == 'active' then redis.call('ZADD', prefix .. 'leases', score, id) end
-  if to == 'delayed' then redis.call('ZADD', prefix .. 'due', score, id) end
-  if to == 'failed' then redis.call('ZADD', prefix .. 'dead', score, id) end
+-- clocks are the sorted sets that only some states need: when a lease runs out, a delayed message is due, a message failed.
+local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed = prefix .. 'dead'}
+
+-- where reads what move and remove need to know about a message.
+local function where(id)
+  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account')
+  return {lane = m[1], state = m[2], created = m[3], account = m[4]}
+end
+
+-- move puts a message under another state: its index and its clock. The caller writes the field, with the others it changes.
+local function move(id, at, to, score)
+  redis.call('ZREM', index_key(at.lane, at.state), id)
+  redis.call('ZADD', index_key(at.lane, to), at.created, id)
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
+  if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
 end
 
 -- remove forgets a live message and its content, and remembers for a while what became of it (ended: JSON, ttl: seconds, 0 for not at all).
-local function remove(id, now, ended, ttl)
-  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'account')
-  redis.call('ZREM', index_key(m[1], m[2]), id)
-  redis.call('ZREM', account_key(m[3]), id)
-  redis.call('ZREM', prefix .. 'leases', id)
-  redis.call('ZREM', prefix .. 'due', id)
-  redis.call('ZREM', prefix .. 'dead', id)
-  redis.call('ZREM', prefix .. 'unqueued', id)
+local function remove(id, at, now, ended, ttl)
+  redis.call('ZREM', index_key(at.lane, at.state), id)
+  redis.call('ZREM', account_key(at.account), id)
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
+  if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   redis.call('DEL', message_key(id), envelope_key(id), content_key(id), status_key(id))
   if tonumber(ttl) > 0 then
     redis.call('SET', prefix .. 'ended:' .. id, ended, 'EX', ttl)

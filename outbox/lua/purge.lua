@@ -18,7 +18,7 @@ local function expired(key, before, keep)
 end
 
 local dead = expired(prefix .. 'dead', ARGV[2], ARGV[3])
-for _, id in ipairs(dead) do remove(id, now, '', 0) end
+for _, id in ipairs(dead) do remove(id, where(id), now, '', 0) end
 for _, id in ipairs(expired(prefix .. 'ended', ARGV[4], ARGV[5])) do
   redis.call('ZREM', prefix .. 'ended', id)
   redis.call('DEL', prefix .. 'ended:' .. id)

@@ -12,10 +12,12 @@ if m[1] == 'active' then return {'ACTIVE'} end
 if m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return {'CHANGED'} end
 if redis.call('EXISTS', content_key(id)) == 0 then return {'PURGED'} end
 
-redis.call('HSET', KEYS[1], 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8])
+local to = 'waiting'
+if due > now then to = 'delayed' end
+move(id, where(id), to, due)
+redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8])
 redis.call('HDEL', KEYS[1], 'lost', 'doubts')
 if ARGV[9] ~= '' then redis.call('SET', status_key(id), ARGV[9]) end
-if due > now then move(id, 'delayed', due) else move(id, 'waiting') end
 local epoch = wake(id, now)
 emit(10)
 return {'OK', epoch}

@@ -7,8 +7,10 @@
 
 local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
 for _, id in ipairs(ids) do
-  if redis.call('HGET', message_key(id), 'state') == 'delayed' then
-    move(id, 'waiting')
+  local at = where(id)
+  if at.state == 'delayed' then
+    move(id, at, 'waiting')
+    redis.call('HSET', message_key(id), 'state', 'waiting')
   else
     redis.call('ZREM', prefix .. 'due', id)
   end
