@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -142,6 +141,3 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 	}
 	return faults
 }
-
-// hasBody reports whether a request comes with a body.
-func hasBody(r *http.Request) bool { return r.ContentLength != 0 && r.Body != http.NoBody }

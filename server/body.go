@@ -31,13 +31,13 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 		c.Response().Header().Set(echo.HeaderConnection, "close")
 		return nil, tooLarge(limit)
 	}
-	if !hasBody(r) {
-		return nil, fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
-	}
 	extendDeadlines(c, r.ContentLength, limit)
 	text, err := readAll(http.MaxBytesReader(c.Response(), r.Body, limit), r.ContentLength)
 	if err != nil {
 		return nil, readFault(err, limit)
+	}
+	if len(text) == 0 {
+		return nil, fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
 	}
 	return text, nil
 }

@@ -46,31 +46,43 @@ func TestClientRoundTrip(t *testing.T) {
 
 	paused := true
 	calls := map[string]func() error{
-		"Cancel":     func() error { _, err := c.Cancel(ctx, "q1"); return err },
-		"CancelAll":  func() error { _, err := c.CancelAll(ctx, api.OutboxQuery{Account: "acme", PageSize: 7}); return err },
-		"Retry":      func() error { _, err := c.Retry(ctx, "q1"); return err },
-		"Patch":      func() error { _, err := c.Patch(ctx, "q1", api.OutboxPatch{SendAt: new(time.Now())}); return err },
-		"Queue":      func() error { _, err := c.Queue(ctx, "submit"); return err },
-		"SetPaused":  func() error { _, err := c.SetPaused(ctx, "bulk", paused); return err },
-		"Stats":      func() error { _, err := c.Stats(ctx); return err },
-		"Settings":   func() error { _, err := c.Settings(ctx); return err },
-		"Update":     func() error { _, err := c.UpdateSettings(ctx, api.Settings{WebhooksEnabled: &paused}); return err },
-		"CreateAcc":  func() error { _, err := c.CreateAccount(ctx, api.Account{Account: "a", Email: "a@example.com"}); return err },
-		"Accounts":   func() error { _, err := c.Accounts(ctx, 1, 50); return err },
-		"Account":    func() error { _, err := c.Account(ctx, "a/b c"); return err },
-		"UpdateAcc":  func() error { _, err := c.UpdateAccount(ctx, "a", api.AccountPatch{}); return err },
-		"DeleteAcc":  func() error { _, err := c.DeleteAccount(ctx, "a"); return err },
-		"Verify":     func() error { _, err := c.VerifyAccount(ctx, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}}); return err },
-		"CreateTok":  func() error { _, err := c.CreateToken(ctx, api.TokenRequest{Description: "d"}); return err },
-		"Tokens":     func() error { _, err := c.Tokens(ctx, 0, 0); return err },
-		"Token":      func() error { _, err := c.Token(ctx, "i"); return err },
-		"DeleteTok":  func() error { _, err := c.DeleteToken(ctx, "i"); return err },
-		"Health":     func() error { _, err := c.Health(ctx); return err },
-		"Ready":      func() error { _, err := c.Ready(ctx); return err },
-		"CreateEnd":  func() error { _, err := c.CreateEndpoint(ctx, api.EndpointRequest{URL: "https://x.example"}); return err },
-		"Endpoints":  func() error { _, err := c.Endpoints(ctx, 0, 5); return err },
-		"Endpoint":   func() error { _, err := c.Endpoint(ctx, "e1"); return err },
-		"UpdateEnd":  func() error { _, err := c.UpdateEndpoint(ctx, "e1", api.EndpointRequest{URL: "https://x.example"}); return err },
+		"Cancel":    func() error { _, err := c.Cancel(ctx, "q1"); return err },
+		"CancelAll": func() error { _, err := c.CancelAll(ctx, api.OutboxQuery{Account: "acme", PageSize: 7}); return err },
+		"Retry":     func() error { _, err := c.Retry(ctx, "q1"); return err },
+		"Patch":     func() error { _, err := c.Patch(ctx, "q1", api.OutboxPatch{SendAt: new(time.Now())}); return err },
+		"Queue":     func() error { _, err := c.Queue(ctx, "submit"); return err },
+		"SetPaused": func() error { _, err := c.SetPaused(ctx, "bulk", paused); return err },
+		"Stats":     func() error { _, err := c.Stats(ctx); return err },
+		"Settings":  func() error { _, err := c.Settings(ctx); return err },
+		"Update":    func() error { _, err := c.UpdateSettings(ctx, api.Settings{WebhooksEnabled: &paused}); return err },
+		"CreateAcc": func() error {
+			_, err := c.CreateAccount(ctx, api.Account{Account: "a", Email: "a@example.com"})
+			return err
+		},
+		"Accounts":  func() error { _, err := c.Accounts(ctx, 1, 50); return err },
+		"Account":   func() error { _, err := c.Account(ctx, "a@b+c"); return err },
+		"UpdateAcc": func() error { _, err := c.UpdateAccount(ctx, "a", api.AccountPatch{}); return err },
+		"DeleteAcc": func() error { _, err := c.DeleteAccount(ctx, "a"); return err },
+		"Verify": func() error {
+			_, err := c.VerifyAccount(ctx, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})
+			return err
+		},
+		"CreateTok": func() error { _, err := c.CreateToken(ctx, api.TokenRequest{Description: "d"}); return err },
+		"Tokens":    func() error { _, err := c.Tokens(ctx, 0, 0); return err },
+		"Token":     func() error { _, err := c.Token(ctx, "i"); return err },
+		"DeleteTok": func() error { _, err := c.DeleteToken(ctx, "i"); return err },
+		"Health":    func() error { _, err := c.Health(ctx); return err },
+		"Ready":     func() error { _, err := c.Ready(ctx); return err },
+		"CreateEnd": func() error {
+			_, err := c.CreateEndpoint(ctx, api.EndpointRequest{URL: "https://x.example"})
+			return err
+		},
+		"Endpoints": func() error { _, err := c.Endpoints(ctx, 0, 5); return err },
+		"Endpoint":  func() error { _, err := c.Endpoint(ctx, "e1"); return err },
+		"UpdateEnd": func() error {
+			_, err := c.UpdateEndpoint(ctx, "e1", api.EndpointRequest{URL: "https://x.example"})
+			return err
+		},
 		"DeleteEnd":  func() error { _, err := c.DeleteEndpoint(ctx, "e1"); return err },
 		"Test":       func() error { _, err := c.TestEndpoint(ctx, "e1"); return err },
 		"Replay":     func() error { _, err := c.ReplayEndpoint(ctx, "e1", time.Now()); return err },

@@ -32,12 +32,16 @@ func (s *Server) document(groups []group) (err error) {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: g.name, Description: g.about})
 		for _, r := range g.routes {
 			if r.id != "" {
-				doc.AddOperation(operation(doc.Components.Schemas, g, r))
+				doc.AddOperation(operation(doc.Components.Schemas, doc.Components.Responses, g, r))
 			}
 		}
 	}
-	for _, schema := range doc.Components.Schemas.Map() {
+	asked := requestSchemas(doc)
+	for name, schema := range doc.Components.Schemas.Map() {
 		tidy(schema)
+		if schema.AdditionalProperties == false && !asked[name] {
+			schema.AdditionalProperties = nil // an answer may gain fields without breaking the clients made from this document
+		}
 	}
 	if s.spec.json, err = json.Marshal(doc); err != nil {
 		return err
@@ -56,7 +60,8 @@ func newDocument() *huma.OpenAPI {
 		OpenAPI: "3.1.0",
 		Info:    &huma.Info{Title: "Postroom", Version: specVersion, Description: about},
 		Components: &huma.Components{
-			Schemas: schemas,
+			Schemas:   schemas,
+			Responses: map[string]*huma.Response{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"bearer": {Type: "http", Scheme: "bearer", Description: "An access token. Each operation names the scope it needs."},
 				"query":  {Type: "apiKey", In: "query", Name: "access_token", Description: "The same token, where a header can't be set."},
@@ -65,8 +70,8 @@ func newDocument() *huma.OpenAPI {
 	}
 }
 
-// operation describes one route.
-func operation(schemas huma.Registry, g group, r route) *huma.Operation {
+// operation describes one route. Refusals look alike everywhere, so they are described once, in problems.
+func operation(schemas huma.Registry, problems map[string]*huma.Response, g group, r route) *huma.Operation {
 	op := &huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{g.name},
 		Responses: map[string]*huma.Response{"200": success(schemas, r)},
@@ -80,16 +85,18 @@ func operation(schemas huma.Registry, g group, r route) *huma.Operation {
 			if name := f.Tag.Get(where); name != "" {
 				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1)) // huma gives times in headers another form
 				schema := huma.SchemaFromField(schemas, f, "")
-				op.Parameters = append(op.Parameters, &huma.Param{
-					Name: name, In: where, Required: where == "path", Description: schema.Description, Schema: schema,
-				})
+				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description, Schema: schema}
+				schema.Description = ""
+				op.Parameters = append(op.Parameters, p)
 			}
 		}
 	}
 	for _, status := range refusals(r, op.RequestBody != nil) {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{
+		name := strings.ReplaceAll(http.StatusText(status), " ", "")
+		problems[name] = &huma.Response{
 			Description: http.StatusText(status), Content: jsonOf(schemas.Schema(reflect.TypeFor[api.Problem](), true, "")),
 		}
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + name}
 	}
 	if r.output == reflect.TypeFor[readyAnswer]() {
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
@@ -133,7 +140,37 @@ func refusals(r route, body bool) []int {
 	return all
 }
 
-// tidy makes the schemas say what this server does: lists are never null, and numbers have no width of their own.
+// requestSchemas are the names of the schemas that bodies of requests are made of.
+func requestSchemas(doc *huma.OpenAPI) map[string]bool {
+	names := map[string]bool{}
+	var note func(s *huma.Schema)
+	note = func(s *huma.Schema) {
+		if s == nil {
+			return
+		}
+		if name := strings.TrimPrefix(s.Ref, "#/components/schemas/"); name != "" && !names[name] {
+			names[name] = true
+			note(doc.Components.Schemas.SchemaFromRef(s.Ref))
+		}
+		note(s.Items)
+		for _, child := range s.OneOf {
+			note(child)
+		}
+		for _, child := range s.Properties {
+			note(child)
+		}
+	}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Post, path.Put, path.Patch} {
+			if op != nil && op.RequestBody != nil {
+				note(op.RequestBody.Content["application/json"].Schema)
+			}
+		}
+	}
+	return names
+}
+
+// tidy makes a schema say what this server does: lists and objects are never null.
 func tidy(s *huma.Schema) {
 	if s == nil {
 		return

@@ -265,7 +265,7 @@ func readBase64(d *document, into reflect.Value) {
 		return
 	}
 	text := d.stringBytes()
-	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(out, text)
 	if err != nil {
 		n, err = base64.RawStdEncoding.Decode(out, text)

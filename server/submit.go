@@ -138,6 +138,9 @@ func (in *submitInput) completeAs(ctx context.Context, s *Server, found *fault.E
 	for _, f := range found.Fields {
 		told[rootOf(f.Key)] = true
 	}
+	if told[""] {
+		return // the body is no object: nothing could be read at all
+	}
 	more := in.settle(ctx, account)
 	if more == nil {
 		in.Body.DryRun = true

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3filter"
 	"go.uber.org/goleak"
 
 	"github.com/postroom/postroom/access"
@@ -16,7 +19,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	openapi3filter.RegisterBodyDecoder("message/rfc822", openapi3filter.FileBodyDecoder)
+	goleak.VerifyTestMain(m)
+}
 
 // world is a server and the parts it asks, which record what they are asked and answer what a test tells them to.
 type world struct {
@@ -43,7 +49,7 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Server: s, parts: p, http: &http.Client{Transport: &http.Transport{}}}
+	w := &world{Server: s, parts: p, http: &http.Client{Transport: newChecked(t, s)}}
 	w.client = api.NewClient(s.URL(), adminToken, w.http)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -60,6 +66,48 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 
 // as is a client with another token.
 func (w *world) as(token string) *api.Client { return api.NewClient(w.URL(), token, w.http) }
+
+// reply is a raw answer.
+type reply struct {
+	status  int
+	header  http.Header
+	body    string
+	problem api.Problem // of a refusal
+}
+
+// do makes a request as no client of ours would. The token "" presents none; a body is JSON.
+func (w *world) do(t *testing.T, method, path, token, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, w.URL()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := w.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reply{status: resp.StatusCode, header: resp.Header, body: string(text)}
+	if r.status >= 400 {
+		if err := json.Unmarshal(text, &r.problem); err != nil {
+			t.Errorf("%s %s: a refusal that is no problem: %d %s", method, path, r.status, text)
+		}
+	}
+	return r
+}
 
 // parts is everything the server asks, in one.
 type parts struct {
@@ -183,7 +231,9 @@ func (p *parts) CancelAll(_ context.Context, q api.OutboxQuery, reason string) (
 	return api.BulkDeleteAnswer{Deleted: 3}, p.asked("CancelAll " + reason)
 }
 
-func (p *parts) Retry(ctx context.Context, id string) (api.OutboxMessage, error) { return p.Get(ctx, id) }
+func (p *parts) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
+	return p.Get(ctx, id)
+}
 
 func (p *parts) Patch(ctx context.Context, id string, _ api.OutboxPatch) (api.OutboxMessage, error) {
 	return p.Get(ctx, id)

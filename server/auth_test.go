@@ -1,0 +1,206 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// call makes the simplest request that a route takes.
+func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
+	t.Helper()
+	path := strings.NewReplacer("{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", "x1", "{deliveryId}", "d1", "*", "docs.js").Replace(r.path)
+	body := map[string]string{
+		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
+		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`, "createAccount": `{"account":"a","email":"a@example.com"}`,
+		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`, "createToken": `{"description":"d"}`,
+		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
+	}[r.id]
+	switch r.id {
+	case "replayEndpoint":
+		path += "?since=2026-11-21T00:00:00Z"
+	case "cancelMessages":
+		path += "?state=delayed"
+	}
+	return w.do(t, r.method, path, token, body, headers...)
+}
+
+// TestWhoMayDoWhat calls every route of the table with every kind of token, and expects what the table says.
+func TestWhoMayDoWhat(t *testing.T) {
+	w := setup(t)
+	w.parts.messages["q1"] = queued("q1", "acme")
+	for _, scope := range []api.Scope{"api", "send", "outbox", "metrics", "admin", "*"} {
+		w.parts.grants["any-"+string(scope)] = &access.Grant{Scopes: []api.Scope{scope}}
+		w.parts.grants["acme-"+string(scope)] = &access.Grant{Scopes: []api.Scope{scope}, Account: "acme"}
+	}
+	for _, g := range w.routes() {
+		for _, r := range g.routes {
+			for token, grant := range w.parts.grants {
+				want := http.StatusOK
+				if !r.right.public && (!grant.Allows(r.right.scope) || r.right.whole && grant.Account != "") {
+					want = http.StatusForbidden
+				}
+				if got := w.call(t, r, token); got.status != want {
+					t.Errorf("%s %s as %s: %d, want %d: %s", r.method, r.path, token, got.status, want, got.body)
+				}
+			}
+			for _, token := range []string{"", "stolen"} {
+				got := w.call(t, r, token)
+				switch {
+				case r.right.public && got.status != http.StatusOK:
+					t.Errorf("%s %s is public, yet answers %d", r.method, r.path, got.status)
+				case !r.right.public && (got.status != http.StatusUnauthorized || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer")):
+					t.Errorf("%s %s without a good token: %d %q", r.method, r.path, got.status, got.header.Get("WWW-Authenticate"))
+				}
+			}
+		}
+	}
+}
+
+func TestPublicRoutes(t *testing.T) {
+	var public []string
+	for _, g := range setup(t).routes() {
+		for _, r := range g.routes {
+			if r.right.public {
+				public = append(public, r.path)
+			}
+		}
+	}
+	want := []string{"/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+	if !slices.Equal(public, want) {
+		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
+	}
+}
+
+// TestBoundTokenSeesItsOwnAccountOnly covers each way to reach for another's mail.
+func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
+	w := setup(t)
+	w.parts.messages["mine"] = queued("mine", "acme")
+	w.parts.messages["theirs"] = queued("theirs", "other")
+	const to = `"to":{"address":"a@example.net"}`
+	cases := []struct {
+		name, method, path, body string
+		status                   int
+		want                     string
+	}{
+		{"submit as itself", "POST", "/v1/submit", `{` + to + `}`, 200, ""},
+		{"submit as itself by path", "POST", "/v1/account/acme/submit", `{` + to + `}`, 200, ""},
+		{"submit as another", "POST", "/v1/submit", `{` + to + `,"account":"other"}`, 403, "Unauthorized account"},
+		{"submit as another by path", "POST", "/v1/account/other/submit", `{` + to + `}`, 403, "Unauthorized account"},
+		{"submit by another's path as itself", "POST", "/v1/account/other/submit", `{` + to + `,"account":"acme"}`, 403, "Unauthorized account"},
+		{"faulty submit as another", "POST", "/v1/account/other/submit", `{"x":1}`, 400, ""},
+		{"its message", "GET", "/v1/outbox/mine", "", 200, ""},
+		{"another's message", "GET", "/v1/outbox/theirs", "", 404, "Requested queue entry was not found"},
+		{"another's content", "GET", "/v1/outbox/theirs/content", "", 404, "Requested queue entry was not found"},
+		{"retry another's", "POST", "/v1/outbox/theirs/retry", "", 404, "Requested queue entry was not found"},
+		{"patch another's", "PATCH", "/v1/outbox/theirs", `{}`, 404, "Requested queue entry was not found"},
+		{"cancel another's", "DELETE", "/v1/outbox/theirs", "", 200, `{"deleted":false}`},
+		{"cancel its own", "DELETE", "/v1/outbox/mine", "", 200, `{"deleted":true}`},
+		{"list another's", "GET", "/v1/outbox?account=other", "", 403, "Unauthorized account"},
+		{"cancel all of another's", "DELETE", "/v1/outbox?account=other", "", 403, "Unauthorized account"},
+		{"list", "GET", "/v1/outbox", "", 200, ""},
+		{"cancel all", "DELETE", "/v1/outbox?state=delayed", "", 200, ""},
+		{"its account", "GET", "/v1/account/acme", "", 200, ""},
+		{"another's account", "GET", "/v1/account/other", "", 403, "Unauthorized account"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			got := w.do(t, tc.method, tc.path, boundToken, tc.body)
+			if got.status != tc.status || !strings.Contains(got.body, tc.want) {
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+		})
+	}
+	for _, q := range w.parts.queries {
+		if q.Account != "acme" {
+			t.Errorf("the outbox was asked for the mail of %q", q.Account)
+		}
+	}
+	for _, s := range w.parts.submits {
+		if s.Account != "acme" {
+			t.Errorf("mail was sent as %q", s.Account)
+		}
+	}
+	for _, call := range w.parts.calls {
+		if strings.HasSuffix(call, "theirs") && !strings.HasPrefix(call, "AccountOf") || strings.HasSuffix(call, "theirs api") {
+			t.Errorf("the outbox was asked to %s", call)
+		}
+	}
+}
+
+func TestTokenInQuery(t *testing.T) {
+	w := setup(t)
+	if got := w.do(t, "GET", "/v1/outbox?access_token="+adminToken, "", ""); got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := w.do(t, "GET", "/v1/outbox", "", "", "Authorization", "bearer "+adminToken); got.status != 200 {
+		t.Errorf("the scheme is not case-sensitive (RFC 9110 section 11.1), yet: %d %s", got.status, got.body)
+	}
+}
+
+// TestSessions: the cookie of the login page reads the API; changes with it are for our own pages only.
+func TestSessions(t *testing.T) {
+	w := setup(t)
+	guarded := w.Guard(api.ScopeAdmin)
+	cases := []struct {
+		name   string
+		method string
+		cookie string
+		header [2]string
+		api    int // status of the API
+		page   int // status of a page behind Guard
+	}{
+		{"read", "GET", "session-of-" + adminToken, [2]string{}, 200, 200},
+		{"ended session", "GET", "session-of-nobody", [2]string{}, 401, 401},
+		{"change from our page", "POST", "session-of-" + adminToken, [2]string{"Sec-Fetch-Site", "same-origin"}, 401, 200},
+		{"change from another site", "POST", "session-of-" + adminToken, [2]string{"Sec-Fetch-Site", "cross-site"}, 401, 403},
+		{"change from another origin", "POST", "session-of-" + adminToken, [2]string{"Origin", "https://evil.example"}, 401, 403},
+		{"bound to an account", "GET", "session-of-" + boundToken, [2]string{}, 200, 403},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			headers := []string{"Cookie", "postroom_session=" + tc.cookie}
+			if tc.header[0] != "" {
+				headers = append(headers, tc.header[0], tc.header[1])
+			}
+			path, body := "/v1/outbox", ""
+			if tc.method == "POST" {
+				path, body = "/v1/submit", `{"to":{"address":"a@example.net"}}`
+			}
+			if got := w.do(t, tc.method, path, "", body, headers...); got.status != tc.api {
+				t.Errorf("API: %d %s", got.status, got.body)
+			}
+
+			req := httptest.NewRequest(tc.method, "/page", nil)
+			for i := 0; i < len(headers); i += 2 {
+				req.Header.Set(headers[i], headers[i+1])
+			}
+			rec := httptest.NewRecorder()
+			c := w.Echo().NewContext(req, rec)
+			err := guarded(okPage)(c)
+			if status := pageStatus(err); status != tc.page {
+				t.Errorf("page: %d %v", status, err)
+			}
+			if err == nil && c.Get("grant") == nil {
+				t.Error("a page is not told who reads it")
+			}
+		})
+	}
+}
+
+func pageStatus(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	return statusOf(fault.KindOf(err))
+}
+
+func okPage(c echo.Context) error { return c.NoContent(http.StatusOK) }

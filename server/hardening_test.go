@@ -1,0 +1,405 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// logs collects what a server logs, at all levels.
+type logs struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+func (l *logs) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.String()
+}
+
+func (l *logs) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// TestInternalErrorsNeverReachClients makes every part fail with a secret in its error, and calls every route.
+func TestInternalErrorsNeverReachClients(t *testing.T) {
+	const secret = "password=hunter2"
+	var log logs
+	w := setup(t, func(o *Options) { o.Logger = log.logger() })
+	failures := map[string]error{
+		"plain":    errors.New("dial tcp 10.0.0.1:6379: " + secret),
+		"internal": fault.New(fault.Internal, "Oops", secret),
+		"wrapped":  fault.Wrap(errors.New(secret), fault.Unavailable, "RedisAway", "Redis is away"),
+	}
+	for name, err := range failures {
+		w.parts.failWith(err)
+		for _, g := range w.routes() {
+			for _, r := range g.routes {
+				got := w.call(t, r, adminToken)
+				if strings.Contains(got.body, "hunter2") || strings.Contains(fmt.Sprint(got.header), "hunter2") {
+					t.Errorf("%s: %s %s tells the client %s", name, r.method, r.path, got.body)
+				}
+				if got.status == http.StatusInternalServerError && !strings.Contains(log.text(), got.problem.RequestID) {
+					t.Errorf("%s: %s %s: request %s can't be found in the log", name, r.method, r.path, got.problem.RequestID)
+				}
+			}
+		}
+	}
+	if !strings.Contains(log.text(), secret) {
+		t.Error("the log, for those who may see it, lacks the cause")
+	}
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	var log logs
+	w := setup(t, func(o *Options) { o.Logger = log.logger() })
+	w.parts.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) { panic("hunter2") }
+	got := w.do(t, "POST", "/v1/submit", adminToken, `{"to":{"address":"a@example.net"}}`)
+	if got.status != 500 || strings.Contains(got.body, "hunter2") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if !strings.Contains(log.text(), "hunter2") || !strings.Contains(log.text(), "hardening_test.go") {
+		t.Error("the log lacks the panic or its stack")
+	}
+}
+
+// TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes all the same, and the connection ends.
+func TestHugeBodyIsRefusedUnread(t *testing.T) {
+	w := setup(t)
+	conn, err := net.Dial("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST /v1/submit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", adminToken, 200<<20)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var p api.Problem
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || !resp.Close || p.StatusCode != 413 {
+		t.Errorf("got %s, close %v, %+v, %v", resp.Status, resp.Close, p, err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
+		t.Error("the connection stays open")
+	}
+}
+
+// endless is a body that never ends, and counts what was taken of it.
+type endless struct{ read atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.read.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func TestEndlessBodyIsCutOff(t *testing.T) {
+	w := setup(t, func(o *Options) { o.MaxMessage = 1 << 20 })
+	body := &endless{}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", w.URL()+"/v1/submit", io.NopCloser(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err == nil { // otherwise the server was faster to close than the client to read
+		resp.Body.Close()
+		if resp.StatusCode != 413 {
+			t.Errorf("got %d", resp.StatusCode)
+		}
+	}
+	if read := body.read.Load(); read > 64<<20 {
+		t.Errorf("%d MB were taken", read>>20)
+	}
+	if len(w.parts.submits) > 0 {
+		t.Error("it was queued")
+	}
+}
+
+// TestUnauthorizedBodyIsNotRead: who is not let in doesn't get to send anything.
+func TestUnauthorizedBodyIsNotRead(t *testing.T) {
+	w := setup(t)
+	got := w.do(t, "POST", "/v1/submit", "stolen", `{bad`)
+	if got.status != 401 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// TestLargeAttachmentIsHeldTwice: once as text, once decoded. 25 MB of attachment make 34 MB of text.
+func TestLargeAttachmentIsHeldTwice(t *testing.T) {
+	w := setup(t)
+	var received []byte
+	w.parts.submit = func(req api.SubmitRequest) (api.SubmitAnswer, error) {
+		received = req.Attachments[0].Content
+		return api.SubmitAnswer{QueueID: "q1", Response: "Queued for delivery", MessageID: "<1@x>"}, nil
+	}
+	file := make([]byte, 25<<20)
+	if _, err := rand.Read(file); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"to":{"address":"a@example.net"},"attachments":[{"filename":"a.bin","content":"` + base64.StdEncoding.EncodeToString(file) + `"}]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := w.do(t, "POST", "/v1/submit", adminToken, body)
+	runtime.ReadMemStats(&after)
+	if got.status != 200 || !bytes.Equal(received, file) {
+		t.Fatalf("got %d %.200s", got.status, got.body)
+	}
+	// The text grows by fours, so reading it allocates a third of itself beside it; the rest is the decoded file.
+	if allocated := int64(after.TotalAlloc - before.TotalAlloc); allocated > 90<<20 {
+		t.Errorf("%d MB were allocated for a body of %d MB", allocated>>20, len(body)>>20)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	w := setup(t)
+	for _, tc := range []struct{ given, want string }{
+		{"abc-123.x:y_Z", "abc-123.x:y_Z"}, {"", ""}, {`x"y`, ""}, {strings.Repeat("x", 65), ""}, {"a b", ""},
+	} {
+		got := w.do(t, "GET", "/health", "", "", "X-Request-Id", tc.given).header.Get("X-Request-Id")
+		if tc.want != "" && got != tc.want || got == "" || tc.want == "" && got == tc.given {
+			t.Errorf("given %q: %q", tc.given, got)
+		}
+	}
+}
+
+func TestTokensAreNotLogged(t *testing.T) {
+	var log logs
+	w := setup(t, func(o *Options) { o.Logger = log.logger() })
+	w.do(t, "GET", "/v1/outbox?search=hello&access_token="+adminToken, "", "")
+	w.do(t, "GET", "/v1/outbox?search=hello&access%5Ftoken="+adminToken, "", "")
+	w.do(t, "GET", "/v1/outbox", adminToken, "", "Cookie", "postroom_session=session-of-"+adminToken)
+	w.do(t, "GET", "/v1/outbox?%zz&access_token="+adminToken, "", "")
+	if text := log.text(); strings.Contains(text, adminToken) || !strings.Contains(text, "search=hello") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	w := setup(t)
+	h := w.do(t, "GET", "/v1/outbox", adminToken, "").header
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Access-Control-Allow-Origin": "", "Content-Type": "application/json; charset=utf-8",
+	} {
+		if h.Get(name) != want {
+			t.Errorf("%s: %q, want %q", name, h.Get(name), want)
+		}
+	}
+}
+
+func TestListsAreCompressed(t *testing.T) {
+	w := setup(t)
+	for i := range 50 {
+		id := fmt.Sprint("q", i)
+		w.parts.messages[id] = queued(id, "acme")
+	}
+	got := w.do(t, "GET", "/v1/outbox", adminToken, "", "Accept-Encoding", "gzip")
+	if got.header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("headers: %v", got.header)
+	}
+	zip, err := gzip.NewReader(strings.NewReader(got.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page api.OutboxPage
+	if err := json.NewDecoder(zip).Decode(&page); err != nil || len(page.Messages) != 50 {
+		t.Errorf("%d messages, %v", len(page.Messages), err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	w := setup(t, func(o *Options) { o.Metrics = reg })
+	w.do(t, "POST", "/v1/submit", adminToken, `{"to":{"address":"a@example.net"}}`)
+	w.do(t, "POST", "/v1/account/acme/submit", adminToken, `{"to":{"address":"a@example.net"},"dryRun":true}`)
+	w.do(t, "POST", "/v1/submit", adminToken, `{`)
+	w.do(t, "POST", "/v1/submit", "stolen", `{}`)
+	w.do(t, "POST", "/v1/submit", adminToken, `x`, "Content-Type", "text/plain")
+	w.do(t, "GET", "/wp-login.php?x=1", "", "")
+	page := w.do(t, "GET", "/metrics", adminToken, "").body
+	for _, line := range []string{
+		`postroom_submits_total{outcome="accepted"} 1`,
+		`postroom_submits_total{outcome="dry_run"} 1`,
+		`postroom_submits_total{outcome="invalid"} 2`,
+		`postroom_submits_total{outcome="unauthorized"} 1`,
+		`postroom_submits_total{outcome="unavailable"} 0`,
+		`postroom_http_request_duration_seconds_count{method="POST",route="/v1/submit",status="2xx"} 1`,
+		`postroom_http_request_duration_seconds_count{method="any",route="other",status="4xx"} 1`,
+		`postroom_http_requests_in_flight 1`,
+	} {
+		if !strings.Contains(page, line+"\n") {
+			t.Errorf("missing: %s", line)
+		}
+	}
+	if strings.Contains(page, "wp-login") {
+		t.Error("strangers can make label values")
+	}
+}
+
+// TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says why.
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	p := newParts()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	p.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {
+		close(entered)
+		<-leave
+		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
+	}
+	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 5 * time.Second, Grace: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := api.NewClient(s.URL(), adminToken, &http.Client{Transport: transport})
+
+	underWay := make(chan error, 1)
+	go func() {
+		_, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}})
+		underWay <- err
+	}()
+	<-entered
+	cancel()
+	for !s.draining.Load() {
+		runtime.Gosched()
+	}
+	_, err = client.Submit(t.Context(), api.SubmitRequest{})
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != 503 || f.Problem.Code != "Stopping" || f.RetryAfter == 0 {
+		t.Errorf("a submit while stopping: %v", err)
+	}
+	if ready, err := client.Ready(t.Context()); err != nil || ready.Ready {
+		t.Errorf("ready while stopping: %+v, %v", ready, err)
+	}
+	close(leave)
+	if err := <-underWay; err != nil {
+		t.Errorf("a submit under way was cut off: %v", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	cert, key := selfSigned(t)
+	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	roots := x509.NewCertPool()
+	pemBytes, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots.AppendCertsFromPEM(pemBytes)
+	for _, h2 := range []bool{false, true} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: h2}
+		health, err := api.NewClient(s.URL(), "", &http.Client{Transport: transport}).Health(t.Context())
+		if err != nil || !health.Success {
+			t.Errorf("http2 %v: %+v, %v", h2, health, err)
+		}
+		transport.CloseIdleConnections()
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func selfSigned(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for want, o := range map[string]Options{
+		"http.listen": {Listen: s.Addr()},
+		"http.tls":    {Listen: "127.0.0.1:0", TLSCert: "missing.pem"},
+	} {
+		if _, err := New(newParts().parts(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error that names %s, got %v", want, err)
+		}
+	}
+	if _, err := New(Parts{}, Options{}); err == nil {
+		t.Error("a server without parts")
+	}
+}
