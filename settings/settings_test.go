@@ -292,6 +292,21 @@ func TestSettingsOfANewerVersionStayUntouched(t *testing.T) {
 	}
 }
 
+func TestLostSettingsAreThoseOfTheConfigurationAgain(t *testing.T) {
+	b := setup(t)
+	before := b.Current()
+	b.update(t, everything)
+	if err := b.db.Client().Del(t.Context(), settingsKey()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, b.Current()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDamagedSettingIsNamed(t *testing.T) {
 	b := setup(t)
 	for _, name := range []string{"queueKeep", "webhooksCustomHeaders"} {
