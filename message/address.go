@@ -34,6 +34,8 @@ func NormalizeAddress(s string) (string, error) {
 		return "", errors.New("is required")
 	case at < 0:
 		return "", badAddress("it has no @")
+	case !utf8.ValidString(s):
+		return "", badAddress("it is not UTF-8")
 	case len(s) > 2*maxAddress: // before any work that grows with length; no form of a longer one can be short enough
 		return "", badAddress("it is longer than 254 octets")
 	}
@@ -83,9 +85,6 @@ func normalizeLocalPart(local string) (string, error) {
 	}
 	if len(local) > maxLocalPart {
 		return "", badAddress("the part before the @ is longer than 64 octets")
-	}
-	if !utf8.ValidString(local) {
-		return "", badAddress("it is not UTF-8")
 	}
 	for _, r := range local {
 		if r != '.' && !isAtext(r) {

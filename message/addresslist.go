@@ -13,7 +13,7 @@ import (
 )
 
 // ParseAddressList reads the value of a header such as To: display names, comments, quoted strings, encoded words and groups (RFC 5322
-// section 3.4). Folded lines may be given as they are. An empty value or an empty group gives no addresses. The addresses come back as
+// section 3.4), and what many programs write instead, such as a name with special characters and no quotes. Folded lines may be given as they are. An empty value or an empty group gives no addresses. The addresses come back as
 // they were written; [NormalizeAddress] says whether mail can be sent to them.
 func ParseAddressList(value string) ([]Address, error) {
 	value = strings.TrimSpace(unfold(value))
@@ -23,16 +23,90 @@ func ParseAddressList(value string) ([]Address, error) {
 	parser := mail.AddressParser{WordDecoder: wordDecoder()}
 	parsed, err := parser.ParseList(value)
 	if err != nil {
-		if group, ok := emptyGroup(value); ok {
-			return group, nil
+		if list, ok := parseSloppyList(value); ok {
+			return list, nil
 		}
 		return nil, errors.New("is not a list of addresses: " + strings.TrimPrefix(err.Error(), "mail: "))
 	}
-	list := make([]Address, len(parsed))
-	for i, a := range parsed {
-		list[i] = Address{Name: a.Name, Address: quoteLocalPart(a.Address)}
+	var list []Address
+	for _, a := range parsed {
+		list = append(list, Address{Name: a.Name, Address: quoteLocalPart(a.Address)})
 	}
 	return list, nil
+}
+
+// parseSloppyList reads lists that no grammar covers but everybody understands: "ann@x.example <ann@x.example>", "Team [A] <a@x.example>".
+// It does so only if each entry has one address that mail can be sent to, so nothing is guessed.
+func parseSloppyList(value string) ([]Address, bool) {
+	var list []Address
+	for _, entry := range splitOutside(value, ',') {
+		name, address := "", strings.TrimSpace(stripComments(entry))
+		if open := strings.LastIndexByte(entry, '<'); open >= 0 {
+			inside, after, closed := strings.Cut(entry[open+1:], ">")
+			if !closed || strings.TrimSpace(stripComments(after)) != "" {
+				return nil, false
+			}
+			name, address = decodeText(strings.Trim(strings.TrimSpace(entry[:open]), `"`)), strings.TrimSpace(inside)
+		}
+		if address == "" && strings.TrimSpace(entry) == "" {
+			continue
+		}
+		if _, err := NormalizeAddress(address); err != nil {
+			return nil, false
+		}
+		list = append(list, Address{Name: name, Address: address})
+	}
+	return list, len(list) > 0
+}
+
+// splitOutside splits at a separator that is not in quotes, angle brackets or a comment.
+func splitOutside(s string, separator byte) []string {
+	var pieces []string
+	start, depth := 0, 0
+	quoted, angle := false, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && (quoted || depth > 0):
+			i++
+		case c == '"' && depth == 0:
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+		case depth > 0:
+		case c == '<' || c == '>':
+			angle = c == '<'
+		case c == separator && !angle:
+			pieces = append(pieces, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(pieces, s[start:])
+}
+
+// stripComments takes out what is in parentheses, outside quotes (RFC 5322 section 3.2.2).
+func stripComments(s string) string {
+	var b strings.Builder
+	depth, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '"' && depth == 0:
+			quoted = !quoted
+		case c == '(' && !quoted:
+			depth++
+			continue
+		case c == ')' && depth > 0:
+			depth--
+			continue
+		}
+		if depth == 0 {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // decodeText decodes the encoded words of an unstructured header for people to read. What cannot be decoded stays as it is.
@@ -47,17 +121,11 @@ func decodeText(value string) string {
 // printable makes text from a stranger's header fit for a line of a list or a log: encoded words can hide line breaks.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) && r != '\t' {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// emptyGroup recognises "undisclosed-recipients:;", which net/mail takes for an error when it is the whole list.
-func emptyGroup(value string) ([]Address, bool) {
-	name, rest, found := strings.Cut(value, ":")
-	return nil, found && strings.TrimSpace(rest) == ";" && !strings.ContainsAny(name, "<>@,;")
 }
 
 // quoteLocalPart puts back the quotes that net/mail took off, where the local part is not valid without them.

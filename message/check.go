@@ -8,8 +8,11 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// maxHeaderName is the longest name a field may have; what is longer breaks parsers.
-const maxHeaderName = 60
+// Limits of a further header. Longer names break parsers; longer values are refused by relays.
+const (
+	maxHeaderName  = 60
+	maxHeaderValue = 64 << 10
+)
 
 // faults collects what is wrong, under the names the sender of the request knows.
 type faults struct{ fields []fault.Field }
@@ -114,6 +117,10 @@ func (f *faults) headerName(key, name string) bool {
 // headerValue checks a value and that no word of it is too long for a line.
 func (f *faults) headerValue(key, name, value string) bool {
 	if !f.line(key, value) {
+		return false
+	}
+	if len(value) > maxHeaderValue {
+		f.add(key, "must not be longer than %d octets", maxHeaderValue)
 		return false
 	}
 	for word := range strings.SplitSeq(value, " ") {

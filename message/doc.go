@@ -18,7 +18,8 @@
 //   - In FromRaw the body and every header that was not overridden stay as they came, byte for byte, but for bare CR and LF, so that
 //     signatures made elsewhere survive.
 //
-// It never guesses a recipient, never fetches a link, and never changes the text it was given beyond line endings.
+// It never guesses a recipient and never fetches a link. The text it was given arrives as it was, but for line ends; html may get a preview
+// and lose the images written into it.
 //
 // Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it; beside the Draft itself the
 // peak is that buffer, about 1.37 times the attachments (25 MB of files make 34 MB), plus copies of text and html where they had to change.

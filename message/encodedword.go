@@ -39,8 +39,7 @@ func fitting(s string, room int, useQ bool) int {
 			if n > 0 {
 				break
 			}
-			size = runesFitting(s, room, useQ) // one character too long for a whole word
-			return size
+			return runesFitting(s, room, useQ) // one character too long for a whole word
 		}
 		columns += qLength(s[n : n+size])
 		n += size
@@ -113,12 +112,13 @@ func qLength(s string) int {
 }
 
 // characterSize gives the length of the first character as a reader sees it: a letter with its combining marks, an emoji with its
-// modifiers and what is joined to it, a flag. Some mail programs decode word by word and show the halves of a split one.
+// modifiers and what is joined to it, a flag. Some mail programs decode word by word and show the halves of a split one. It looks no further
+// than a word could hold.
 func characterSize(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	flag := isRegional(r)
 	joined := false
-	for n < len(s) {
+	for n < len(s) && n < maxEncodedWord {
 		r, size := utf8.DecodeRuneInString(s[n:])
 		switch {
 		case joined, unicode.Is(unicode.M, r), r >= 0x1F3FB && r <= 0x1F3FF:

@@ -28,12 +28,11 @@ func TextFromHTML(source string) string {
 				t.write(string(z.Text()))
 			}
 		case xhtml.StartTagToken:
-			token := z.Token()
-			t.open(token)
+			t.open(z.Token())
 		case xhtml.SelfClosingTagToken:
 			token := z.Token()
 			t.open(token)
-			if !isVoid(token.Data) && token.Data == t.skipping { // <div hidden/> hides nothing that follows in XHTML, all in HTML; be kind
+			if !isVoid(token.Data) { // browsers ignore the slash; whoever wrote it meant the element to end here
 				t.close(token.Data)
 			}
 		case xhtml.EndTagToken:
@@ -51,7 +50,7 @@ type textWriter struct {
 	pre      int    // depth of pre
 	skipping string // element whose content is left out
 	depth    int    // of elements of the same name inside it
-	hrefs    []link // open links
+	link     link   // the open link; without href: none
 }
 
 type link struct {
@@ -83,7 +82,7 @@ func (t *textWriter) open(token xhtml.Token) {
 			t.write(alt)
 		}
 	case "a":
-		t.hrefs = append(t.hrefs, link{href: attribute(token, "href"), start: t.out.Len()})
+		t.link = link{href: attribute(token, "href"), start: t.out.Len()} // links do not nest
 	case "li":
 		t.line(1)
 		t.write("- ")
@@ -126,18 +125,14 @@ func (t *textWriter) close(name string) {
 
 // endLink writes where a link leads, unless its text says so already.
 func (t *textWriter) endLink() {
-	if len(t.hrefs) == 0 {
-		return
-	}
-	l := t.hrefs[len(t.hrefs)-1]
-	t.hrefs = t.hrefs[:len(t.hrefs)-1]
-	isWeb := strings.HasPrefix(l.href, "https://") || strings.HasPrefix(l.href, "http://")
-	shown := t.out.String()[l.start:]
-	if !isWeb || strings.Contains(shown, l.href) || strings.Contains(l.href, "://"+strings.TrimSpace(shown)) && strings.TrimSpace(shown) != "" {
+	href, shown := t.link.href, strings.TrimSpace(t.out.String()[t.link.start:])
+	t.link = link{}
+	isWeb := strings.HasPrefix(href, "https://") || strings.HasPrefix(href, "http://")
+	if !isWeb || strings.Contains(shown, href) || shown != "" && strings.HasSuffix(href, "://"+shown) {
 		return
 	}
 	t.space = true
-	t.write("<" + l.href + ">")
+	t.write("<" + href + ">")
 }
 
 // line asks for at least n line ends before the next word.

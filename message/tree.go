@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,7 +17,10 @@ import (
 func buildTree(d Draft, token, domain string) *part {
 	htmlText, images := takeDataImages(d.HTML, token, domain)
 	var shown, related, attached, calendars []*part
-	linked := linkedCIDs(htmlText)
+	var linked map[string]bool
+	if slices.ContainsFunc(d.Attachments, func(a Attachment) bool { return a.CID != "" }) {
+		linked = linkedCIDs(htmlText)
+	}
 	for i, a := range d.Attachments {
 		p := attachmentPart(a, i)
 		switch {
@@ -143,11 +147,13 @@ func linkedCIDs(htmlText string) map[string]bool {
 			return linked
 		}
 		rest = rest[i+len("cid:"):]
-		end := strings.IndexAny(rest, "\"'<> )\t\r\n")
+		window := rest[:min(len(rest), maxMessageID*3)] // no id is longer, every octet escaped
+		end := strings.IndexAny(window, "\"'<> )\t\r\n")
 		if end < 0 {
-			end = len(rest)
+			end = len(window)
 		}
 		id := html.UnescapeString(rest[:end])
+		rest = rest[end:]
 		linked[id] = true
 		if unescaped, err := url.PathUnescape(id); err == nil {
 			linked[unescaped] = true
@@ -157,8 +163,9 @@ func linkedCIDs(htmlText string) map[string]bool {
 
 // indexFold is strings.Index for an ASCII needle in lower case that matches any case.
 func indexFold(s, needle string) int {
+	first := needle[:1] + strings.ToUpper(needle[:1])
 	for i := 0; i+len(needle) <= len(s); i++ {
-		next := strings.IndexAny(s[i:], needle[:1]+strings.ToUpper(needle[:1]))
+		next := strings.IndexAny(s[i:], first)
 		if next < 0 {
 			return -1
 		}
