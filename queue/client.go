@@ -75,8 +75,8 @@ func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 // Append adds the enqueueing of one task to somebody else's pipeline, as exactly one command. The result is known once the pipeline
 // was executed. The error is that of a task that cannot be enqueued at all; nothing was added then.
 //
-// The command carries its script along (EVAL), so it works on a Redis that has just been restarted or promoted. Measured, that costs less than
-// the round trip which any way of falling back would add.
+// The command carries its script along (EVAL), so it works on a Redis that has just been restarted or promoted, in pipelines that know
+// of no falling back. BenchmarkScript says what that costs: 1.5 µs on top of 7 for each task.
 func (c *Client) Append(ctx context.Context, p redis.Pipeliner, t Task) (Pending, error) {
 	k, err := c.compose(ctx, t)
 	if err != nil {

@@ -8,7 +8,8 @@
 //   - a task whose Enqueue succeeded is handed to a handler at least once, never before its time, unless an operator deletes it;
 //   - a handler that has returned is not run again because the acknowledgement met a Redis hiccup;
 //   - a task whose worker was killed is handed out again within ten seconds, and that costs it no retry;
-//   - nothing it does holds up Redis for more than a few milliseconds, however long the queues are;
+//   - nothing it does holds up Redis for more than a few milliseconds, however long the queues are, but for taking a task by name out
+//     of the middle of a long waiting list (10 ms in half a million);
 //   - the address of a recipient never gets into the error texts that the dashboard shows.
 //
 // It never decides whether to try again, or how often: the handler's [Verdict] says so, and says when.
@@ -16,7 +17,7 @@
 // # Redis
 //
 // Queues live under asynq's own keys, asynq:{<queue>}:*, and asynq:queues, asynq:servers:*, asynq:workers:*. One key is ours:
-// postroom:queue:pruned, which keeps the hourly tidying to one process.
+// postroom:{0}:queue:pruned, which keeps the hourly tidying to one process.
 //
 // # When things fail
 //

@@ -94,12 +94,15 @@ func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 
 // move moves named tasks. Finding one in a long waiting list means walking along it, so the longer the list the fewer tasks go in one call.
 func (c *Control) move(ctx context.Context, queue string, to target, ids []string) []error {
-	errs := make([]error, 0, len(ids))
+	if len(ids) <= 1 {
+		return c.moveFew(ctx, queue, to, ids)
+	}
 	waiting, err := c.redis.LLen(ctx, stateKey(queue, Waiting)).Result()
 	if err != nil {
 		return all(len(ids), fmt.Errorf("measure queue %s: %w", queue, err))
 	}
 	step := max(1, min(chunk, reach/max(1, int(waiting))))
+	errs := make([]error, 0, len(ids))
 	for len(ids) > 0 {
 		n := min(step, len(ids))
 		errs = append(errs, c.moveFew(ctx, queue, to, ids[:n])...)

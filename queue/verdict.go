@@ -38,6 +38,12 @@ var outcomes = [...]string{done: "done", retryAt: "retry", buried: "bury", dropp
 // String names the verdict: done, retry, bury, drop or not_now.
 func (v Verdict) String() string { return outcomes[v.kind] }
 
+// At is the time that RetryAt or NotNow was given; zero for other verdicts.
+func (v Verdict) At() time.Time { return v.at }
+
+// Err is the error that RetryAt or Bury was given; nil for other verdicts.
+func (v Verdict) Err() error { return v.err }
+
 // Done says that the work is done. The task goes away, or stays visible as completed for Options.KeepCompleted.
 func Done() Verdict { return Verdict{} }
 
