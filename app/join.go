@@ -40,7 +40,7 @@ func (s sources) ServiceURL() string { return s.settings.Current().ServiceURL }
 // Implicit implements webhooks.Sources. An account that no longer exists has no endpoint of its own.
 func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Target, error) {
 	var targets []webhooks.Target
-	if w := s.settings.Current().Webhooks; w.Enabled && w.URL != "" {
+	if w := s.settings.Current().Webhooks; w.Enabled && w.URL != "" && len(w.Events) > 0 {
 		headers := make(map[string]string, len(w.Headers))
 		for _, h := range w.Headers {
 			headers[h.Key] = h.Value

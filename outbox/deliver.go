@@ -15,6 +15,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
+// errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the relay is not to blame.
+var errUnmarked = errors.New("the attempt could not be marked before its final dot")
+
 // errLeaseLost ends an attempt whose message another worker may have taken over.
 var errLeaseLost = errors.New("the lease ran out")
 
@@ -125,10 +128,11 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	}
 	account, err := b.Accounts.Account(ctx, c.envelope.Account)
 	if err != nil {
-		if ctx.Err() != nil {
-			return decision{outcome: released}
+		if !fault.Is(err, fault.NotFound) { // Redis is away, or the worker is stopping: nothing was tried
+			b.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
+			return decision{outcome: released, at: b.clock.Now()}
 		}
-		return decide(c, try{start: started, end: b.clock.Now(), err: accountError(err)}, p)
+		return decide(c, try{start: started, end: b.clock.Now(), err: errNoAccount, refused: true}, p)
 	}
 	p = b.policy(account.Retry)
 	result, err := b.Sender.Send(ctx, account.Relay, b.message(c))
@@ -149,7 +153,7 @@ func (b *Outbox) message(c *claim) smtpsend.Message {
 func (b *Outbox) doubt(ctx context.Context, c *claim) error {
 	ok, err := doubtScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, millis(b.clock.Now()), c.fence).Int()
 	if err != nil {
-		return fmt.Errorf("mark message %s before its final dot: %w", c.id, err)
+		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
 	if ok == 0 {
 		return errLeaseLost
@@ -226,7 +230,7 @@ func (b *Outbox) recorded(ctx context.Context, c *claim, d decision, answer []st
 	case failed, dropped:
 		return queue.Bury(d.summary())
 	case released:
-		return queue.NotNow(b.clock.Now())
+		return queue.NotNow(b.clock.Now().Add(time.Second))
 	default:
 		return queue.RetryAt(d.due, d.summary())
 	}

@@ -24,7 +24,7 @@
 // It never talks SMTP itself (package smtpsend does), never decides from a task's own counters, and never writes outside its keys.
 //
 // Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>,
-// account:<account>, due, leases, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
+// index:account:<account>, due, leases, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
 // about messages. postroom:{0}:lock:sweep says which process reconciles records with tasks.
 //
 // When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes on, and its result is

@@ -11,7 +11,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -76,10 +75,11 @@ type reason struct {
 
 // Faults that end a message without talking to any relay.
 var (
-	errTooLate = errors.New("the time to deliver by has passed")
-	errInDoubt = errors.New("the attempt before died between the final dot and the reply; the message may have been delivered")
-	errLost    = fmt.Errorf("the worker died %d times while sending this message", maxLost)
-	errDoubts  = fmt.Errorf("%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
+	errNoAccount = errors.New("the account no longer exists")
+	errTooLate   = errors.New("the time to deliver by has passed")
+	errInDoubt   = errors.New("the attempt before died between the final dot and the reply; the message may have been delivered")
+	errLost      = fmt.Errorf("the worker died %d times while sending this message", maxLost)
+	errDoubts    = fmt.Errorf("%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
 )
 
 // refuse says why a message must not be sent at all, before any relay is asked.
@@ -101,7 +101,8 @@ func refuse(c *claim, p policy, now time.Time) error {
 func decide(c *claim, t try, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	if t.stopped && t.err != nil && (se == nil || !se.InDoubt) {
+	untried := errors.Is(t.err, errUnmarked) || t.stopped && t.err != nil
+	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}
 	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}}
@@ -200,7 +201,7 @@ func permanent(err error, se *smtpsend.Error) bool {
 		return se.Permanent() && !se.InDoubt
 	}
 	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
-		fault.Is(err, fault.NotFound)
+		errors.Is(err, errNoAccount)
 }
 
 // describe puts an error in the words of the API.
@@ -220,18 +221,10 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		code = "EDELIVERBY"
 	case errors.Is(err, errInDoubt), errors.Is(err, errDoubts):
 		code = "EINDOUBT"
-	case fault.Is(err, fault.NotFound):
+	case errors.Is(err, errNoAccount):
 		code = "ENOACCOUNT"
 	}
 	return &lastError{Message: err.Error(), Code: code}
-}
-
-// accountError says in our own words that the account is gone; other trouble with it is passed on, to be tried again.
-func accountError(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "AccountNotFound", "the account no longer exists")
-	}
-	return fmt.Errorf("look up the account: %w", err)
 }
 
 // lapsedAttempt is the log's line about the attempt before, when its worker died.

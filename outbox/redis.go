@@ -89,7 +89,7 @@ func (s store) status(p int, id string) string      { return redisdb.Key(p, "sta
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }
 func (s store) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }
 func (s store) account(p int, account string) string {
-	return redisdb.Key(p, "account", account)
+	return redisdb.Key(p, "index", "account", account)
 }
 func (s store) idempotency(p int, hash string) string { return redisdb.Key(p, "idempotency", hash) }
 func (s store) events(p int) string                   { return redisdb.Key(p, "events") }

@@ -11,7 +11,7 @@ local function envelope_key(id) return prefix .. 'envelope:' .. id end
 local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
-local function account_key(account) return prefix .. 'account:' .. account end
+local function account_key(account) return prefix .. 'index:account:' .. account end
 
 -- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
 local function emit(first)

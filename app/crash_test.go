@@ -1,0 +1,162 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, starts it again, and counts.
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	const messages = 1000
+	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
+	set := settingsFor(t, redis.URL(), relay)
+	first := spawn(t, set)
+	accepted := submitAll(t, first.client, messages)
+	relay.Wait(messages / 10)
+	first.kill()
+
+	second := spawn(t, set)
+	restarted := time.Now()
+	empty(t, second.client)
+	t.Logf("all delivered %s after the restart, %d of them before the kill", time.Since(restarted).Round(time.Millisecond), messages/10)
+	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+}
+
+// TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load: what is in flight finishes, and nothing is sent twice.
+func TestStoppedWorkerCutsNothing(t *testing.T) {
+	const messages = 400
+	redis, relay := testredis.Server(t), slowRelay(t, 20*time.Millisecond)
+	set := settingsFor(t, redis.URL(), relay)
+	first := spawn(t, set)
+	accepted := submitAll(t, first.client, messages)
+	relay.Wait(messages / 10)
+	first.stop(t)
+
+	second := spawn(t, set)
+	empty(t, second.client)
+	got := take(t, relay, connect(t, redis.URL()))
+	got.check(t, accepted)
+	for to, n := range got.copies {
+		if n > 1 || got.doubted[to] {
+			t.Errorf("%s: delivered %d times, in doubt %t: a stop must leave no doubt", to, n, got.doubted[to])
+		}
+	}
+}
+
+// TestRedisAwayForAWhile unplugs Redis while mail is coming in and going out.
+func TestRedisAwayForAWhile(t *testing.T) {
+	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
+	plug := faultproxy.New(t, "unix", redis.Socket())
+	p := spawn(t, settingsFor(t, "redis://"+plug.Addr(), relay))
+	accepted := submitAll(t, p.client, 200)
+	plug.Down()
+	away := time.Now()
+	refused := 0
+	for time.Since(away) < 5*time.Second {
+		to := fmt.Sprintf("away%d@example.net", refused)
+		_, err := p.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"})
+		if err == nil {
+			accepted = append(accepted, to)
+			continue
+		}
+		wantUnavailable(t, err)
+		refused++
+	}
+	plug.Up()
+	if refused == 0 {
+		t.Error("no submit was refused while Redis was away")
+	}
+	eventually(t, "submits are taken again", func() bool {
+		_, err := p.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
+		return err == nil
+	})
+	empty(t, p.client)
+	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+}
+
+func wantUnavailable(t *testing.T, err error) {
+	t.Helper()
+	failure, ok := errors.AsType[*api.Failure](err)
+	if !ok || failure.Problem.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("submit while Redis is away: %v, want 503", err)
+	}
+}
+
+// submitAll submits messages from several clients at once and tells the recipients whose message was accepted.
+func submitAll(t *testing.T, client *api.Client, n int) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var accepted []string
+	var wg sync.WaitGroup
+	for worker := range 10 {
+		wg.Go(func() {
+			for i := worker; i < n; i += 10 {
+				to := fmt.Sprintf("ann%d@example.net", i)
+				if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello"}); err != nil {
+					t.Errorf("submit %d: %v", i, err)
+					return
+				}
+				mu.Lock()
+				accepted = append(accepted, to)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return accepted
+}
+
+// empty waits until nothing is queued any more.
+func empty(t *testing.T, client *api.Client) {
+	t.Helper()
+	var last string
+	defer func() {
+		if t.Failed() {
+			t.Log(last)
+		}
+	}()
+	eventually(t, "the outbox is empty", func() bool {
+		page, err := client.Outbox(t.Context(), api.OutboxQuery{})
+		last = fmt.Sprintf("%v %+v", err, page)
+		return err == nil && page.Total == 0
+	})
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("within a minute: %s", what)
+		}
+	}
+}
+
+func connect(t *testing.T, url string) *redisdb.DB {
+	t.Helper()
+	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close redis: %v", err)
+		}
+	})
+	return db
+}
