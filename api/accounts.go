@@ -20,7 +20,7 @@ type SMTPTLS struct {
 type SMTPServer struct {
 	Host   string    `json:"host" minLength:"1" maxLength:"256"`
 	Port   int       `json:"port" minimum:"1" maximum:"65535"`
-	Secure bool      `json:"secure,omitempty" doc:"TLS from the first byte (usually port 465)"`
+	Secure bool      `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
 	Auth   *SMTPAuth `json:"auth,omitempty"`
 	TLS    *SMTPTLS  `json:"tls,omitempty"`
 }

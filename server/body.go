@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -19,6 +20,29 @@ const smallBody = 1 << 20
 
 // slowest is how many bytes a second a client must send: less is a connection held open for its own sake.
 const slowest = 32 << 10
+
+// roomWait is how long a large body waits for others to be done with.
+const roomWait = 5 * time.Second
+
+// room reserves memory for a large body until the request is answered. Small ones need none reserved: their number is bounded by that of
+// the connections.
+func (s *Server) room(c echo.Context, limit int64) (release func(), err error) {
+	size := c.Request().ContentLength
+	if size < 0 {
+		size = limit
+	}
+	if size <= smallBody || size > limit {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), roomWait)
+	defer cancel()
+	if err := s.bodies.Acquire(ctx, size); err != nil {
+		busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
+		busy.RetryAfter = roomWait
+		return nil, busy
+	}
+	return func() { s.bodies.Release(size) }, nil
+}
 
 // readBody reads the JSON body of a request. A body that says it is beyond the limit is refused unread, and one that turns out to be is
 // cut off there; either way the connection is closed, since what is left on it is of no use.

@@ -196,6 +196,42 @@ func TestLargeAttachmentIsHeldTwice(t *testing.T) {
 	}
 }
 
+// TestLargeBodiesTakeTurns: with room for one, the second waits until the first is answered, and small ones pass by.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	w := setup(t, func(o *Options) { o.MaxMessage, o.BodyMemory = 2<<20, 1 })
+	entered, leave := make(chan struct{}, 2), make(chan struct{})
+	w.parts.submit = func(req api.SubmitRequest) (api.SubmitAnswer, error) {
+		if len(req.Text) > smallBody {
+			entered <- struct{}{}
+			<-leave
+		}
+		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
+	}
+	large := api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Text: strings.Repeat("x", 2<<20)}
+	answers := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := w.client.Submit(t.Context(), large)
+			answers <- err
+		}()
+	}
+	<-entered
+	if _, err := w.client.Submit(t.Context(), api.SubmitRequest{Text: "small"}); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
+	select {
+	case <-entered:
+		t.Error("both were let in at once")
+	default:
+	}
+	close(leave)
+	for range 2 {
+		if err := <-answers; err != nil {
+			t.Errorf("a large one: %v", err)
+		}
+	}
+}
+
 func TestRequestID(t *testing.T) {
 	w := setup(t)
 	for _, tc := range []struct{ given, want string }{

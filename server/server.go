@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -33,6 +34,7 @@ type Options struct {
 	TLSKey        string        // file of its key in PEM
 	Version       string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
 	MaxMessage    int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
+	BodyMemory    int64         // bytes that large bodies may take together; beyond it they wait, then get 503; 0: 512 MB
 	SessionCookie string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
 	Drain         time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
 	Grace         time.Duration // how long requests under way may take to end; 0: 10 s
@@ -51,6 +53,10 @@ func (o Options) withDefaults() Options {
 	if o.MaxMessage == 0 {
 		o.MaxMessage = 25 << 20
 	}
+	if o.BodyMemory == 0 {
+		o.BodyMemory = 512 << 20
+	}
+	o.BodyMemory = max(o.BodyMemory, o.maxSubmit())
 	if o.SessionCookie == "" {
 		o.SessionCookie = "postroom_session"
 	}
@@ -83,6 +89,7 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	csrf     *http.CrossOriginProtection
+	bodies   *semaphore.Weighted // what is left of Options.BodyMemory
 }
 
 // New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
@@ -95,6 +102,7 @@ func New(parts Parts, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
 		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(o.Metrics), csrf: http.NewCrossOriginProtection(),
+		bodies: semaphore.NewWeighted(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it

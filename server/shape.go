@@ -118,7 +118,7 @@ func membersOf(t reflect.Type) []member {
 			name:     name,
 			index:    f.Index,
 			read:     shapeOf(f.Type, limitsOf(f)),
-			required: !strings.Contains(options, "omitempty"),
+			required: !strings.Contains(options, "omitempty") && f.Tag.Get("required") != "false",
 		})
 	}
 	if len(members) > 64 {

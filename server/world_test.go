@@ -6,22 +6,23 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3filter"
-	"go.uber.org/goleak"
 
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 func TestMain(m *testing.M) {
 	openapi3filter.RegisterBodyDecoder("message/rfc822", openapi3filter.FileBodyDecoder)
-	goleak.VerifyTestMain(m)
+	os.Exit(testredis.Main(m))
 }
 
 // world is a server and the parts it asks, which record what they are asked and answer what a test tells them to.
@@ -49,7 +50,15 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Server: s, parts: p, http: &http.Client{Transport: newChecked(t, s)}}
+	w := newWorld(t, s)
+	w.parts = p
+	return w
+}
+
+// newWorld runs a server for the time of a test.
+func newWorld(t *testing.T, s *Server) *world {
+	t.Helper()
+	w := &world{Server: s, http: &http.Client{Transport: newChecked(t, s)}}
 	w.client = api.NewClient(s.URL(), adminToken, w.http)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/webhooks"
+)
+
+// setupReal gives a world whose parts are the real ones, on a real Redis. Nothing is delivered: no workers run.
+func setupReal(t *testing.T) *world {
+	t.Helper()
+	db := testredis.New(t)
+	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	senders, err := accounts.New(db, ring, accounts.Options{})
+	must(err)
+	rights, err := access.New(db, access.Options{Token: adminToken})
+	must(err)
+	knobs, err := settings.New(db, ring, settings.Options{})
+	must(err)
+	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: noSender{}, Accounts: joined{senders}}, outbox.Options{})
+	must(err)
+	hooks, err := webhooks.New(db, tasks, control, ring, nil, webhooks.Options{})
+	must(err)
+
+	p := newParts()
+	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
+		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	must(err)
+	w := newWorld(t, s)
+	w.parts = p
+	return w
+}
+
+// noSender is a relay that nothing may reach: these tests are over before delivery.
+type noSender struct{}
+
+func (noSender) Send(context.Context, smtpsend.Relay, smtpsend.Message) (smtpsend.Result, error) {
+	return smtpsend.Result{}, errors.New("nothing is delivered in these tests")
+}
+
+// joined gives the outbox its accounts.
+type joined struct{ *accounts.Accounts }
+
+func (j joined) Account(ctx context.Context, id string) (outbox.Account, error) {
+	s, err := j.Resolve(ctx, id)
+	return outbox.Account{ID: s.ID, Name: s.Name, Email: s.Email, Relay: s.Relay, Retry: s.Retry}, err
+}
+
+// TestRealParts walks through the routes that change something, with everything below in place.
+func TestRealParts(t *testing.T) {
+	w := setupReal(t)
+	ctx, c := t.Context(), w.client
+	if _, err := c.CreateAccount(ctx, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := c.CreateToken(ctx, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send", "outbox"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme := w.as(token.Token)
+	if _, err := c.SetPaused(ctx, "submit", true); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := acme.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Subject: "Hello", Text: "Hi", Tags: []string{"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := acme.Message(ctx, answer.QueueID)
+	if err != nil || m.Account != "acme" || m.State != api.Paused {
+		t.Errorf("Message = %+v, %v", m, err)
+	}
+	page, err := acme.Outbox(ctx, api.OutboxQuery{Tag: "x", Search: "hello", State: api.Paused})
+	if err != nil || page.Total != 1 {
+		t.Errorf("Outbox = %+v, %v", page, err)
+	}
+	if raw, err := acme.Content(ctx, answer.QueueID); err != nil || len(raw) == 0 {
+		t.Errorf("Content: %d bytes, %v", len(raw), err)
+	}
+	if _, err := acme.Accounts(ctx, 0, 0); !refused(err, 403) {
+		t.Errorf("a bound token lists accounts: %v", err)
+	}
+	endpoint, err := c.CreateEndpoint(ctx, api.EndpointRequest{URL: "https://hooks.example/x"})
+	if err != nil || endpoint.Secret == "" {
+		t.Errorf("CreateEndpoint = %+v, %v", endpoint, err)
+	}
+	if list, err := c.Endpoints(ctx, 0, 0); err != nil || len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
+		t.Errorf("Endpoints = %+v, %v", list, err)
+	}
+	if stats, err := c.Stats(ctx); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
+		t.Errorf("Stats = %+v, %v", stats, err)
+	}
+	deleted, err := c.DeleteAccount(ctx, "acme")
+	if err != nil || deleted.Cancelled != 1 {
+		t.Errorf("DeleteAccount = %+v, %v", deleted, err)
+	}
+	if _, err := c.DeleteAccount(ctx, "acme"); !refused(err, 404) {
+		t.Errorf("deleted twice: %v", err)
+	}
+	if _, err := c.Message(ctx, answer.QueueID); !refused(err, 404) {
+		t.Errorf("a cancelled message: %v", err)
+	}
+}
+
+func refused(err error, status int) bool {
+	f, ok := errors.AsType[*api.Failure](err)
+	return ok && f.Problem.StatusCode == status
+}
+
+// TestInjection: line breaks and NUL, which would let a sender write headers or SMTP of his own, are refused wherever they stand.
+func TestInjection(t *testing.T) {
+	w := setupReal(t)
+	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]string{
+		"to.address":         `"to":{"address":"a@example.net%s"}`,
+		"to.address, begin":  `"to":{"address":"%sa@example.net"}`,
+		"from.address":       `"from":{"address":"a@example.net%s"}`,
+		"envelope.to":        `"envelope":{"from":"","to":["a@example.net%s"]}`,
+		"envelope.from":      `"envelope":{"from":"a@example.net%s","to":["a@example.net"]}`,
+		"header value":       `"headers":{"X-A":"1%sBcc: victim@example.net"}`,
+		"header name":        `"headers":{"X-A%sBcc":"1"}`,
+		"messageId":          `"messageId":"<1@example.com>%sX: y"`,
+		"inReplyTo":          `"inReplyTo":"<1@example.com>%sX: y"`,
+		"references":         `"references":["<1@example.com>%sX: y"]`,
+		"attachment name":    `"attachments":[{"content":"aGk=","filename":"a%sX: y"}]`,
+		"attachment type":    `"attachments":[{"content":"aGk=","contentType":"text/plain%sX: y"}]`,
+		"content id":         `"attachments":[{"content":"aGk=","cid":"a%sX: y"}]`,
+		"dsn id":             `"dsn":{"id":"a%sRSET"}`,
+		"dsn recipient":      `"dsn":{"recipient":"a@example.net%sRSET"}`,
+		"subject (folded)":   `"subject":"a%sBcc: victim@example.net"`,
+		"display name":       `"to":{"name":"a%sBcc: victim@example.net","address":"a@example.net"}`,
+		"from, display name": `"from":{"name":"a%sBcc: victim@example.net","address":"a@example.net"}`,
+	}
+	for place, field := range places {
+		for _, evil := range []string{`\r\n`, `\n`, `\r`, `\u0000`} {
+			body := `{"account":"acme","dryRun":true,` + strings.Replace(field, "%s", evil, 1)
+			if !strings.Contains(field, `"to"`) || strings.Contains(field, "envelope") {
+				body += `,"to":{"address":"b@example.net"}`
+			}
+			got := w.do(t, "POST", "/v1/submit", adminToken, body+`,"text":"x"}`)
+			switch got.status {
+			case 400:
+				if len(got.problem.Fields) == 0 {
+					t.Errorf("%s with %s: refused without a field: %s", place, evil, got.body)
+				}
+			case 200: // taken, then: without what makes it dangerous
+				var answer api.SubmitAnswer
+				if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+					t.Fatal(err)
+				}
+				head, _, _ := strings.Cut(string(answer.Preview), "\r\n\r\n")
+				for line := range strings.SplitSeq(head, "\r\n") {
+					if strings.HasPrefix(line, "Bcc:") || strings.HasPrefix(line, "X:") || strings.ContainsAny(line, "\r\n\x00") {
+						t.Errorf("%s with %s makes the header %q", place, evil, line)
+					}
+				}
+			default:
+				t.Errorf("%s with %s: %d %s", place, evil, got.status, got.body)
+			}
+		}
+	}
+}
