@@ -52,7 +52,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		InReplyTo:  "with blank@x",
 		References: []string{"<ok@x>", "<>"},
 		Headers: []message.Header{
-			{Name: "X-Foo", Value: "a\r\nBcc: evil@example.com"}, {Name: "X Bar", Value: "x"}, {Name: "", Value: "x"}, {Name: "X-Bell", Value: "\a"},
+			{Name: "X-Foo", Value: "a\r\nBcc: evil@example.com"}, {Name: "X Bar", Value: "x"}, {Name: "", Value: "x"}, {Name: "X-Bell", Value: "\a"}, {Name: "X-Delete", Value: "~\x7f"}, {Name: "X-Tilde", Value: "~\t~"},
 			{Name: "Content-Type", Value: "text/html"}, {Name: "bcc", Value: "x@y.example"}, {Name: "Subject", Value: "twice"},
 			{Name: "X-Long", Value: strings.Repeat("u", 1000)}, {Name: "Date", Value: "tomorrow"}, {Name: strings.Repeat("N", 61), Value: "x"},
 		},
@@ -84,6 +84,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"inReplyTo: is not a valid message id: only printable ASCII without blanks and <> may be in it",
 		"headers.X-Foo: must not contain a line break",
 		"headers.X-Bell: must not contain control characters",
+		"headers.X-Delete: must not contain control characters",
 		"headers.X-Long: has a word that is too long for a line: at most 990 octets",
 		"attachments[1].filename: must not contain a line break",
 		"attachments[1].contentType: must not contain a line break",

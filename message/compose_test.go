@@ -3,6 +3,8 @@ package message_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"net/mail"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,5 +90,35 @@ func TestComposeIsDeterministic(t *testing.T) {
 		if !bytes.Equal(first.Raw, second.Raw) {
 			t.Errorf("%s: two mails from the same draft and randomness differ", s.name)
 		}
+	}
+}
+
+func TestThread(t *testing.T) {
+	id := func(n int) string { return fmt.Sprintf("<%d@x>", n) }
+	var thirty []string
+	for n := range 30 {
+		thirty = append(thirty, id(n))
+	}
+	for _, row := range []struct {
+		name, inReplyTo string
+		references      []string
+		want            string
+	}{
+		{"nothing", "", nil, ""},
+		{"an answer refers to what it answers", "a@x", nil, "<a@x>"},
+		{"after what came before", "<a@x>", []string{"<b@x>"}, "<b@x> <a@x>"},
+		{"not twice", "<a@x>", []string{"<b@x>", "a@x"}, "<b@x> <a@x>"},
+		{"the first and the latest of many", "", thirty, id(0) + " " + strings.Join(thirty[11:], " ")},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := compose(t, message.Draft{From: ann, To: []message.Address{bob}, Date: noon, InReplyTo: row.inReplyTo, References: row.references})
+			m, err := mail.ReadMessage(bytes.NewReader(c.Raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Header.Get("References"); got != row.want {
+				t.Errorf("References: %s, want %s", got, row.want)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,14 @@ func TestPythonReadsTheSame(t *testing.T) {
 			}
 			if got.Subject != d.Subject {
 				t.Errorf("subject is %q, want %q", got.Subject, d.Subject)
+			}
+			for _, h := range d.Headers {
+				if !slices.ContainsFunc(got.Headers, func(read []string) bool { return read[0] == h.Name && strings.TrimSpace(read[1]) == h.Value }) {
+					t.Errorf("no header %s: %q in %q", h.Name, h.Value, got.Headers)
+				}
+			}
+			if want := d.Date.Format("2006-01-02T15:04:05-07:00"); got.Date != want {
+				t.Errorf("date is %s, want %s", got.Date, want)
 			}
 			if s.name != "smtputf8" { // Python reads no UTF-8 in addresses from bytes
 				sameAddresses(t, "To", got.To, d.To)

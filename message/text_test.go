@@ -49,7 +49,7 @@ func TestTextFromHTML(t *testing.T) {
 // TestHostileHTMLTakesLinearTime gives html that is slow for parsers that look back. A minute is far beyond what a linear one needs, and
 // far below what a quadratic one does.
 func TestHostileHTMLTakesLinearTime(t *testing.T) {
-	const n = 300_000
+	const n = 60_000
 	started := time.Now()
 	for name, html := range map[string]string{
 		"open links":    strings.Repeat(`<a href=http://x>`, n) + strings.Repeat("x ", n) + strings.Repeat("</a>", n),
