@@ -20,7 +20,7 @@ type Command struct {
 
 // Action is what happens instead of the usual.
 type Action struct {
-	Reply string        // complete reply without line end, lines separated by \n; empty: the usual one
+	Reply string        // the whole reply, each line with its code, lines separated by \n; empty: the usual one
 	Delay time.Duration // wait before
 	Store bool          // at DOT: keep the message whatever the reply says or however the connection ends
 	Close bool          // close the connection after the reply, or instead of it when Reply is empty

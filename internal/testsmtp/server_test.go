@@ -1,0 +1,228 @@
+package testsmtp_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/smtp"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// send uses the standard library's client, which is nobody's here.
+func send(s *testsmtp.Server, auth smtp.Auth, to ...string) error {
+	c, err := smtp.Dial(s.Addr())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if ok, _ := c.Extension("STARTTLS"); ok {
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM([]byte(s.CA()))
+		if err := c.StartTLS(&tls.Config{ServerName: "localhost", RootCAs: pool}); err != nil {
+			return err
+		}
+	}
+	if auth != nil {
+		if err := c.Auth(auth); err != nil {
+			return err
+		}
+	}
+	if err := c.Mail("a@example.com"); err != nil {
+		return err
+	}
+	for _, rcpt := range to {
+		if err := c.Rcpt(rcpt); err != nil {
+			return err
+		}
+	}
+	w, err := c.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "Subject: x\r\n\r\n.dot\r\n"); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return c.Quit()
+}
+
+// said is an error as the server worded it; net/smtp's own text quotes it.
+func said(err error) string {
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
+		return fmt.Sprintf("%d %s", reply.Code, reply.Msg)
+	}
+	return fmt.Sprint(err)
+}
+
+func TestServerKeepsWhatItAccepts(t *testing.T) {
+	s := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "u", Password: "p", Record: true})
+	if err := send(s, smtp.PlainAuth("", "u", "p", "127.0.0.1"), "b@example.org", "c@example.org"); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Wait(1)[0]
+	got.Time = time.Time{}
+	want := testsmtp.Message{From: "a@example.com", To: []string{"b@example.org", "c@example.org"}, Data: []byte("Subject: x\r\n\r\n.dot\r\n"), Login: "u", TLS: true, Connection: got.Connection}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if commands := strings.Join(s.Commands(), "\n"); !strings.Contains(commands, "RCPT TO:<c@example.org>") {
+		t.Error(commands)
+	}
+	if err := send(s, smtp.PlainAuth("", "u", "wrong", "127.0.0.1"), "b@example.org"); err == nil || !strings.HasPrefix(err.Error(), "535") {
+		t.Errorf("wrong password: %v", err)
+	}
+	if err := send(s, nil, "b@example.org"); err == nil || !strings.HasPrefix(err.Error(), "530") {
+		t.Errorf("no login: %v", err)
+	}
+	s.Forget()
+	if len(s.Messages()) != 0 || s.Count() != 1 {
+		t.Errorf("%d kept, %d counted", len(s.Messages()), s.Count())
+	}
+}
+
+func TestAddressesSpeakForThemselves(t *testing.T) {
+	s := testsmtp.Start(t, testsmtp.Options{MaxRecipients: 2})
+	for _, row := range []struct {
+		to     []string
+		fails  string // beginning of the error; empty: none
+		stored bool
+	}{
+		{[]string{"b@example.org"}, "", true},
+		{[]string{"rcpt-550@example.org"}, "550 5.1.1", false},
+		{[]string{"rcpt-599+x@example.org"}, "599 5.0.0", false},
+		{[]string{"data-451@example.org"}, "451 4.3.0", false},
+		{[]string{"b@example.org", "dot-554@example.org"}, "554 5.7.1", false},
+		{[]string{"dot-close@example.org"}, "EOF", true},
+		{[]string{"rcpt-close@example.org"}, "EOF", false},
+		{[]string{"dot-slow@example.org"}, "", true},
+		{[]string{"dot-451-2@example.org"}, "451", false},
+		{[]string{"dot-451-2@example.org"}, "451", false},
+		{[]string{"dot-451-2@example.org"}, "", true},
+		{[]string{"b@example.org", "c@example.org", "d@example.org"}, "452 4.5.3", false},
+	} {
+		before := s.Count()
+		err := send(s, nil, row.to...)
+		if (err == nil) != (row.fails == "") || err != nil && !strings.HasPrefix(said(err), row.fails) {
+			t.Errorf("%v: %v, want %q", row.to, err, row.fails)
+		}
+		if stored := s.Count() > before; stored != row.stored {
+			t.Errorf("%v: stored %v", row.to, stored)
+		}
+	}
+}
+
+func TestRespondDecides(t *testing.T) {
+	s := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		switch {
+		case c.Verb == "DOT" && strings.Contains(string(c.Data), ".dot") && c.From == "a@example.com" && len(c.To) == 1:
+			return testsmtp.Action{Reply: "550 5.7.1 first line\n550 5.7.1 second line"}
+		case c.Verb == "QUIT":
+			return testsmtp.Action{Reset: true}
+		}
+		return testsmtp.Action{}
+	}})
+	if err := send(s, nil, "b@example.org"); err == nil || said(err) != "550 5.7.1 first line\n5.7.1 second line" {
+		t.Error(err)
+	}
+	if err := send(s, nil, "b@example.org", "c@example.org"); err == nil || !strings.Contains(err.Error(), "reset") {
+		t.Error(err)
+	}
+	if s.Count() != 1 {
+		t.Errorf("%d messages", s.Count())
+	}
+}
+
+func TestWaitGivesUpWithTheContext(t *testing.T) {
+	s, err := testsmtp.New(testsmtp.Options{Discard: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := s.WaitContext(ctx, 1); err == nil {
+		t.Error("nothing came, and nobody minded")
+	}
+	if !strings.HasPrefix(s.URL(), "smtp://127.0.0.1:") {
+		t.Error(s.URL())
+	}
+}
+
+func TestCloseEndsHangingConnections(t *testing.T) {
+	s := testsmtp.Start(t, testsmtp.Options{Respond: func(testsmtp.Command) testsmtp.Action { return testsmtp.Action{Hang: true} }})
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for s.Open() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	s.Close()
+	if s.Open() != 0 {
+		t.Error("a connection is still open")
+	}
+}
+
+// fakeTB stands in for a test that is expected to fail.
+type fakeTB struct {
+	errors   []string
+	cleanups []func()
+}
+
+func (f *fakeTB) Helper() {}
+func (f *fakeTB) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+func (f *fakeTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (f *fakeTB) Cleanup(fn func())                 { f.cleanups = append(f.cleanups, fn) }
+
+func TestTranscriptNoticesStrays(t *testing.T) {
+	const dialog = "<- 220 mx\n-> EHLO *\n<- 250 ok\n-> QUIT\n<- 221 bye\n"
+	for _, row := range []struct{ name, say, stray string }{
+		{"as written", "EHLO there\r\nQUIT\r\n", ""},
+		{"another word", "EHLO there\r\nNOOP\r\n", `"NOOP"`},
+		{"too early an end", "EHLO there\r\n", "EOF"},
+		{"LF alone", "EHLO there\nQUIT\n", "QUIT"},
+		{"too much", "EHLO there\r\nQUIT\r\nNOOP\r\n", "after the end"},
+	} {
+		f := &fakeTB{}
+		p := testsmtp.Play(f, dialog)
+		conn, err := net.Dial("tcp", net.JoinHostPort(p.Host(), strconv.Itoa(p.Port())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, row.say); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		for _, fn := range f.cleanups {
+			fn()
+		}
+		switch got := strings.Join(f.errors, "\n"); {
+		case row.stray == "" && got != "":
+			t.Errorf("%s: %s", row.name, got)
+		case !strings.Contains(got, row.stray):
+			t.Errorf("%s: %q, want %q", row.name, got, row.stray)
+		}
+	}
+}
