@@ -165,6 +165,13 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	if v := b.run(ep.ID, "E2"); v != "drop" || b.delivery(ep.ID, "E2").Status != "skipped" {
 		t.Errorf("queued delivery of a disabled endpoint: %s %+v", v, b.delivery(ep.ID, "E2"))
 	}
+	target, err := b.dir.find(t.Context(), ep.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.disable(t.Context(), target, "it answered 410 Gone", time.Time{}); err != nil { // as another worker does that met the same
+		t.Fatal(err)
+	}
 	disabledEvents(t, b, ep.ID, 1)
 	if !strings.Contains(b.log.String(), "level=ERROR msg=\"webhook endpoint switched off\"") {
 		t.Error("the operator is not told")

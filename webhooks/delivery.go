@@ -31,7 +31,7 @@ func (o outcome) status() string {
 
 // Deliveries gives a page of an endpoint's deliveries, newest first, pending ones included. Page counts from 0.
 func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error) {
-	if err := w.exists(ctx, endpoint); err != nil {
+	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.DeliveryPage{}, err
 	}
 	if err := w.trim(ctx, endpoint); err != nil {
@@ -61,7 +61,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 
 // Delivery gives one delivery, with the body that is sent.
 func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
-	if err := w.exists(ctx, endpoint); err != nil {
+	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.Delivery{}, err
 	}
 	r := ref{Endpoint: endpoint, Delivery: id}
@@ -104,28 +104,24 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 }
 
 // exists answers NotFound for an endpoint that is neither stored nor named by settings or an account.
-func (w *Webhooks) exists(ctx context.Context, endpoint string) error {
-	t, err := w.dir.find(ctx, endpoint)
+func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error) {
+	t, err := w.dir.findSurely(ctx, endpoint)
 	if err != nil {
-		return away(err)
+		return nil, away(err)
 	}
-	if t != nil {
-		return nil
+	if t == nil {
+		return nil, notFound(endpoint)
 	}
-	_, err = w.Endpoint(ctx, endpoint) // made a moment ago by another process?
-	return err
+	return t, nil
 }
 
 // active answers Conflict for an endpoint that gets nothing at present.
 func (w *Webhooks) active(ctx context.Context, endpoint string) error {
-	if err := w.exists(ctx, endpoint); err != nil {
+	t, err := w.exists(ctx, endpoint)
+	if err != nil {
 		return err
 	}
-	t, err := w.dir.find(ctx, endpoint)
-	if err != nil {
-		return away(err)
-	}
-	if t != nil && t.off != "" {
+	if t.off != "" {
 		return fault.New(fault.Conflict, "WebhookEndpointDisabled", "The webhook endpoint is switched off; enable it first")
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +55,9 @@ type target struct {
 func (t *target) wants(e *event.Event) bool {
 	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) && (t.accounts == nil || t.accounts[e.Account])
 }
+
+// door names the endpoint for the gate. An endpoint that moves starts afresh there.
+func (t *target) door() string { return t.id + " " + t.url }
 
 // directory keeps all endpoints in memory. What another process changes is seen here within about a second: one version number is
 // asked for at most once a second, and only while somebody asks.
@@ -226,8 +228,8 @@ func (d *directory) find(ctx context.Context, id string) (*target, error) {
 	if t := s.targets[id]; t != nil {
 		return t, nil
 	}
-	account, ok := strings.CutPrefix(id, accountPrefix)
-	if !ok && id != SettingsID {
+	account := accountOf(id)
+	if account == "" && id != SettingsID {
 		return nil, nil
 	}
 	targets, err := d.implicit(ctx, s, account)
@@ -240,6 +242,22 @@ func (d *directory) find(ctx context.Context, id string) (*target, error) {
 		}
 	}
 	return nil, nil
+}
+
+// findSurely is find with a look at Redis before it says that an endpoint is gone or off: another process may have made it, or
+// switched it on, a moment ago.
+func (d *directory) findSurely(ctx context.Context, id string) (*target, error) {
+	t, err := d.find(ctx, id)
+	if err != nil || t != nil && t.off == "" {
+		return t, err
+	}
+	d.loading.Lock()
+	_, err = d.refresh(ctx, d.now.Load())
+	d.loading.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return d.find(ctx, id)
 }
 
 // serviceURL gives the public address of this Postroom, if one is set.

@@ -71,7 +71,6 @@ func (w *Webhooks) Enable(ctx context.Context, id string) error {
 	if err := w.store.refresh(ctx, id); err != nil {
 		return away(err)
 	}
-	w.gate.forget(id)
 	w.dir.reload(ctx)
 	return nil
 }

@@ -76,7 +76,6 @@ func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 			return false, away(err)
 		}
 		if done {
-			w.gate.forget(id)
 			w.dir.reload(ctx)
 			return true, nil
 		}
@@ -101,7 +100,6 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 	if !done {
 		return fault.New(fault.Conflict, codeChanged, "The webhook endpoint was changed meanwhile")
 	}
-	w.gate.forget(e.ID)
 	w.dir.reload(ctx)
 	return nil
 }
@@ -204,7 +202,7 @@ func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, err
 
 // probeTarget makes an endpoint ready for a test, whether it is on or off.
 func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) {
-	t, err := w.dir.find(ctx, id)
+	t, err := w.dir.findSurely(ctx, id)
 	if err != nil {
 		return nil, away(err)
 	}

@@ -183,6 +183,27 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 }
 
+// An edit that began before another one ended must not undo it.
+func TestEditOfSomethingOlderIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.endpoint("https://example.com/0")
+	before, e, s, err := b.load(t.Context(), ep.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.write(t.Context(), before, &e, s, false); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	if got, err := b.Endpoint(t.Context(), ep.ID); err != nil || got.URL != "https://example.com/1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // What is secret is in no answer but the first, no log, and not readable in Redis.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()

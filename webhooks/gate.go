@@ -14,6 +14,7 @@ const (
 	longestAway   = time.Minute // no task is sent away for longer, so that a recovered endpoint is noticed soon
 	assumedSpeed  = time.Second // of an endpoint that has not answered yet
 	patientlyWait = time.Second // before another look while a probe is under way
+	forgetAfter   = 2 * time.Hour
 )
 
 // gate keeps one slow or dead endpoint from holding the workers that others need. It lives in one process and knows, for each endpoint
@@ -37,6 +38,7 @@ type door struct {
 	failures int           // in a row
 	hold     time.Duration // of the circuit, the last time it opened
 	shut     time.Time     // nobody passes before
+	asked    time.Time     // when a task last came
 	line     time.Time     // when the last task sent away comes back
 }
 
@@ -53,6 +55,7 @@ func (g *gate) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
 		d = &door{latency: assumedSpeed}
 		g.doors[endpoint] = d
 	}
+	d.asked = now
 	switch {
 	case now.Before(d.shut):
 		return g.away(d, d.shut, now), false
@@ -123,12 +126,14 @@ func (g *gate) abandon(endpoint string) {
 	}
 }
 
-// forget drops what is known of an endpoint that was changed, so that it is tried at once.
-func (g *gate) forget(endpoint string) {
+// tidy forgets endpoints that failed and were not asked for since, because they moved or are gone.
+func (g *gate) tidy(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if d := g.doors[endpoint]; d != nil {
-		d.failures, d.hold, d.shut, d.line, d.latency = 0, 0, time.Time{}, time.Time{}, assumedSpeed
+	for name, d := range g.doors {
+		if d.inside <= 0 && now.Sub(d.asked) > forgetAfter && now.After(d.shut) {
+			delete(g.doors, name)
+		}
 	}
 }
 

@@ -169,3 +169,15 @@ func TestGateRemembersNoHealthyEndpoint(t *testing.T) {
 		t.Errorf("%d endpoints remembered", len(g.doors))
 	}
 }
+
+func TestGateForgetsFailedEndpointsThatAreGone(t *testing.T) {
+	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+	g.enter("a", now)
+	g.leave("a", bad, 0, now)
+	if g.tidy(now.Add(time.Hour)); len(g.doors) != 1 {
+		t.Error("forgotten too soon")
+	}
+	if g.tidy(now.Add(3 * time.Hour)); len(g.doors) != 0 {
+		t.Error("remembered for ever")
+	}
+}

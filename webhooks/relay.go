@@ -50,11 +50,23 @@ func (w *Webhooks) relay(ctx context.Context, entries []redisdb.Entry) error {
 		return err
 	}
 	_, full, err := w.place(ctx, orders)
-	for _, o := range full {
-		w.metrics.deliveries.WithLabelValues("overflow").Inc()
-		w.log.Warn("webhook endpoint has too many deliveries waiting: event left to a replay", "endpoint", o.Endpoint, "event_id", o.Delivery)
-	}
+	w.reportFull(full)
 	return err
+}
+
+// reportFull tells the operator, in one line for each endpoint, that events were left to a replay.
+func (w *Webhooks) reportFull(full []order) {
+	if len(full) == 0 {
+		return
+	}
+	events := make(map[string]int)
+	for _, o := range full {
+		events[o.Endpoint]++
+	}
+	w.metrics.deliveries.WithLabelValues("overflow").Add(float64(len(full)))
+	for endpoint, n := range events {
+		w.log.Warn("webhook endpoint has too many deliveries waiting: events left to a replay", "endpoint", endpoint, "events", n)
+	}
 }
 
 // match finds the endpoints that want each event. An event that can't be read is logged and passed over: it will not get better, and

@@ -9,12 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestRelayMatchesEventsAndAccounts(t *testing.T) {
@@ -93,10 +90,7 @@ func TestRelayPassesOverWhatItCannotRead(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint("http://example.com/")
 	for _, line := range []string{"", "{", `{"v":99,"eventId":"E9"}`, `{"v":1}`, "null"} {
-		add := &redis.XAddArgs{Stream: redisdb.Key(0, stream), Values: map[string]any{streamField: line}}
-		if err := b.db.Client().XAdd(t.Context(), add).Err(); err != nil {
-			t.Fatal(err)
-		}
+		b.append(line)
 	}
 	b.emit("E1", event.MessageSent, "snd")
 	b.relayAll()
@@ -147,10 +141,42 @@ func TestChangesReachOtherProcesses(t *testing.T) {
 		t.Error("the process itself does not know at once")
 	}
 	eventually(t, "the other process learns of a new endpoint", func() bool { return wants(there) })
+	target, err := here.dir.find(t.Context(), ep.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := here.disable(t.Context(), target, "it answered 410 Gone", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other process learns that it was switched off", func() bool { return !wants(there) })
+	on := true
+	if _, err := here.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "http://example.com/", Enabled: &on}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other process learns that it is on again", func() bool { return wants(there) })
 	if _, err := here.Delete(t.Context(), ep.ID); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other process learns that it is gone", func() bool { return !wants(there) })
+}
+
+// An endpoint made a moment ago in one process gets the events that a worker of another process, which has not heard of it, delivers.
+func TestNewEndpointIsNotTakenForADeletedOne(t *testing.T) {
+	t.Parallel()
+	rc := answering(t, 200)
+	url := testredis.URL(t)
+	here := build(t, testredis.Connect(t, dbOptions(url)), nil)
+	there := build(t, testredis.Connect(t, dbOptions(url)), nil)
+	if _, err := there.dir.current(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ep := here.endpoint(rc.URL)
+	here.emit("E1", event.MessageSent, "snd")
+	here.relayAll()
+	there.dir.now.Load().checked.Store(time.Now().UnixNano()) // as fresh as it gets
+	if v := there.run(ep.ID, "E1"); v != "done" {
+		t.Errorf("verdict %s", v)
+	}
 }
 
 // sources is a Sources of a test.
@@ -172,7 +198,7 @@ func TestEndpointsOfSettingsAndAccounts(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
 	src := &sources{service: "https://mail.example.com", targets: map[string][]Target{
-		"*":        {{ID: SettingsID, URL: rc.URL + "/settings", Events: []string{"messageSent"}, Headers: map[string]string{"X-My": "v1", "Webhook-Id": "forged", "Host": "forged"}}},
+		"*":        {{ID: SettingsID, URL: rc.URL + "/settings", Events: []string{"messageSent"}, Headers: map[string]string{"X-My": "v1", "Webhook-Id": "forged", "Transfer-Encoding": "gzip", "Bad Name": "x", "X-Bad": "a\nb"}}},
 		"a/b c{0}": {{ID: AccountID("a/b c{0}"), URL: rc.URL + "/account"}},
 	}}
 	b := setupWith(t, src)

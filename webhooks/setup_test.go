@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
@@ -108,11 +106,16 @@ func (b *bundle) emit(id string, kind event.Type, account string) event.Event {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	add := &redis.XAddArgs{Stream: redisdb.Key(0, stream), Values: map[string]any{streamField: line}}
-	if err := b.db.Client().XAdd(b.t.Context(), add).Err(); err != nil {
+	b.append(string(line))
+	return e
+}
+
+// append adds a line to the stream of partition 0.
+func (b *bundle) append(line string) {
+	b.t.Helper()
+	if err := b.db.Client().Do(b.t.Context(), "XADD", redisdb.Key(0, stream), "*", streamField, line).Err(); err != nil {
 		b.t.Fatal(err)
 	}
-	return e
 }
 
 // relayAll relays everything in the stream, as if nothing of it had ever been acknowledged.

@@ -37,6 +37,7 @@ func (w *Webhooks) sweep(ctx context.Context) error {
 // deleted or archived it in the dashboard; its record says so.
 func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	now := w.now()
+	w.gate.tidy(now)
 	refs, err := w.store.overdue(ctx, now.Add(-sweepOverdue), sweepBatch)
 	if err != nil || len(refs) == 0 {
 		return err
@@ -85,10 +86,10 @@ func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
 	}
 	switch verdict {
 	case "enqueue":
-		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "event_id", r.Delivery)
+		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		return errors.Join(w.tasks.Enqueue(ctx, r.task(2))...)
 	case "skip":
-		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "event_id", r.Delivery)
+		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
 		_, err := w.finish(ctx, r, finishing{status: statusSkipped, err: errors.New("its task was taken out of the queue")})
 		return err

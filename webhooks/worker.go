@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Delivery == "" {
 		return queue.Bury(fmt.Errorf("task %s names no delivery", task.ID))
 	}
-	t, err := w.dir.find(ctx, r.Endpoint)
+	t, err := w.dir.findSurely(ctx, r.Endpoint)
 	switch {
 	case err != nil:
 		return queue.RetryAt(w.now().Add(soon), err)
@@ -39,10 +40,10 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 	case t.off != "":
 		return w.skip(ctx, r, "the endpoint is switched off: "+t.off)
 	case t.broken != nil:
-		w.log.Error("can't use webhook endpoint", "endpoint", r.Endpoint, "event_id", r.Delivery, "error", t.broken)
+		w.log.Error("can't use webhook endpoint", "endpoint", r.Endpoint, "delivery", r.Delivery, "error", t.broken)
 		return queue.RetryAt(w.now().Add(longestAway), errors.New("the endpoint's secrets can't be opened"))
 	}
-	if back, ok := w.gate.enter(t.id, w.now()); !ok {
+	if back, ok := w.gate.enter(t.door(), w.now()); !ok {
 		w.metrics.deliveries.WithLabelValues("held").Inc()
 		return queue.NotNow(back)
 	}
@@ -54,26 +55,26 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	b, wait, err := w.begin(ctx, r, t)
 	switch {
 	case err != nil:
-		w.gate.abandon(t.id)
+		w.gate.abandon(t.door())
 		return queue.RetryAt(w.now().Add(soon), err)
 	case !wait.IsZero():
-		w.gate.abandon(t.id)
+		w.gate.abandon(t.door())
 		w.metrics.deliveries.WithLabelValues("limited").Inc()
 		return queue.NotNow(wait)
 	case b == nil:
-		w.gate.abandon(t.id)
+		w.gate.abandon(t.door())
 		return queue.Drop()
 	}
 	x := posting{to: t, event: b.event, delivery: r.Delivery, attempt: b.attempt, created: b.created}
 	got := w.poster.post(ctx, x, w.now())
 	if ctx.Err() != nil && got.err != nil { // we stop; the endpoint did nothing wrong
-		w.gate.abandon(t.id)
+		w.gate.abandon(t.door())
 		return w.giveBack(ctx, r, b.attempt)
 	}
 	now := w.now()
 	d := w.policy.decide(got, b.attempt, now)
-	w.gate.leave(t.id, got, min(got.retryAfter, w.policy.maxRetryAfter), now)
-	return w.settle(ctx, r, t, b.attempt, got, d)
+	w.gate.leave(t.door(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	return w.settle(ctx, r, t, b, got, d)
 }
 
 // begin opens an attempt. It gives nil when there is nothing left to do, and a time when the endpoint's limit asks to wait until then.
@@ -100,15 +101,15 @@ func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Ti
 }
 
 // settle writes down what came of an attempt, switches the endpoint off where that is due, and gives the verdict.
-func (w *Webhooks) settle(ctx context.Context, r ref, t *target, attempt int, got reply, d decision) queue.Verdict {
+func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got reply, d decision) queue.Verdict {
 	w.metrics.deliveries.WithLabelValues(string(d.outcome)).Inc()
 	w.metrics.latency.Observe(got.latency.Seconds())
-	since, err := w.finish(ctx, r, finishing{attempt: attempt, status: d.outcome.status(), reply: got, err: d.err, next: d.next, url: t.url})
+	since, err := w.finish(ctx, r, finishing{attempt: b.attempt, status: d.outcome.status(), reply: got, err: d.err, next: d.next, url: t.url})
 	if err != nil { // what came of it is not written: it will be tried again, with the same webhook-id
-		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "event_id", r.Delivery, "outcome", d.outcome, "error", err)
+		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "delivery", r.Delivery, "outcome", d.outcome, "error", err)
 		return queue.RetryAt(w.now().Add(soon), err)
 	}
-	w.report(r, attempt, got, d)
+	w.report(ctx, r, b, got, d)
 	if reason := w.disableReason(d, since); reason != "" {
 		if err := w.disable(ctx, t, reason, since); err != nil {
 			w.log.Error("can't switch off webhook endpoint", "endpoint", t.id, "error", err)
@@ -177,24 +178,43 @@ func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdi
 	now := w.now()
 	err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, r.Endpoint, r.Delivery, attempt, now.UnixMilli()).Err()
 	if err != nil {
-		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "event_id", r.Delivery, "error", err)
+		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "delivery", r.Delivery, "error", err)
 	}
 	return queue.NotNow(now)
 }
 
 // report tells the operator what came of an attempt. URLs stay out of it: they may hold tokens.
-func (w *Webhooks) report(r ref, attempt int, got reply, d decision) {
-	attrs := []any{
-		"endpoint", r.Endpoint, "event_id", r.Delivery, "attempt", attempt, "status_code", got.status, "latency_ms", got.latency.Milliseconds(),
-	}
+func (w *Webhooks) report(ctx context.Context, r ref, b *begun, got reply, d decision) {
+	level, line := slog.LevelWarn, "webhook failed"
 	switch d.outcome {
 	case delivered:
-		w.log.Debug("webhook delivered", attrs...)
+		level, line = slog.LevelDebug, "webhook delivered"
 	case retrying:
-		w.log.Info("webhook deferred", append(attrs, "next_attempt", d.next, "error", d.err)...)
-	default:
-		w.log.Warn("webhook failed", append(attrs, "error", d.err)...)
+		level, line = slog.LevelInfo, "webhook deferred"
 	}
+	if !w.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []any{
+		"message_id", aboutMessage(b.event), "event_id", b.event.ID, "endpoint", r.Endpoint, "delivery", r.Delivery,
+		"attempt", b.attempt, "status_code", got.status, "latency_ms", got.latency.Milliseconds(),
+	}
+	if d.err != nil {
+		attrs = append(attrs, "error", d.err)
+	}
+	if !d.next.IsZero() {
+		attrs = append(attrs, "next_attempt", d.next)
+	}
+	w.log.Log(ctx, level, line, attrs...)
+}
+
+// aboutMessage gives the id of the message that an event is about; empty for events about anything else.
+func aboutMessage(e event.Event) string {
+	var data struct {
+		QueueID string `json:"queueId"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // data of another shape is about no message
+	return data.QueueID
 }
 
 // shorten cuts a text to at most n bytes, at the end of a character.
