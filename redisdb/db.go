@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,6 +50,8 @@ type DB struct {
 	log        *slog.Logger
 	home       home // nil when the Redis is somebody else's
 	share      shareCache
+	closeOnce  sync.Once
+	closeErr   error
 }
 
 // home is an embedded Redis: [child] or [inProcess].
@@ -167,7 +170,13 @@ func (db *DB) Mode() Mode { return db.mode }
 func (db *DB) Address() string { return db.address }
 
 // Close ends all connections, then stops the embedded server, which first writes everything to disk. The DB can't be used afterwards.
+// Closing again changes nothing and gives the same answer.
 func (db *DB) Close() error {
+	db.closeOnce.Do(func() { db.closeErr = db.close() })
+	return db.closeErr
+}
+
+func (db *DB) close() error {
 	var errs []error
 	if db.blocking != nil {
 		errs = append(errs, db.blocking.Close())

@@ -4,6 +4,17 @@
 // It connects to a single server, a Sentinel set or a Cluster. With no address it brings its own: a redis-server child process with an
 // append-only file when that program is installed, otherwise a store inside this process, which lives and dies with it.
 //
+// # Addresses
+//
+//	redis://[user:password@]host[:6379][/database]                       one server; rediss:// for TLS
+//	unix://[user:password@]/path/of/socket[?db=database]                 one server on this machine
+//	redis+sentinel://[user:password@]host[:26379],host/master[/database] Sentinels; rediss+sentinel:// for TLS
+//	redis+cluster://[user:password@]host[:6379],host                     a Cluster; rediss+cluster:// for TLS
+//
+// Sentinels with a password of their own take ?sentinel_user= and sentinel_password=. For TLS, ca= names a file with the only authority
+// to trust, cert= and key= files that identify us, and insecure=true trusts anybody, which makes TLS pointless. Special characters in a
+// password are written as in any URL: %2F for /, %40 for @.
+//
 // # Keys
 //
 // Every key of Postroom is made by [Key] and reads

@@ -96,6 +96,9 @@ func judge(mode Mode, info, config map[string]string) Durability {
 // faults lists what an operator should change.
 func (d Durability) faults(told bool, info map[string]string) []string {
 	var w []string
+	if info["role"] == "slave" {
+		w = append(w, "This Redis is a replica and refuses writes: point redis.url at its master, or use redis+sentinel://.")
+	}
 	switch {
 	case d.AOF && d.Fsync == "no":
 		w = append(w, "The append-only file is written to disk when the system likes (appendfsync no): a power cut may lose half a minute of accepted mail. Set appendfsync everysec or always.")
@@ -177,9 +180,11 @@ func (d Durability) String() string {
 	}
 	switch {
 	case d.MinReplicas > 0:
-		parts = append(parts, fmt.Sprintf("%d replicas, %d needed for a write", d.Replicas, d.MinReplicas))
+		parts = append(parts, fmt.Sprintf("replicas: %d, needed for a write: %d", d.Replicas, d.MinReplicas))
 	case d.Replicas > 0:
-		parts = append(parts, fmt.Sprintf("%d replicas", d.Replicas))
+		parts = append(parts, fmt.Sprintf("replicas: %d", d.Replicas))
+	case d.Mode != Embedded:
+		parts = append(parts, "no replicas: what is on its disk is lost with its disk")
 	}
 	return strings.Join(parts, "; ")
 }

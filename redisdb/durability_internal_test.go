@@ -25,14 +25,16 @@ func TestJudge(t *testing.T) {
 		warnings     []string // a telling part of each
 		says         string   // a part of String
 	}{
-		"everything on":       {safe, map[string]string{"appendfsync": "always", "save": "", "min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; 1 replicas, 1 needed"},
+		"everything on":       {safe, map[string]string{"appendfsync": "always", "save": "", "min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; replicas: 1, needed for a write: 1"},
 		"every second":        {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil, "a power cut a second at most"},
-		"config forbidden":    {safe, nil, true, nil, "append-only file; 1 replicas"},
+		"config forbidden":    {safe, nil, true, nil, "append-only file; replicas: 1"},
 		"fsync by the system": {safe, map[string]string{"appendfsync": "no", "save": ""}, true, []string{"appendfsync no"}, "append-only file"},
 		"snapshots only":      {with("aof_enabled", "0"), map[string]string{"appendfsync": "everysec", "save": "3600 1"}, true, []string{"snapshots only"}, "snapshots only"},
 		"nothing":             {with("aof_enabled", "0", "connected_slaves", "0"), map[string]string{"save": ""}, false, []string{"restart loses all"}, "no persistence"},
-		"replicas only":       {with("aof_enabled", "0"), map[string]string{"save": ""}, false, []string{"as a replica does"}, "no persistence that it tells of; 1 replicas"},
+		"replicas only":       {with("aof_enabled", "0"), map[string]string{"save": ""}, false, []string{"as a replica does"}, "no persistence that it tells of; replicas: 1"},
 		"nothing known":       {with("aof_enabled", "0"), nil, false, []string{"does not tell"}, "no persistence"},
+		"a replica":           {with("role", "slave"), map[string]string{"save": ""}, true, []string{"is a replica"}, ""},
+		"alone":               {with("connected_slaves", "0"), map[string]string{"save": ""}, true, nil, "no replicas"},
 		"evicting":            {with("maxmemory_policy", "allkeys-lru"), map[string]string{"save": ""}, true, []string{"allkeys-lru"}, ""},
 		"disk full":           {with("aof_last_write_status", "err", "aof_last_bgrewrite_status", "err"), map[string]string{"save": ""}, true, []string{"last write", "last rewrite"}, ""},
 		"snapshot failed":     {with("rdb_last_bgsave_status", "err"), map[string]string{"save": "3600 1"}, true, []string{"last snapshot"}, ""},

@@ -21,17 +21,37 @@ type shared struct {
 	once    sync.Once
 	process *Process
 	err     error
-	free    chan int
+
+	mu   sync.Mutex
+	free []int // databases nobody uses
 }
 
 // server is the package's one server. A test binary has one test package, so a variable is the right scope.
-var server = &shared{free: make(chan int, databases)}
+var server shared
 
 func (s *shared) start() {
 	for n := range databases {
-		s.free <- n
+		s.free = append(s.free, databases-1-n)
 	}
 	s.process, s.err = start([]string{"--appendonly", "no"})
+}
+
+// take gives a database to a test until it ends.
+func (s *shared) take(t testing.TB) int {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 {
+		t.Fatalf("more than %d tests use Redis at the same time", databases)
+	}
+	n := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, n)
+	})
+	return n
 }
 
 // Main runs the tests of a package, stops the package's server, and fails the run when goroutines are left over, but for those that
@@ -73,9 +93,7 @@ func URL(t testing.TB) string {
 	if server.err != nil {
 		t.Fatal(server.err)
 	}
-	n := <-server.free
-	t.Cleanup(func() { server.free <- n })
-	url := fmt.Sprintf("%s?db=%d", server.process.URL(), n)
+	url := fmt.Sprintf("%s?db=%d", server.process.URL(), server.take(t))
 	flush(t, url)
 	return url
 }
