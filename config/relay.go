@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net"
 	"net/mail"
 	"net/url"
@@ -28,6 +29,15 @@ const (
 )
 
 const relayExample = "write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com"
+
+// ParseRelay reads a relay URL as the setting smtp takes it, for commands that are given one. No error quotes the URL: it may hold a password.
+func ParseRelay(text string) (Relay, error) {
+	r, fault := parseRelay(strings.TrimSpace(text))
+	if fault != "" {
+		return Relay{}, errors.New(fault)
+	}
+	return r, nil
+}
 
 // parseRelay reads a relay URL. The parser's own errors quote the URL with its password, so none of them gets out.
 func parseRelay(text string) (r Relay, fault string) {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/postroom/postroom/config"
+)
+
+// doctorCmd checks what Postroom needs.
+type doctorCmd struct {
+	reachFlags
+	Quick    bool          `help:"Only ask whether Postroom is ready, without a token; for health checks of containers."`
+	Domain   []string      `placeholder:"DOMAIN" help:"Sender domains whose DNS is checked. Default: those of the accounts."`
+	Selector string        `name:"dkim-selector" placeholder:"NAME" help:"DKIM selector your relay signs with, to check its key in the DNS."`
+	Patience time.Duration `default:"15s" help:"How long one check may take."`
+}
+
+// Help is shown below the flags.
+func (doctorCmd) Help() string {
+	return `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. Relays are logged in to from this machine, as workers
+here would; nothing is sent.`
+}
+
+// The verdicts of a check.
+const (
+	ok   = "ok"
+	warn = "warn"
+	fail = "fail"
+)
+
+// finding is what one check found.
+type finding struct {
+	Check   string `json:"check"`
+	Status  string `json:"status"` // ok, warn or fail
+	Message string `json:"message"`
+	Advice  string `json:"advice,omitempty"` // what to do about it
+}
+
+// check looks at one thing.
+type check func(context.Context) []finding
+
+// Run makes the checks, and prints what each found before it makes the next.
+func (d *doctorCmd) Run(ctx context.Context, con *console) error {
+	settings, err := d.load(nil)
+	found := settingsFindings(settings, err)
+	if !d.JSON && !d.Quick {
+		con.findings(found)
+	}
+	if err == nil {
+		for _, c := range d.checks(settings) {
+			limited, cancel := context.WithTimeout(ctx, d.Patience)
+			more := c(limited)
+			cancel()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if !d.JSON {
+				con.findings(more)
+			}
+			found = append(found, more...)
+		}
+	}
+	if d.Quick && err != nil {
+		return err
+	}
+	return d.conclude(con, found)
+}
+
+// conclude makes anything that failed the failure of the command.
+func (d *doctorCmd) conclude(con *console, found []finding) error {
+	if d.JSON {
+		if err := con.printJSON(found); err != nil {
+			return err
+		}
+	}
+	for _, f := range found {
+		if f.Status == fail {
+			return errReported
+		}
+	}
+	return nil
+}
+
+// checks are the checks to make, in order.
+func (d *doctorCmd) checks(settings *config.Loaded) []check {
+	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: net.DefaultResolver, domains: map[string]bool{}}
+	for _, domain := range d.Domain {
+		x.domains[domain] = true
+	}
+	x.fixed = len(d.Domain) > 0
+	if d.Quick && settings.Role == "worker" && d.URL == "" {
+		return []check{x.redis} // all that a worker has to answer for
+	}
+	if d.Quick {
+		return []check{x.ready}
+	}
+	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.queues, x.dns}
+}
+
+// exam is what the checks share.
+type exam struct {
+	cfg      *config.Config
+	reach    reachFlags
+	selector string
+	resolver resolver
+	domains  map[string]bool // sender domains met so far
+	fixed    bool            // the domains were given; no others are of interest
+	away     bool            // Postroom does not answer
+}
+
+func settingsFindings(settings *config.Loaded, err error) []finding {
+	if invalid, _ := errors.AsType[*config.Invalid](err); invalid != nil {
+		var found []finding
+		for _, p := range invalid.Problems {
+			found = append(found, finding{"settings", fail, p.String(), "correct it; all keys: docs/configuration.md"})
+		}
+		return found
+	}
+	if err != nil {
+		return []finding{{"settings", fail, err.Error(), ""}}
+	}
+	message := "no faults; no file, defaults and environment only"
+	if settings.File != "" {
+		message = "no faults in " + settings.File
+	}
+	found := []finding{{"settings", ok, message, ""}}
+	for _, w := range settings.Warnings {
+		found = append(found, finding{"settings", warn, w, ""})
+	}
+	return found
+}
+
+var statusStyles = map[string]lipgloss.Style{
+	ok:   lipgloss.NewStyle().Width(6).Foreground(lipgloss.Green),
+	warn: lipgloss.NewStyle().Width(6).Foreground(lipgloss.Yellow),
+	fail: lipgloss.NewStyle().Width(6).Foreground(lipgloss.Red).Bold(true),
+}
+
+// findings prints what a check found, one line each, and below it what to do.
+func (c *console) findings(found []finding) {
+	for _, f := range found {
+		c.say("%s%-10s %s", statusStyles[f.Status].Render(f.Status), f.Check, clean(f.Message))
+		if f.Advice != "" {
+			c.say("%17s→ %s", "", clean(f.Advice))
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Differences between this clock and that of Redis that are noticed: times of attempts and leases are compared across machines.
+const (
+	clockOff      = 2 * time.Second
+	clockHopeless = 30 * time.Second
+)
+
+// data looks at the data directory: what it holds must be for its owner's eyes only.
+func (x *exam) data(context.Context) []finding {
+	const name = "data"
+	info, err := os.Stat(x.cfg.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []finding{{name, ok, x.cfg.Data + " is not there yet; the first start makes it", ""}}
+	case err != nil:
+		return []finding{{name, fail, err.Error(), "let the user that runs Postroom read and write it"}}
+	case !info.IsDir():
+		return []finding{{name, fail, x.cfg.Data + " is not a directory", "move it away, or set data to another place"}}
+	}
+	var found []finding
+	for _, file := range []string{"secret", "token"} {
+		path := filepath.Join(x.cfg.Data, file)
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			found = append(found, finding{name, warn, path + " can be read by other users of this machine", "run: chmod 600 " + path})
+		}
+	}
+	if len(found) == 0 {
+		found = []finding{{name, ok, "kept in " + x.cfg.Data, ""}}
+	}
+	return found
+}
+
+// redis looks at Redis itself, where it is not Postroom's own: that one answers nobody else, and tells about itself in /ready.
+func (x *exam) redis(ctx context.Context) []finding {
+	const name = "redis"
+	if x.cfg.Redis.URL == "" {
+		path, err := exec.LookPath("redis-server")
+		if err != nil {
+			return []finding{{name, warn, "embedded, but no redis-server is installed: mail is kept in memory and lost at every stop", "install redis-server, or set redis.url"}}
+		}
+		return []finding{{name, ok, "embedded, run by Postroom with " + path, ""}}
+	}
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: x.cfg.Redis.URL.Reveal(), Partitions: x.cfg.Redis.Partitions, PoolSize: 4})
+	if err != nil {
+		return []finding{{name, fail, err.Error(), "start Redis there, or correct redis.url"}}
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	took, err := db.Ping(ctx)
+	if err != nil {
+		return []finding{{name, fail, fmt.Sprintf("%s does not answer: %v", db.Address(), err), "see the log of Redis"}}
+	}
+	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers in %s", db.Address(), db.Mode(), took.Round(10*time.Microsecond)), ""}}
+	return append(append(append(found, durability(ctx, db)...), x.memory(ctx, db)...), clock(ctx, db)...)
+}
+
+func durability(ctx context.Context, db *redisdb.DB) []finding {
+	d, err := db.Durability(ctx)
+	if err != nil {
+		return []finding{{"durability", warn, err.Error(), ""}}
+	}
+	if len(d.Warnings) == 0 {
+		return []finding{{"durability", ok, d.String(), ""}}
+	}
+	return warnings("durability", d.Warnings)
+}
+
+func warnings(name string, texts []string) []finding {
+	found := make([]finding, len(texts))
+	for i, text := range texts {
+		found[i] = finding{name, warn, text, ""}
+	}
+	return found
+}
+
+func (x *exam) memory(ctx context.Context, db *redisdb.DB) []finding {
+	share, err := db.MemoryShare(ctx)
+	if err != nil || share < x.cfg.Redis.MaxMemoryShare*0.8 {
+		return nil
+	}
+	status := warn
+	if share >= x.cfg.Redis.MaxMemoryShare {
+		status = fail
+	}
+	return []finding{{"memory", status, fmt.Sprintf("Redis uses %.0f %% of its maxmemory; new mail is refused from %.0f %%", share*100, x.cfg.Redis.MaxMemoryShare*100),
+		"raise maxmemory, or see what fills it: postroom outbox"}}
+}
+
+// clock compares this machine's clock with that of Redis.
+func clock(ctx context.Context, db *redisdb.DB) []finding {
+	before := time.Now()
+	theirs, err := db.Client().Time(ctx).Result()
+	if err != nil {
+		return []finding{{"clock", warn, "the time of Redis can't be read: " + err.Error(), ""}}
+	}
+	return []finding{judgeClock(theirs.Sub(before.Add(time.Since(before) / 2)))}
+}
+
+func judgeClock(off time.Duration) finding {
+	off = off.Abs()
+	const advice = "let both machines follow a time server (chrony, systemd-timesyncd)"
+	switch {
+	case off >= clockHopeless:
+		return finding{"clock", fail, "this clock and that of Redis are " + span(off) + " apart", advice}
+	case off >= clockOff:
+		return finding{"clock", warn, "this clock and that of Redis are " + span(off) + " apart", advice}
+	}
+	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
+}
+
+// ready asks Postroom whether it is ready. A worker has no API to ask.
+func (x *exam) ready(ctx context.Context) []finding {
+	const name = "service"
+	if x.cfg.Role == "worker" && x.reach.URL == "" {
+		x.away = true
+		return []finding{{name, ok, "role worker: it has no API to ask", ""}}
+	}
+	client, err := x.reach.clientWith(x.cfg, "")
+	if err != nil {
+		x.away = true
+		return []finding{{name, fail, explain(err), ""}}
+	}
+	r, err := client.Ready(ctx)
+	if err != nil {
+		x.away = true
+		return []finding{{name, fail, explain(err), ""}}
+	}
+	var found []finding
+	for _, c := range r.Checks {
+		status, advice := ok, ""
+		if !c.OK {
+			status, advice = fail, "see the log of Postroom"
+		}
+		found = append(found, finding{name, status, c.Name + colon(c.Message), advice})
+	}
+	if !r.Ready && len(found) == 0 {
+		found = []finding{{name, fail, "is not ready", "see the log of Postroom"}}
+	}
+	if x.cfg.Redis.URL == "" || x.reach.URL != "" { // not looked at directly
+		found = append(found, warnings("durability", r.Durability.Warnings)...)
+	}
+	return found
+}
+
+// api checks the access token, without which the checks that follow can't ask.
+func (x *exam) api(ctx context.Context) []finding {
+	if x.away {
+		return nil
+	}
+	client, err := x.reach.client()
+	if err != nil {
+		x.away = true
+		return []finding{{"token", warn, explain(err), "without one, accounts and queues are not checked"}}
+	}
+	s, err := client.Stats(ctx)
+	if err != nil {
+		x.away = true
+		return []finding{{"token", fail, explain(err), ""}}
+	}
+	return []finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}
+}
+
+// queues looks for queues that stand still.
+func (x *exam) queues(ctx context.Context) []finding {
+	if x.away {
+		return nil
+	}
+	client, err := x.reach.client()
+	if err != nil {
+		return []finding{{"queues", fail, explain(err), ""}}
+	}
+	var found []finding
+	for _, name := range []string{"submit", "bulk", "notify", "documents"} {
+		q, err := client.Queue(ctx, name)
+		switch {
+		case err != nil:
+			return append(found, finding{"queues", fail, explain(err), ""})
+		case q.Paused:
+			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is paused and holds %d jobs", name, q.Jobs.Paused+q.Jobs.Waiting), "to go on: postroom queue resume " + name})
+		case q.Latency > time.Minute.Seconds():
+			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, span(time.Duration(q.Latency*float64(time.Second)))), "is a worker running? More of them: workers." + name})
+		}
+	}
+	if len(found) == 0 {
+		found = []finding{{"queues", ok, "none is paused or behind", ""}}
+	}
+	return found
+}

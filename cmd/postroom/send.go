@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// sendCmd submits one message.
+type sendCmd struct {
+	reachFlags
+	To             []string `sep:"none" placeholder:"ADDRESS" help:"Recipients: ada@example.com or 'Ada <ada@example.com>'; several by commas, or the flag again."`
+	CC             []string `name:"cc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by all."`
+	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by nobody."`
+	From           string   `placeholder:"ADDRESS" help:"Sender. Default: the account's."`
+	ReplyTo        []string `sep:"none" placeholder:"ADDRESS" help:"Where answers go."`
+	Subject        string   `short:"s" help:"Subject."`
+	Text           string   `help:"Text. @FILE reads it from a file, - from standard input, which is the default when that is not a terminal."`
+	HTML           string   `name:"html" help:"HTML; @FILE and - as with --text. Without --text a text is made from it."`
+	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; as often as you like."`
+	Raw            string   `placeholder:"FILE" help:"A whole message (RFC 5322) instead; - is standard input."`
+	Account        string   `placeholder:"ID" help:"Account that sends. Default: the account named default."`
+	IdempotencyKey string   `placeholder:"KEY" help:"The same key again sends nothing more, and answers the same."`
+	SendAt         string   `placeholder:"WHEN" help:"When to send: in 10m, or 2030-12-24T08:00:00Z. Default: now."`
+	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"transactional (as without) or bulk, which never delays the former."`
+	Tag            []string `placeholder:"TAG" help:"Tag to find it by later; as often as you like."`
+	Attempts       int      `placeholder:"N" help:"Attempts in all. Default: the setting delivery.attempts."`
+	DryRun         bool     `help:"Build the message and print it, send nothing."`
+	Wait           bool     `short:"w" help:"Follow the message until it was sent (exit code 0), failed or was cancelled (1)."`
+}
+
+// Help is shown below the flags.
+func (sendCmd) Help() string {
+	return `Examples:
+  postroom send --to ada@example.com --subject Hello --text 'Hello, Ada' --wait
+  postroom send --to ada@example.com --subject Report --text @report.txt --attach report.pdf
+  fortune | postroom send --to ada@example.com --subject 'For you' --idempotency-key fortune-2030-12-24
+  postroom send --raw message.eml`
+}
+
+// sendAnswer is what is printed for programs.
+type sendAnswer struct {
+	api.SubmitAnswer
+	Result string `json:"result,omitempty"` // sent, failed or cancelled; with --wait
+	Reply  string `json:"reply,omitempty"`  // the relay's last word; with --wait
+}
+
+// Run submits the message and, where asked to, follows it.
+func (s *sendCmd) Run(ctx context.Context, con *console) error {
+	req, err := s.request(con, time.Now())
+	if err != nil {
+		return err
+	}
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	answer, err := client.Submit(ctx, req)
+	if err != nil {
+		return err
+	}
+	if s.DryRun && !s.JSON {
+		_, err := con.out.Write(answer.Preview)
+		return err
+	}
+	if !s.JSON {
+		con.say("%s", describeAnswer(answer))
+	}
+	out := sendAnswer{SubmitAnswer: answer}
+	var ending error
+	if s.Wait && !s.DryRun {
+		out.Result, out.Reply, ending = s.follow(ctx, con, client, answer.QueueID)
+		if out.Result == "" {
+			return ending
+		}
+	}
+	if s.JSON {
+		return firstError(con.printJSON(out), ending)
+	}
+	return ending
+}
+
+// describeAnswer says what came of a submit.
+func describeAnswer(a api.SubmitAnswer) string {
+	switch {
+	case a.Idempotency != nil && a.Idempotency.Status == "HIT":
+		return "this key has queued a message before: " + a.QueueID
+	case a.SendAt != nil && time.Until(*a.SendAt) > time.Second:
+		return "queued as " + a.QueueID + ", to be sent " + moment(*a.SendAt, time.Now())
+	}
+	return "queued as " + a.QueueID
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/config"
+)
+
+// serveCmd runs Postroom until it is told to stop.
+type serveCmd struct {
+	settingsFlags
+	Role   string `group:"settings" enum:",all,api,worker" default:"" placeholder:"ROLE" help:"What this process does: all, api or worker."`
+	Listen string `group:"settings" placeholder:"HOST:PORT" help:"Address of the API and the pages (http.listen)."`
+	Redis  string `group:"settings" placeholder:"URL" help:"Address of Redis (redis.url). Default: an embedded one."`
+	Data   string `group:"settings" placeholder:"DIR" help:"Data directory (data)."`
+	SMTP   string `group:"settings" name:"smtp" placeholder:"URL" help:"Relay of the default account (smtp), such as smtp://user:password@host:587. A password is better set by POSTROOM_SMTP_FILE."`
+	From   string `group:"settings" placeholder:"MAILBOX" help:"Sender of the default account (from)."`
+}
+
+// Help is shown below the flags.
+func (serveCmd) Help() string {
+	return `Starts with no configuration at all: binds 127.0.0.1:3000, keeps its data in ./data, brings its own Redis.
+
+The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken, what is being sent is finished. The second ends it at once;
+what was being sent is then taken up by the next start.`
+}
+
+// Run runs Postroom until ctx ends.
+func (s *serveCmd) Run(ctx context.Context, con *console) error {
+	settings, err := s.load(map[string]string{
+		"role": s.Role, "http.listen": s.Listen, "redis.url": s.Redis, "data": s.Data, "smtp": s.SMTP, "from": s.From,
+	})
+	if err != nil {
+		return err
+	}
+	logger := app.NewLogger(settings.Log, os.Stderr)
+	for _, w := range settings.Warnings {
+		logger.Warn("settings", "warning", w)
+	}
+	a, err := app.New(ctx, &settings.Config, app.Options{Version: version(), Logger: logger})
+	if err != nil {
+		return err
+	}
+	if con.errTTY {
+		con.welcome(&settings.Config, a.URL())
+		defer context.AfterFunc(ctx, func() { con.note("\nStopping; once more to stop at once.") })()
+	}
+	if err := a.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// welcome tells the person who started Postroom where to go next.
+func (c *console) welcome(settings *config.Config, url string) {
+	line := func(name, value string) { c.note("  %s %s", boldStyle.Width(14).Render(name), value) }
+	c.note("\n  %s %s\n", boldStyle.Render("Postroom"), version())
+	if url != "" {
+		line("Pages", url+"/")
+		line("API", url+"/docs")
+		line("Admin token", tokenPlace(settings))
+	}
+	if settings.SMTP.Host == "" && url != "" {
+		line("Next", "no relay is set: set smtp and from, or add an account: postroom account add --help")
+	}
+	line("Stop", "Ctrl-C")
+	c.note("")
+}
+
+// tokenPlace says where the admin token is, never what it is: terminals are shared, scrolled and recorded.
+func tokenPlace(settings *config.Config) string {
+	if settings.Token != "" {
+		return "as set by token"
+	}
+	file := filepath.Join(settings.Data, "token")
+	if whole, err := filepath.Abs(file); err == nil {
+		file = whole
+	}
+	return "in " + file
+}

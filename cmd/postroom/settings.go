@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+
+	"github.com/postroom/postroom/config"
+)
+
+// settingsFlags choose the settings, for commands that need them.
+type settingsFlags struct {
+	Config string            `group:"settings" short:"c" placeholder:"FILE" help:"Configuration file. Default: $$POSTROOM_CONFIG, else config.yaml where there is one."`
+	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, such as delivery.attempts=5; as often as you like. See: postroom config."`
+}
+
+// load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own. Empty ones are left out.
+func (f settingsFlags) load(extra map[string]string) (*config.Loaded, error) {
+	flags := map[string]string{}
+	for key, value := range f.Set {
+		flags[key] = value
+	}
+	for key, value := range extra {
+		if value != "" {
+			flags[key] = value
+		}
+	}
+	return config.Load(config.Sources{File: f.Config, Env: os.Environ(), Flags: flags, OtherEnv: []string{envURL}})
+}

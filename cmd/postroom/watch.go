@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/postroom/postroom/api"
+)
+
+// outboxWatchCmd shows the outbox as it changes.
+type outboxWatchCmd struct {
+	reachFlags
+	filterFlags
+	Interval time.Duration `default:"1s" help:"Time between two looks."`
+	Count    int           `placeholder:"N" help:"Stop after so many looks. Default: go on until Ctrl-C."`
+}
+
+// watched is one look, as printed for programs: one line each.
+type watched struct {
+	Queues   []api.QueueStatus   `json:"queues"`
+	Total    int                 `json:"total"`
+	Messages []api.OutboxMessage `json:"messages"`
+}
+
+// The sequences that move a terminal's cursor home and clear below it: unlike clearing first, this does not flicker.
+const (
+	cursorHome = "\x1b[H"
+	clearLine  = "\x1b[K"
+	clearBelow = "\x1b[J"
+	altScreen  = "\x1b[?1049h\x1b[?25l"
+	mainScreen = "\x1b[?25h\x1b[?1049l"
+)
+
+// Run shows the outbox again and again. Ctrl-C is how it is meant to end.
+func (o *outboxWatchCmd) Run(ctx context.Context, con *console) error {
+	if o.Interval < 100*time.Millisecond {
+		return usage("--interval: %s is too short, 100ms is the least", o.Interval)
+	}
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	live := con.outTTY && !o.JSON
+	if live {
+		fmt.Fprint(con.out, altScreen)
+		defer fmt.Fprint(con.out, mainScreen)
+	}
+	for n := 1; ; n++ {
+		w, err := o.look(ctx, con, client)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.draw(con, w, live); err != nil || n == o.Count {
+			return err
+		}
+		if sleep(ctx, o.Interval) != nil {
+			return nil
+		}
+	}
+}
+
+// look asks for the queues and as many messages as fit the screen.
+func (o *outboxWatchCmd) look(ctx context.Context, con *console, client *api.Client) (watched, error) {
+	var w watched
+	for _, name := range []string{"submit", "notify"} {
+		q, err := client.Queue(ctx, name)
+		if err != nil {
+			return w, err
+		}
+		w.Queues = append(w.Queues, q)
+	}
+	q, err := o.query(time.Now())
+	if err != nil {
+		return w, err
+	}
+	rows := 20
+	if con.outTTY {
+		_, height := con.size()
+		rows = max(1, height-9)
+	}
+	list, err := fetch(ctx, client, q, rows)
+	w.Total, w.Messages = list.Total, list.Messages
+	return w, err
+}
+
+func (o *outboxWatchCmd) draw(con *console, w watched, live bool) error {
+	if o.JSON {
+		return con.printJSONLine(w)
+	}
+	now := time.Now()
+	var b strings.Builder
+	for _, q := range w.Queues {
+		fmt.Fprintln(&b, queueLine(q))
+	}
+	if !live {
+		con.say("%s", b.String())
+		con.show(messageGrid(w.Messages, now))
+		con.say("")
+		return nil
+	}
+	width, _ := con.size()
+	fmt.Fprintf(&b, "\n%s\n", messageGrid(w.Messages, now).draw(width))
+	fmt.Fprintf(&b, "%d messages · %s · Ctrl-C ends", w.Total, now.Format(time.TimeOnly))
+	text := strings.ReplaceAll(b.String(), "\n", clearLine+"\n")
+	_, err := lipgloss.Fprint(con.out, cursorHome+text+clearLine+clearBelow)
+	return err
+}
+
+// queueLine is a queue at a glance.
+func queueLine(q api.QueueStatus) string {
+	j := q.Jobs
+	line := fmt.Sprintf("%-7s waiting %d · active %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused, j.Active, j.Delayed, j.Failed)
+	if q.Paused {
+		line += " · PAUSED"
+	}
+	if q.Latency >= 1 {
+		line += " · oldest " + span(time.Duration(q.Latency*float64(time.Second)))
+	}
+	return line
+}

@@ -1,0 +1,153 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"mime"
+	"net"
+	netmail "net/mail"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// maxMails is how many mails the catcher keeps: the demo may be left running beside a program that is being written.
+const maxMails = 1000
+
+// mail is a mail that the catcher took.
+type mail struct {
+	to      []string
+	subject string
+}
+
+// catcher is an SMTP server that takes mail for everybody and passes none on, with two exceptions that make a tour of it: mail
+// for busy@ is turned away once, mail for nobody@ always.
+type catcher struct {
+	server   *smtp.Server
+	listener net.Listener
+	news     chan<- happening
+	closed   chan struct{}
+	served   sync.WaitGroup
+
+	mu    sync.Mutex
+	mails []mail          // the newest maxMails
+	known map[string]bool // Message-IDs of mail for busy@ that was turned away
+}
+
+// openCatcher starts a catcher on a free port of this machine.
+func openCatcher(news chan<- happening) (*catcher, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the mail catcher: %w", err)
+	}
+	c := &catcher{listener: l, news: news, closed: make(chan struct{}), known: map[string]bool{}}
+	c.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{catcher: c}, nil }))
+	c.server.Domain, c.server.MaxMessageBytes, c.server.EnableSMTPUTF8 = "catcher.example", 50<<20, true
+	c.server.ReadTimeout, c.server.WriteTimeout = time.Minute, time.Minute
+	c.server.ErrorLog = log.New(io.Discard, "", 0)
+	c.served.Go(func() { _ = c.server.Serve(l) })
+	return c, nil
+}
+
+func (c *catcher) url() string { return "smtp://" + c.listener.Addr().String() }
+
+// close ends all connections.
+func (c *catcher) close() {
+	close(c.closed)
+	_ = c.server.Close()
+	c.served.Wait()
+}
+
+// inbox lists the subjects of the mails that somebody got.
+func (c *catcher) inbox(address string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var subjects []string
+	for _, m := range c.mails {
+		if slices.Contains(m.to, address) {
+			subjects = append(subjects, m.subject)
+		}
+	}
+	return subjects
+}
+
+// take keeps a mail, unless it is to be turned away.
+func (c *catcher) take(to []string, raw []byte) error {
+	subject, id := glance(raw)
+	c.mu.Lock()
+	if slices.ContainsFunc(to, func(a string) bool { return local(a) == "busy" }) && !c.known[id] {
+		c.known[id] = true
+		c.mu.Unlock()
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "Busy, please come back in a moment"}
+	}
+	m := mail{to: to, subject: subject}
+	c.mails = append(c.mails, m)
+	if len(c.mails) > maxMails {
+		c.mails = slices.Delete(c.mails, 0, len(c.mails)-maxMails)
+	}
+	c.mu.Unlock()
+	select {
+	case c.news <- happening{mail: &m}:
+		return nil
+	case <-c.closed:
+		return errors.New("the catcher is closing")
+	}
+}
+
+// glance reads subject and Message-ID of a mail. A broken header has neither.
+func glance(raw []byte) (subject, id string) {
+	m, err := netmail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		return "", ""
+	}
+	subject = m.Header.Get("Subject")
+	if decoded, err := new(mime.WordDecoder).DecodeHeader(subject); err == nil {
+		subject = decoded
+	}
+	return subject, m.Header.Get("Message-Id")
+}
+
+// local is the part before the @.
+func local(address string) string {
+	name, _, _ := strings.Cut(address, "@")
+	return strings.ToLower(name)
+}
+
+// session is one SMTP connection.
+type session struct {
+	catcher *catcher
+	to      []string
+}
+
+// Mail implements smtp.Session.
+func (s *session) Mail(string, *smtp.MailOptions) error { return nil }
+
+// Rcpt implements smtp.Session.
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if local(to) == "nobody" {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "There is nobody of that name here"}
+	}
+	s.to = append(s.to, to)
+	return nil
+}
+
+// Data implements smtp.Session.
+func (s *session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return s.catcher.take(slices.Clone(s.to), raw)
+}
+
+// Reset implements smtp.Session.
+func (s *session) Reset() { s.to = nil }
+
+// Logout implements smtp.Session.
+func (s *session) Logout() error { return nil }

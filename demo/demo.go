@@ -1,0 +1,136 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/config"
+)
+
+// Options say how the demo runs.
+type Options struct {
+	Listen  string        // address of the API and the pages; empty: 127.0.0.1:3000. A free port where it is taken
+	Exit    bool          // end after the tour; otherwise it goes on until its context ends
+	Pace    time.Duration // rest between two steps, for people to read; 0: none
+	Version string        // of Postroom; empty: "dev"
+	Out     io.Writer     // where it is told; nil: nowhere
+}
+
+// sender is whom the demo's mails come from.
+const sender = "Demo Shop <shop@example.com>"
+
+// Run gives the tour. It ends without error when ctx does; with Exit, an end before the tour's is an error.
+func Run(ctx context.Context, o Options) error {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:3000"
+	}
+	dir, err := os.MkdirTemp("", "postroom-demo-")
+	if err != nil {
+		return err
+	}
+	err = runIn(ctx, dir, o)
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// runIn runs everything with its data in dir. What is started first is closed last: the relay outlives the Postroom that sends to it.
+func runIn(ctx context.Context, dir string, o Options) error {
+	news := make(chan happening, 1000)
+	relay, err := openCatcher(news)
+	if err != nil {
+		return err
+	}
+	defer relay.close()
+	hooks, err := openReceiver(newSecret(), news)
+	if err != nil {
+		return err
+	}
+	defer hooks.close()
+	settings, err := settingsFor(dir, freeAddress(o.Listen), relay.url())
+	if err != nil {
+		return err
+	}
+	a, err := app.New(ctx, &settings.Config, app.Options{Version: o.Version})
+	if err != nil {
+		return err
+	}
+	t := &tour{
+		client: api.NewClient(a.URL(), a.Token(), nil), url: a.URL(), token: a.Token(), relay: relay, hooks: hooks, news: news, tell: teller{o.Out}, pace: o.Pace,
+	}
+	return accompany(ctx, a, func(ctx context.Context) error {
+		if err := t.run(ctx); err != nil || o.Exit {
+			return err
+		}
+		return t.goOn(ctx)
+	})
+}
+
+// accompany runs Postroom for as long as fn does. When Postroom ends first, so does fn.
+func accompany(ctx context.Context, a *app.App, fn func(context.Context) error) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		done <- a.Run(running)
+		stop()
+	}()
+	err := fn(running)
+	stop()
+	return errors.Join(err, <-done)
+}
+
+// settingsFor makes the settings. An empty file stands in for the one of the working directory.
+func settingsFor(dir, listen, relay string) (*config.Loaded, error) {
+	file := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return nil, err
+	}
+	return config.Load(config.Sources{File: file, Flags: map[string]string{
+		"http.listen": listen, "data": filepath.Join(dir, "data"), "smtp": relay + "?starttls=off", "from": sender,
+		"webhooks.allowPrivate": "true", // the receiver is on this machine
+		"delivery.retry.base":   "1s",   // nobody wants to watch a wait of minutes
+		"delivery.retry.jitter": "0",
+	}})
+}
+
+// freeAddress is the wanted address if nothing listens there, else one with a port picked at start.
+func freeAddress(wanted string) string {
+	l, err := net.Listen("tcp", wanted)
+	if err == nil {
+		_ = l.Close()
+		return wanted
+	}
+	host, _, err := net.SplitHostPort(wanted)
+	if err != nil {
+		return wanted // config says what is wrong with it
+	}
+	return net.JoinHostPort(host, "0")
+}
+
+// newSecret makes the secret that signs the webhooks.
+func newSecret() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
+	return "whsec_" + base64.StdEncoding.EncodeToString(key)
+}
+
+// happening is something to tell: a mail that arrived, or a webhook.
+type happening struct {
+	mail *mail
+	hook *hook
+}
+
+// errEnded says that the demo was ended before its tour was.
+var errEnded = fmt.Errorf("the demo was ended before its tour: %w", context.Canceled)

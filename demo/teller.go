@@ -1,0 +1,116 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/postroom/postroom/event"
+)
+
+// teller writes what happens, in colour where that is a terminal.
+type teller struct{ out io.Writer }
+
+var (
+	bold  = lipgloss.NewStyle().Bold(true)
+	dim   = lipgloss.NewStyle().Faint(true)
+	good  = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	bad   = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	later = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+)
+
+func (t teller) line(format string, args ...any) {
+	_, _ = lipgloss.Fprintf(t.out, format+"\n", args...)
+}
+
+// step opens a chapter.
+func (t teller) step(n int, title, about string) {
+	t.line("\n%s  %s", bold.Render(fmt.Sprint(n)), bold.Render(title))
+	t.line("   %s\n", about)
+}
+
+// command prints the curl command of a request.
+func (t teller) command(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		t.line("   %s", dim.Render(line))
+	}
+	t.line("")
+}
+
+// answer prints what came back.
+func (t teller) answer(format string, args ...any) { t.line("   → "+format, args...) }
+
+// happened prints a mail or a webhook, with the time since its step began.
+func (t teller) happened(h happening, since time.Duration) {
+	at := dim.Render(fmt.Sprintf("%5.1f s", since.Seconds()))
+	if h.mail != nil {
+		t.line("   %s  inbox    %s has mail: %s", at, plain(strings.Join(h.mail.to, ", ")), plain(h.mail.subject))
+		return
+	}
+	t.line("   %s  webhook  %s", at, h.hook.describe(time.Now()))
+}
+
+// describe is a webhook in one line.
+func (h *hook) describe(now time.Time) string {
+	to, job := plain(strings.Join(h.Data.Envelope.To, ", ")), h.Data.Job
+	switch h.Event {
+	case event.MessageSent:
+		return fmt.Sprintf("%s to %s: %s", good.Render(string(h.Event)), to, plain(h.Data.Response))
+	case event.MessageDeliveryError:
+		next := ""
+		if job.NextAttempt != nil {
+			next = fmt.Sprintf("; again in %.0f s", max(0, job.NextAttempt.Sub(now).Seconds()))
+		}
+		return fmt.Sprintf("%s, attempt %d of %d: %s%s", later.Render(string(h.Event)), job.AttemptsMade, job.Attempts, plain(h.why()), next)
+	case event.MessageFailed:
+		return fmt.Sprintf("%s to %s: %s", bad.Render(string(h.Event)), to, plain(h.why()))
+	case event.MessageCancelled:
+		return later.Render(string(h.Event)) + " to " + to
+	case event.MessageQueued:
+		return string(h.Event) + " to " + to
+	}
+	return string(h.Event)
+}
+
+// why is the relay's reply, or the error where there was none.
+func (h *hook) why() string {
+	if h.Data.SMTPResponse != "" {
+		return h.Data.SMTPResponse
+	}
+	return h.Data.Error
+}
+
+// plain keeps what strangers wrote from moving the cursor: once the tour is over, anybody's mail may be told of.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// curl is the command that makes a request, to be pasted where URL and TOKEN are set.
+func curl(method, path string, body any) string {
+	var b strings.Builder
+	b.WriteString("curl -s ")
+	if method != "POST" {
+		b.WriteString("-X " + method + " ")
+	}
+	fmt.Fprintf(&b, `"$URL%s" -H "Authorization: Bearer $TOKEN"`, path)
+	if body == nil {
+		return b.String()
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(body) // of our own types, which can be written
+	quoted := strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`)
+	fmt.Fprintf(&b, " -H 'Content-Type: application/json' \\\n  -d '%s'", quoted)
+	return b.String()
+}

@@ -1,0 +1,219 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+)
+
+// patience is how long a step may wait for what must happen.
+const patience = time.Minute
+
+// tour drives messages through every state.
+type tour struct {
+	client *api.Client
+	url    string
+	token  string
+	relay  *catcher
+	hooks  *receiver
+	news   <-chan happening
+	tell   teller
+	pace   time.Duration // rest after each step
+
+	began time.Time // of the step
+	step  int
+}
+
+// run makes the tour.
+func (t *tour) run(ctx context.Context) error {
+	if err := t.welcome(ctx); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{t.sent, t.repeated, t.delayed, t.failed, t.scheduled, t.cancelled} {
+		if err := step(ctx); err != nil {
+			if ctx.Err() != nil {
+				return errEnded
+			}
+			return fmt.Errorf("step %d of the tour: %w", t.step, err)
+		}
+		if t.listen(ctx, time.After(t.pace)) != nil {
+			return errEnded
+		}
+	}
+	return t.farewell(ctx)
+}
+
+// welcome says where everything is, and makes the endpoint that the receiver's webhooks go to.
+func (t *tour) welcome(ctx context.Context) error {
+	t.tell.line("\n   %s runs, with a mail catcher for a relay and a receiver for its webhooks.", bold.Render("Postroom"))
+	t.tell.line("   To type along in another terminal, begin with:\n")
+	t.tell.command(fmt.Sprintf("export URL=%s TOKEN=%s", t.url, t.token))
+	_, err := t.client.CreateEndpoint(ctx, api.EndpointRequest{URL: t.hooks.url(), Secret: t.hooks.secret, Description: "the demo's receiver"})
+	return err
+}
+
+func (t *tour) open(title, about string) {
+	t.step++
+	t.began = time.Now()
+	t.tell.step(t.step, title, about)
+}
+
+// welcomeMail is sent in the first step and repeated in the second.
+func welcomeMail() api.SubmitRequest {
+	return api.SubmitRequest{To: to("Ada", "ada@example.net"), Subject: "Welcome", Text: "Hello, Ada.", IdempotencyKey: "welcome-ada"}
+}
+
+func (t *tour) sent(ctx context.Context) error {
+	t.open("Sent", "A message is accepted once it is stored; then it goes to the relay, and a signed webhook says so.")
+	answer, err := t.submit(ctx, welcomeMail())
+	if err != nil {
+		return err
+	}
+	return t.until(ctx, event.MessageSent, answer.QueueID)
+}
+
+func (t *tour) repeated(ctx context.Context) error {
+	t.open("Sent once", "The same request again, as after a lost answer: the idempotency key makes it the same message.")
+	answer, err := t.submit(ctx, welcomeMail())
+	if err != nil {
+		return err
+	}
+	if answer.Idempotency == nil || answer.Idempotency.Status != "HIT" {
+		return errors.New("the key was not recognised")
+	}
+	if mails := t.relay.inbox("ada@example.net"); len(mails) != 1 {
+		return fmt.Errorf("ada@example.net got %d mails instead of one", len(mails))
+	}
+	t.tell.answer("idempotency status %s, the same queue id; Ada still has one mail", good.Render("HIT"))
+	return nil
+}
+
+func (t *tour) delayed(ctx context.Context) error {
+	t.open("Delayed", "The relay is busy and answers 451: the message waits, each time longer, and is tried again.")
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "busy@example.net"), Subject: "Your invoice", HTML: "<p>Please find it <b>here</b>.</p>"})
+	if err != nil {
+		return err
+	}
+	if err := t.until(ctx, event.MessageDeliveryError, answer.QueueID); err != nil {
+		return err
+	}
+	return t.until(ctx, event.MessageSent, answer.QueueID)
+}
+
+func (t *tour) failed(ctx context.Context) error {
+	t.open("Failed", "The relay knows no such address and answers 550: trying again would be pointless, so you are told at once.")
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "nobody@example.net"), Subject: "Hello?", Text: "Is anybody there?"})
+	if err != nil {
+		return err
+	}
+	return t.until(ctx, event.MessageFailed, answer.QueueID)
+}
+
+func (t *tour) scheduled(ctx context.Context) error {
+	t.open("Scheduled", "sendAt holds a message until its time, here for three seconds.")
+	at := time.Now().Add(3 * time.Second).UTC().Truncate(time.Millisecond)
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("Grace", "grace@example.net"), Subject: "Your reminder", Text: "It is time.", SendAt: &at})
+	if err != nil {
+		return err
+	}
+	return t.until(ctx, event.MessageSent, answer.QueueID)
+}
+
+func (t *tour) cancelled(ctx context.Context) error {
+	t.open("Cancelled", "What was not sent yet can be taken back.")
+	answer, err := t.submit(ctx, inAnHour("You should not get this"))
+	if err != nil {
+		return err
+	}
+	if err := t.until(ctx, event.MessageQueued, answer.QueueID); err != nil {
+		return err
+	}
+	t.tell.line("")
+	t.tell.command(curl("DELETE", "/v1/outbox/"+answer.QueueID, nil))
+	taken, err := t.client.Cancel(ctx, answer.QueueID)
+	if err != nil {
+		return err
+	}
+	if !taken.Deleted {
+		return errors.New("the message could not be taken back")
+	}
+	t.tell.answer("deleted: %v", taken.Deleted)
+	return t.until(ctx, event.MessageCancelled, answer.QueueID)
+}
+
+// farewell leaves something in the outbox to look at, and says where.
+func (t *tour) farewell(ctx context.Context) error {
+	if _, err := t.client.Submit(ctx, inAnHour("Left in the outbox for you")); err != nil {
+		return err
+	}
+	t.tell.line("\n   %s", bold.Render("Now look around"))
+	t.tell.line("   Pages   %s/  (log in with the token above)", t.url)
+	t.tell.line("   API     %s/docs", t.url)
+	t.tell.line("   Outbox  curl -s \"$URL/v1/outbox\" -H \"Authorization: Bearer $TOKEN\"")
+	t.tell.line("           POSTROOM_URL=$URL POSTROOM_TOKEN=$TOKEN postroom outbox")
+	t.tell.line("   Mail for busy@ is delayed once, mail for nobody@ fails, all other mail is caught. What happens is told here.")
+	return nil
+}
+
+// goOn tells what happens until ctx ends, which is how the demo is meant to end.
+func (t *tour) goOn(ctx context.Context) error {
+	t.tell.line("   Ctrl-C ends the demo; nothing stays behind.\n")
+	t.began = time.Now()
+	_ = t.listen(ctx, nil)
+	return nil
+}
+
+// listen tells what happens until it is time to end.
+func (t *tour) listen(ctx context.Context, end <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end:
+			return nil
+		case h := <-t.news:
+			t.tell.happened(h, time.Since(t.began))
+		}
+	}
+}
+
+// submit tells of a request and makes it.
+func (t *tour) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	t.tell.command(curl("POST", "/v1/submit", req))
+	answer, err := t.client.Submit(ctx, req)
+	if err == nil {
+		t.tell.answer("%s: %s", answer.Response, answer.QueueID)
+	}
+	return answer, err
+}
+
+// until tells what happens until a message meets an event.
+func (t *tour) until(ctx context.Context, want event.Type, id string) error {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late.C:
+			return fmt.Errorf("no webhook %s for message %s within %s", want, id, patience)
+		case h := <-t.news:
+			t.tell.happened(h, time.Since(t.began))
+			if h.hook != nil && h.hook.Event == want && h.hook.Data.QueueID == id {
+				return nil
+			}
+		}
+	}
+}
+
+// inAnHour is a message that waits long enough to be looked at.
+func inAnHour(subject string) api.SubmitRequest {
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	return api.SubmitRequest{To: to("", "ada@example.net"), Subject: subject, Text: "Later.", SendAt: &at}
+}
+
+func to(name, address string) api.Addresses { return api.Addresses{{Name: name, Address: address}} }
