@@ -13,6 +13,10 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
+// acceptPatience is how long a submit waits for Redis before it answers that Redis is away. After a time-out the message may have been
+// accepted all the same; an idempotency key makes asking again safe.
+const acceptPatience = 2 * time.Second
+
 // retryAfterOutage is when a client that found Redis away or full should come back.
 const retryAfterOutage = 5 * time.Second
 
@@ -29,6 +33,8 @@ type submission struct {
 
 // accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
 func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, acceptPatience)
+	defer cancel()
 	if err := b.Admits(ctx); err != nil {
 		b.metrics.accepted.WithLabelValues("refused").Inc()
 		return api.SubmitAnswer{}, err

@@ -84,6 +84,9 @@ func (b *Outbox) compose(req api.SubmitRequest, account Account) (*message.Compo
 		var in message.Control
 		c, in, err = message.FromRaw(req.Raw, overrideOf(req, draft), rand.Reader)
 		req = withControl(req, in)
+		if in.TrackingEnabled != nil && *in.TrackingEnabled {
+			err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, which is not supported by this version"}}, err)
+		}
 	}
 	return c, req, joinFields(check(req, now), err)
 }
