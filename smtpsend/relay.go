@@ -3,7 +3,9 @@ package smtpsend
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 )
 
@@ -66,6 +68,17 @@ type Relay struct {
 	MessagesPerConnection    int // transactions before a connection is closed; 0: 100
 	RecipientsPerTransaction int // recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
 }
+
+// String names the relay without its credentials, so that a Relay that strays into a log tells none.
+func (r Relay) String() string {
+	return strings.TrimSpace(r.ID + " " + net.JoinHostPort(r.Host, strconv.Itoa(r.Port)))
+}
+
+// GoString is String, for %#v.
+func (r Relay) GoString() string { return r.String() }
+
+// LogValue is String, for slog.
+func (r Relay) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // errRelay is the cause of every error about settings that cannot work.
 var errRelay = errors.New("invalid relay settings")
