@@ -85,11 +85,12 @@ func readAll(body io.Reader, promised int64) ([]byte, error) {
 	}
 }
 
-// grow quadruples a full slice, but not beyond what was promised, so that a large body is copied few times and ends without slack.
+// grow quadruples a full slice, or takes it to the promised length once a sixteenth of that has come, so that a large body is copied few
+// times and ends without slack.
 func grow(text []byte, promised int64) []byte {
 	size := 4 * cap(text)
-	if promised >= int64(len(text)) {
-		size = int(min(int64(size), promised+1))
+	if promised >= int64(len(text)) && int64(4*size) > promised {
+		size = int(promised) + 1
 	}
 	return append(make([]byte, 0, size), text...)
 }

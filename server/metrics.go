@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ func (m *metrics) know(r route) { m.routes[r.method+" "+echoPath(r.path)] = true
 
 // observe counts an answer. Everything outside the table, pages and nonsense alike, shares one label.
 func (m *metrics) observe(method, path string, status int, took time.Duration) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	if !m.routes[method+" "+path] {
 		method, path = "any", "other"
 	}

@@ -172,8 +172,11 @@ func (s *Server) mount() error {
 	groups := s.routes()
 	for _, g := range groups {
 		for _, r := range g.routes {
-			guard := s.guard(r.right, safeMethods)
-			s.echo.Add(r.method, echoPath(r.path), r.bind(s, r), guard)
+			answer, guard := r.bind(s, r), s.guard(r.right, safeMethods)
+			s.echo.Add(r.method, echoPath(r.path), answer, guard)
+			if r.method == http.MethodGet {
+				s.echo.HEAD(echoPath(r.path), answer, guard) // net/http leaves the body out
+			}
 			s.metrics.know(r)
 		}
 	}
