@@ -16,7 +16,32 @@ import (
 // An acknowledgement is told from asynq's other calls by its context: it alone has a deadline, the end of the lease.
 type ackClient struct {
 	redis.UniversalClient
-	log *slog.Logger
+	topics redis.UniversalClient // for subscriptions
+	log    *slog.Logger
+}
+
+// Subscribe subscribes asynq to the cancelling of tasks.
+func (c ackClient) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
+	return c.topics.Subscribe(ctx, channels...)
+}
+
+// topicClient makes a connection for the subscriptions of asynq's servers, and says how to close it. It is one of their own because asynq
+// crashes the whole process when a connection it is subscribed on is closed, as happens when a server could not be stopped in time and the program
+// closes its connections all the same.
+func topicClient(c redis.UniversalClient) (topics redis.UniversalClient, closeIt func() error) {
+	switch c := c.(type) {
+	case *redis.Client:
+		o := *c.Options()
+		o.MinIdleConns = 0
+		own := redis.NewClient(&o)
+		return own, own.Close
+	case *redis.ClusterClient:
+		o := *c.Options()
+		o.MinIdleConns = 0
+		own := redis.NewClusterClient(&o)
+		return own, own.Close
+	}
+	return c, func() error { return nil }
 }
 
 // Repetitions of an acknowledgement. They begin at once, for the reaper must not find a finished task before they succeed.

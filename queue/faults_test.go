@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -87,7 +88,7 @@ func TestAckFailureDoesNotRunTwice(t *testing.T) {
 func TestAckUnderACancelledContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := ackClient{UniversalClient: b.redis}
+	c := ackClient{UniversalClient: b.redis, log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
 	cancel()
 	if err := redis.NewScript("return 1").Run(ctx, c, nil).Err(); err != nil {
@@ -203,16 +204,79 @@ func TestRedisComesAndGoes(t *testing.T) {
 	stop()
 }
 
+// A server left behind, as by a stop with Redis frozen, must not crash the process when the program closes its connection: asynq takes
+// the end of its subscription for a message.
+func TestSubscriptionOutlivesTheConnection(t *testing.T) {
+	t.Parallel()
+	p := testredis.Server(t, "--appendonly", "no")
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket()})
+	other := redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket()})
+	defer other.Close()
+	topics, closeTopics := topicClient(c)
+	sub := ackClient{UniversalClient: c, topics: topics}.Subscribe(t.Context(), cancelTopic)
+	defer sub.Close()
+	messages := sub.Channel()
+	subscribed := func() bool { return other.PubSubNumSub(t.Context(), cancelTopic).Val()[cancelTopic] == 1 }
+	until(t, "it is subscribed", subscribed)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := other.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is subscribed again", subscribed)
+	other.Publish(t.Context(), cancelTopic, "x.1")
+	select {
+	case m := <-messages:
+		if m == nil || m.Payload != "x.1" {
+			t.Errorf("received %v", m)
+		}
+	case <-time.After(patience):
+		t.Error("no message")
+	}
+	if err := closeTopics(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A Redis that neither answers nor closes its connections must not keep the process from ending.
 func TestStopWithRedisFrozen(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t, "--appendonly", "no")
-	b := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}).Client())
+	b := on(redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket()}))
 	l := logging(nil)
-	stop := serve(t, b.redis, ServerOptions{Grace: 10 * time.Millisecond}, map[string]Handler{"send": l.handle})
+	s, err := NewServer(b.redis, map[string]Handler{"send": l.handle},
+		ServerOptions{Grace: 10 * time.Millisecond, Pools: []Pool{{Queues: map[string]int{Submit: 1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTopics, enginesEnded := s.closeTopics, make(chan struct{})
+	s.closeTopics = func() error {
+		defer close(enginesEnded)
+		return closeTopics()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
 	b.enqueue(t, task("r.1"))
 	until(t, "the task has run", func() bool { return l.count("r.1") == 1 })
 	p.Stop()
-	defer p.Cont()
-	stop()
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("Run does not end")
+	}
+	if err := b.redis.Close(); err != nil {
+		t.Error(err)
+	}
+	p.Kill()
+	select {
+	case <-enginesEnded:
+	case <-time.After(patience):
+		t.Error("what was left behind does not end")
+	}
 }

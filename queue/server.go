@@ -38,7 +38,7 @@ type ServerOptions struct {
 const (
 	forwardEvery = 500 * time.Millisecond // tasks whose time has come move to waiting
 	lastCall     = 2 * time.Second        // from the cancelling of handlers to the end of waiting for them
-	lastWrite    = 5 * time.Second        // for what the engines write to Redis at the end
+	lastWrite    = 3 * time.Second        // for what the engines write to Redis at the end
 )
 
 // Server runs handlers for tasks. Make one with NewServer and run it once.
@@ -50,6 +50,9 @@ type Server struct {
 	grace    time.Duration
 	log      *slog.Logger
 	metrics  *metrics
+
+	topics      redis.UniversalClient // what the engines subscribe on
+	closeTopics func() error
 
 	running sync.WaitGroup     // handlers
 	closing context.Context    // ends when the grace is over
@@ -75,9 +78,10 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 			return nil, err
 		}
 	}
+	s.topics, s.closeTopics = topicClient(c)
 	for _, p := range o.Pools {
 		if err := s.addPool(p); err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.closeTopics())
 		}
 	}
 	return s, nil
@@ -129,7 +133,7 @@ func share(n, servers, i int) int {
 
 // engine makes one asynq server.
 func (s *Server) engine(p Pool, workers int) *asynq.Server {
-	return asynq.NewServerFromRedisClient(ackClient{UniversalClient: s.redis, log: s.log}, asynq.Config{
+	return asynq.NewServerFromRedisClient(ackClient{UniversalClient: s.redis, topics: s.topics, log: s.log}, asynq.Config{
 		Concurrency: workers,
 		Queues:      p.Queues,
 		// Each server looks less often, so that many cost as little as one; a task is found just as soon.
@@ -184,24 +188,29 @@ func (s *Server) shortenArchives(ctx context.Context) {
 func (s *Server) stop(engines []*asynq.Server) {
 	timer := time.AfterFunc(s.grace, s.close)
 	defer timer.Stop()
-	var stopping sync.WaitGroup
-	for _, engine := range engines {
-		stopping.Go(engine.Shutdown)
+	stopped := func() {
+		var stopping sync.WaitGroup
+		for _, engine := range engines {
+			stopping.Go(engine.Shutdown)
+		}
+		stopping.Wait()
+		_ = s.closeTopics() // nothing is left to be told by it
 	}
-	if !within(s.grace+lastCall+lastWrite, &stopping) {
+	if !within(s.grace+lastCall+lastWrite, stopped) {
 		s.log.Warn("queue engines do not stop; is Redis frozen?")
 	}
 	s.close()
-	if !within(lastCall, &s.running) {
+	if !within(lastCall, s.running.Wait) {
 		s.log.Warn("handlers still run after the stop")
 	}
 }
 
-// within waits for a group, but not for ever: a handler that never returns, or an engine waiting for a frozen Redis, can only be left.
-func within(limit time.Duration, group *sync.WaitGroup) bool {
+// within waits for wait to return, but not for ever: a handler that never returns, or an engine that waits for a frozen Redis, can only be
+// left behind.
+func within(limit time.Duration, wait func()) bool {
 	ended := make(chan struct{})
 	go func() {
-		group.Wait()
+		wait()
 		close(ended)
 	}()
 	select {
