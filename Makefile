@@ -1,0 +1,61 @@
+# What there is to do here. `make check` is what the continuous integration runs (.ci/run).
+
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GENERATED  = docs/configuration.md deploy/config.example.yaml
+
+# Debian keeps smtp-sink, which tests use, where only root's path leads.
+export PATH := $(PATH):/usr/sbin
+
+.PHONY: help build run demo test test-programs check format vet staticcheck arch generated bench generate tools clean
+.DEFAULT_GOAL := help
+
+help: ## List what there is to do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build bin/postroom, static, with its version
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.release=$(VERSION)" -o bin/postroom ./cmd/postroom
+
+run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data
+	bin/postroom serve
+
+demo: build ## See it work in a minute: nothing to configure, nothing stays behind
+	bin/postroom demo
+
+test: test-programs ## Run all tests with the race detector; installs the programs they need
+	$(GO) test -race ./...
+
+test-programs: ## Install the programs that tests need, where they are missing
+	@sh tools/test-programs.sh
+
+check: format vet staticcheck arch generated test ## Everything that must hold before a change goes in
+
+format: ## Fail on code that gofmt would change
+	@files=$$(gofmt -l .); \
+	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
+
+vet: ## Look for mistakes with go vet
+	$(GO) vet ./...
+
+staticcheck: ## Look for mistakes with staticcheck, at the version of tools/go.mod
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+arch: ## Fail on imports that docs/architecture.md forbids
+	$(GO) test -count=1 .
+
+generated: ## Fail on generated files that are not what go generate makes
+	@before=$$(cat $(GENERATED) | cksum); $(GO) generate ./... && \
+	if [ "$$before" != "$$(cat $(GENERATED) | cksum)" ]; then \
+		echo "generated files were out of date; they are right now: commit $(GENERATED)"; exit 1; fi
+
+generate: ## Write the generated files anew
+	$(GO) generate ./...
+
+bench: ## Measure, and print ratios; takes a minute or two (docs/performance.md)
+	$(GO) run ./bench
+
+tools: ## Download and build the tools of tools/go.mod
+	$(GO) build -modfile=tools/go.mod -o bin/ tool
+
+clean: ## Remove what make build made; data stays
+	rm -rf bin
