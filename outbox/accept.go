@@ -135,7 +135,7 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 		return "", away(err, "accept message")
 	}
 	switch answer[0] {
-	case "NEW":
+	case "NEW", "AGAIN":
 		return "", nil
 	case "HIT":
 		return fmt.Sprint(answer[1]), nil

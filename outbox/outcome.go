@@ -101,7 +101,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 func decide(c *claim, t try, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	untried := errors.Is(t.err, errUnmarked) || t.stopped && t.err != nil
+	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, errLeaseLost) || t.stopped && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}

@@ -1,7 +1,3 @@
-//go:build interop
-
-// Run with -tags interop on a machine that has Postfix's smtp-sink: a server that is not ours, told to misbehave.
-
 package smtpsend_test
 
 import (

@@ -3,7 +3,9 @@
 -- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
 -- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages (0: none),
 --      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 the messageQueued event
--- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'EXISTS'} the id is taken, {'FULL', live messages}
+-- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before, {'FULL', live messages}
+-- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
+-- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
 
 local id, now, due, lane, account = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -15,7 +17,7 @@ if KEYS[2] then
     return {'HIT', first[2]}
   end
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {'EXISTS'} end
+if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then return {'AGAIN'} end
 local limit = tonumber(ARGV[10])
 if limit > 0 then
   local live = 0

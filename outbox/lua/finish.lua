@@ -11,6 +11,7 @@
 
 local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account')
+if m[2] == ARGV[2] and m[1] == outcome then return {'OK'} end -- the answer to this very call was lost, and it came again
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
 local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
 

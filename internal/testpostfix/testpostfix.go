@@ -1,0 +1,189 @@
+package testpostfix
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Server is a running Postfix.
+type Server struct {
+	Port int
+	dir  string
+	mail string
+}
+
+// settings are those of main.cf; DIR, UID and GID stand for this instance's.
+const settings = `compatibility_level = 3.6
+config_directory = DIR/etc
+queue_directory = DIR/queue
+data_directory = DIR/data
+command_directory = /usr/sbin
+daemon_directory = /usr/lib/postfix/sbin
+mail_owner = postfix
+setgid_group = postdrop
+maillog_file = DIR/log/postfix.log
+maillog_file_prefixes = DIR
+myhostname = mx.example.net
+mydestination =
+mynetworks = 127.0.0.0/8
+inet_interfaces = loopback-only
+inet_protocols = ipv4
+smtpd_relay_restrictions = permit_mynetworks, reject
+alias_maps =
+virtual_mailbox_domains = example.net, xn--bcher-kva.example
+virtual_mailbox_base = DIR/mail
+virtual_mailbox_maps = static:all/
+virtual_uid_maps = static:UID
+virtual_gid_maps = static:GID
+virtual_minimum_uid = 1
+default_transport = error:no mail leaves this test
+`
+
+const services = `127.0.0.1:PORT inet n - n - - smtpd
+pickup    unix n - n 60 1 pickup
+cleanup   unix n - n - 0 cleanup
+qmgr      unix n - n 300 1 qmgr
+rewrite   unix - - n - - trivial-rewrite
+bounce    unix - - n - 0 bounce
+defer     unix - - n - 0 bounce
+error     unix - - n - - error
+anvil     unix - - n - 1 anvil
+scache    unix - - n - 1 scache
+proxymap  unix - - n - - proxymap
+virtual   unix - n n - - virtual
+postlog   unix-dgram n - n - 1 postlogd
+`
+
+// Start runs Postfix until the test ends.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("this test runs a real Postfix, which only root can start: run the tests as root (sudo make test)")
+	}
+	owner, err := user.Lookup("postfix")
+	if err != nil {
+		t.Fatalf("this test needs Postfix (%v): run the tests with `make test`, which installs it", err)
+	}
+	dir, err := os.MkdirTemp("", "postroom-postfix-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Port: freePort(t), dir: dir, mail: filepath.Join(dir, "mail", "all")}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s.lay(t, owner)
+	s.control(t, "start")
+	t.Cleanup(func() { s.control(t, "stop") })
+	s.await(t)
+	return s
+}
+
+// lay makes the directories and files of the instance.
+func (s *Server) lay(t *testing.T, owner *user.User) {
+	t.Helper()
+	uid, err := strconv.Atoi(owner.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, who := range map[string]int{"etc": 0, "queue": 0, "log": 0, "data": uid, "mail": uid} {
+		path := filepath.Join(s.dir, name)
+		if err := os.Mkdir(path, 0o755); err != nil { //nolint:gosec // Postfix' own users read it
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, who, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // likewise
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port))
+	for name, text := range map[string]string{"main.cf": settings, "master.cf": services} {
+		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil { //nolint:gosec // likewise
+			t.Fatal(err)
+		}
+	}
+}
+
+// control runs the postfix command on the instance.
+func (s *Server) control(t *testing.T, verb string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "postfix", "-c", filepath.Join(s.dir, "etc"), verb).CombinedOutput() //nolint:gosec // our own words
+	if err != nil {
+		t.Errorf("postfix %s: %v\n%s%s", verb, err, out, s.Log())
+	}
+}
+
+// await waits until Postfix takes connections.
+func (s *Server) await(t *testing.T) {
+	t.Helper()
+	late := time.Now().Add(30 * time.Second)
+	for {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("Postfix does not listen: %v\n%s", err, s.Log())
+		}
+		pause(t)
+	}
+}
+
+// Wait waits until n mails have been delivered and gives their files.
+func (s *Server) Wait(t *testing.T, n int) []string {
+	t.Helper()
+	late := time.Now().Add(time.Minute)
+	for {
+		files, err := filepath.Glob(filepath.Join(s.mail, "new", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) >= n {
+			return files
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%d of %d mails were delivered within a minute\n%s", len(files), n, s.Log())
+		}
+		pause(t)
+	}
+}
+
+// Log is what Postfix has logged.
+func (s *Server) Log() string {
+	log, err := os.ReadFile(filepath.Join(s.dir, "log", "postfix.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(log)
+}
+
+// pause is the step of waiting for another process.
+func pause(t *testing.T) {
+	select {
+	case <-time.After(20 * time.Millisecond):
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // it only held the port
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,246 @@
+package outbox
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// fill submits n messages, a millisecond apart: every third is bulk, every fourth is scheduled, and tags and subjects tell them apart.
+func fill(t *testing.T, b *bundle, n int) []string {
+	t.Helper()
+	later := b.clock.now().Add(time.Hour)
+	var ids []string
+	for i := range n {
+		req := api.SubmitRequest{
+			To: api.Addresses{{Address: fmt.Sprintf("ann%d@x.test", i)}}, Text: "x", Subject: fmt.Sprintf("Invoice %d", i),
+			Tags: []string{fmt.Sprintf("t%d", i%2)},
+		}
+		if i%3 == 0 {
+			req.Lane = api.Bulk
+		}
+		if i%4 == 0 {
+			req.SendAt = &later
+		}
+		a, err := b.Submit(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.QueueID)
+		b.clock.advance(time.Millisecond)
+	}
+	return ids
+}
+
+func numbers(ids []string, page api.OutboxPage) []int {
+	var out []int
+	for _, m := range page.Messages {
+		out = append(out, slices.Index(ids, m.QueueID))
+	}
+	return out
+}
+
+func TestListSelects(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: partitions}), Options{})
+		begin := b.clock.now()
+		ids := fill(t, b, 12)
+		for name, c := range map[string]struct {
+			q     api.OutboxQuery
+			want  []int
+			total int
+		}{
+			"all":             {api.OutboxQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 12},
+			"page":            {api.OutboxQuery{Page: 1, PageSize: 5}, []int{5, 6, 7, 8, 9}, 12},
+			"last page":       {api.OutboxQuery{Page: 2, PageSize: 5}, []int{10, 11}, 12},
+			"beyond":          {api.OutboxQuery{Page: 9, PageSize: 5}, nil, 12},
+			"delayed":         {api.OutboxQuery{State: api.Delayed}, []int{0, 4, 8}, 3},
+			"waiting":         {api.OutboxQuery{State: api.Waiting, PageSize: 2}, []int{1, 2}, 9},
+			"bulk":            {api.OutboxQuery{Lane: api.Bulk}, []int{0, 3, 6, 9}, 4},
+			"delayed bulk":    {api.OutboxQuery{Lane: api.Bulk, State: api.Delayed}, []int{0}, 1},
+			"paused":          {api.OutboxQuery{State: api.Paused}, nil, 0},
+			"account":         {api.OutboxQuery{Account: "default", PageSize: 3}, []int{0, 1, 2}, 12},
+			"another account": {api.OutboxQuery{Account: "other"}, nil, 0},
+			"account, state":  {api.OutboxQuery{Account: "default", State: api.Delayed}, []int{0, 4, 8}, 3},
+			"tag":             {api.OutboxQuery{Tag: "t1", PageSize: 2}, []int{1, 3}, 6},
+			"tag, page":       {api.OutboxQuery{Tag: "t1", PageSize: 2, Page: 2}, []int{9, 11}, 6},
+			"subject":         {api.OutboxQuery{Search: "INVOICE 1"}, []int{1, 10, 11}, 3},
+			"address":         {api.OutboxQuery{Search: "Ann7@"}, []int{7}, 1},
+			"after":           {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{9, 10, 11}, 3},
+			"before":          {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
+		} {
+			t.Run(fmt.Sprintf("%s on %d", name, partitions), func(t *testing.T) {
+				page, err := b.List(t.Context(), c.q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(c.want, numbers(ids, page)); diff != "" {
+					t.Errorf("rows (-want +got):\n%s", diff)
+				}
+				if page.Total != c.total {
+					t.Errorf("total %d, want %d", page.Total, c.total)
+				}
+			})
+		}
+	}
+}
+
+// TestCursorSeesEverythingOnce walks the outbox by cursor, many messages sharing a millisecond, while messages leave it.
+func TestCursorSeesEverythingOnce(t *testing.T) {
+	t.Parallel()
+	for _, q := range []api.OutboxQuery{{}, {Tag: "t0"}, {State: api.Waiting}} {
+		b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 2}), Options{})
+		ids := fill(t, b, 20)
+		for range 5 {
+			b.clock.advance(-time.Millisecond)
+			ids = append(ids, fill(t, b, 1)...)
+		}
+		q.PageSize = 3
+		seen := map[string]int{}
+		for n := 0; ; n++ {
+			page, err := b.List(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range page.Messages {
+				seen[m.QueueID]++
+			}
+			if n == 1 { // one that was seen leaves; pages by number would now skip another
+				if _, err := b.Cancel(t.Context(), page.Messages[0].QueueID, ReasonAPI); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if page.Cursor == "" {
+				break
+			}
+			q.Cursor = page.Cursor
+		}
+		q.Cursor, q.PageSize = "", 100
+		rest, err := b.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range rest.Messages {
+			if seen[m.QueueID] != 1 {
+				t.Errorf("%+v: message %d was seen %d times", q, slices.Index(ids, m.QueueID), seen[m.QueueID])
+			}
+		}
+	}
+}
+
+func TestForeignCursorIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	for _, cursor := range []string{"x", "-", "zz-", "1"} {
+		_, err := b.List(t.Context(), api.OutboxQuery{Cursor: cursor})
+		if cursor != "zz-" && !fault.Is(err, fault.Invalid) {
+			t.Errorf("cursor %q: %v, want Invalid", cursor, err)
+		}
+	}
+}
+
+// TestPausedQueueListsAndCountsAsPaused pauses each lane and both.
+func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	fill(t, b, 12)
+	ctx := t.Context()
+	jobs := func(name string) api.Jobs {
+		t.Helper()
+		s, err := b.QueueStatus(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Jobs
+	}
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Delayed: 3}); got != want {
+		t.Errorf("submit before: %+v, want %+v", got, want)
+	}
+	if err := b.SetPaused(ctx, queue.Bulk, true); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 6, Paused: 3, Delayed: 3}); got != want {
+		t.Errorf("submit with bulk paused: %+v, want %+v", got, want)
+	}
+	if got, want := jobs(queue.Bulk), (api.Jobs{Paused: 3, Delayed: 1}); got != want {
+		t.Errorf("bulk paused: %+v, want %+v", got, want)
+	}
+	if err := b.SetPaused(ctx, queue.Submit, true); err != nil {
+		t.Fatal(err)
+	}
+	page, err := b.List(ctx, api.OutboxQuery{State: api.Paused})
+	if err != nil || page.Total != 9 || page.Messages[0].State != api.Paused {
+		t.Errorf("paused messages: %d, %v; want 9", page.Total, err)
+	}
+	if err := b.SetPaused(ctx, queue.Submit, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Delayed: 3}); got != want {
+		t.Errorf("submit resumed: %+v, want %+v", got, want)
+	}
+	if err := b.SetPaused(ctx, "nonsense", true); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an unknown queue: %v, want NotFound", err)
+	}
+}
+
+// TestCancelAllTakesTheSelected cancels by query, and leaves alone what is being sent.
+func TestCancelAllTakesTheSelected(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	ids := fill(t, b, 12)
+	if c, _, err := b.begin(t.Context(), ids[1]); err != nil || c == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	got, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "t1"}, ReasonAPI)
+	if err != nil || got != (api.BulkDeleteAnswer{Deleted: 5, Active: 1}) {
+		t.Errorf("cancelled %+v, %v", got, err)
+	}
+	page, err := b.List(t.Context(), api.OutboxQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2, 4, 6, 8, 10}, numbers(ids, page)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// TestCountersAreExact counts what happened in the last hour and day, at the edges of both.
+func TestCountersAreExact(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	count := func() api.Counters {
+		t.Helper()
+		c, err := b.Counters(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	ids := fill(t, b, 3) // the first is scheduled
+	for _, id := range ids[1:] {
+		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	}
+	want := api.Counters{Pending: 1, QueuedHour: 3, SentHour: 2, AttemptsHour: 2, QueuedDay: 3, SentDay: 2, AttemptsDay: 2}
+	if diff := cmp.Diff(want, count()); diff != "" {
+		t.Errorf("now (-want +got):\n%s", diff)
+	}
+	b.clock.advance(time.Hour + time.Minute)
+	want.QueuedHour, want.SentHour, want.AttemptsHour = 0, 0, 0
+	if diff := cmp.Diff(want, count()); diff != "" {
+		t.Errorf("an hour later (-want +got):\n%s", diff)
+	}
+	b.clock.advance(23 * time.Hour)
+	if diff := cmp.Diff(api.Counters{Pending: 1}, count()); diff != "" {
+		t.Errorf("a day later (-want +got):\n%s", diff)
+	}
+}

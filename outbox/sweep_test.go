@@ -1,0 +1,245 @@
+package outbox
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// tasksOf tells the state of a message's task at an epoch.
+func tasksOf(t *testing.T, b *bundle, id, epoch string) queue.State {
+	t.Helper()
+	states, err := b.Control.States(t.Context(), queue.Submit, taskID(id, epoch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states[0]
+}
+
+func one(t *testing.T, b *bundle) string {
+	t.Helper()
+	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.QueueID
+}
+
+func sweep(t *testing.T, b *bundle) {
+	t.Helper()
+	b.queued.flush(t.Context())
+	if err := newSweeper(b.Outbox).sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAcceptedButNotQueuedIsQueued loses the task between accept and enqueue, as a crash there does.
+func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := one(t, b)
+	if err := b.Control.Delete(t.Context(), queue.Submit, taskID(id, "1"))[0]; err != nil {
+		t.Fatal(err)
+	}
+	b.queued.notes = map[int][]any{} // the process died before it could note the task
+	sweep(t, b)
+	if got := tasksOf(t, b, id, "1"); got != "" {
+		t.Fatalf("queued again at once (%s): the process may still be at it", got)
+	}
+	b.clock.advance(owedAfter + time.Millisecond)
+	sweep(t, b)
+	if got := tasksOf(t, b, id, "1"); got != queue.Waiting {
+		t.Errorf("task is %q, want it queued", got)
+	}
+}
+
+// TestFlushedQueueComesBack drops all keys of the queue: every waiting and delayed message gets a new task.
+func TestFlushedQueueComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := one(t, b)
+	later := b.clock.now().Add(time.Hour)
+	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}}, Text: "x", SendAt: &later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.queued.flush(t.Context())
+	rdb := b.DB.Client()
+	keys, err := rdb.Keys(t.Context(), "asynq:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.advance(waitBefore + time.Millisecond)
+	sweep(t, b)
+	if got := tasksOf(t, b, id, "2"); got != queue.Waiting {
+		t.Errorf("the waiting message's task is %q", got)
+	}
+	if got := tasksOf(t, b, a.QueueID, "2"); got != queue.Scheduled {
+		t.Errorf("the scheduled message's task is %q", got)
+	}
+	sweep(t, b)
+	if got := tasksOf(t, b, id, "3"); got != "" {
+		t.Errorf("woken a second time: %q", got)
+	}
+}
+
+// TestSweepLeavesLiveLeasesAlone: a message being sent is not taken from its worker.
+func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Lease: 8 * time.Second})
+	id := one(t, b)
+	c, _, err := b.begin(t.Context(), id)
+	if err != nil || c == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	_, release := b.leases.hold(t.Context(), c.partition, id, c.fence)
+	defer release()
+	b.clock.advance(7 * time.Second)
+	b.leases.extend(t.Context())
+	b.clock.advance(7 * time.Second)
+	sweep(t, b)
+	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Active {
+		t.Errorf("state %s, %v; want active", m.State, err)
+	}
+}
+
+// TestStoppedWorkerCannotFinish: a worker frozen past its lease wakes up when another one has sent the message.
+func TestStoppedWorkerCannotFinish(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := one(t, b)
+	ctx := t.Context()
+	frozen, _, err := b.begin(ctx, id)
+	if err != nil || frozen == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	held, release := b.leases.hold(ctx, frozen.partition, id, frozen.fence)
+	defer release()
+	b.clock.advance(9 * time.Second)
+	sweep(t, b)
+	other, _, err := b.begin(ctx, id)
+	if err != nil || other == nil {
+		t.Fatalf("the other worker's begin: %v", err)
+	}
+	if err := b.doubt(ctx, frozen); err == nil {
+		t.Error("the frozen worker may write its dot")
+	}
+	b.leases.extend(ctx)
+	if context.Cause(held) != errLeaseLost { //nolint:errorlint // the very sentinel
+		t.Error("the frozen worker was not told that its lease is lost")
+	}
+	d := decision{outcome: sent, at: b.clock.now(), status: frozen.status}
+	if v := b.record(ctx, frozen, d); v.String() != "drop" {
+		t.Errorf("the frozen worker's result was taken: %s", v)
+	}
+	if m, err := b.Get(ctx, id); err != nil || m.State != api.Active {
+		t.Errorf("state %s, %v; want the other worker's active", m.State, err)
+	}
+}
+
+// TestAnswerOutlivesLease: a worker whose lease ran out while nobody else began still has the truth to tell.
+func TestAnswerOutlivesLease(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := one(t, b)
+	c, _, err := b.begin(t.Context(), id)
+	if err != nil || c == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	b.clock.advance(time.Minute)
+	sweep(t, b)
+	started := b.clock.now()
+	d := b.attempt(t.Context(), c, started)
+	// The lease is gone, so the dot must not have been written, and nothing was delivered.
+	if d.outcome != released {
+		t.Fatalf("outcome %s, want released: the mark before the dot must fail", d.outcome)
+	}
+	b.record(t.Context(), c, d)
+	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Waiting || m.AttemptsMade != 0 {
+		t.Errorf("%s after %d attempts, %v; want waiting after none", m.State, m.AttemptsMade, err)
+	}
+}
+
+// TestRetentionForgets: dead letters go by age and by number, and so do the traces of ended messages.
+func TestRetentionForgets(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{KeepDeadLetters: time.Hour, MaxDeadLetters: 2, KeepEnded: time.Hour, MaxEnded: 2})
+	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+	var ids []string
+	for range 4 {
+		id := one(t, b)
+		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+		b.clock.advance(time.Minute)
+		ids = append(ids, id)
+	}
+	sweep(t, b)
+	page, err := b.List(t.Context(), api.OutboxQuery{State: api.Failed})
+	if err != nil || page.Total != 2 || page.Messages[0].QueueID != ids[2] {
+		t.Errorf("%d dead letters, %v; want the last two", page.Total, err)
+	}
+	b.clock.advance(time.Hour)
+	sweep(t, b)
+	if n := len(messageKeys(t, b.DB)); n != 0 {
+		t.Errorf("%d keys of messages are left after their retention", n)
+	}
+}
+
+// messageKeys lists the keys that belong to single messages.
+func messageKeys(t *testing.T, db *redisdb.DB) []string {
+	t.Helper()
+	var all []string
+	for _, kind := range []string{"message", "envelope", "content", "status"} {
+		keys, err := db.Client().Keys(t.Context(), redisdb.Key(0, kind, "*")).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, keys...)
+	}
+	return all
+}
+
+// TestSentMessageLeavesNoContent: what was sent leaves a trace that says so, and nothing of what it said.
+func TestSentMessageLeavesNoContent(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.New(t), Options{})
+	id := one(t, b)
+	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	if keys := messageKeys(t, b.DB); len(keys) != 0 {
+		t.Errorf("left: %v", keys)
+	}
+	if account, err := b.AccountOf(t.Context(), id); err != nil || account != "default" {
+		t.Errorf("account of an ended message: %q, %v", account, err)
+	}
+}
+
+// TestEventsAreTrimmed: the stream keeps its bound, and what a reader has not read.
+func TestEventsAreTrimmed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{MaxEvents: 100})
+	key, rdb := b.store.events(0), b.DB.Client()
+	for range 500 {
+		one(t, b)
+	}
+	if err := rdb.XGroupCreate(t.Context(), key, "slow", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	sweep(t, b)
+	if n := rdb.XLen(t.Context(), key).Val(); n != 500 {
+		t.Errorf("%d events left, want all 500: the slow reader has read none", n)
+	}
+	if err := rdb.XGroupSetID(t.Context(), key, "slow", "$").Err(); err != nil {
+		t.Fatal(err)
+	}
+	sweep(t, b)
+	if n := rdb.XLen(t.Context(), key).Val(); n < 100 || n > 300 {
+		t.Errorf("%d events left, want about 100", n)
+	}
+}
