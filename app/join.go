@@ -80,7 +80,7 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 type operator struct{ outbox *outbox.Outbox }
 
 // TaskAction implements queue.Operator.
-func (o operator) TaskAction(ctx context.Context, a queue.Action, name string, ids []string) []error {
+func (o operator) TaskAction(ctx context.Context, a queue.Action, name string, _ queue.State, ids []string) []error {
 	do := map[queue.Action]func(context.Context, string) error{
 		queue.ActionDelete: o.outbox.TaskDeleted, queue.ActionRun: o.outbox.TaskRun, queue.ActionArchive: o.outbox.TaskArchived,
 	}[a]

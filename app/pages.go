@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/ui"
+	"github.com/postroom/postroom/webhooks"
+)
+
+// buildPages mounts the operator's pages beside the API.
+func (a *App) buildPages(ctx context.Context) error {
+	if a.server == nil {
+		return nil
+	}
+	// The dashboard shows all queues from the start. Where Redis is away at this moment, the workers make them known later.
+	if err := a.control.Register(ctx, a.queueNames()...); err != nil {
+		a.log.Warn("queues not registered yet", "error", err)
+	}
+	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
+		Path: ui.DashboardPath, Queues: a.queueNames(), Payload: payload, Operator: operator{a.outbox}, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	pages, err := ui.New(ui.Parts{
+		Outbox: a.outbox, Queues: a.outbox, Webhooks: a.webhooks, Accounts: a.accounts, Access: a.access,
+		State: state{a.db, a.outbox}, Dashboard: board,
+	}, ui.Options{Version: a.version, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	pages.Mount(a.server.Echo())
+	return nil
+}
+
+// payload makes the payloads of tasks readable in the dashboard. All are ids; what is none of ours shows its type only.
+func payload(taskType string, payload []byte) string {
+	switch taskType {
+	case outbox.TaskDeliver:
+		return "message " + string(payload)
+	case webhooks.TaskType:
+		return string(payload)
+	}
+	return "a task of type " + taskType
+}

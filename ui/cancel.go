@@ -1,0 +1,127 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// reason is what the events of messages cancelled from the pages give.
+const reason = "operator"
+
+// confirmView asks whether many messages are to be cancelled.
+type confirmView struct {
+	Filter filter // with a moment before which messages were accepted, so that the number can only shrink
+	Words  []string
+	Total  int
+	Failed int // of them: dead letters, which are deleted
+	Grown  int // the number that was confirmed, where it has grown since
+}
+
+func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
+	f, err := readFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return u.confirm(w, r, f, 0)
+}
+
+// confirm states the exact number of messages that a filter leaves at this moment.
+func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int) error {
+	words := f.words()
+	f = f.until(u.opts.Now())
+	view := confirmView{Filter: f, Words: words, Grown: grown}
+	var err error
+	if view.Total, err = u.total(r.Context(), f); err != nil {
+		return err
+	}
+	if f.State == "" || f.State == api.Failed {
+		if view.Failed, err = u.total(r.Context(), f.With(api.Failed)); err != nil {
+			return err
+		}
+	}
+	return u.show(w, r, http.StatusOK, "cancel", "Cancel messages", view)
+}
+
+// cancelAll cancels what was confirmed. Messages accepted since are not concerned; where the number has grown all the same, because messages
+// came into a state that the filter asks for, it is confirmed anew.
+func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	f, err := readFilter(r.PostForm)
+	if err != nil {
+		return err
+	}
+	confirmed, err := strconv.Atoi(r.PostForm.Get("total"))
+	if err != nil || f.Before.IsZero() {
+		return fault.New(fault.Invalid, "", "The number of messages to cancel is missing")
+	}
+	now, err := u.total(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	if now > confirmed {
+		return u.confirm(w, r, f, confirmed)
+	}
+	answer, err := u.Outbox.CancelAll(r.Context(), f.query(), reason)
+	if err != nil {
+		return err
+	}
+	u.log.InfoContext(r.Context(), "messages cancelled from the pages", "deleted", answer.Deleted, "active", answer.Active)
+	text := plural(answer.Deleted, "message was", "messages were") + " cancelled."
+	if answer.Active > 0 {
+		text += " " + plural(answer.Active, "message was", "messages were") + " being sent and went on."
+	}
+	return done(w, r, local(r.PostForm.Get("back")), "%s", text)
+}
+
+// total counts the messages that a filter leaves.
+func (u *UI) total(ctx context.Context, f filter) (int, error) {
+	q := f.query()
+	q.PageSize = 1
+	page, err := u.Outbox.List(ctx, q)
+	return page.Total, err
+}
+
+// until leaves out what is accepted after now. Times of messages have milliseconds, and the bound itself is left out.
+func (f filter) until(now time.Time) filter {
+	if f.Before.IsZero() || f.Before.After(now) {
+		f.Before = now.Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	return f
+}
+
+// words tell what a filter leaves.
+func (f filter) words() []string {
+	var words []string
+	say := func(format, value string) {
+		if value != "" {
+			words = append(words, fmt.Sprintf(format, value))
+		}
+	}
+	say("in state %s", string(f.State))
+	say("of account %s", f.Account)
+	say("in the %s lane", string(f.Lane))
+	say("tagged “%s”", f.Tag)
+	say("with “%s” in an address or the subject", f.Search)
+	say("accepted from %s UTC on", formMoment(f.After))
+	say("accepted before %s UTC", formMoment(f.Before))
+	return words
+}
+
+// BackURL is the list that a confirmation came from.
+func (v confirmView) BackURL() string {
+	f := v.Filter
+	values := f.values()
+	if f.Before.Nanosecond() != 0 || f.Before.Second() != 0 { // not the viewer's own
+		values.Del("before")
+	}
+	return address("/", url.Values(values))
+}

@@ -1,0 +1,145 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// answer runs a handler and makes a page of its error, or of its panic.
+func (u *UI) answer(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				u.log.ErrorContext(r.Context(), "panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				u.failed(w, r, errors.New("panic"))
+			}
+		}()
+		if err := h(w, r); err != nil {
+			u.failed(w, r, err)
+		}
+	})
+}
+
+// failure is what an error page shows.
+type failure struct {
+	Status  int
+	Heading string
+	Message string
+	Fields  []fault.Field
+	Again   bool // the same request may succeed soon
+}
+
+// failed answers with an error page; a browser that is not logged in is sent to the login instead.
+func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // nobody is there to read it
+	}
+	f := wordsOf(err)
+	if f.Kind == fault.Unauthorized && bearer(r) == "" && !strings.HasPrefix(r.URL.Path, DashboardPath+"/api/") {
+		_ = redirect(w, r, "/login"+nextOf(r))
+		return
+	}
+	view := failure{Status: statusOf(f.Kind), Message: f.Message, Fields: f.Fields, Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
+	view.Heading = heading(f.Kind)
+	switch f.Kind {
+	case fault.Internal:
+		u.log.ErrorContext(r.Context(), "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	case fault.Unavailable, fault.Limited:
+		w.Header().Set("Retry-After", strconv.Itoa(int(max(f.RetryAfter, time.Second).Seconds())))
+		u.log.WarnContext(r.Context(), "page refused", "method", r.Method, "path", r.URL.Path, "error", err)
+	case fault.Unauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if err := u.show(w, r, view.Status, "error", view.Heading, view); err != nil {
+		u.log.ErrorContext(r.Context(), "error page failed", "path", r.URL.Path, "error", err)
+		http.Error(w, view.Heading, view.Status)
+	}
+}
+
+// nextOf brings a viewer back after the login to the page that was asked for.
+func nextOf(r *http.Request) string {
+	if r.Method != http.MethodGet || r.URL.Path == "/" && r.URL.RawQuery == "" {
+		return ""
+	}
+	return "?next=" + url.QueryEscape(local(r.URL.RequestURI()))
+}
+
+// wordsOf is what may be said about an error. Of an internal one that is nothing.
+func wordsOf(err error) *fault.Error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind == fault.Internal {
+		return fault.New(fault.Internal, "", "What failed is in the log")
+	}
+	return f
+}
+
+func heading(kind fault.Kind) string {
+	switch kind {
+	case fault.Invalid:
+		return "That can’t be read"
+	case fault.Unauthorized:
+		return "Not logged in"
+	case fault.Forbidden:
+		return "Not allowed"
+	case fault.NotFound:
+		return "Nothing here"
+	case fault.Conflict:
+		return "Not at this moment"
+	case fault.Limited:
+		return "Too many requests"
+	case fault.Unavailable:
+		return "Postroom can’t answer right now"
+	}
+	return "Something went wrong"
+}
+
+func statusOf(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.Unprocessable:
+		return http.StatusUnprocessableEntity
+	case fault.Limited:
+		return http.StatusTooManyRequests
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// sentence words an error for the line that a page begins with after an action.
+func sentence(err error) string {
+	f := wordsOf(err)
+	s := f.Message
+	for _, field := range f.Fields {
+		s += fmt.Sprintf("; %s %s", field.Key, field.Message)
+	}
+	return s + "."
+}
+
+func noPage(http.ResponseWriter, *http.Request) error {
+	return fault.New(fault.NotFound, "", "There is no such page")
+}

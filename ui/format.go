@@ -1,0 +1,126 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/api"
+)
+
+// functions are what the templates may call.
+func functions(static *files) template.FuncMap {
+	return template.FuncMap{
+		"file":     static.url,
+		"iso":      func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+		"utc":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"relative": relative,
+		"took":     took,
+		"seconds":  func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
+		"count":    count,
+		"size":     size,
+		"clip":     clip,
+		"plural":   plural,
+		"join":     strings.Join,
+		"pretty":   pretty,
+		"code":     replyCode,
+		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
+	}
+}
+
+// relative tells how far a moment is from now, in the one unit that matters. The script does the same.
+func relative(now, t time.Time) string {
+	d := t.Sub(now)
+	if d.Abs() < 2*time.Second {
+		return "now"
+	}
+	if d > 0 {
+		return "in " + span(d)
+	}
+	return span(-d) + " ago"
+}
+
+// span words a length of time.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// took is how long something lasted that has a beginning and maybe an end.
+func took(start time.Time, end *time.Time) string {
+	if end == nil {
+		return ""
+	}
+	return span(end.Sub(start))
+}
+
+// count writes a number in groups of three.
+func count(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:] // a narrow space, which does not break
+	}
+	return s
+}
+
+// size words a number of bytes.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1000_000)
+}
+
+// clip shortens a text to a number of bytes, at a whole character.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// pretty sets JSON in lines; what is none stays as it is.
+func pretty(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+// replyCode words the reply codes of an attempt.
+func replyCode(a api.Attempt) string {
+	if a.Code == 0 {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Code, a.Enhanced))
+}

@@ -1,0 +1,107 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// outboxView is the outbox's page.
+type outboxView struct {
+	Filter  filter
+	Sending api.QueueStatus // both lanes
+	Bulk    api.QueueStatus // the bulk lane alone
+	Tabs    []tab
+	Rows    []api.OutboxMessage
+	Pager   pager
+}
+
+// tab narrows the outbox to a state, and counts it.
+type tab struct {
+	State   api.State // empty: all
+	Count   int
+	URL     string
+	Current bool
+}
+
+// outbox shows the messages that a filter leaves, oldest first. Of the parts that our script asks for, each reads only what it shows.
+func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
+	f, err := readFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	view := outboxView{Filter: f}
+	part := r.URL.Query().Get("part")
+	if part != "rows" {
+		if err := u.count(r.Context(), &view); err != nil {
+			return err
+		}
+	}
+	if part != "counts" {
+		if err := u.list(r.Context(), &view, pageOf(r.URL.Query())); err != nil {
+			return err
+		}
+	}
+	return u.show(w, r, http.StatusOK, "outbox", "Outbox", view)
+}
+
+// count fills in the counts and whether sending is paused.
+func (u *UI) count(ctx context.Context, v *outboxView) error {
+	var err error
+	if v.Sending, err = u.Queues.QueueStatus(ctx, "submit"); err != nil {
+		return err
+	}
+	if v.Bulk, err = u.Queues.QueueStatus(ctx, "bulk"); err != nil {
+		return err
+	}
+	j := v.Sending.Jobs
+	counts := map[api.State]int{
+		api.Waiting: j.Waiting, api.Active: j.Active, api.Delayed: j.Delayed, api.Paused: j.Paused, api.Failed: j.Failed,
+		"": j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
+	}
+	for _, state := range append([]api.State{""}, states...) {
+		v.Tabs = append(v.Tabs, tab{state, counts[state], v.Filter.With(state).URL(), v.Filter.State == state})
+	}
+	return nil
+}
+
+// list fills in a page of messages.
+func (u *UI) list(ctx context.Context, v *outboxView, page int) error {
+	q := v.Filter.query()
+	q.Page, q.PageSize = page, rowsPerPage
+	got, err := u.Outbox.List(ctx, q)
+	if err != nil {
+		return err
+	}
+	v.Rows = got.Messages
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/", values: v.Filter.values()}
+	return nil
+}
+
+func (u *UI) pause(w http.ResponseWriter, r *http.Request) error { return u.setPaused(w, r, true) }
+
+func (u *UI) resume(w http.ResponseWriter, r *http.Request) error { return u.setPaused(w, r, false) }
+
+// switched says what became of a queue, by its name and whether it is paused.
+var switched = map[string]map[bool]string{
+	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.", false: "Sending goes on."},
+	"bulk":   {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
+	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
+}
+
+func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
+	name := r.PathValue("queue")
+	words, ok := switched[name]
+	if !ok {
+		return fault.New(fault.NotFound, "", "There is no such queue")
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if err := u.Queues.SetPaused(r.Context(), name, paused); err != nil {
+		return err
+	}
+	return done(w, r, local(r.PostForm.Get("back")), "%s", words[paused])
+}

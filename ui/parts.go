@@ -1,0 +1,97 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+)
+
+// Parts are what the pages show and change. All are required.
+type Parts struct {
+	Outbox    Outbox
+	Queues    Queues
+	Webhooks  Webhooks
+	Accounts  Accounts
+	Access    Access
+	State     State
+	Dashboard http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
+}
+
+// Reader shows messages. It is outbox.Outbox.
+type Reader interface {
+	List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
+	Get(ctx context.Context, id string) (api.OutboxMessage, error)
+	// Failed answers a dead letter, about which Get only says that it failed.
+	Failed(ctx context.Context, id string) (api.OutboxMessage, error)
+	Content(ctx context.Context, id string) ([]byte, error)
+}
+
+// Changer changes messages. It is outbox.Outbox.
+type Changer interface {
+	Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error)
+	CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error)
+	Retry(ctx context.Context, id string) (api.OutboxMessage, error)
+	Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error)
+}
+
+// Outbox is all that the pages of messages need. It is outbox.Outbox.
+type Outbox interface {
+	Reader
+	Changer
+}
+
+// Queues counts, pauses and resumes. It is outbox.Outbox.
+type Queues interface {
+	QueueStatus(ctx context.Context, name string) (api.QueueStatus, error)
+	SetPaused(ctx context.Context, name string, paused bool) error
+	Counters(ctx context.Context) (api.Counters, error)
+}
+
+// Endpoints shows where webhooks go. It is webhooks.Webhooks.
+type Endpoints interface {
+	Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
+	Endpoint(ctx context.Context, id string) (api.Endpoint, error)
+	Test(ctx context.Context, endpoint string) (api.EndpointTested, error)
+}
+
+// Deliveries shows and repeats what was sent. It is webhooks.Webhooks.
+type Deliveries interface {
+	Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error)
+	Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error)
+}
+
+// Webhooks is all that the pages of webhooks need. It is webhooks.Webhooks.
+type Webhooks interface {
+	Endpoints
+	Deliveries
+}
+
+// Accounts lists the senders. It is accounts.Accounts.
+type Accounts interface {
+	List(ctx context.Context, page, pageSize int) (api.AccountPage, error)
+}
+
+// Access says who may see the pages. It is access.Access.
+type Access interface {
+	Authenticate(ctx context.Context, token string, remote netip.Addr, now time.Time) (*access.Grant, error)
+	Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error)
+	Sessions
+}
+
+// Sessions opens and ends sessions. It is access.Access.
+type Sessions interface {
+	Login(ctx context.Context, token string, remote netip.Addr, now time.Time) (cookie string, err error)
+	Logout(ctx context.Context, cookie string) error
+}
+
+// State tells how the instance is doing. Package app joins it from the parts that know.
+type State interface {
+	// Checks tries each thing that must hold for work to be taken on.
+	Checks(ctx context.Context) []api.Check
+	// Durability says what the connected Redis can lose.
+	Durability(ctx context.Context) (api.Durability, error)
+}

@@ -1,0 +1,66 @@
+package ui
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// handler answers one route. Its error becomes a page.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// routes is the table of all pages.
+func (u *UI) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	open := func(pattern string, h handler) { mux.Handle(pattern, u.answer(h)) }
+	closed := func(pattern string, h handler) { mux.Handle(pattern, u.answer(u.guard(h))) }
+
+	open("GET /static/{name}", u.file)
+	open("GET /login", u.loginPage)
+	open("POST /login", u.login)
+	open("POST /logout", u.logout)
+
+	closed("GET /{$}", u.outbox)
+	closed("GET /cancel", u.confirmCancel)
+	closed("POST /cancel", u.cancelAll)
+	closed("POST /queues/{queue}/pause", u.pause)
+	closed("POST /queues/{queue}/resume", u.resume)
+	closed("GET /messages/{id}", u.message)
+	closed("GET /messages/{id}/content", u.content)
+	closed("POST /messages/{id}/cancel", u.cancel)
+	closed("POST /messages/{id}/retry", u.retry)
+	closed("POST /messages/{id}/reschedule", u.reschedule)
+	closed("GET /webhooks", u.webhooks)
+	closed("GET /webhooks/{id}", u.endpoint)
+	closed("POST /webhooks/{id}/test", u.testEndpoint)
+	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", u.redeliver)
+	closed("GET /accounts", u.accounts)
+	closed("GET /status", u.status)
+	closed(DashboardPath, u.dashboard)
+	closed(DashboardPath+"/", u.dashboard)
+	closed("/", noPage)
+	return mux
+}
+
+// mounted are the paths of the table as echo writes them.
+var mounted = []string{
+	"/", "/static/*", "/login", "/logout", "/cancel", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/status",
+	DashboardPath, DashboardPath + "/*",
+}
+
+// Mount puts the pages beside the routes that an echo has already. A browser that asks for what is nowhere gets a page, too; programs go on
+// getting the answer that they had.
+func (u *UI) Mount(e *echo.Echo) {
+	serve := echo.WrapHandler(u)
+	for _, path := range mounted {
+		e.Any(path, serve)
+	}
+	e.RouteNotFound("/*", func(c echo.Context) error {
+		r := c.Request()
+		if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/") {
+			return serve(c)
+		}
+		return echo.ErrNotFound
+	})
+}

@@ -1,0 +1,201 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// grantKey is under which the viewer's grant stands in a request's context.
+type grantKey struct{}
+
+// guard lets in whoever may see the whole instance. Everybody else gets an error, which for a browser is the way to the login.
+func (u *UI) guard(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		grant, err := u.authenticate(r)
+		if err != nil {
+			return err
+		}
+		if err := admits(grant); err != nil {
+			return err
+		}
+		return next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
+	}
+}
+
+// authenticate finds out who is looking. A bearer token is for programs, which no other site can make use of; with a session, whatever
+// changes something must come from our own pages.
+func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
+	if token := bearer(r); token != "" {
+		return u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
+	}
+	cookie, err := r.Cookie(u.opts.SessionCookie)
+	if err != nil {
+		return nil, fault.New(fault.Unauthorized, "NoSession", "Please log in")
+	}
+	if err := u.ownPage(r); err != nil {
+		return nil, err
+	}
+	return u.Access.Session(r.Context(), cookie.Value, remote(r), u.opts.Now())
+}
+
+// ownPage refuses a change that another site's page provoked.
+func (u *UI) ownPage(r *http.Request) error {
+	if err := u.csrf.Check(r); err != nil {
+		return fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site, so nothing was changed")
+	}
+	return nil
+}
+
+// admits says why the bearer of a token may not see the pages, if so.
+func admits(g *access.Grant) error {
+	switch {
+	case !g.CanSee(""):
+		return fault.New(fault.Forbidden, "BoundToken", "This token is bound to the account %s; the pages show the whole instance", g.Account)
+	case !g.Allows(api.ScopeAPI):
+		return fault.New(fault.Forbidden, "ScopeMissing", "The pages need a token with the scope api or admin")
+	}
+	return nil
+}
+
+// loginView is what the login page shows.
+type loginView struct {
+	Next  string
+	Error string
+}
+
+func (u *UI) loginPage(w http.ResponseWriter, r *http.Request) error {
+	next := local(r.URL.Query().Get("next"))
+	if grant, err := u.authenticate(r); err == nil && admits(grant) == nil {
+		return redirect(w, r, next)
+	}
+	return u.show(w, r, http.StatusOK, "login", "Log in", loginView{Next: next})
+}
+
+// login opens a session with an access token. A token that could not see the pages opens none.
+func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
+	if err := u.ownPage(r); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	next, token := local(r.PostForm.Get("next")), strings.TrimSpace(r.PostForm.Get("token"))
+	grant, err := u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
+	if err == nil {
+		err = admits(grant)
+	}
+	var cookie string
+	if err == nil {
+		cookie, err = u.Access.Login(r.Context(), token, remote(r), u.opts.Now())
+	}
+	if err != nil {
+		return u.loginRefused(w, r, next, err)
+	}
+	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
+	return redirect(w, r, next)
+}
+
+// loginRefused shows the form again, with the reason. What is no fault of the token's is not the form's to show.
+func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
+	view := loginView{Next: next}
+	status := statusOf(fault.KindOf(err))
+	switch f := wordsOf(err); f.Kind {
+	case fault.Unauthorized:
+		view.Error = "That token is not known here. Check that all of it was copied."
+		if f.Code == "TokenExpired" {
+			view.Error = "That token has expired."
+		}
+	case fault.Limited:
+		wait := max(1, int(f.RetryAfter.Seconds()))
+		w.Header().Set("Retry-After", strconv.Itoa(wait))
+		view.Error = fmt.Sprintf("%s. Wait %d seconds and try again.", f.Message, wait)
+	case fault.Forbidden:
+		view.Error = f.Message + "."
+	default:
+		return err
+	}
+	return u.show(w, r, status, "login", "Log in", view)
+}
+
+// logout ends the session. The cookie goes even where Redis can't be told.
+func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
+	if err := u.ownPage(r); err != nil {
+		return err
+	}
+	if cookie, err := r.Cookie(u.opts.SessionCookie); err == nil {
+		http.SetCookie(w, u.sessionCookie(r, "", -1))
+		if err := u.Access.Logout(r.Context(), cookie.Value); err != nil {
+			return err
+		}
+	}
+	return redirect(w, r, "/login")
+}
+
+// sessionCookie makes the cookie of a session. It is Lax, not Strict, so that a link to a message in a chat leads to the message; changes
+// are guarded by where they come from.
+func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
+	return &http.Cookie{
+		Name: u.opts.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// secure says whether the browser came over TLS, maybe to a proxy in front. Whoever lies about that harms only his own cookie.
+func secure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+// bearer is the token that a program presents (RFC 6750).
+func bearer(r *http.Request) string {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// remote is the address that a request comes from. An invalid one is, to access, an address that no restriction names.
+func remote(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return at.Addr()
+}
+
+// local is a path on this site to go on to, or "/" for anything else: what stands behind next= may come from anybody.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsFunc(next, unsafeInPath) {
+		return "/"
+	}
+	if p := u.Path; strings.HasPrefix(p, "//") || strings.ContainsFunc(p, unsafeInPath) || p == "/login" || p == "/logout" {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+// unsafeInPath names what browsers read differently than we do: they take a backslash for a slash, and drop tabs and line breaks.
+func unsafeInPath(c rune) bool { return c == '\\' || c < ' ' || c == 0x7f }
+
+func redirect(w http.ResponseWriter, r *http.Request, to string) error {
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// formLimit is more than any of our forms takes.
+const formLimit = 64 << 10
+
+func parseForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	if err := r.ParseForm(); err != nil {
+		return fault.Wrap(err, fault.Invalid, "", "The form could not be read")
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package ui
+
+import (
+	"net/http"
+
+	"github.com/postroom/postroom/api"
+)
+
+// statusView is the page that says how the instance is doing. Where Redis is away, what only Redis knows is left out.
+type statusView struct {
+	Ready      bool
+	Checks     []api.Check
+	Durability *api.Durability
+	Queues     []api.QueueStatus
+	Counters   *api.Counters
+}
+
+// shownQueues are the queues on the page.
+var shownQueues = []string{"submit", "bulk", "notify", "documents"}
+
+func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	view := statusView{Ready: true, Checks: u.State.Checks(ctx)}
+	for _, check := range view.Checks {
+		view.Ready = view.Ready && check.OK
+	}
+	if d, err := u.State.Durability(ctx); err == nil {
+		view.Durability = &d
+	}
+	if view.Durability != nil {
+		for _, name := range shownQueues {
+			q, err := u.Queues.QueueStatus(ctx, name)
+			if err != nil {
+				u.log.WarnContext(ctx, "queue not counted", "queue", name, "error", err)
+				break
+			}
+			view.Queues = append(view.Queues, q)
+		}
+		if c, err := u.Queues.Counters(ctx); err == nil {
+			view.Counters = &c
+		}
+	}
+	return u.show(w, r, http.StatusOK, "status", "Status", view)
+}

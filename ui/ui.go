@@ -1,0 +1,89 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// DashboardPath is where the dashboard of the queues is mounted.
+const DashboardPath = "/admin/queues"
+
+// Options are the choices of the one who runs Postroom. The zero value works.
+type Options struct {
+	Version       string           // of Postroom, shown on the pages; empty: "dev"
+	SessionCookie string           // name of the session's cookie, the server's own; empty: "postroom_session"
+	Logger        *slog.Logger     // nil: nothing is logged
+	Now           func() time.Time // nil: time.Now
+}
+
+func (o Options) withDefaults() Options {
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.SessionCookie == "" {
+		o.SessionCookie = "postroom_session"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// UI serves the pages. It is safe for concurrent use.
+type UI struct {
+	Parts
+	opts   Options
+	log    *slog.Logger
+	mux    *http.ServeMux
+	pages  map[string]*template.Template
+	static *files
+	csrf   *http.CrossOriginProtection
+}
+
+// New makes a UI.
+func New(parts Parts, o Options) (*UI, error) {
+	if parts.Outbox == nil || parts.Queues == nil || parts.Webhooks == nil || parts.Accounts == nil || parts.Access == nil ||
+		parts.State == nil || parts.Dashboard == nil {
+		return nil, errors.New("new ui: a part is missing")
+	}
+	o = o.withDefaults()
+	u := &UI{Parts: parts, opts: o, log: o.Logger, csrf: http.NewCrossOriginProtection()}
+	var err error
+	if u.static, err = loadFiles(); err != nil {
+		return nil, fmt.Errorf("new ui: %w", err)
+	}
+	if u.pages, err = loadPages(u.static); err != nil {
+		return nil, fmt.Errorf("new ui: %w", err)
+	}
+	u.mux = u.routes()
+	return u, nil
+}
+
+// ServeHTTP answers with a page.
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	u.mux.ServeHTTP(w, r)
+}
+
+// policy lets a page load our own style, script and pictures, and nothing else from anywhere.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// protect tells browsers to take answers for what they are.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	// Not no-referrer: with that, forms are posted with "Origin: null", and where the browser leaves Sec-Fetch-Site out, as on plain http
+	// from another machine, nothing would be left to tell our own pages by.
+	h.Set("Referrer-Policy", "same-origin")
+}

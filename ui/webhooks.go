@@ -1,0 +1,109 @@
+package ui
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// deliveriesPerPage is how many deliveries an endpoint's page lists, endpointsPerPage how many endpoints or accounts are on a page.
+const (
+	deliveriesPerPage = 50
+	endpointsPerPage  = 100
+)
+
+// webhooksView is the page of all endpoints.
+type webhooksView struct {
+	Endpoints []api.Endpoint
+	Pager     pager
+	Queue     api.QueueStatus
+}
+
+func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
+	page := pageOf(r.URL.Query())
+	got, err := u.Webhooks.Endpoints(r.Context(), page, endpointsPerPage)
+	if err != nil {
+		return err
+	}
+	view := webhooksView{Endpoints: got.Endpoints}
+	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/webhooks"}
+	if view.Queue, err = u.Queues.QueueStatus(r.Context(), "notify"); err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "webhooks", "Webhooks", view)
+}
+
+// endpointView is the page of one endpoint and its deliveries.
+type endpointView struct {
+	Endpoint   api.Endpoint
+	Deliveries []api.Delivery
+	Pager      pager
+}
+
+// endpointIDs are those of endpoints and deliveries.
+var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
+
+// pathID is an id that a path names.
+func pathID(r *http.Request, name string) (string, error) {
+	id := r.PathValue(name)
+	if !endpointIDs.MatchString(id) {
+		return "", fault.New(fault.NotFound, "", "There is no such %s", map[string]string{"id": "endpoint"}[name])
+	}
+	return id, nil
+}
+
+func endpointPath(id string) string { return "/webhooks/" + id }
+
+func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "id")
+	if err != nil {
+		return err
+	}
+	view := endpointView{}
+	if view.Endpoint, err = u.Webhooks.Endpoint(r.Context(), id); err != nil {
+		return err
+	}
+	page := pageOf(r.URL.Query())
+	got, err := u.Webhooks.Deliveries(r.Context(), id, page, deliveriesPerPage)
+	if err != nil {
+		return err
+	}
+	view.Deliveries = got.Deliveries
+	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage, path: endpointPath(id)}
+	return u.show(w, r, http.StatusOK, "endpoint", view.Endpoint.URL, view)
+}
+
+// testEndpoint sends a test event and tells what it met.
+func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "id")
+	if err != nil {
+		return err
+	}
+	got, err := u.Webhooks.Test(r.Context(), id)
+	switch {
+	case err != nil:
+		return undone(w, r, endpointPath(id), err)
+	case got.Success:
+		return done(w, r, endpointPath(id), "The endpoint answered %d within %d ms.", got.StatusCode, got.Latency)
+	case got.StatusCode != 0:
+		return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint answered " + http.StatusText(got.StatusCode) + ": " + clip(got.Response, 200), Bad: true})
+	}
+	return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint could not be reached: " + got.Error, Bad: true})
+}
+
+func (u *UI) redeliver(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "id")
+	if err != nil {
+		return err
+	}
+	delivery, err := pathID(r, "delivery")
+	if err != nil {
+		return err
+	}
+	if _, err := u.Webhooks.Redeliver(r.Context(), id, delivery); err != nil {
+		return undone(w, r, endpointPath(id), err)
+	}
+	return done(w, r, endpointPath(id), "The event is on its way to the endpoint again.")
+}
