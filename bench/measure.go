@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +26,8 @@ func client() *http.Client {
 
 // quantiles of a series of durations.
 type quantiles struct{ p50, p99 time.Duration }
+
+func (q quantiles) String() string { return fmt.Sprintf("%s / %s", q.p50, q.p99) }
 
 func quantilesOf(d []time.Duration) quantiles {
 	slices.Sort(d)
@@ -51,32 +52,30 @@ func rawRate(ctx context.Context, sink *testsmtp.Server, n, senders int) (float6
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-// throughput is how many messages a second go from submit over HTTP to the sink, all of them delivered.
-func (r *room) throughput(ctx context.Context, sink *testsmtp.Server, n, senders int, profile string) (float64, error) {
-	if profile != "" {
-		f, err := os.Create(profile) //nolint:gosec // the path is the caller's
-		if err != nil {
-			return 0, err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return 0, err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	before, began := sink.Count(), time.Now()
+// throughput is how many messages a second go from submit over HTTP to the relay, all of them delivered.
+func (r *room) throughput(ctx context.Context, relay *testsmtp.Server, n, senders int) (float64, error) {
+	before, began := relay.Count(), time.Now()
 	err := inParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
 	if err != nil {
 		return 0, err
 	}
-	if err := until(ctx, 2*time.Minute, func() bool { return sink.Count()-before >= n }); err != nil {
-		return 0, fmt.Errorf("%d of %d messages arrived: %w", sink.Count()-before, n, err)
+	if err := until(ctx, 2*time.Minute, func() bool { return relay.Count()-before >= n }); err != nil {
+		return 0, fmt.Errorf("%d of %d messages arrived: %w", relay.Count()-before, n, err)
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
 }
 
-// latency is how long a submit takes at a steady rate.
-func (r *room) latency(ctx context.Context, rate int, length time.Duration) (quantiles, error) {
+// cpuTime is the CPU time this process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// accept is how long a submit takes at a steady rate.
+func (r *room) accept(ctx context.Context, rate int, length time.Duration) (quantiles, error) {
 	n := rate * int(length.Seconds())
 	took := make([]time.Duration, n)
 	group, ctx := errgroup.WithContext(ctx)
