@@ -17,11 +17,12 @@ import (
 type ackClient struct {
 	redis.UniversalClient
 	topics redis.UniversalClient // for subscriptions
+	giveUp <-chan struct{}       // closed when the grace of a stop is over: repetitions end
 	log    *slog.Logger
 }
 
 // Subscribe subscribes asynq to the cancelling of tasks.
-func (c ackClient) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
+func (c *ackClient) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
 	return c.topics.Subscribe(ctx, channels...)
 }
 
@@ -51,17 +52,17 @@ const (
 )
 
 // Eval runs a script for asynq.
-func (c ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
 	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
-func (c ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.EvalSha(ctx, sha, keys, args...) })
 }
 
 // persist makes the call, and an acknowledgement again while Redis is away.
-func (c ackClient) persist(ctx context.Context, call func(context.Context) *redis.Cmd) *redis.Cmd {
+func (c *ackClient) persist(ctx context.Context, call func(context.Context) *redis.Cmd) *redis.Cmd {
 	deadline, isAck := ctx.Deadline()
 	cmd := call(uncancelled{ctx})
 	if !isAck {
@@ -73,6 +74,8 @@ func (c ackClient) persist(ctx context.Context, call func(context.Context) *redi
 		select {
 		case <-ctx.Done():
 			return cmd // one of asynq's own repetitions, which come every five seconds
+		case <-c.giveUp:
+			return cmd
 		case <-time.After(ackPause):
 		}
 		cmd = call(uncancelled{ctx})

@@ -88,7 +88,7 @@ func TestAckFailureDoesNotRunTwice(t *testing.T) {
 func TestAckUnderACancelledContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := ackClient{UniversalClient: b.redis, log: slog.New(slog.DiscardHandler)}
+	c := &ackClient{UniversalClient: b.redis, log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
 	cancel()
 	if err := redis.NewScript("return 1").Run(ctx, c, nil).Err(); err != nil {
@@ -196,7 +196,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 	b := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}).Client())
 	p.Kill()
 	l := logging(nil)
-	stop := serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+	stop := serve(t, b.redis, ServerOptions{Grace: 10 * time.Millisecond}, map[string]Handler{"send": l.handle})
 	p.Restart(t)
 	b.enqueue(t, task("r.1"))
 	until(t, "the task has run", func() bool { return l.count("r.1") == 1 })
@@ -213,7 +213,7 @@ func TestSubscriptionOutlivesTheConnection(t *testing.T) {
 	other := redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket()})
 	defer other.Close()
 	topics, closeTopics := topicClient(c)
-	sub := ackClient{UniversalClient: c, topics: topics}.Subscribe(t.Context(), cancelTopic)
+	sub := (&ackClient{UniversalClient: c, topics: topics}).Subscribe(t.Context(), cancelTopic)
 	defer sub.Close()
 	messages := sub.Channel()
 	subscribed := func() bool { return other.PubSubNumSub(t.Context(), cancelTopic).Val()[cancelTopic] == 1 }

@@ -51,8 +51,8 @@ type Server struct {
 	log      *slog.Logger
 	metrics  *metrics
 
-	topics      redis.UniversalClient // what the engines subscribe on
-	closeTopics func() error
+	acks        *ackClient   // the engines' connection
+	closeTopics func() error // closes what they subscribe on
 
 	running sync.WaitGroup     // handlers
 	closing context.Context    // ends when the grace is over
@@ -78,7 +78,8 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 			return nil, err
 		}
 	}
-	s.topics, s.closeTopics = topicClient(c)
+	s.acks = &ackClient{UniversalClient: c, log: s.log}
+	s.acks.topics, s.closeTopics = topicClient(c)
 	for _, p := range o.Pools {
 		if err := s.addPool(p); err != nil {
 			return nil, errors.Join(err, s.closeTopics())
@@ -133,7 +134,7 @@ func share(n, servers, i int) int {
 
 // engine makes one asynq server.
 func (s *Server) engine(p Pool, workers int) *asynq.Server {
-	return asynq.NewServerFromRedisClient(ackClient{UniversalClient: s.redis, topics: s.topics, log: s.log}, asynq.Config{
+	return asynq.NewServerFromRedisClient(s.acks, asynq.Config{
 		Concurrency: workers,
 		Queues:      p.Queues,
 		// Each server looks less often, so that many cost as little as one; a task is found just as soon.
@@ -156,6 +157,7 @@ func (s *Server) Run(ctx context.Context) error {
 	// The handlers' contexts outlive ctx: what ends them is the end of the grace.
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.close()
+	s.acks.giveUp = s.closing.Done()
 	if err := register(ctx, s.redis, s.queues); err != nil {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}
