@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -65,6 +66,11 @@ func (s *Server) deleteAccount(ctx context.Context, in *accountInput) (api.Accou
 
 type verifyAccountInput struct{ Body api.VerifyRequest }
 
+// verifyTimeout is how long somebody who waits for an answer waits for a relay; delivery is more patient.
+const verifyTimeout = time.Minute
+
 func (s *Server) verifyAccount(ctx context.Context, in *verifyAccountInput) (api.VerifyAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
 	return s.Verifier.Verify(ctx, in.Body)
 }

@@ -84,7 +84,7 @@ func (t inputType) bind(c echo.Context, limit int64, into reflect.Value) error {
 func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
 	for name := range query {
 		if !slices.Contains(t.queries, name) {
-			faults = append(faults, wrong(name, "is not allowed"))
+			faults = append(faults, wrong(clip(name), "is not allowed"))
 		}
 	}
 	slices.SortFunc(faults, func(a, b fault.Field) int { return strings.Compare(a.Key, b.Key) })

@@ -47,12 +47,20 @@ func (d *document) here() string {
 		case s.key == "":
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		case i > 0:
-			b.WriteString("." + s.key)
+			b.WriteString("." + clip(s.key))
 		default:
-			b.WriteString(s.key)
+			b.WriteString(clip(s.key))
 		}
 	}
 	return b.String()
+}
+
+// clip shortens a key that the client made up, so that a megabyte of it does not come back a hundred times.
+func clip(key string) string {
+	if len(key) <= 128 {
+		return key
+	}
+	return strings.ToValidUTF8(key[:128], "") + "…"
 }
 
 // in runs a reader one step down.

@@ -80,13 +80,17 @@ func TestFaultsAreBounded(t *testing.T) {
 	if len(got.Tags) > 10 {
 		t.Errorf("%d tags are kept where 10 are allowed", len(got.Tags))
 	}
+	_, faults, _ = read[api.SubmitRequest](`{"` + strings.Repeat("ä", 1<<20) + `":1}`)
+	if len(faults) != 1 || len(faults[0].Key) > 150 || !utf8.ValidString(faults[0].Key) {
+		t.Errorf("a key of 2 MB comes back with %d bytes", len(faults[0].Key))
+	}
 }
 
 // FuzzSubmit holds the reader of submits against encoding/json: both take the same texts, and read the same from them.
 func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"to":{"address":"a@b.c"},"text":"x"}`, `{"to":[{"name":"\ud83d\ude00","address":"a"}],"sendAt":"2027-01-02T03:04:05Z"}`,
-		`{"metadata":{"a":[1,2.5e3,-0,true,null,"\\\""]}}`, `{"attachments":[{"content":"aGk="}]}`, `{"a":1}{`, `[`, "{\"text\":\"\x00\"}", `{"text":"\ud800x"}`,
+		`{"metadata":{"a":[1,2.5e3,-0,true,null,"\\\""]}}`, `{"attachments":[{"content":"aGk="}]}`, `{"attachments":[{"content":"aGk"}]}`, `{"a":1}{`, `[`, "{\"text\":\"\x00\"}", `{"text":"\ud800x"}`,
 		`{"deliveryAttempts":1e2,"copy":false,"envelope":{"from":"","to":["a"]}}`, `{"text":"\u00e9\n\/"} `, "\ufeff{}", `{"dsn":{"notify":["never"]}}`, `{"to":null}`,
 	} {
 		f.Add([]byte(seed))

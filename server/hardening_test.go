@@ -4,24 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -121,8 +113,8 @@ func TestHugeBodyIsRefusedUnread(t *testing.T) {
 	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || !resp.Close || p.StatusCode != 413 {
 		t.Errorf("got %s, close %v, %+v, %v", resp.Status, resp.Close, p, err)
 	}
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
-		t.Error("the connection stays open")
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection stays open: %v", err)
 	}
 }
 
@@ -333,127 +325,5 @@ func TestMetrics(t *testing.T) {
 	}
 	if strings.Contains(page, "wp-login") {
 		t.Error("strangers can make label values")
-	}
-}
-
-// TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says why.
-func TestStopping(t *testing.T) {
-	t.Parallel()
-	p := newParts()
-	entered, leave := make(chan struct{}), make(chan struct{})
-	p.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {
-		close(entered)
-		<-leave
-		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
-	}
-	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 3 * time.Second, Grace: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Run(ctx) }()
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	client := api.NewClient(s.URL(), adminToken, &http.Client{Transport: transport})
-
-	underWay := make(chan error, 1)
-	go func() {
-		_, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}})
-		underWay <- err
-	}()
-	<-entered
-	cancel()
-	for !s.draining.Load() {
-		runtime.Gosched()
-	}
-	_, err = client.Submit(t.Context(), api.SubmitRequest{})
-	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != 503 || f.Problem.Code != "Stopping" || f.RetryAfter == 0 {
-		t.Errorf("a submit while stopping: %v", err)
-	}
-	if ready, err := client.Ready(t.Context()); err != nil || ready.Ready {
-		t.Errorf("ready while stopping: %+v, %v", ready, err)
-	}
-	close(leave)
-	if err := <-underWay; err != nil {
-		t.Errorf("a submit under way was cut off: %v", err)
-	}
-	if err := <-stopped; err != nil {
-		t.Errorf("Run: %v", err)
-	}
-}
-
-func TestTLS(t *testing.T) {
-	cert, key := selfSigned(t)
-	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	roots := x509.NewCertPool()
-	pemBytes, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots.AppendCertsFromPEM(pemBytes)
-	for _, h2 := range []bool{false, true} {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: h2}
-		health, err := api.NewClient(s.URL(), "", &http.Client{Transport: transport}).Health(t.Context())
-		if err != nil || !health.Success {
-			t.Errorf("http2 %v: %+v, %v", h2, health, err)
-		}
-		transport.CloseIdleConnections()
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-func selfSigned(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile
-}
-
-func TestNewNamesWhatIsWrong(t *testing.T) {
-	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for want, o := range map[string]Options{
-		"http.listen": {Listen: s.Addr()},
-		"http.tls":    {Listen: "127.0.0.1:0", TLSCert: "missing.pem"},
-	} {
-		if _, err := New(newParts().parts(), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error that names %s, got %v", want, err)
-		}
-	}
-	if _, err := New(Parts{}, Options{}); err == nil {
-		t.Error("a server without parts")
 	}
 }

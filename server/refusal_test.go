@@ -51,6 +51,7 @@ func TestRefusals(t *testing.T) {
 		{name: "object", body: `{` + to + `,"from":"a@example.net"}`, status: 400, fields: []api.ProblemField{f("from", `"from" must be of type object`)}},
 		{name: "metadata", body: `{` + to + `,"metadata":[1]}`, status: 400, fields: []api.ProblemField{f("metadata", `"metadata" must be of type object`)}},
 		{name: "header value", body: `{` + to + `,"headers":{"X-A":1}}`, status: 400, fields: []api.ProblemField{f("headers.X-A", `"headers.X-A" must be a string`)}},
+		{name: "header given twice", body: `{` + to + `,"headers":{"X-A":"1","X-A":"2"}}`, status: 400, fields: []api.ProblemField{f("headers.X-A", `"headers.X-A" is given twice`)}},
 		{name: "date", body: `{` + to + `,"sendAt":"tomorrow"}`, status: 400, fields: []api.ProblemField{f("sendAt", `"sendAt" must be in ISO 8601 date format`)}},
 		{name: "base64", body: `{` + to + `,"raw":"***"}`, status: 400, fields: []api.ProblemField{f("raw", `"raw" must be a valid base64 string`)}},
 		{name: "enum", body: `{` + to + `,"lane":"fast"}`, status: 400, fields: []api.ProblemField{f("lane", `"lane" must be one of [transactional, bulk]`)}},

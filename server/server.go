@@ -20,7 +20,7 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second
-	writeTimeout  = 60 * time.Second // a page that streams lifts it with http.ResponseController
+	writeTimeout  = 2 * time.Minute // a page that streams lifts it with http.ResponseController
 	idleTimeout   = 120 * time.Second
 )
 

@@ -185,8 +185,14 @@ func mapShape(t reflect.Type) shape {
 		m := reflect.MakeMap(t)
 		d.object(func(key []byte) {
 			value := reflect.New(t.Elem()).Elem()
-			d.in(step{key: string(key)}, func() { read(d, value) })
-			m.SetMapIndex(reflect.ValueOf(string(key)).Convert(t.Key()), value)
+			name := reflect.ValueOf(string(key)).Convert(t.Key())
+			d.in(step{key: string(key)}, func() {
+				if m.MapIndex(name).IsValid() {
+					d.fault("is given twice")
+				}
+				read(d, value)
+			})
+			m.SetMapIndex(name, value)
 		})
 		into.Set(m)
 	}

@@ -1,0 +1,309 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// parts is everything the server asks, in one.
+type parts struct {
+	mu       sync.Mutex
+	calls    []string            // what was asked, in order
+	submits  []api.SubmitRequest // that were no dry runs
+	queries  []api.OutboxQuery
+	messages map[string]api.OutboxMessage
+	grants   map[string]*access.Grant
+	paused   map[string]bool
+	fail     error // what every part answers from now on
+	submit   func(api.SubmitRequest) (api.SubmitAnswer, error)
+	checks   []api.Check
+}
+
+func newParts() *parts {
+	return &parts{
+		grants: map[string]*access.Grant{
+			adminToken: {TokenID: "a", Scopes: []api.Scope{api.ScopeAdmin}},
+			boundToken: {TokenID: "b", Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"},
+		},
+		messages: map[string]api.OutboxMessage{},
+		paused:   map[string]bool{},
+		checks:   []api.Check{{Name: "redis", OK: true}},
+	}
+}
+
+func (p *parts) parts() Parts {
+	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, State: p}
+}
+
+func (p *parts) asked(call string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, call)
+	return p.fail
+}
+
+func (p *parts) failWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
+// Submit refuses what the real outbox refuses, as far as these tests need.
+func (p *parts) Submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	if err := p.asked("Submit"); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if p.submit != nil {
+		return p.submit(req)
+	}
+	var faults []fault.Field
+	if len(req.To)+len(req.CC)+len(req.BCC) == 0 {
+		faults = append(faults, fault.Field{Key: "to", Message: "must name at least one recipient"})
+	}
+	for _, to := range req.To {
+		if !strings.Contains(to.Address, "@") {
+			faults = append(faults, fault.Field{Key: "to[0].address", Message: "must be a valid email"})
+		}
+	}
+	if err := fault.InvalidFields(faults); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if req.DryRun {
+		return api.SubmitAnswer{Response: "Dry run", MessageID: "<1@example.com>", Preview: []byte("From: a\r\n\r\n")}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.submits = append(p.submits, req)
+	now := time.Date(2026, 11, 21, 6, 47, 35, 596_000_000, time.UTC)
+	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: "<1@example.com>", SendAt: &now, QueueID: "q1"}
+	if req.IdempotencyKey != "" {
+		answer.Idempotency = &api.IdempotencyStatus{Key: req.IdempotencyKey, Status: "MISS"}
+	}
+	return answer, nil
+}
+
+func (p *parts) List(_ context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
+	p.mu.Lock()
+	p.queries = append(p.queries, q)
+	p.mu.Unlock()
+	if err := p.asked("List"); err != nil {
+		return api.OutboxPage{}, err
+	}
+	page := api.OutboxPage{Total: len(p.messages), Page: q.Page, Pages: 1}
+	for _, m := range p.messages {
+		page.Messages = append(page.Messages, m)
+	}
+	return page, nil
+}
+
+func (p *parts) Get(_ context.Context, id string) (api.OutboxMessage, error) {
+	if err := p.asked("Get " + id); err != nil {
+		return api.OutboxMessage{}, err
+	}
+	m, ok := p.messages[id]
+	if !ok {
+		return m, notFound()
+	}
+	return m, nil
+}
+
+func (p *parts) Content(_ context.Context, id string) ([]byte, error) {
+	return []byte("From: a@example.com\r\n\r\nHello\r\n"), p.asked("Content " + id)
+}
+
+func (p *parts) AccountOf(_ context.Context, id string) (string, error) {
+	return p.messages[id].Account, p.asked("AccountOf " + id)
+}
+
+func (p *parts) Cancel(_ context.Context, id, reason string) (api.DeleteAnswer, error) {
+	_, ok := p.messages[id]
+	return api.DeleteAnswer{Deleted: ok}, p.asked("Cancel " + id + " " + reason)
+}
+
+func (p *parts) CancelAll(_ context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error) {
+	p.mu.Lock()
+	p.queries = append(p.queries, q)
+	p.mu.Unlock()
+	return api.BulkDeleteAnswer{Deleted: 3}, p.asked("CancelAll " + reason)
+}
+
+func (p *parts) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
+	return p.Get(ctx, id)
+}
+
+func (p *parts) Patch(ctx context.Context, id string, _ api.OutboxPatch) (api.OutboxMessage, error) {
+	return p.Get(ctx, id)
+}
+
+func (p *parts) QueueStatus(_ context.Context, name string) (api.QueueStatus, error) {
+	return api.QueueStatus{Queue: name, Jobs: api.Jobs{Active: 1, Delayed: 1}, Paused: p.paused[name]}, p.asked("QueueStatus " + name)
+}
+
+func (p *parts) SetPaused(_ context.Context, name string, paused bool) error {
+	p.paused[name] = paused
+	return p.asked("SetPaused " + name)
+}
+
+func (p *parts) Counters(context.Context) (api.Counters, error) {
+	return api.Counters{Pending: 2}, p.asked("Counters")
+}
+
+func (p *parts) Verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, error) {
+	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, p.asked("Verify")
+}
+
+func (p *parts) Checks(context.Context) []api.Check { return p.checks }
+
+func (p *parts) Durability(context.Context) (api.Durability, error) {
+	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.asked("Durability")
+}
+
+type fakeAccounts struct{ *parts }
+
+func (p fakeAccounts) Create(_ context.Context, a api.Account) (api.AccountCreated, error) {
+	return api.AccountCreated{Account: a.Account, State: "new"}, p.asked("Accounts.Create")
+}
+
+func (p fakeAccounts) Get(_ context.Context, id string) (api.AccountInfo, error) {
+	return accountInfo(id), p.asked("Accounts.Get " + id)
+}
+
+func accountInfo(id string) api.AccountInfo {
+	info := api.AccountInfo{State: "unset", Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC()}
+	info.Account.Account, info.Name, info.Email = id, "Sender One", "sender@example.com"
+	info.SMTP = &api.SMTPServer{Host: "127.0.0.1", Port: 2590, Auth: &api.SMTPAuth{User: "u", Pass: "******"}}
+	return info
+}
+
+func (p fakeAccounts) List(context.Context, int, int) (api.AccountPage, error) {
+	return api.AccountPage{}, p.asked("Accounts.List")
+}
+
+func (p fakeAccounts) Update(_ context.Context, id string, _ api.AccountPatch) (api.AccountInfo, error) {
+	return accountInfo(id), p.asked("Accounts.Update " + id)
+}
+
+func (p fakeAccounts) Delete(_ context.Context, id string) error {
+	if id == "gone" {
+		return fault.New(fault.NotFound, "AccountNotFound", "Account record was not found for requested ID")
+	}
+	return p.asked("Accounts.Delete " + id)
+}
+
+func (p fakeAccounts) Count(context.Context) (int, error) { return 4, p.asked("Accounts.Count") }
+func (p fakeAccounts) Configured(id string) bool          { return id == "default" }
+
+type fakeAccess struct{ *parts }
+
+func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, _ time.Time) (*access.Grant, error) {
+	if token == "" {
+		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g, ok := p.grants[token]
+	if !ok {
+		return nil, fault.New(fault.Unauthorized, "", "Bad token")
+	}
+	return g, nil
+}
+
+func (p fakeAccess) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error) {
+	return p.Authenticate(ctx, strings.TrimPrefix(cookie, "session-of-"), remote, now)
+}
+
+func (p fakeAccess) Create(context.Context, api.TokenRequest, time.Time) (api.TokenCreated, error) {
+	return api.TokenCreated{Token: "t", ID: "i"}, p.asked("Tokens.Create")
+}
+
+func (p fakeAccess) Get(_ context.Context, id string) (api.TokenInfo, error) {
+	return api.TokenInfo{ID: id, Description: "d", Scopes: []api.Scope{"api"}}, p.asked("Tokens.Get")
+}
+
+func (p fakeAccess) List(context.Context, int, int) (api.TokenPage, error) {
+	return api.TokenPage{}, p.asked("Tokens.List")
+}
+
+func (p fakeAccess) Delete(context.Context, string) (bool, error) {
+	return true, p.asked("Tokens.Delete")
+}
+
+func (p fakeAccess) DeleteAccount(_ context.Context, id string) (int, error) {
+	return 1, p.asked("Tokens.DeleteAccount " + id)
+}
+
+type fakeSettings struct{ *parts }
+
+func (p fakeSettings) Get(context.Context) (api.Settings, error) {
+	url, keep := "https://mail.example", 5
+	return api.Settings{ServiceURL: &url, QueueKeep: &keep}, p.asked("Settings.Get")
+}
+
+func (p fakeSettings) Update(context.Context, api.Settings) ([]string, error) {
+	return []string{"queueKeep"}, p.asked("Settings.Update")
+}
+
+type fakeWebhooks struct{ *parts }
+
+func (p fakeWebhooks) Create(_ context.Context, r api.EndpointRequest) (api.Endpoint, error) {
+	return endpoint("e1", r), p.asked("Webhooks.Create")
+}
+
+func endpoint(id string, r api.EndpointRequest) api.Endpoint {
+	return api.Endpoint{ID: id, URL: r.URL, Events: []string{"*"}, Accounts: []string{}, Secret: "whsec_x", Enabled: true}
+}
+
+func (p fakeWebhooks) Endpoint(_ context.Context, id string) (api.Endpoint, error) {
+	return endpoint(id, api.EndpointRequest{URL: "https://x.example"}), p.asked("Webhooks.Endpoint")
+}
+
+func (p fakeWebhooks) Endpoints(context.Context, int, int) (api.EndpointPage, error) {
+	return api.EndpointPage{}, p.asked("Webhooks.Endpoints")
+}
+
+func (p fakeWebhooks) Update(_ context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
+	return endpoint(id, r), p.asked("Webhooks.Update")
+}
+
+func (p fakeWebhooks) Delete(context.Context, string) (bool, error) {
+	return true, p.asked("Webhooks.Delete")
+}
+
+func (p fakeWebhooks) Test(context.Context, string) (api.EndpointTested, error) {
+	return api.EndpointTested{Success: true, StatusCode: 200}, p.asked("Webhooks.Test")
+}
+
+func (p fakeWebhooks) Deliveries(context.Context, string, int, int) (api.DeliveryPage, error) {
+	return api.DeliveryPage{}, p.asked("Webhooks.Deliveries")
+}
+
+func (p fakeWebhooks) Delivery(_ context.Context, endpoint, id string) (api.Delivery, error) {
+	return api.Delivery{ID: id, Endpoint: endpoint, Status: "pending", Body: []byte(`{"event":"messageSent"}`)}, p.asked("Webhooks.Delivery")
+}
+
+func (p fakeWebhooks) Redeliver(context.Context, string, string) (api.Redelivered, error) {
+	return api.Redelivered{ID: "d2"}, p.asked("Webhooks.Redeliver")
+}
+
+func (p fakeWebhooks) Replay(context.Context, string, time.Time) (api.Replayed, error) {
+	return api.Replayed{Replayed: 7}, p.asked("Webhooks.Replay")
+}
+
+func queued(id, account string) api.OutboxMessage {
+	at := time.Date(2026, 11, 21, 6, 47, 35, 867_000_000, time.UTC)
+	code := 451
+	return api.OutboxMessage{
+		QueueID: id, Account: account, Source: "api", MessageID: "<" + id + "@example.com>",
+		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello", Created: at, Scheduled: at,
+		NextAttempt: api.TimeOrFalse{Time: &at}, AttemptsMade: 1, Attempts: 3, State: api.Delayed, Lane: api.Transactional,
+		Progress:   api.Progress{Status: "error", Error: &api.DeliveryFault{Message: "451 later", Code: "EENVELOPE", StatusCode: &code}},
+		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "queued", Attempts: 1}},
+	}
+}
