@@ -188,14 +188,11 @@ func text(raw []byte, charset string) (string, bool) {
 			}
 		}
 	}
-	cut := len(raw) > shownText
-	if cut {
-		raw = raw[:shownText]
-		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
-			raw = raw[:len(raw)-1]
-		}
+	end := min(len(raw), shownText)
+	for end > 0 && end < len(raw) && !utf8.RuneStart(raw[end]) {
+		end--
 	}
-	return strings.ToValidUTF8(string(raw), "\uFFFD"), cut
+	return strings.ToValidUTF8(string(raw[:end]), "\uFFFD"), end < len(raw)
 }
 
 // fromCharset reads a charset that browsers know.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ func functions(static *files) template.FuncMap {
 		"size":     size,
 		"clip":     clip,
 		"plural":   plural,
-		"join":     strings.Join,
+		"every":    every,
 		"pretty":   pretty,
 		"code":     replyCode,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
@@ -102,6 +103,14 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return count(n) + " " + many
+}
+
+// every lists what an endpoint wants; a star, or nothing, is all there is.
+func every(list []string) string {
+	if len(list) == 0 || slices.Contains(list, "*") {
+		return "all"
+	}
+	return strings.Join(list, ", ")
 }
 
 // pretty sets JSON in lines; what is none stays as it is.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 
@@ -88,7 +89,7 @@ func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request) error {
 	case got.Success:
 		return done(w, r, endpointPath(id), "The endpoint answered %d within %d ms.", got.StatusCode, got.Latency)
 	case got.StatusCode != 0:
-		return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint answered " + http.StatusText(got.StatusCode) + ": " + clip(got.Response, 200), Bad: true})
+		return redirectWith(w, r, endpointPath(id), flash{Text: fmt.Sprintf("The endpoint answered %d: %s", got.StatusCode, clip(got.Response, 200)), Bad: true})
 	}
 	return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint could not be reached: " + got.Error, Bad: true})
 }

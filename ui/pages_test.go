@@ -1,0 +1,242 @@
+package ui
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+func TestEveryPageIsSafeAndWhole(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id := w.later(api.SubmitRequest{Subject: "one"})
+	b := w.operator()
+	for _, path := range []string{"/", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/status", "/messages/none"} {
+		p := b.get(path)
+		p.isSafe(t, path)
+		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
+		p.eachFieldHasALabel(t, path)
+		for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(p.body, -1) {
+			if !strings.Contains(table, `<th scope="col"`) || !strings.Contains(table, `<th scope="row"`) {
+				t.Errorf("%s has a table without headers: %.200s", path, table)
+			}
+		}
+	}
+	login := w.browser().get("/login")
+	login.isSafe(t, "/login")
+	login.eachFieldHasALabel(t, "/login")
+	login.lacks(t, "Log out", "<nav")
+}
+
+// eachFieldHasALabel fails the test when somebody who can't see a page would not know what to fill in.
+func (p page) eachFieldHasALabel(t *testing.T, path string) {
+	t.Helper()
+	inLabels := strings.Join(regexp.MustCompile(`(?s)<label[ >].*?</label>`).FindAllString(p.body, -1), "")
+	for _, field := range regexp.MustCompile(`<(?:input|select)[^>]*>`).FindAllString(p.body, -1) {
+		id := regexp.MustCompile(` id="([^"]+)"`).FindStringSubmatch(field)
+		switch {
+		case strings.Contains(field, `type="hidden"`), strings.Contains(inLabels, field):
+		case id != nil && strings.Contains(p.body, `<label for="`+id[1]+`"`):
+		default:
+			t.Errorf("%s has a field without a label: %s", path, field)
+		}
+	}
+}
+
+func TestFilesAreKeptByBrowsers(t *testing.T) {
+	t.Parallel()
+	b := setup(t).browser()
+	p := b.get("/login")
+	for _, m := range regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`).FindAllStringSubmatch(p.body, -1) {
+		f := b.get(m[1])
+		if f.status != http.StatusOK || !strings.Contains(f.header.Get("Cache-Control"), "immutable") || f.header.Get("Content-Type") == "" {
+			t.Errorf("%s: %d %v", m[1], f.status, f.header)
+		}
+		old := b.get(m[1] + "0")
+		if strings.Contains(old.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s of another version may be kept", m[1])
+		}
+	}
+	for _, path := range []string{"/static/none.css", "/static/..%2fui.go", "/static/"} {
+		if p := b.get(path); p.status == http.StatusOK {
+			t.Errorf("%s is there", path)
+		}
+	}
+}
+
+func TestNoSuchPage(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	b := w.operator()
+	b.header.Set("Accept", "text/html,*/*")
+	p := b.get("/nowhere")
+	p.has(t, "Nothing here", "There is no such page", "To the outbox")
+	if p.status != http.StatusNotFound {
+		t.Errorf("status %d", p.status)
+	}
+	if p := b.get("/v1/nowhere"); strings.Contains(p.body, "<html") {
+		t.Error("a program's path answers with a page")
+	}
+	if p := b.get("/v1/outbox"); p.body != "the API" {
+		t.Errorf("the API is hidden by %q", p.body)
+	}
+	b.header.Set("Accept", "application/json")
+	if p := b.get("/nowhere"); strings.Contains(p.body, "<html") {
+		t.Error("a program gets a page")
+	}
+}
+
+func TestFlashIsOnlyText(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	b := w.operator()
+	base, _ := url.Parse(w.URL)
+	for _, value := range []string{
+		base64.RawURLEncoding.EncodeToString([]byte(`{"t":"<script>alert(1)</script>"}`)), "%%%", "e30", base64.RawURLEncoding.EncodeToString([]byte(`[`)),
+	} {
+		b.client.Jar.SetCookies(base, []*http.Cookie{{Name: flashCookie, Value: value, Path: "/"}})
+		p := b.get("/")
+		p.isSafe(t, "/")
+		if p.status != http.StatusOK {
+			t.Errorf("flash %q answers %d", value, p.status)
+		}
+	}
+}
+
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	answer := http.StatusNoContent
+	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(answer)
+		if answer >= 300 {
+			_, _ = io.WriteString(w, "<b>out of order</b>")
+		}
+	}))
+	t.Cleanup(hooks.Close)
+	b := w.operator()
+	b.get("/webhooks").has(t, "There is no endpoint")
+	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL + "/in", Description: "the shop", Headers: map[string]string{"X-Key": "very secret"}})
+	w.must(err)
+	p := b.get("/webhooks")
+	p.has(t, hooks.URL+"/in", "the shop", `href="/webhooks/`+e.ID+`"`, "on</span>")
+	p = b.get("/webhooks/" + e.ID)
+	p.has(t, "X-Key", "Send a test event", "Nothing was delivered here yet")
+	p.lacks(t, "very secret", e.Secret)
+	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 204 within ")
+	answer = http.StatusInternalServerError
+	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 500", "<b>out of order</b>")
+	hooks.Close()
+	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "could not be reached")
+	for _, path := range []string{"/webhooks/none", "/webhooks/%3Cscript%3E"} {
+		if p := b.get(path); p.status != http.StatusNotFound {
+			t.Errorf("GET %s answers %d", path, p.status)
+		}
+	}
+	b.submitForm("/webhooks/"+e.ID+"/deliveries/none/redeliver", nil).has(t, `class="flash bad"`)
+}
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	_, err := w.accounts.Create(t.Context(), api.Account{
+		Account: "shop", Name: "The Shop", Email: "orders@example.com",
+		SMTP: &api.SMTPServer{Host: "mail.example.com", Port: 587, Auth: &api.SMTPAuth{User: "shop", Pass: "very secret"}},
+	})
+	w.must(err)
+	p := w.operator().get("/accounts")
+	p.has(t, "The Shop", "orders@example.com", "mail.example.com:587", "logs in as shop", `href="/?account=shop"`, "default")
+	p.lacks(t, "very secret")
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.later(api.SubmitRequest{})
+	p := w.operator().get("/status")
+	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours", "1 message still to be sent")
+}
+
+func TestRedisAway(t *testing.T) {
+	t.Parallel()
+	redis := testredis.Server(t)
+	w := setupOn(t, testredis.Connect(t, redisdb.Options{URL: redis.URL()}))
+	b := w.operator()
+	redis.Kill()
+	p := b.get("/")
+	if p.status != http.StatusServiceUnavailable || p.header.Get("Retry-After") == "" {
+		t.Errorf("status %d, Retry-After %q", p.status, p.header.Get("Retry-After"))
+	}
+	p.isSafe(t, "/")
+	p.has(t, "can’t answer right now", "tries again", `http-equiv="refresh"`)
+	if p := b.post("/queues/submit/pause", nil); p.status != http.StatusServiceUnavailable || strings.Contains(p.body, "refresh") {
+		t.Errorf("a change answers %d: %s", p.status, p.body)
+	}
+	if p := w.browser().post("/login", url.Values{"token": {adminToken}}); p.status != http.StatusServiceUnavailable {
+		t.Errorf("the login answers %d", p.status)
+	}
+	p = w.program(adminToken).get("/status")
+	if p.status != http.StatusOK {
+		t.Errorf("the status answers %d", p.status)
+	}
+	p.has(t, "Not ready.", "Redis does not answer")
+}
+
+func TestDashboardIsPartOfThePages(t *testing.T) {
+	t.Parallel()
+	b := setup(t).operator()
+	for _, path := range []string{"/admin/queues", "/admin/queues/", "/admin/queues/queues/submit"} {
+		p := b.get(path)
+		p.has(t, `<a href="/"`, "← Postroom", `id="root"`)
+		if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "nonce-") || strings.Contains(policy, "'unsafe-eval'") {
+			t.Errorf("%s has the policy %q", path, policy)
+		}
+	}
+	if p := b.get("/admin/queues/api/queues"); p.status != http.StatusOK || !strings.Contains(p.header.Get("Content-Type"), "json") {
+		t.Errorf("its API answers %d %s", p.status, p.body)
+	}
+}
+
+func TestNewWantsAllParts(t *testing.T) {
+	if _, err := New(Parts{}, Options{}); err == nil {
+		t.Error("pages of nothing were made")
+	}
+}
+
+func TestRelative(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{0, "now"}, {1900 * time.Millisecond, "now"}, {42 * time.Second, "in 42 s"}, {-90 * time.Second, "90 s ago"}, {3 * time.Minute, "in 3 min"},
+		{-5 * time.Hour, "5 h ago"}, {72 * time.Hour, "in 3 d"},
+	} {
+		if got := relative(now, now.Add(tt.after)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.after, got, tt.want)
+		}
+	}
+}
+
+func TestNumbersAndTexts(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0): "0", count(999): "999", count(1234567): "1\u202f234\u202f567", count(-1234): "-1\u202f234", plural(1, "x", "xs"): "1 x", plural(2, "x", "xs"): "2 xs",
+		clip("grün", 3): "gr…", clip("grün", 9): "grün", size(999): "999 B", size(1500): "1.5 kB", size(2_500_000): "2.5 MB", pretty([]byte("{")): "{",
+		every(nil): "all", every([]string{"*"}): "all", every([]string{"a", "b"}): "a, b",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/access"
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/webhooks"
+)
+
+func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
+
+// adminToken may do everything.
+const adminToken = "an admin token that is long enough to be one"
+
+// world is the pages on a real server, above real stores on a Redis of their own. Only the relay is made up.
+type world struct {
+	*httptest.Server
+	t        *testing.T
+	outbox   *outbox.Outbox
+	access   *access.Access
+	accounts *accounts.Accounts
+	webhooks *webhooks.Webhooks
+	relay    *relay
+}
+
+func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
+
+func setupOn(t *testing.T, db *redisdb.DB) *world {
+	t.Helper()
+	w := &world{t: t, relay: &relay{replies: map[string]string{}}}
+	c := db.Client()
+	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
+	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	w.must(err)
+	w.accounts, err = accounts.New(db, ring, accounts.Options{Default: &api.Account{
+		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
+	}})
+	w.must(err)
+	w.access, err = access.New(db, access.Options{Token: adminToken})
+	w.must(err)
+	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: w.relay, Accounts: senders{w.accounts}}, outbox.Options{})
+	w.must(err)
+	w.webhooks, err = webhooks.New(db, tasks, control, ring, noSources{}, webhooks.Options{AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
+	w.must(err)
+	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
+	w.must(err)
+	u, err := New(Parts{
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Access: w.access, State: instance{db}, Dashboard: board,
+	}, Options{Version: "1.2.3"})
+	w.must(err)
+	e := echo.New()
+	e.GET("/v1/outbox", func(c echo.Context) error { return c.String(http.StatusOK, "the API") })
+	u.Mount(e)
+	w.Server = httptest.NewServer(e)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// submit hands a message in.
+func (w *world) submit(req api.SubmitRequest) string {
+	w.t.Helper()
+	if req.To == nil {
+		req.To = api.Addresses{{Address: "ada@example.net"}}
+	}
+	answer, err := w.outbox.Submit(w.t.Context(), req)
+	w.must(err)
+	for accepted := time.Now().UnixMilli(); time.Now().UnixMilli() == accepted; { // the next one is younger, by the clock of lists
+		runtime.Gosched()
+	}
+	return answer.QueueID
+}
+
+// later submits a message that is due tomorrow.
+func (w *world) later(req api.SubmitRequest) string {
+	at := time.Now().Add(24 * time.Hour)
+	req.SendAt = &at
+	return w.submit(req)
+}
+
+// deliver makes one attempt of a message.
+func (w *world) deliver(id string) {
+	w.outbox.Deliver(w.t.Context(), queue.Task{Queue: queue.Submit, Type: outbox.TaskDeliver, ID: id + ".0", Payload: []byte(id)})
+}
+
+// state is a message's state; empty: it is gone.
+func (w *world) state(id string) api.State {
+	w.t.Helper()
+	page, err := w.outbox.List(w.t.Context(), api.OutboxQuery{PageSize: 1000})
+	w.must(err)
+	for _, m := range page.Messages {
+		if m.QueueID == id {
+			return m.State
+		}
+	}
+	return ""
+}
+
+// browser is somebody at the pages. It follows no redirect by itself.
+type browser struct {
+	*world
+	client *http.Client
+	header http.Header
+}
+
+// browser opens one that is logged in to nothing.
+func (w *world) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	w.must(err)
+	transport := &http.Transport{}
+	w.t.Cleanup(transport.CloseIdleConnections)
+	return &browser{w, &http.Client{
+		Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, http.Header{}}
+}
+
+// operator is a browser that is logged in.
+func (w *world) operator() *browser {
+	w.t.Helper()
+	b := w.browser()
+	if p := b.post("/login", url.Values{"token": {adminToken}}); p.status != http.StatusSeeOther {
+		w.t.Fatalf("login answered %d: %s", p.status, p.body)
+	}
+	return b
+}
+
+// program is somebody with a bearer token and no cookies.
+func (w *world) program(token string) *browser {
+	b := w.browser()
+	b.header.Set("Authorization", "Bearer "+token)
+	return b
+}
+
+// page is an answer.
+type page struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// text is the page without its markup's escapes.
+func (p page) text() string { return html.UnescapeString(p.body) }
+
+// to is where the answer leads.
+func (p page) to() string { return p.header.Get("Location") }
+
+func (b *browser) get(path string) page { return b.do(http.MethodGet, path, nil) }
+
+func (b *browser) post(path string, form url.Values) page {
+	return b.do(http.MethodPost, path, strings.NewReader(form.Encode()))
+}
+
+func (b *browser) do(method, path string, body io.Reader) page {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.URL+path, body)
+	b.must(err)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, values := range b.header {
+		req.Header[name] = values
+	}
+	res, err := b.client.Do(req)
+	b.must(err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	b.must(err)
+	return page{res.StatusCode, res.Header, string(raw)}
+}
+
+// submitForm posts a form and gives the page it leads to.
+func (b *browser) submitForm(path string, form url.Values) page {
+	b.t.Helper()
+	p := b.post(path, form)
+	if p.status != http.StatusSeeOther {
+		b.t.Fatalf("POST %s answered %d: %s", path, p.status, p.body)
+	}
+	return b.get(p.to())
+}
+
+// has fails the test unless a page says all of this.
+func (p page) has(t *testing.T, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(p.text(), word) {
+			t.Errorf("the page (%d) does not say %q:\n%s", p.status, word, p.body)
+		}
+	}
+}
+
+// lacks fails the test if a page says any of this.
+func (p page) lacks(t *testing.T, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if strings.Contains(p.text(), word) {
+			t.Errorf("the page (%d) says %q:\n%s", p.status, word, p.body)
+		}
+	}
+}
+
+// relay answers each recipient as told, or with 250.
+type relay struct{ replies map[string]string }
+
+func (r *relay) Send(ctx context.Context, _ smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+	if err := m.BeforeDot(ctx, m.To); err != nil {
+		return smtpsend.Result{}, err
+	}
+	var out smtpsend.Result
+	for _, to := range m.To {
+		reply := r.replies[to]
+		switch {
+		case reply == "dies":
+			err := &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true, Err: errors.New("EOF")}
+			return smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: to, Err: err}}}, err
+		case reply == "":
+			out.Response = "250 2.0.0 OK: queued <as> 42"
+			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Response: out.Response})
+		default:
+			code, _ := strconv.Atoi(reply[:3])
+			err := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
+			if code >= 500 {
+				err.Verdict = smtpsend.Hard
+			}
+			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Err: err, Response: reply})
+		}
+	}
+	return out, nil
+}
+
+// senders gives the outbox its accounts, as app does.
+type senders struct{ accounts *accounts.Accounts }
+
+func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
+	a, err := s.accounts.Resolve(ctx, id)
+	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Relay: a.Relay}, err
+}
+
+func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
+
+// noSources has no endpoints beside those made.
+type noSources struct{}
+
+func (noSources) Implicit(context.Context, string) ([]webhooks.Target, error) { return nil, nil }
+func (noSources) ServiceURL() string                                          { return "" }
+
+// instance tells how Redis is, as app does.
+type instance struct{ db *redisdb.DB }
+
+func (s instance) Checks(ctx context.Context) []api.Check {
+	if _, err := s.db.Ping(ctx); err != nil {
+		return []api.Check{{Name: "redis", Message: "Redis does not answer"}}
+	}
+	return []api.Check{{Name: "redis", OK: true, Message: "answers"}}
+}
+
+func (s instance) Durability(ctx context.Context) (api.Durability, error) {
+	d, err := s.db.Durability(ctx)
+	if err != nil {
+		return api.Durability{}, fault.Wrap(err, fault.Unavailable, "", "Redis does not answer")
+	}
+	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Warnings: []string{"a warning of durability"}}, nil
+}
+
+var anywhere = netip.MustParseAddr("192.0.2.1")
