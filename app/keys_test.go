@@ -1,0 +1,289 @@
+package app_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestRedisKeysAreDocumented holds docs/redis-keys.md to what Postroom writes: it does all that makes keys, with Redis reporting each key
+// it touches, and compares.
+func TestRedisKeysAreDocumented(t *testing.T) {
+	listed := readKeys(t)
+	server := testredis.Server(t, "--notify-keyspace-events", "KEA")
+	db := connect(t, server.URL())
+	touched := watchKeys(t, db.Client())
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
+	a := start(t, map[string]string{
+		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
+	})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	exerciseWebhooks(t, client, hooks)
+	exerciseAccess(t, a, client, relay)
+	exerciseOutbox(t, client, hooks)
+
+	defer func() { // eventually ends the test without saying which
+		for _, pattern := range neverSeen(listed, touched.all()) {
+			t.Errorf("docs/redis-keys.md lists %s, which nothing wrote", pattern)
+		}
+	}()
+	eventually(t, "every listed key of Postroom was written", func() bool { return len(neverSeen(listed, touched.all())) == 0 })
+	for _, key := range touched.all() {
+		if find(listed, key) == nil {
+			t.Errorf("docs/redis-keys.md does not list %s", key)
+		}
+	}
+	checkKeys(t, db.Client(), listed)
+}
+
+// documented is a row of the page: a pattern of keys and what is said about them.
+type documented struct {
+	pattern string
+	match   *regexp.Regexp
+	literal int // characters that are no placeholder: the row with most of them is the one meant
+	kind    string
+	expires string
+}
+
+func readKeys(t *testing.T) []documented {
+	t.Helper()
+	page, err := os.ReadFile("../docs/redis-keys.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	placeholder := regexp.MustCompile(`<[a-z]+>|\{p\}`)
+	var rows []documented
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:postroom|asynq):[^`]+)` \\| ([a-z]+) \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
+		var expression strings.Builder
+		last := 0
+		for _, at := range placeholder.FindAllStringIndex(row[1], -1) {
+			expression.WriteString(regexp.QuoteMeta(row[1][last:at[0]]))
+			if row[1][at[0]:at[1]] == "{p}" {
+				expression.WriteString(`\{[0-9]+\}`)
+			} else {
+				expression.WriteString(`.+`)
+			}
+			last = at[1]
+		}
+		expression.WriteString(regexp.QuoteMeta(row[1][last:]))
+		rows = append(rows, documented{
+			pattern: row[1], match: regexp.MustCompile("^" + expression.String() + "$"), literal: len(placeholder.ReplaceAllString(row[1], "")),
+			kind: row[2], expires: row[3],
+		})
+	}
+	if len(rows) < 50 {
+		t.Fatalf("docs/redis-keys.md has %d rows: its tables can't be read any more", len(rows))
+	}
+	return rows
+}
+
+// find is the row that a key belongs to.
+func find(rows []documented, key string) *documented {
+	var best *documented
+	for i := range rows {
+		if rows[i].match.MatchString(key) && (best == nil || rows[i].literal > best.literal) {
+			best = &rows[i]
+		}
+	}
+	return best
+}
+
+// neverSeen lists the patterns of Postroom's own keys that no key belongs to.
+func neverSeen(rows []documented, keys []string) []string {
+	seen := map[string]bool{}
+	for _, key := range keys {
+		if row := find(rows, key); row != nil {
+			seen[row.pattern] = true
+		}
+	}
+	var missing []string
+	for _, row := range rows {
+		if strings.HasPrefix(row.pattern, "postroom:") && !seen[row.pattern] {
+			missing = append(missing, row.pattern)
+		}
+	}
+	return missing
+}
+
+// touches are the keys that Redis reports.
+type touches struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+func watchKeys(t *testing.T, rdb redis.UniversalClient) *touches {
+	t.Helper()
+	sub := rdb.PSubscribe(t.Context(), "__keyspace@*__:*")
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := &touches{keys: map[string]bool{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for m := range sub.Channel(redis.WithChannelSize(10_000)) {
+			_, key, _ := strings.Cut(m.Channel, ":")
+			w.mu.Lock()
+			w.keys[key] = true
+			w.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		if err := sub.Close(); err != nil {
+			t.Errorf("close subscription: %v", err)
+		}
+		<-done
+	})
+	return w
+}
+
+func (w *touches) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keys := make([]string, 0, len(w.keys))
+	for key := range w.keys {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// exerciseWebhooks makes an endpoint that works, within a rate limit, and one that says it is gone.
+func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
+	t.Helper()
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL, RateLimit: 10_000}); err != nil {
+		t.Fatal(err)
+	}
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	t.Cleanup(gone.Close)
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: gone.URL}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exerciseAccess makes an account, settings, tokens of all sorts and a session.
+func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmtp.Server) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := client.CreateAccount(ctx, api.Account{
+		Account: "shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	attempts := 5
+	if _, err := client.UpdateSettings(ctx, api.Settings{DeliveryAttempts: &attempts}); err != nil {
+		t.Fatal(err)
+	}
+	limit := &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 10, TimeWindow: 60}}
+	token, err := client.CreateToken(ctx, api.TokenRequest{Description: "test", Account: "shop", Restrictions: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.NewClient(a.URL(), token.Token, nil).Outbox(ctx, api.OutboxQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	soon := time.Now().Add(time.Hour)
+	brief, err := client.CreateToken(ctx, api.TokenRequest{Description: "brief", Expires: &soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.DeleteToken(ctx, brief.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.NewClient(a.URL(), "wrong", nil).Stats(ctx); err == nil {
+		t.Error("a wrong token was let in")
+	}
+	answer, err := http.DefaultClient.PostForm(a.URL()+"/login", url.Values{"token": {a.Token()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exerciseOutbox sends messages through every state, and replays their events.
+func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
+	t.Helper()
+	ctx := t.Context()
+	later := time.Now().Add(time.Hour)
+	for _, req := range []api.SubmitRequest{
+		{To: api.Addresses{{Address: "ann@example.net"}}, IdempotencyKey: "one"},
+		{To: api.Addresses{{Address: "rcpt-550@example.net"}}},
+		{To: api.Addresses{{Address: "rcpt-451@example.net"}}},
+		{To: api.Addresses{{Address: "later@example.net"}}, SendAt: &later},
+		{To: api.Addresses{{Address: "ben@example.net"}}, Account: "shop", Lane: api.Bulk},
+	} {
+		req.Text = "Hello"
+		if _, err := client.Submit(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range []event.Type{event.MessageSent, event.MessageFailed, event.MessageDeliveryError} {
+		hooks.wait(t, kind)
+	}
+	eventually(t, "the message of the account was sent", func() bool {
+		page, err := client.Outbox(ctx, api.OutboxQuery{Account: "shop"})
+		return err == nil && page.Total == 0
+	})
+	if _, err := client.SetPaused(ctx, "bulk", true); err != nil {
+		t.Fatal(err)
+	}
+	page, err := client.Endpoints(ctx, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Endpoints {
+		if e.URL == hooks.URL {
+			if _, err := client.ReplayEndpoint(ctx, e.ID, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// checkKeys compares the keys that are there with what the page says of their type and their end.
+func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
+	t.Helper()
+	ctx := t.Context()
+	for scan := rdb.Scan(ctx, 0, "*", 1000).Iterator(); scan.Next(ctx); {
+		key := scan.Val()
+		row := find(rows, key)
+		if row == nil {
+			continue // told already
+		}
+		kind, err := rdb.Type(ctx, key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := rdb.PTTL(ctx, key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == "none" || left == -2 {
+			continue // it went meanwhile
+		}
+		if kind != row.kind {
+			t.Errorf("%s is a %s; docs/redis-keys.md says %s", key, kind, row.kind)
+		}
+		stays, either := row.expires == "no", strings.Contains(row.expires, "never")
+		if !either && left < 0 != stays {
+			t.Errorf("%s has %s left to live; docs/redis-keys.md says it expires: %s", key, left, row.expires)
+		}
+	}
+}

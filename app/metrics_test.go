@@ -1,0 +1,129 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestMetricsAreDocumented holds docs/metrics.md to what a Postroom that has delivered a message answers.
+func TestMetricsAreDocumented(t *testing.T) {
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+		t.Fatal(err)
+	}
+	hooks.wait(t, event.MessageSent)
+	if diff := cmp.Diff(listedMetrics(t), scrape(t, a)); diff != "" {
+		t.Errorf("docs/metrics.md (-) and /metrics (+) differ:\n%s", diff)
+	}
+}
+
+// TestAlertsUseDocumentedMetrics finds alerts about metrics that don't exist, which never fire.
+func TestAlertsUseDocumentedMetrics(t *testing.T) {
+	rules, err := os.ReadFile("../deploy/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := listedMetrics(t)
+	for _, name := range regexp.MustCompile(`postroom_[a-z_]+`).FindAllString(string(rules), -1) {
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if base, ok := strings.CutSuffix(name, suffix); ok && strings.HasPrefix(listed[base], "histogram") {
+				name = base
+			}
+		}
+		if _, ok := listed[name]; !ok {
+			t.Errorf("deploy/alerts.yml uses %s, which docs/metrics.md does not list", name)
+		}
+	}
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, alert := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
+		if !strings.Contains(string(page), "| "+alert[1]+" |") {
+			t.Errorf("docs/metrics.md does not list the alert %s", alert[1])
+		}
+	}
+}
+
+// listedMetrics reads the page: the name of each metric, its type and its labels.
+func listedMetrics(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(postroom_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*)\\|").FindAllStringSubmatch(string(page), -1) {
+		out[row[1]] = described(row[2], strings.FieldsFunc(row[3], func(r rune) bool { return r == ' ' || r == ',' }))
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/metrics.md has no table of metrics")
+	}
+	return out
+}
+
+// scrape reads /metrics likewise, less what Go and the process tell of themselves.
+func scrape(t *testing.T, a *app.App) map[string]string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.Token())
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("GET /metrics: %s, %v", answer.Status, err)
+	}
+	label := regexp.MustCompile(`([a-z_]+)="`)
+	kinds, labels := map[string]string{}, map[string][]string{}
+	name := ""
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			fields := strings.Fields(rest)
+			name = fields[0]
+			kinds[name] = fields[1]
+			continue
+		}
+		if set, _, ok := strings.Cut(line, "} "); ok && !strings.HasPrefix(line, "#") {
+			for _, l := range label.FindAllStringSubmatch(set, -1) {
+				if l[1] != "le" && !slices.Contains(labels[name], l[1]) {
+					labels[name] = append(labels[name], l[1])
+				}
+			}
+		}
+	}
+	out := map[string]string{}
+	for name, kind := range kinds {
+		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+			out[name] = described(kind, labels[name])
+		}
+	}
+	return out
+}
+
+func described(kind string, labels []string) string {
+	slices.Sort(labels)
+	return strings.TrimSpace(kind + " " + strings.Join(labels, ","))
+}
