@@ -86,6 +86,7 @@ func (c *catcher) take(to []string, raw []byte) error {
 		c.mu.Unlock()
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "Busy, please come back in a moment"}
 	}
+	delete(c.known, id)
 	m := mail{to: to, subject: subject}
 	c.mails = append(c.mails, m)
 	if len(c.mails) > maxMails {

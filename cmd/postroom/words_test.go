@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/postroom/postroom/api"
+)
+
+var noon = time.Date(2030, 12, 24, 12, 0, 0, 0, time.UTC)
+
+func TestWhen(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		parse      func(string, time.Time) (time.Time, error)
+		want       time.Time // zero: refused
+	}{
+		{"a distance", "10m", parseWhen, noon.Add(10 * time.Minute)},
+		{"a distance in words", "in 1h30m", parseWhen, noon.Add(90 * time.Minute)},
+		{"a distance with a sign", "+5s", parseWhen, noon.Add(5 * time.Second)},
+		{"a time with its zone", "2030-12-25T08:00:00+01:00", parseWhen, time.Date(2030, 12, 25, 7, 0, 0, 0, time.UTC)},
+		{"a date, in this machine's zone", "2030-12-25", parseWhen, time.Date(2030, 12, 25, 0, 0, 0, 0, time.Local)},
+		{"the past by a distance", "-5m", parseWhen, time.Time{}},
+		{"a word", "tomorrow", parseWhen, time.Time{}},
+		{"since a distance", "2h", parseSince, noon.Add(-2 * time.Hour)},
+		{"since a distance in words", "2h ago", parseSince, noon.Add(-2 * time.Hour)},
+		{"since a word", "yesterday", parseSince, time.Time{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := tc.parse(tc.text, noon)
+			if !got.Equal(tc.want) || (err != nil) != tc.want.IsZero() {
+				t.Errorf("got %v, %v; want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMoment(t *testing.T) {
+	for _, tc := range []struct {
+		off  time.Duration
+		want string
+	}{
+		{0, "now"}, {9 * time.Second, "in 9s"}, {-90 * time.Second, "1m30s ago"}, {2 * time.Hour, "in 2h"}, {-125 * time.Minute, "2h05m ago"},
+		{72 * time.Hour, noon.Add(72 * time.Hour).Local().Format("2006-01-02 15:04")},
+	} {
+		if got := moment(noon.Add(tc.off), noon); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.off, got, tc.want)
+		}
+	}
+}
+
+// TestStrangersTextStaysOnItsLine: a subject that reaches a terminal must not move its cursor, colour it, or turn text around.
+func TestStrangersTextStaysOnItsLine(t *testing.T) {
+	evil := "Hello\x1b[2J\x1b]0;owned\x07\r\nid  sent\u009b31m\u202eevil"
+	g := messageGrid([]api.OutboxMessage{{QueueID: "1", Subject: evil, Envelope: api.Envelope{To: []string{"a@example.com\x1b[31m"}}}}, noon)
+	var plain bytes.Buffer
+	(&console{out: &plain}).show(g)
+	for name, text := range map[string]string{"plain": plain.String(), "drawn": g.draw(200)} {
+		text = strings.NewReplacer("\x1b[1m", "", "\x1b[m", "", "\x1b[90m", "").Replace(text) // our own
+		if strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+	if lines := strings.Count(plain.String(), "\n"); lines != 2 {
+		t.Errorf("a heading and a row are two lines, got %d:\n%s", lines, plain.String())
+	}
+}
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	var g grid
+	g.headings = []string{"id", "subject"}
+	g.add("1", strings.Repeat("long ", 50))
+	for _, width := range []int{40, 80, 400} {
+		for line := range strings.Lines(g.draw(width)) {
+			if got := lipgloss.Width(strings.TrimRight(line, "\n")); got > width {
+				t.Errorf("a line of %d cells in a terminal of %d: %s", got, width, line)
+			}
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	next := noon.Add(10 * time.Second)
+	for _, tc := range []struct {
+		name string
+		m    api.OutboxMessage
+		want string
+	}{
+		{"waiting", api.OutboxMessage{State: api.Waiting}, "waiting"},
+		{"under way", api.OutboxMessage{State: api.Active, AttemptsMade: 1, Attempts: 10}, "attempt 2 of 10 under way"},
+		{"paused", api.OutboxMessage{State: api.Paused}, "queue is paused"},
+		{"scheduled", api.OutboxMessage{State: api.Delayed, NextAttempt: api.TimeOrFalse{Time: &next}}, "waiting for its time; next attempt at "},
+		{"deferred", api.OutboxMessage{State: api.Delayed, AttemptsMade: 1, Attempts: 10, Progress: api.Progress{Error: &api.DeliveryFault{Message: "451 busy"}}, NextAttempt: api.TimeOrFalse{Time: &next}}, "attempt 1 of 10 failed: 451 busy; next attempt at "},
+	} {
+		if got := progress(tc.m, noon); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: got %q, want %q in it", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestClock(t *testing.T) {
+	for off, want := range map[time.Duration]string{0: ok, -1900 * time.Millisecond: ok, 2 * time.Second: warn, -29 * time.Second: warn, time.Hour: fail} {
+		if got := judgeClock(off); got.Status != want {
+			t.Errorf("%s off: %s, want %s", off, got.Status, want)
+		}
+	}
+}
