@@ -3,13 +3,14 @@ package ui
 import (
 	"bytes"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
-// dashboard serves asynqmon's pages behind our login. Their policy is their own: they set styles by script.
+// dashboard serves asynqmon's pages behind our login. Their policy is their own: they set styles by script. Its files and answers, which
+// set none, keep the policy of our pages.
 func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	// The policy of the pages stays for whatever sets none of its own: asynqmon's files and answers.
 	if strings.HasPrefix(r.URL.Path, DashboardPath+"/static/") {
 		h.Set("Cache-Control", "private, max-age=86400") // the names of the files change with them
 	}
@@ -20,6 +21,9 @@ func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 // wayBack stands above the dashboard, outside of what its script manages.
 const wayBack = `<a href="/" style="position:fixed;z-index:2000;top:14px;right:20px;padding:6px 14px;border-radius:999px;` +
 	`background:#1f6f5c;color:#fff;font:600 14px system-ui,sans-serif;text-decoration:none">← Postroom</a>`
+
+// manifest is a link that browsers follow without our cookie, so that they would read the login page for a manifest.
+var manifest = regexp.MustCompile(`<link[^>]*rel="manifest"[^>]*>`)
 
 // linked puts the way back into the dashboard's page, which is written at once.
 type linked struct {
@@ -34,7 +38,8 @@ func (l *linked) Write(b []byte) (int, error) {
 	}
 	l.begun = true
 	l.Header().Del("Content-Length")
-	if _, err := l.ResponseWriter.Write(bytes.Replace(b, []byte("<body>"), []byte("<body>"+wayBack), 1)); err != nil {
+	page := bytes.Replace(manifest.ReplaceAll(b, nil), []byte("<body>"), []byte("<body>"+wayBack), 1)
+	if _, err := l.ResponseWriter.Write(page); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -199,6 +199,7 @@ func TestDashboardIsPartOfThePages(t *testing.T) {
 	for _, path := range []string{"/admin/queues", "/admin/queues/", "/admin/queues/queues/submit"} {
 		p := b.get(path)
 		p.has(t, `<a href="/"`, "← Postroom", `id="root"`)
+		p.lacks(t, "manifest")
 		if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "nonce-") || strings.Contains(policy, "'unsafe-eval'") {
 			t.Errorf("%s has the policy %q", path, policy)
 		}

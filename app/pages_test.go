@@ -1,0 +1,270 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestOperatorAtThePages is a working day of an operator, in a real browser: nothing on the way may complain on the console, break the
+// content security policy, or ask another host for anything.
+func TestOperatorAtThePages(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	later := func(subject string) string {
+		at := time.Now().Add(24 * time.Hour)
+		answer, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ada@example.net"}}, Subject: subject, SendAt: &at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.QueueID
+	}
+	wanted, other, doomed := later("the wanted one"), later("another one"), later("a doomed one")
+	v := visit(t, a.URL())
+
+	v.open("/?search=wanted")
+	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
+	v.click(".login button")
+	v.sees("the wanted one")
+	v.seesNot("another one")
+
+	v.open("/")
+	v.sees("another one", "a doomed one", "Pause sending")
+	v.do(chromedp.SendKeys(chromedp.CSS("input[name=search]"), "the wanted"))
+	v.click(".filters button")
+	v.seesNot("another one")
+	if where := v.where(); where != "/?search=the+wanted" {
+		t.Errorf("the filter leads to %s", where)
+	}
+
+	v.click(`a[href="/messages/` + wanted + `"]`)
+	v.sees("Timeline", "Next attempt")
+	v.do(chromedp.Click(chromedp.CSS("#main > details > summary")))
+	v.sees("(Asia/Tokyo)")
+	v.do(chromedp.SetValue(chromedp.CSS("input[name=at]"), "2099-01-02T09:30"))
+	v.click("#main > details button")
+	v.sees("The message has a new schedule.")
+	m, err := client.Message(t.Context(), wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := time.Date(2099, 1, 2, 0, 30, 0, 0, time.UTC); !m.NextAttempt.Time.Equal(want) {
+		t.Errorf("half past nine in Tokyo became %v", m.NextAttempt.Time)
+	}
+	v.do(chromedp.Click(chromedp.CSS("#ask-cancel")))
+	v.click("#confirm-cancel")
+	v.sees("Message " + wanted + " was cancelled.")
+	wantEnd(t, client, wanted, "MessageCancelled")
+
+	v.click("#pause")
+	v.sees("Sending is paused.")
+	held, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.sees("came in meanwhile", "paused") // without a reload
+	v.click("#resume")
+	v.sees("Sending goes on.")
+	relay.Wait(1)
+	v.open("/messages/" + held.QueueID)
+	v.sees("This message was sent")
+
+	for _, path := range []string{"/webhooks", "/accounts", "/status", "/cancel?search=another", "/docs"} {
+		v.open(path)
+	}
+	v.open("/admin/queues")
+	v.sees("submit", "bulk", "notify", "documents", "← Postroom")
+	v.open("/admin/queues/queues/submit?status=scheduled")
+	v.sees("message " + doomed[:20])
+	task := run(v, chromedp.Evaluate[string](`(async () => {
+		const tasks = await (await fetch("/admin/queues/api/queues/submit/scheduled_tasks")).json();
+		const task = tasks.tasks.find((t) => t.id.startsWith("`+doomed+`."));
+		const answer = await fetch("/admin/queues/api/queues/submit/scheduled_tasks/" + task.id, { method: "DELETE" });
+		return String(answer.ok);
+	})()`, chromedp.EvalAwaitPromise))
+	if task != "true" {
+		t.Errorf("deleting a task answered ok %s", task)
+	}
+	wantEnd(t, client, doomed, "MessageCancelled")
+	if _, err := client.Message(t.Context(), other); err != nil {
+		t.Errorf("the message beside it: %v", err)
+	}
+
+	v.click(`a[href="/"]`)
+	v.sees("another one")
+	v.click(".logout button")
+	v.open("/status")
+	v.sees("Access token")
+}
+
+// wantEnd fails the test unless a message has ended in a certain way.
+func wantEnd(t *testing.T, client *api.Client, id, code string) {
+	t.Helper()
+	_, err := client.Message(t.Context(), id)
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != code {
+		t.Errorf("message %s: %v, want %s", id, err, code)
+	}
+}
+
+// visitor is somebody in Tokyo with a browser, who hears everything it complains of.
+type visitor struct {
+	t    *testing.T
+	base string
+	ctx  context.Context
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// patience is how long a page may take on a busy machine.
+const patience = time.Minute
+
+func visit(t *testing.T, base string) *visitor {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("the pages are tested in chromium, which is not installed here; `make test` installs it")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(2*time.Minute))
+	alloc, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	ctx, cancel := chromedp.NewContext(alloc)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Logf("close the browser: %v", err)
+		}
+		cancel()
+		stop()
+	})
+	v := &visitor{t: t, base: base, ctx: ctx}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1300, 900)); err != nil { // starts the browser; its context must have no deadline
+		t.Fatalf("start chromium: %v", err)
+	}
+	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}); err != nil {
+		t.Fatal(err)
+	}
+	v.listen()
+	t.Cleanup(func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for _, c := range v.complaints {
+			t.Error(c)
+		}
+	})
+	return v
+}
+
+// listen notes errors and warnings on the console, and requests to other hosts.
+func (v *visitor) listen() {
+	console := chromedp.Console(v.ctx)
+	go func() {
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Source == "security" {
+				v.complain(fmt.Sprintf("the console says %s (%s)", m, m.URL))
+			}
+		}
+	}()
+	err := chromedp.Listen(v.ctx, func(ev any) {
+		sent, ok := ev.(*network.EventRequestWillBeSent)
+		if !ok {
+			return
+		}
+		if u, err := url.Parse(sent.Request.URL); err == nil && u.Scheme != "data" && !strings.HasPrefix(sent.Request.URL, v.base+"/") {
+			v.complain("the page asks for " + sent.Request.URL)
+		}
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *visitor) complain(what string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.complaints = append(v.complaints, what)
+}
+
+// run runs one action, for as long as patience lasts.
+func run[T any](v *visitor, a chromedp.Action[T]) T {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	out, err := chromedp.Run(ctx, a)
+	if err != nil {
+		v.t.Fatalf("in the browser: %v", err)
+	}
+	return out
+}
+
+func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	run(v, chromedp.Steps(steps...))
+}
+
+func (v *visitor) open(path string) {
+	v.t.Helper()
+	v.do(chromedp.Navigate(v.base + path))
+}
+
+// click clicks on what leads to another page, and waits for that.
+func (v *visitor) click(selector string) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		v.t.Fatalf("click on %s: %v", selector, err)
+	}
+}
+
+// sees waits until the page says all of this.
+func (v *visitor) sees(words ...string) {
+	v.t.Helper()
+	for _, word := range words {
+		ctx, cancel := context.WithTimeout(v.ctx, patience)
+		_, err := chromedp.Run(ctx, chromedp.PollFunction[bool](`(word) => document.body?.innerText.includes(word)`,
+			chromedp.WithPollingArgs(word), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+		cancel()
+		if err != nil {
+			v.t.Fatalf("the page does not say %q: %v\n%s", word, err, v.text())
+		}
+	}
+}
+
+func (v *visitor) seesNot(words ...string) {
+	v.t.Helper()
+	text := v.text()
+	for _, word := range words {
+		if strings.Contains(text, word) {
+			v.t.Errorf("the page says %q:\n%s", word, text)
+		}
+	}
+}
+
+func (v *visitor) text() string {
+	v.t.Helper()
+	return run(v, chromedp.Evaluate[string](`document.body.innerText`))
+}
+
+// where is the path that the browser is at.
+func (v *visitor) where() string {
+	v.t.Helper()
+	return strings.TrimPrefix(run(v, chromedp.Location()), v.base)
+}
