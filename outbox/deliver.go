@@ -71,7 +71,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	if err != nil {
 		return nil, queue.Drop(), nil //nolint:nilerr // an id that can't be one wakes nothing
 	}
-	for {
+	for waited := false; ; waited = true {
 		now := b.clock.Now()
 		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)))
 		if err != nil {
@@ -87,7 +87,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 		case "EARLY", "HELD":
 			ms, _ := strconv.ParseInt(answer[1], 10, 64)
 			due := fromMillis(ms)
-			if wait := due.Sub(now); answer[0] == "HELD" || wait > shortWait {
+			if wait := due.Sub(now); answer[0] == "HELD" || wait > shortWait || waited {
 				return nil, queue.NotNow(due), nil
 			}
 			if err := sleep(ctx, due.Sub(now)); err != nil {
