@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,33 @@ type messageView struct {
 	Message *api.OutboxMessage // nil: it has ended
 	Ended   *ending            // what became of it; nil: it is in the outbox
 	Content *contentView       // nil: not read, or not kept
+}
+
+// shownRecipients is how many recipients of a message its page lists. The API tells all.
+const shownRecipients = 200
+
+// Recipients are the first of a message's recipients, those with trouble before the others.
+func (v messageView) Recipients() []api.RecipientStatus {
+	all := v.Message.Recipients
+	if len(all) <= shownRecipients {
+		return all
+	}
+	rank := map[string]int{"failed": 0, "suppressed": 1, "queued": 2, "cancelled": 3, "sent": 4}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b api.RecipientStatus) int { return rank[a.Status] - rank[b.Status] })
+	return all[:shownRecipients]
+}
+
+// MoreRecipients says how many are not listed.
+func (v messageView) MoreRecipients() int { return max(0, len(v.Message.Recipients)-shownRecipients) }
+
+// Tally counts the recipients by what became of them.
+func (v messageView) Tally() map[string]int {
+	tally := map[string]int{}
+	for _, r := range v.Message.Recipients {
+		tally[r.Status]++
+	}
+	return tally
 }
 
 // ending is what is known of a message that is gone.

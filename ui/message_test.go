@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -31,6 +32,24 @@ func TestMessageShowsItsStory(t *testing.T) {
 	live := w.operator().get("/messages/" + id + "?part=live")
 	live.has(t, "Attempt 1")
 	live.lacks(t, "<html", "Envelope")
+}
+
+func TestManyRecipientsAreSummedUp(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	req := api.SubmitRequest{}
+	for i := range shownRecipients + 50 {
+		req.To = append(req.To, api.Address{Address: fmt.Sprintf("r%d@example.net", i)})
+	}
+	w.relay.replies["r249@example.net"] = "550 5.1.1 No such user"
+	w.relay.replies["r248@example.net"] = "451 4.3.2 Come back later"
+	id := w.submit(req)
+	w.deliver(id)
+	p := w.operator().get("/messages/" + id)
+	p.has(t, "250 recipients", "sent</span> 248", "r249@example.net", "r248@example.net", "and 50 more")
+	if n := strings.Count(p.body, `data-label="Recipient"`); n != shownRecipients {
+		t.Errorf("%d recipients are listed", n)
+	}
 }
 
 func TestInDoubtIsMarked(t *testing.T) {

@@ -131,12 +131,14 @@ func TestWebhooks(t *testing.T) {
 	w.must(err)
 	p := b.get("/webhooks")
 	p.has(t, hooks.URL+"/in", "the shop", `href="/webhooks/`+e.ID+`"`, "on</span>")
+	p.has(t, `href="/webhooks/settings"`)
 	p = b.get("/webhooks/" + e.ID)
 	p.has(t, "X-Key", "Send a test event", "Nothing was delivered here yet")
 	p.lacks(t, "very secret", e.Secret)
 	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 204 within ")
 	answer = http.StatusInternalServerError
 	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 500", "<b>out of order</b>")
+	b.get("/webhooks/settings").has(t, "Endpoint of the settings", "Nothing was delivered here yet")
 	hooks.Close()
 	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "could not be reached")
 	for _, path := range []string{"/webhooks/none", "/webhooks/%3Cscript%3E"} {

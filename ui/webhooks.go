@@ -7,6 +7,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/webhooks"
 )
 
 // deliveriesPerPage is how many deliveries an endpoint's page lists, endpointsPerPage how many endpoints or accounts are on a page.
@@ -18,6 +19,7 @@ const (
 // webhooksView is the page of all endpoints.
 type webhooksView struct {
 	Endpoints []api.Endpoint
+	Settings  string // id of the settings' own endpoint; empty: there is none
 	Pager     pager
 	Queue     api.QueueStatus
 }
@@ -30,6 +32,12 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := webhooksView{Endpoints: got.Endpoints}
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/webhooks"}
+	switch _, err := u.Webhooks.Deliveries(r.Context(), webhooks.SettingsID, 0, 1); {
+	case err == nil:
+		view.Settings = webhooks.SettingsID
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
 	if view.Queue, err = u.Queues.QueueStatus(r.Context(), "notify"); err != nil {
 		return err
 	}
@@ -38,7 +46,8 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 
 // endpointView is the page of one endpoint and its deliveries.
 type endpointView struct {
-	Endpoint   api.Endpoint
+	ID         string
+	Endpoint   *api.Endpoint // nil: it stands in the settings or in an account
 	Deliveries []api.Delivery
 	Pager      pager
 }
@@ -50,7 +59,7 @@ var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
 func pathID(r *http.Request, name string) (string, error) {
 	id := r.PathValue(name)
 	if !endpointIDs.MatchString(id) {
-		return "", fault.New(fault.NotFound, "", "There is no such %s", map[string]string{"id": "endpoint"}[name])
+		return "", fault.New(fault.NotFound, "", "There is no such endpoint or delivery")
 	}
 	return id, nil
 }
@@ -62,8 +71,11 @@ func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := endpointView{}
-	if view.Endpoint, err = u.Webhooks.Endpoint(r.Context(), id); err != nil {
+	view, title := endpointView{ID: id}, "Endpoint "+id
+	switch e, err := u.Webhooks.Endpoint(r.Context(), id); {
+	case err == nil:
+		view.Endpoint, title = &e, e.URL
+	case !fault.Is(err, fault.NotFound):
 		return err
 	}
 	page := pageOf(r.URL.Query())
@@ -73,7 +85,7 @@ func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
 	}
 	view.Deliveries = got.Deliveries
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage, path: endpointPath(id)}
-	return u.show(w, r, http.StatusOK, "endpoint", view.Endpoint.URL, view)
+	return u.show(w, r, http.StatusOK, "endpoint", title, view)
 }
 
 // testEndpoint sends a test event and tells what it met.

@@ -65,7 +65,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: w.relay, Accounts: senders{w.accounts}}, outbox.Options{})
 	w.must(err)
-	w.webhooks, err = webhooks.New(db, tasks, control, ring, noSources{}, webhooks.Options{AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
+	w.webhooks, err = webhooks.New(db, tasks, control, ring, sources{}, webhooks.Options{AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
 	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
@@ -268,11 +268,14 @@ func (s senders) Account(ctx context.Context, id string) (outbox.Account, error)
 
 func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
 
-// noSources has no endpoints beside those made.
-type noSources struct{}
+// sources names an endpoint of the settings.
+type sources struct{}
 
-func (noSources) Implicit(context.Context, string) ([]webhooks.Target, error) { return nil, nil }
-func (noSources) ServiceURL() string                                          { return "" }
+func (sources) Implicit(context.Context, string) ([]webhooks.Target, error) {
+	return []webhooks.Target{{ID: webhooks.SettingsID, URL: "https://settings.example/hook", Events: []string{"*"}}}, nil
+}
+
+func (sources) ServiceURL() string { return "" }
 
 // instance tells how Redis is, as app does.
 type instance struct{ db *redisdb.DB }
