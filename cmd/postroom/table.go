@@ -8,6 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // grid is rows under headings. Cells may hold anything; add cleans them.
@@ -51,19 +52,53 @@ var (
 	frameStyle   = lipgloss.NewStyle().Foreground(lipgloss.BrightBlack)
 )
 
-// draw makes a table no wider than the terminal; what does not fit is cut.
+// draw makes a table no wider than the terminal.
 func (g grid) draw(width int) string {
-	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).Headers(g.headings...).Rows(g.rows...).
+	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).Headers(g.headings...).Rows(g.fit(width)...).
 		StyleFunc(func(row, _ int) lipgloss.Style {
 			if row == table.HeaderRow {
 				return headingStyle
 			}
 			return cellStyle
 		})
-	if text := t.String(); lipgloss.Width(text) <= width {
-		return text
+	return t.String()
+}
+
+// least is how narrow a column may get.
+const least = 6
+
+// fit gives the rows with the widest columns cut until the table fits. The first column stays whole: it holds the id that the next command is
+// given.
+func (g grid) fit(width int) [][]string {
+	widths := make([]int, len(g.headings))
+	total := 1
+	for i, heading := range g.headings {
+		widths[i] = lipgloss.Width(heading)
+		for _, row := range g.rows {
+			widths[i] = max(widths[i], lipgloss.Width(row[i]))
+		}
+		total += widths[i] + 3 // a space at both sides, and the line
 	}
-	return t.Width(width).String()
+	for ; total > width; total-- {
+		widest := -1
+		for i := 1; i < len(widths); i++ {
+			if widths[i] > max(least, lipgloss.Width(g.headings[i])) && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break // nothing more to cut; the terminal has to wrap
+		}
+		widths[widest]--
+	}
+	rows := make([][]string, len(g.rows))
+	for r, row := range g.rows {
+		rows[r] = make([]string, len(row))
+		for i, cell := range row {
+			rows[r][i] = ansi.Truncate(cell, widths[i], "…")
+		}
+	}
+	return rows
 }
 
 // moment is a time as people take it in: near ones by their distance, others by date.

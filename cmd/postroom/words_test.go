@@ -70,15 +70,22 @@ func TestStrangersTextStaysOnItsLine(t *testing.T) {
 	}
 }
 
+// TestTableFitsTheTerminal: what is cut to fit is never the id, which the next command is given.
 func TestTableFitsTheTerminal(t *testing.T) {
-	var g grid
-	g.headings = []string{"id", "subject"}
-	g.add("1", strings.Repeat("long ", 50))
-	for _, width := range []int{40, 80, 400} {
-		for line := range strings.Lines(g.draw(width)) {
+	const id = "01M7YVP1FVRV07ANMBGSMR0100"
+	g := messageGrid([]api.OutboxMessage{{
+		QueueID: id, State: api.Delayed, Subject: strings.Repeat("日本語 ", 20), Envelope: api.Envelope{To: []string{"somebody.with.a.long.name@example.com"}},
+		Progress: api.Progress{Error: &api.DeliveryFault{Message: strings.Repeat("long ", 50)}},
+	}}, noon)
+	for _, width := range []int{100, 120, 400} {
+		text := g.draw(width)
+		for line := range strings.Lines(text) {
 			if got := lipgloss.Width(strings.TrimRight(line, "\n")); got > width {
 				t.Errorf("a line of %d cells in a terminal of %d: %s", got, width, line)
 			}
+		}
+		if !strings.Contains(text, id) {
+			t.Errorf("the id is cut in a terminal of %d:\n%s", width, text)
 		}
 	}
 }
