@@ -1,20 +1,17 @@
 package ui
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
+	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
 	"net/http"
-	"net/textproto"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/htmlindex"
+	"github.com/emersion/go-message"
+	_ "github.com/emersion/go-message/charset" // teaches go-message the charsets of raw messages
+	"github.com/emersion/go-message/mail"
 
 	"github.com/postroom/postroom/fault"
 )
@@ -39,7 +36,7 @@ type headerLine struct{ Name, Value string }
 type partView struct {
 	Type string
 	Name string // of an attachment
-	Size int    // decoded
+	Size int    // decoded, a text in UTF-8
 	Text string // source, where it is a text; empty for an attachment
 	Cut  bool   // there is more of the text
 }
@@ -82,124 +79,68 @@ func (u *UI) content(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readContent takes a message apart, as far as that goes: what is broken is shown as it is.
+// readContent takes a message apart, as far as that goes: a message that can't be taken apart is one part.
 func readContent(raw []byte) *contentView {
 	v := &contentView{Size: len(raw)}
-	head, body := cutHeader(raw)
-	v.Headers = headerLines(head)
-	v.walk(mimeHeader(head), bytes.NewReader(body), 0)
+	m, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: int64(len(raw)) + 1})
+	if m == nil || err != nil && !readable(err) {
+		v.Parts = []partView{textPart("text/plain", raw)}
+		return v
+	}
+	v.Headers = headerLines(m.Header)
+	_ = m.Walk(func(path []int, part *message.Entity, err error) error { // an error in a part ends the list of parts, not the page
+		if err != nil && !readable(err) || len(v.Parts) == shownParts {
+			return errEnough
+		}
+		if part.MultipartReader() == nil || len(path) == shownDepth {
+			v.Parts = append(v.Parts, partOf(part))
+		}
+		return nil
+	})
 	return v
 }
 
-// cutHeader parts the header from the body at the first empty line (RFC 5322 section 2.1).
-func cutHeader(raw []byte) (head, body []byte) {
-	for _, end := range []string{"\r\n\r\n", "\n\n"} {
-		if i := bytes.Index(raw, []byte(end)); i >= 0 {
-			return raw[:i+len(end)], raw[i+len(end):]
-		}
-	}
-	return raw, nil
-}
+// errEnough ends a walk over a message.
+var errEnough = errors.New("enough is shown")
 
-// mimeHeader reads the fields that say what a body is. A header it stumbles over gives those before.
-func mimeHeader(head []byte) textproto.MIMEHeader {
-	h, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(head))).ReadMIMEHeader()
-	return h
-}
+// readable says whether a part can be shown although go-message does not know its charset or its encoding.
+func readable(err error) bool { return message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) }
 
-// headerLines lists the fields in their own order, unfolded and readable.
-func headerLines(head []byte) []headerLine {
+// headerLines lists the fields in their own order, unfolded and decoded.
+func headerLines(h message.Header) []headerLine {
 	var lines []headerLine
-	for line := range strings.Lines(clip(string(head), shownText)) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
-			if n := len(lines); n > 0 {
-				lines[n-1].Value += " " + strings.TrimSpace(line)
-			}
-			continue
+	for fields := h.Fields(); fields.Next(); {
+		value, err := fields.Text()
+		if err != nil {
+			value = fields.Value()
 		}
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			lines = append(lines, headerLine{name, strings.TrimSpace(value)})
-		}
-	}
-	words := mime.WordDecoder{CharsetReader: fromCharset}
-	for i, l := range lines {
-		if decoded, err := words.DecodeHeader(l.Value); err == nil {
-			lines[i].Value = decoded
-		}
-		lines[i].Value = strings.ToValidUTF8(lines[i].Value, "\uFFFD")
+		lines = append(lines, headerLine{fields.Key(), strings.ToValidUTF8(clip(value, shownText), "\uFFFD")})
 	}
 	return lines
 }
 
-// walk lists the parts of a body.
-func (v *contentView) walk(h textproto.MIMEHeader, body io.Reader, depth int) {
-	if len(v.Parts) >= shownParts {
-		return
-	}
-	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+// partOf shows one part: its text, or no more than what it is.
+func partOf(part *message.Entity) partView {
+	kind, _, err := part.Header.ContentType()
 	if err != nil || kind == "" {
 		kind = "text/plain" // RFC 2045 section 5.2
 	}
-	if !strings.HasPrefix(kind, "multipart/") || depth == shownDepth || params["boundary"] == "" {
-		v.leaf(h, kind, params, body)
-		return
+	raw, _ := io.ReadAll(part.Body) // what could be decoded of a broken part
+	attached := mail.AttachmentHeader{Header: part.Header}
+	name, _ := attached.Filename()
+	if disposition, _, _ := part.Header.ContentDisposition(); strings.HasPrefix(kind, "text/") && disposition != "attachment" {
+		p := textPart(kind, raw)
+		p.Name = name
+		return p
 	}
-	parts := multipart.NewReader(body, params["boundary"])
-	for {
-		p, err := parts.NextRawPart()
-		if err != nil {
-			return
-		}
-		v.walk(p.Header, p, depth+1)
-	}
+	return partView{Type: kind, Name: name, Size: len(raw)}
 }
 
-// leaf adds one part: its text, or no more than what it is.
-func (v *contentView) leaf(h textproto.MIMEHeader, kind string, params map[string]string, body io.Reader) {
-	raw, _ := io.ReadAll(decoded(h.Get("Content-Transfer-Encoding"), body)) // what could be decoded of a broken part
-	p := partView{Type: kind, Size: len(raw)}
-	disposition, more, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
-	if p.Name = more["filename"]; p.Name == "" {
-		p.Name = params["name"]
-	}
-	if strings.HasPrefix(kind, "text/") && disposition != "attachment" {
-		p.Text, p.Cut = text(raw, params["charset"])
-	}
-	v.Parts = append(v.Parts, p)
-}
-
-func decoded(encoding string, body io.Reader) io.Reader {
-	switch strings.ToLower(strings.TrimSpace(encoding)) {
-	case "base64":
-		return base64.NewDecoder(base64.StdEncoding, body)
-	case "quoted-printable":
-		return quotedprintable.NewReader(body)
-	}
-	return body
-}
-
-// text makes UTF-8 of a part, and no more of it than a page can bear.
-func text(raw []byte, charset string) (string, bool) {
-	if charset != "" && !strings.EqualFold(charset, "utf-8") {
-		if r, err := fromCharset(charset, bytes.NewReader(raw)); err == nil {
-			if converted, err := io.ReadAll(r); err == nil {
-				raw = converted
-			}
-		}
-	}
+// textPart shows no more of a text than a page can bear.
+func textPart(kind string, raw []byte) partView {
 	end := min(len(raw), shownText)
 	for end > 0 && end < len(raw) && !utf8.RuneStart(raw[end]) {
 		end--
 	}
-	return strings.ToValidUTF8(string(raw[:end]), "\uFFFD"), end < len(raw)
-}
-
-// fromCharset reads a charset that browsers know.
-func fromCharset(charset string, r io.Reader) (io.Reader, error) {
-	e, err := htmlindex.Get(charset)
-	if err != nil {
-		return nil, err
-	}
-	return e.NewDecoder().Reader(r), nil
+	return partView{Type: kind, Size: len(raw), Text: strings.ToValidUTF8(string(raw[:end]), "\uFFFD"), Cut: end < len(raw)}
 }

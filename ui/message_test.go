@@ -235,15 +235,17 @@ func TestReadContent(t *testing.T) {
 		}},
 		{"another charset", "Content-Type: text/plain; charset=windows-1252\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=80 5", contentView{
 			Headers: []headerLine{{"Content-Type", "text/plain; charset=windows-1252"}, {"Content-Transfer-Encoding", "quoted-printable"}},
-			Parts:   []partView{{Type: "text/plain", Size: 3, Text: "€ 5"}},
+			Parts:   []partView{{Type: "text/plain", Size: 5, Text: "€ 5"}},
 		}},
 		{"parts", "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/html\nContent-Transfer-Encoding: base64\n\nPGI+\n--B\n" +
 			"Content-Type: text/html; name=a.html\nContent-Disposition: attachment\n\n<i>\n--B--\n", contentView{
 			Headers: []headerLine{{"Content-Type", "multipart/mixed; boundary=B"}},
 			Parts:   []partView{{Type: "text/html", Size: 3, Text: "<b>"}, {Type: "text/html", Name: "a.html", Size: 3}},
 		}},
-		{"no header at all", "nonsense", contentView{Parts: []partView{{Type: "text/plain"}}}},
-		{"no bytes of a charset", "\r\n\r\n\xff\xfe", contentView{Parts: []partView{{Type: "text/plain", Size: 2, Text: "\uFFFD"}}}},
+		{"no header at all", "nonsense", contentView{Parts: []partView{{Type: "text/plain", Size: 8, Text: "nonsense"}}}},
+		{"no bytes of a charset", "A: b\r\n\r\n\xff\xfe", contentView{
+			Headers: []headerLine{{"A", "b"}}, Parts: []partView{{Type: "text/plain", Size: 2, Text: "\uFFFD"}},
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Size = len(tt.raw)
