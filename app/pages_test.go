@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +114,54 @@ func TestOperatorAtThePages(t *testing.T) {
 	v.click(".logout button")
 	v.open("/status")
 	v.sees("Access token")
+}
+
+// TestDashboardActsOnMessages does to tasks what the buttons of the dashboard do, and looks at the messages behind them.
+func TestDashboardActsOnMessages(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	at := time.Now().Add(24 * time.Hour)
+	task := func(to string) string {
+		answer, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "x", SendAt: &at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.QueueID
+	}
+	const tasks = "/admin/queues/api/queues/submit/scheduled_tasks"
+	act := func(method, path string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.Token())
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode >= 300 {
+			t.Fatalf("%s %s answered %d: %s %v", method, path, res.StatusCode, body, err)
+		}
+		return string(body)
+	}
+	run, archived := task("now@example.net"), task("later@example.net")
+	list := act(http.MethodGet, tasks)
+	taskOf := func(id string) string { return regexp.MustCompile(id + `\.[0-9]+`).FindString(list) }
+
+	act(http.MethodPost, tasks+"/"+taskOf(run)+":run")
+	if got := relay.Wait(1)[0].To; !slices.Equal(got, []string{"now@example.net"}) {
+		t.Errorf("the relay got mail for %v", got)
+	}
+	act(http.MethodPost, tasks+"/"+taskOf(archived)+":archive")
+	wantEnd(t, client, archived, "MessageFailed")
+	act(http.MethodPost, "/admin/queues/api/queues/submit:pause")
+	if q, err := client.Queue(t.Context(), "submit"); err != nil || q.Jobs.Failed != 1 {
+		t.Errorf("queue %+v: %v", q, err)
+	}
 }
 
 // wantEnd fails the test unless a message has ended in a certain way.

@@ -39,7 +39,8 @@ type failure struct {
 	Heading string
 	Message string
 	Fields  []fault.Field
-	Again   bool // the same request may succeed soon
+	Again   bool   // the same request may succeed soon
+	Request string // id of the request, by which the log knows it; empty: it has none
 }
 
 // failed answers with an error page; a browser that is not logged in is sent to the login instead.
@@ -54,12 +55,14 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	view := failure{Status: statusOf(f.Kind), Message: f.Message, Fields: f.Fields, Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
 	view.Heading = heading(f.Kind)
+	id := w.Header().Get("X-Request-Id") // set by package server
 	switch f.Kind {
 	case fault.Internal:
-		u.log.ErrorContext(r.Context(), "page failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		view.Request = id
+		u.log.ErrorContext(r.Context(), "page failed", "request_id", id, "method", r.Method, "path", r.URL.Path, "error", err)
 	case fault.Unavailable, fault.Limited:
 		w.Header().Set("Retry-After", strconv.Itoa(int(max(f.RetryAfter, time.Second).Seconds())))
-		u.log.WarnContext(r.Context(), "page refused", "method", r.Method, "path", r.URL.Path, "error", err)
+		u.log.WarnContext(r.Context(), "page refused", "request_id", id, "method", r.Method, "path", r.URL.Path, "error", err)
 	case fault.Unauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -69,7 +70,7 @@ func took(start time.Time, end *time.Time) string {
 
 // count writes a number in groups of three.
 func count(n int) string {
-	s := fmt.Sprint(n)
+	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:] // a narrow space, which does not break
 	}
@@ -126,9 +127,9 @@ func pretty(raw json.RawMessage) string {
 	return string(out)
 }
 
-// replyCode words the reply codes of an attempt.
+// replyCode words the reply codes of an attempt, where its line does not begin with them anyway.
 func replyCode(a api.Attempt) string {
-	if a.Code == 0 {
+	if a.Code == 0 || strings.HasPrefix(a.Line, strconv.Itoa(a.Code)) {
 		return ""
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d %s", a.Code, a.Enhanced))

@@ -1,16 +1,21 @@
 package ui
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
@@ -209,6 +214,49 @@ func TestDashboardIsPartOfThePages(t *testing.T) {
 	if p := b.get("/admin/queues/api/queues"); p.status != http.StatusOK || !strings.Contains(p.header.Get("Content-Type"), "json") {
 		t.Errorf("its API answers %d %s", p.status, p.body)
 	}
+}
+
+func TestInternalErrorsStayInTheLog(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	u, err := New(Parts{
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{}, Access: trusting{},
+		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
+	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, logged := range map[string]string{"/accounts": "the disk is on fire", "/webhooks": "nil pointer"} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Authorization", "Bearer x")
+		w := httptest.NewRecorder()
+		w.Header().Set("X-Request-Id", "REQ-1")
+		u.ServeHTTP(w, r)
+		p := page{w.Code, w.Header(), w.Body.String()}
+		if p.status != http.StatusInternalServerError {
+			t.Errorf("%s answers %d", path, p.status)
+		}
+		p.isSafe(t, path)
+		p.has(t, "Something went wrong", "REQ-1")
+		p.lacks(t, logged)
+		if !strings.Contains(log.String(), logged) || !strings.Contains(log.String(), "REQ-1") {
+			t.Errorf("the log has no word of %q: %s", logged, log.String())
+		}
+	}
+}
+
+// broken has no accounts to show.
+type broken struct{}
+
+func (broken) List(context.Context, int, int) (api.AccountPage, error) {
+	return api.AccountPage{}, errors.New("the disk is on fire")
+}
+
+// trusting lets everybody in.
+type trusting struct{ Access }
+
+func (trusting) Authenticate(context.Context, string, netip.Addr, time.Time) (*access.Grant, error) {
+	return &access.Grant{Scopes: []api.Scope{api.ScopeAdmin}}, nil
 }
 
 func TestNewWantsAllParts(t *testing.T) {
