@@ -141,7 +141,7 @@ func (a *App) buildStores(context.Context) error {
 
 func (a *App) buildDelivery(context.Context) error {
 	c := a.cfg
-	a.tasks = queue.NewClient(a.db.Client(), queue.Options{})
+	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
 	a.control = queue.NewControl(a.db.Client())
 	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
 	var err error
@@ -200,7 +200,7 @@ func (a *App) buildWorkers(context.Context) error {
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 			{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: c.Workers.Documents},
 		},
-		Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics,
+		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -229,6 +229,9 @@ func (a *App) buildServer(context.Context) error {
 	a.life.onRun("http", s.Run)
 	return nil
 }
+
+// queueKeep is the setting of that name as it is now.
+func (a *App) queueKeep() int { return a.settings.Current().QueueKeep }
 
 // works says whether this process delivers.
 func (a *App) works() bool { return a.cfg.Role != "api" }

@@ -13,8 +13,13 @@ import (
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	KeepCompleted time.Duration // how long done tasks stay visible, in whole seconds, 24 h at most; zero: not at all
+	// Keep says how many done tasks of a queue stay visible, for keepFor at most. It is asked for every task, so it answers from memory;
+	// the oldest are taken away by Servers, which should be given the same function. Nil: none stay.
+	Keep func() int
 }
+
+// keepFor is how long a done task stays visible at most.
+const keepFor = 24 * time.Hour
 
 // taskTimeout is how long a handler may take before the task comes back beside it. It is far beyond any delivery: a handler
 // bounds its own work, and a timeout here would run one task twice at a time.
@@ -29,24 +34,31 @@ type Client struct {
 	capture    *capture
 	producer   *asynq.Client
 	options    []asynq.Option // those that all tasks share
-	registered atomic.Int64   // when Enqueue last registered queues, in Unix seconds
+	keep       func() int
+	registered atomic.Int64 // when Enqueue last registered queues, in Unix seconds
 }
 
 // NewClient makes a Client that uses the given connection and never closes it.
 func NewClient(c redis.UniversalClient, o Options) *Client {
 	catch := &capture{UniversalClient: c}
-	keep := min(max(o.KeepCompleted, 0), 24*time.Hour)
 	return &Client{
 		redis:    c,
 		capture:  catch,
 		producer: asynq.NewClientFromRedisClient(catch),
+		keep:     orNone(o.Keep),
 		options: []asynq.Option{
 			// The handler counts attempts. asynq archives a task with no retries left even if it was only told "not now".
 			asynq.MaxRetry(math.MaxInt32),
 			asynq.Timeout(taskTimeout),
-			asynq.Retention(keep),
 		},
 	}
+}
+
+func orNone(keep func() int) func() int {
+	if keep == nil {
+		return func() int { return 0 }
+	}
+	return keep
 }
 
 // Enqueue puts the tasks into their queues in one round trip and gives one error for each, in order, nil where the task is in the queue. A
@@ -90,9 +102,12 @@ func (c *Client) compose(ctx context.Context, t Task) (call, error) {
 	if err := t.check(); err != nil {
 		return call{}, err
 	}
-	opts := make([]asynq.Option, 0, len(c.options)+3)
+	opts := make([]asynq.Option, 0, len(c.options)+4)
 	opts = append(opts, c.options...)
 	opts = append(opts, asynq.TaskID(t.ID), asynq.Queue(t.Queue))
+	if c.keep() > 0 {
+		opts = append(opts, asynq.Retention(keepFor))
+	}
 	if !t.At.IsZero() {
 		opts = append(opts, asynq.ProcessAt(roundUp(t.At)))
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -228,16 +229,20 @@ func TestEnqueueWithRedisAway(t *testing.T) {
 func TestKeepCompleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.client = NewClient(b.redis, Options{KeepCompleted: time.Minute})
+	b.client = NewClient(b.redis, Options{Keep: func() int { return 2 }})
 	l := logging(func(t Task, _ int) Verdict {
 		if t.ID == "stale.1" {
 			return Drop()
 		}
 		return Done()
 	})
-	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+	serve(t, b.redis, ServerOptions{Keep: func() int { return 2 }}, map[string]Handler{"send": l.handle})
 	b.enqueue(t, task("kept.1"), task("stale.1"))
 	until(t, "one is completed, the other gone", func() bool {
 		return b.state(t, "kept.1") == Completed && b.state(t, "stale.1") == ""
 	})
+	for i := range 10 {
+		b.enqueue(t, task(fmt.Sprintf("more.%d", i)))
+	}
+	until(t, "two are left", func() bool { c := b.counts(t); return c.Waiting+c.Active == 0 && c.Completed == 2 && b.hashes(t) == 2 })
 }

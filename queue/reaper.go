@@ -32,6 +32,9 @@ func (s *Server) tend(ctx context.Context) {
 			err = s.reapAll(ctx)
 		}
 		if err == nil {
+			err = s.trimCompleted(ctx)
+		}
+		if err == nil {
 			err = s.pruneInTurn(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -71,6 +74,20 @@ func (s *Server) reapAll(ctx context.Context) error {
 		}
 		if returned+removed > 0 {
 			s.log.Warn("tasks without a worker taken back", "queue", q, "returned", returned, "removed", removed)
+		}
+	}
+	return nil
+}
+
+// trimCompleted takes away the done tasks beyond the number that is to stay visible, some hundreds a second of each queue.
+func (s *Server) trimCompleted(ctx context.Context) error {
+	for _, q := range s.queues {
+		keys := []string{stateKey(q, Completed)}
+		for n := reapMost; n == reapMost && ctx.Err() == nil; {
+			var err error
+			if n, err = trimScript.Run(ctx, s.redis, keys, taskPrefix(q), 0, max(s.keep(), 0), reapMost).Int(); err != nil {
+				return fmt.Errorf("trim the done tasks of queue %s: %w", q, err)
+			}
 		}
 	}
 	return nil

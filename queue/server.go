@@ -29,6 +29,7 @@ type Pool struct {
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
 	Pools   []Pool        // at least one
+	Keep    func() int    // how many done tasks of each queue stay visible; as in Options; nil: none
 	Grace   time.Duration // how long running handlers may go on after the stop; zero: 30 s
 	Logger  *slog.Logger  // nil: discard
 	Metrics Registerer    // where to register the metrics of handlers; nil: none are kept
@@ -48,6 +49,7 @@ type Server struct {
 	queues   []string
 	engines  []*asynq.Server
 	grace    time.Duration
+	keep     func() int
 	log      *slog.Logger
 	metrics  *metrics
 
@@ -65,7 +67,7 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 	if len(o.Pools) == 0 {
 		return nil, errors.New("queue server: no pools")
 	}
-	s := &Server{redis: c, handlers: handlers, grace: o.Grace, log: o.Logger}
+	s := &Server{redis: c, handlers: handlers, grace: o.Grace, keep: orNone(o.Keep), log: o.Logger}
 	if s.grace <= 0 {
 		s.grace = 30 * time.Second
 	}

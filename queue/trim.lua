@@ -1,8 +1,9 @@
--- Removes the oldest tasks of the archive, those that are too old and those that are too many, before asynq does: its script passes all
--- of them to unpack() at once, which fails from about 8,000 on, and nothing can be archived in that queue any more.
+-- Removes the oldest archived or completed tasks, those that are too old and those that are too many. Of the archive it has to be done
+-- before asynq does it: its script passes all of them to unpack() at once, which fails from about 8,000 on, and nothing can be archived
+-- in that queue any more.
 --
--- KEYS[1] archived ZSET (Unix seconds)
--- ARGV[1] prefix of the task hashes    ARGV[2] archived up to this Unix second is too old    ARGV[3] most tasks the archive holds
+-- KEYS[1] archived or completed ZSET (Unix seconds)
+-- ARGV[1] prefix of the task hashes    ARGV[2] up to this Unix second is too old    ARGV[3] most tasks that stay
 -- ARGV[4] most tasks to remove in this call
 -- Result: the number of tasks removed; call again while it is ARGV[4].
 -- Atomic, so that a task leaves the archive together with its hash.

@@ -44,7 +44,7 @@ func (v Verdict) At() time.Time { return v.at }
 // Err is the error that RetryAt or Bury was given; nil for other verdicts.
 func (v Verdict) Err() error { return v.err }
 
-// Done says that the work is done. The task goes away, or stays visible as completed for Options.KeepCompleted.
+// Done says that the work is done. The task goes away, or stays visible as completed, as Options.Keep says.
 func Done() Verdict { return Verdict{} }
 
 // RetryAt says that the work failed and is to be tried again, not before the given time, rounded up to a whole second. The error is
