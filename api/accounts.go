@@ -89,7 +89,8 @@ type AccountPage struct {
 
 // VerifyRequest asks whether a relay takes these settings.
 type VerifyRequest struct {
-	SMTP         *SMTPServer `json:"smtp"`
+	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
+	SMTP         *SMTPServer `json:"smtp,omitempty"`
 	LocalAddress string      `json:"localAddress,omitempty" maxLength:"64"`
 	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256"`
 }

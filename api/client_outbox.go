@@ -71,6 +71,27 @@ func (c *Client) Patch(ctx context.Context, queueID string, p OutboxPatch) (m Ou
 	return m, c.do(ctx, call{method: http.MethodPatch, path: at("v1", "outbox", queueID), in: p, out: &m})
 }
 
+// DeadLetters lists the messages that failed for good, oldest first. The query's state is of no account.
+func (c *Client) DeadLetters(ctx context.Context, q OutboxQuery) (page DeadLetterPage, err error) {
+	q.State = ""
+	return page, c.do(ctx, call{method: http.MethodGet, path: "/v1/dead-letters", query: q.values(), out: &page})
+}
+
+// DeadLetter shows a message that failed for good, with its content.
+func (c *Client) DeadLetter(ctx context.Context, queueID string) (d DeadLetter, err error) {
+	return d, c.do(ctx, call{method: http.MethodGet, path: at("v1", "dead-letters", queueID), out: &d})
+}
+
+// Replay queues a dead letter again, for the recipients that failed.
+func (c *Client) Replay(ctx context.Context, queueID string) (m OutboxMessage, err error) {
+	return m, c.do(ctx, call{method: http.MethodPost, path: at("v1", "dead-letters", queueID, "replay"), out: &m})
+}
+
+// DeleteDeadLetter forgets a dead letter and its content.
+func (c *Client) DeleteDeadLetter(ctx context.Context, queueID string) (answer DeleteAnswer, err error) {
+	return answer, c.do(ctx, call{method: http.MethodDelete, path: at("v1", "dead-letters", queueID), out: &answer})
+}
+
 // values writes a query as a URL has it.
 func (q OutboxQuery) values() url.Values {
 	v := pageQuery(q.Page, q.PageSize)

@@ -110,6 +110,21 @@ type OutboxPage struct {
 	Messages []OutboxMessage `json:"messages"`
 }
 
+// DeadLetter is a message that failed for good, with all that is needed to see why and to send it again.
+type DeadLetter struct {
+	OutboxMessage
+	Content []byte `json:"content" doc:"The message (RFC 5322), in base64"`
+}
+
+// DeadLetterPage is a page of dead letters, oldest first.
+type DeadLetterPage struct {
+	Total       int             `json:"total"`
+	Page        int             `json:"page"`
+	Pages       int             `json:"pages"`
+	Cursor      string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	DeadLetters []OutboxMessage `json:"deadLetters"`
+}
+
 // OutboxQuery selects messages of the outbox. The zero query selects all.
 type OutboxQuery struct {
 	Page          int

@@ -7,7 +7,7 @@ type Jobs struct {
 	Paused    int `json:"paused" doc:"Waiting jobs that a pause holds back"`
 	Waiting   int `json:"waiting"`
 	Failed    int `json:"failed"`
-	Completed int `json:"completed" doc:"Kept visible for delivery.queueKeep"`
+	Completed int `json:"completed" doc:"As many as delivery.queueKeep keeps visible, for 24 hours at most"`
 }
 
 // QueueStatus is the state of one queue.

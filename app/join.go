@@ -58,11 +58,14 @@ func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Targe
 }
 
 // verifier tries the login of a relay.
-type verifier struct{ sender *smtpsend.Sender }
+type verifier struct {
+	sender   *smtpsend.Sender
+	accounts *accounts.Accounts
+}
 
 // Verify implements server.Verifier.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
-	relay, err := accounts.VerifyRelay(req)
+	relay, err := v.relay(ctx, req)
 	if err != nil {
 		return api.VerifyAnswer{}, err
 	}
@@ -74,6 +77,18 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 		return api.VerifyAnswer{SMTP: out}, nil
 	}
 	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, nil
+}
+
+// relay is what is to be tried: that of a stored account, or the one the request describes.
+func (v verifier) relay(ctx context.Context, req api.VerifyRequest) (smtpsend.Relay, error) {
+	switch {
+	case req.Account == "":
+		return accounts.VerifyRelay(req)
+	case req.SMTP != nil:
+		return smtpsend.Relay{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
+	}
+	a, err := v.accounts.Resolve(ctx, req.Account)
+	return a.Relay, err
 }
 
 // operator mirrors what is done in the queue's dashboard to the messages behind the tasks.

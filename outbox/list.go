@@ -286,7 +286,7 @@ func (f *filter) reads() bool { return f.tag != "" || f.search != "" || f.accoun
 func (f *filter) bounds(key string) redis.ZRangeArgs {
 	r := redis.ZRangeArgs{Key: key, Start: "-inf", Stop: "+inf", ByScore: true}
 	if !f.after.IsZero() {
-		r.Start = "(" + strconv.FormatInt(millis(f.after), 10)
+		r.Start = strconv.FormatInt(millis(f.after), 10)
 	}
 	if !f.before.IsZero() {
 		r.Stop = "(" + strconv.FormatInt(millis(f.before), 10)

@@ -76,7 +76,7 @@ func TestListSelects(t *testing.T) {
 			"tag, page":       {api.OutboxQuery{Tag: "t1", PageSize: 2, Page: 2}, []int{9, 11}, 6},
 			"subject":         {api.OutboxQuery{Search: "INVOICE 1"}, []int{1, 10, 11}, 3},
 			"address":         {api.OutboxQuery{Search: "Ann7@"}, []int{7}, 1},
-			"after":           {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{9, 10, 11}, 3},
+			"after":           {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{8, 9, 10, 11}, 4},
 			"before":          {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
 		} {
 			t.Run(fmt.Sprintf("%s on %d", name, partitions), func(t *testing.T) {

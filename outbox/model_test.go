@@ -182,7 +182,7 @@ func (m *model) retry() {
 	if !ok {
 		return
 	}
-	before, err := m.Failed(m.ctx, id)
+	before, err := m.DeadLetter(m.ctx, id)
 	if _, retryErr := m.Retry(m.ctx, id); err == nil && retryErr == nil && before.State == api.Failed {
 		m.replays[id]++
 	}

@@ -53,20 +53,6 @@ func (b *Outbox) Get(ctx context.Context, id string) (api.OutboxMessage, error) 
 	return m, nil
 }
 
-// Failed answers a failed message, with the log of its attempts: what Get answers about a live one.
-func (b *Outbox) Failed(ctx context.Context, id string) (api.OutboxMessage, error) {
-	r, err := b.read(ctx, id)
-	if err != nil {
-		return api.OutboxMessage{}, err
-	}
-	if r.state != stateFailed {
-		return api.OutboxMessage{}, unknownMessage(id)
-	}
-	m := r.show(false)
-	m.Log = r.status.Log
-	return m, nil
-}
-
 // Content answers the message itself, as it goes to the relay.
 func (b *Outbox) Content(ctx context.Context, id string) ([]byte, error) {
 	r, err := b.read(ctx, id)
@@ -76,13 +62,18 @@ func (b *Outbox) Content(ctx context.Context, id string) ([]byte, error) {
 	if r.state == stateFailed {
 		return nil, gone(id, ended{Result: "failed"}, true)
 	}
-	p, _ := partitionOf(id, b.DB.Partitions())
-	packed, err := b.DB.Client().Get(ctx, b.store.content(p, id)).Bytes()
+	return b.contentOf(ctx, r)
+}
+
+// contentOf reads the content of a message that was there a moment ago.
+func (b *Outbox) contentOf(ctx context.Context, r row) ([]byte, error) {
+	p, _ := partitionOf(r.id, b.DB.Partitions())
+	packed, err := b.DB.Client().Get(ctx, b.store.content(p, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
-		return nil, unknownMessage(id)
+		return nil, unknownMessage(r.id)
 	}
 	if err != nil {
-		return nil, away(err, "read content of message "+id)
+		return nil, away(err, "read content of message "+r.id)
 	}
 	return b.codec.unpack(packed, r.envelope.Size)
 }

@@ -43,11 +43,20 @@ type Changer interface {
 	Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error)
 }
 
+// DeadLetters keeps what failed for good. It is outbox.Outbox.
+type DeadLetters interface {
+	DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error)
+	DeadLetter(ctx context.Context, id string) (api.DeadLetter, error)
+	Replay(ctx context.Context, id string) (api.OutboxMessage, error)
+	DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error)
+}
+
 // Outbox is all that the routes of messages need. It is outbox.Outbox.
 type Outbox interface {
 	Submitter
 	Reader
 	Changer
+	DeadLetters
 }
 
 // Queues counts, pauses and resumes. It is outbox.Outbox.

@@ -134,6 +134,26 @@ func (p *parts) CancelAll(_ context.Context, q api.OutboxQuery, reason string) (
 	return api.BulkDeleteAnswer{Deleted: 3}, p.asked("CancelAll " + reason)
 }
 
+func (p *parts) DeadLetters(_ context.Context, q api.OutboxQuery) (api.DeadLetterPage, error) {
+	p.mu.Lock()
+	p.queries = append(p.queries, q)
+	p.mu.Unlock()
+	return api.DeadLetterPage{}, p.asked("DeadLetters")
+}
+
+func (p *parts) DeadLetter(ctx context.Context, id string) (api.DeadLetter, error) {
+	m, err := p.Get(ctx, id)
+	return api.DeadLetter{OutboxMessage: m, Content: []byte("From: a@example.com\r\n\r\nHello\r\n")}, err
+}
+
+func (p *parts) Replay(ctx context.Context, id string) (api.OutboxMessage, error) {
+	return p.Get(ctx, id)
+}
+
+func (p *parts) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
+	return p.Cancel(ctx, id, "api")
+}
+
 func (p *parts) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
 	return p.Get(ctx, id)
 }

@@ -24,6 +24,12 @@ func (s *Server) routes() []group {
 			post("/v1/outbox/{queueId}/retry", own(api.ScopeOutbox), s.retryMessage, "retryMessage", "Attempt delivery now"),
 			get("/v1/outbox/{queueId}/content", own(api.ScopeOutbox), s.messageContent, "messageContent", "Download a queued message as it will be sent"),
 		}},
+		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
+			get("/v1/dead-letters", own(api.ScopeOutbox), s.listDeadLetters, "listDeadLetters", "List dead letters, oldest first"),
+			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.getDeadLetter, "getDeadLetter", "Show a dead letter with its content"),
+			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), s.replayDeadLetter, "replayDeadLetter", "Queue a dead letter again, for the recipients that failed"),
+			remove("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.deleteDeadLetter, "deleteDeadLetter", "Forget a dead letter"),
+		}},
 		{"Queues", "Watch, pause and resume the queues.", []route{
 			get("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.getQueue, "getQueue", "Show a queue"),
 			put("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.putQueue, "putQueue", "Pause or resume a queue"),

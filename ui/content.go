@@ -43,7 +43,7 @@ type partView struct {
 
 // preview reads a message's content. One that is not to be had any more is none.
 func (u *UI) preview(ctx context.Context, id string) (*contentView, error) {
-	raw, err := u.Outbox.Content(ctx, id)
+	raw, err := u.raw(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
@@ -53,13 +53,23 @@ func (u *UI) preview(ctx context.Context, id string) (*contentView, error) {
 	return readContent(raw), nil
 }
 
+// raw is a message as it goes to the relay, or would again from its dead letter.
+func (u *UI) raw(ctx context.Context, id string) ([]byte, error) {
+	raw, err := u.Outbox.Content(ctx, id)
+	if fault.CodeOf(err) != codeFailed {
+		return raw, err
+	}
+	d, err := u.Outbox.DeadLetter(ctx, id)
+	return d.Content, err
+}
+
 // content answers with the message as it goes to the relay: as a file to save, or as plain text to read.
 func (u *UI) content(w http.ResponseWriter, r *http.Request) error {
 	id, err := idOf(r)
 	if err != nil {
 		return err
 	}
-	raw, err := u.Outbox.Content(r.Context(), id)
+	raw, err := u.raw(r.Context(), id)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.NotFound, "", "The content of this message is not to be had any more")
 	}

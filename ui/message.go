@@ -78,14 +78,14 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := messageView{ID: id}
-	if view.Message, view.Ended, err = u.find(r.Context(), id); err != nil {
+	if err := u.find(r.Context(), &view); err != nil {
 		return err
 	}
 	title := "Message " + id
 	if view.Message != nil {
 		title = view.Message.Subject
 	}
-	if view.Message != nil && r.URL.Query().Get("part") == "" {
+	if view.Message != nil && view.Content == nil && r.URL.Query().Get("part") == "" {
 		if view.Content, err = u.preview(r.Context(), id); err != nil {
 			return err
 		}
@@ -94,32 +94,38 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 }
 
 // find looks a message up among the live ones, the failed ones, and those that ended.
-func (u *UI) find(ctx context.Context, id string) (*api.OutboxMessage, *ending, error) {
-	m, err := u.Outbox.Get(ctx, id)
+func (u *UI) find(ctx context.Context, v *messageView) error {
+	m, err := u.Outbox.Get(ctx, v.ID)
 	if err == nil {
-		return &m, nil, nil
+		v.Message = &m
+		return nil
 	}
-	if fault.CodeOf(err) == "MessageFailed" {
-		if m, failed := u.Outbox.Failed(ctx, id); failed == nil {
-			return &m, nil, nil
-		} else if !fault.Is(failed, fault.NotFound) {
-			return nil, nil, failed
+	if fault.CodeOf(err) == codeFailed {
+		dead, failed := u.Outbox.DeadLetter(ctx, v.ID)
+		if failed == nil {
+			v.Message, v.Content = &dead.OutboxMessage, readContent(dead.Content)
+			return nil
+		}
+		if !fault.Is(failed, fault.NotFound) {
+			return failed
 		}
 	}
-	e := endingOf(err)
-	if e == nil && fault.Is(err, fault.NotFound) {
-		err = unknown()
+	if v.Ended = endingOf(err); v.Ended == nil && fault.Is(err, fault.NotFound) {
+		return unknown()
 	}
-	if e == nil {
-		return nil, nil, err
+	if v.Ended == nil {
+		return err
 	}
-	return nil, e, nil
+	return nil
 }
+
+// codeFailed is what the outbox answers about a message of which it has a dead letter, or had one.
+const codeFailed = "MessageFailed"
 
 // endingOf reads off the outbox's refusal what became of a message.
 func endingOf(err error) *ending {
 	f := wordsOf(err)
-	result := map[string]string{"MessageSent": "sent", "MessageFailed": "failed", "MessageCancelled": "cancelled"}[f.Code]
+	result := map[string]string{"MessageSent": "sent", codeFailed: "failed", "MessageCancelled": "cancelled"}[f.Code]
 	if result == "" {
 		return nil
 	}

@@ -67,12 +67,15 @@ func TestFailedMessageCanBeSentAgain(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
-	id := w.submit(api.SubmitRequest{Subject: "dead", To: api.Addresses{{Address: "nobody@example.net"}}})
+	id := w.submit(api.SubmitRequest{Subject: "dead", Text: "what was in it", To: api.Addresses{{Address: "nobody@example.net"}}})
 	w.deliver(id)
 	b := w.operator()
 	p := b.get("/messages/" + id)
-	p.has(t, "no attempt will follow", "550 5.1.1 No such user", "Failed for good.", "Send again", "Delete…")
-	p.lacks(t, "Reschedule")
+	p.has(t, "no attempt will follow", "550 5.1.1 No such user", "Failed for good.", "Send again", "Delete…", "what was in it")
+	if p := b.get("/messages/" + id + "/content"); !strings.Contains(p.body, "what was in it") {
+		t.Errorf("its content: %d %s", p.status, p.body)
+	}
+	p.lacks(t, "Reschedule", "data-live")
 	b.submitForm("/messages/"+id+"/retry", nil).has(t, "The message is due now.", "0 of 10 attempts made")
 	if got := w.state(id); got != api.Waiting {
 		t.Errorf("the message is %s", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -220,7 +222,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{}, Access: trusting{},
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Access: trusting{},
 		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
 	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
@@ -245,11 +247,11 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	}
 }
 
-// broken has no accounts to show.
-type broken struct{}
+// broken fails to show accounts.
+type broken struct{ err error }
 
-func (broken) List(context.Context, int, int) (api.AccountPage, error) {
-	return api.AccountPage{}, errors.New("the disk is on fire")
+func (b broken) List(context.Context, int, int) (api.AccountPage, error) {
+	return api.AccountPage{}, b.err
 }
 
 // trusting lets everybody in.
@@ -257,6 +259,14 @@ type trusting struct{ Access }
 
 func (trusting) Authenticate(context.Context, string, netip.Addr, time.Time) (*access.Grant, error) {
 	return &access.Grant{Scopes: []api.Scope{api.ScopeAdmin}}, nil
+}
+
+func TestWordsOfInternalFaultsAreNotShown(t *testing.T) {
+	for _, err := range []error{errors.New("secret"), fault.New(fault.Internal, "Code", "secret"), fmt.Errorf("x: %w", fault.New(fault.Internal, "", "secret"))} {
+		if words := sentence(err); strings.Contains(words, "secret") {
+			t.Errorf("%v is shown as %q", err, words)
+		}
+	}
 }
 
 func TestNewWantsAllParts(t *testing.T) {

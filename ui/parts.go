@@ -25,8 +25,8 @@ type Parts struct {
 type Reader interface {
 	List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
 	Get(ctx context.Context, id string) (api.OutboxMessage, error)
-	// Failed answers a dead letter, about which Get only says that it failed.
-	Failed(ctx context.Context, id string) (api.OutboxMessage, error)
+	// DeadLetter answers a message about which Get only says that it failed.
+	DeadLetter(ctx context.Context, id string) (api.DeadLetter, error)
 	Content(ctx context.Context, id string) ([]byte, error)
 }
 

@@ -1,0 +1,79 @@
+package outbox
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+)
+
+// fail submits a message that its relay refuses for good.
+func fail(t *testing.T, b *bundle) string {
+	t.Helper()
+	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+	id := one(t, b)
+	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	return id
+}
+
+func TestDeadLetterTellsWhy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := fail(t, b)
+	d, err := b.DeadLetter(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Progress.Error == nil || !strings.Contains(d.Progress.Error.Message, "no such user") || len(d.Log) != 1 || !strings.Contains(string(d.Content), "To: ann@x.test") {
+		t.Errorf("dead letter %+v", d)
+	}
+	page, err := b.DeadLetters(t.Context(), api.OutboxQuery{State: api.Waiting})
+	if err != nil || page.Total != 1 || page.DeadLetters[0].QueueID != id {
+		t.Errorf("dead letters %+v, %v", page, err)
+	}
+	live := one(t, b)
+	if _, err := b.DeadLetter(t.Context(), live); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a live message as a dead letter: %v", err)
+	}
+	if _, err := b.Replay(t.Context(), live); !fault.Is(err, fault.Conflict) {
+		t.Errorf("replay of a live message: %v", err)
+	}
+	if a, err := b.DeleteDeadLetter(t.Context(), live); err != nil || a.Deleted {
+		t.Errorf("a live message was deleted as a dead letter: %v", err)
+	}
+	if a, err := b.DeleteDeadLetter(t.Context(), id); err != nil || !a.Deleted {
+		t.Errorf("delete: %+v, %v", a, err)
+	}
+}
+
+// TestManyReplaysSendOnce replays one dead letter from many clients at once.
+func TestManyReplaysSendOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := fail(t, b)
+	var mu sync.Mutex
+	replayed, conflicts := 0, 0
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			_, err := b.Replay(t.Context(), id)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				replayed++
+			case fault.Is(err, fault.Conflict):
+				conflicts++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if replayed != 1 || conflicts != 19 {
+		t.Errorf("%d replays, %d conflicts; want 1 and 19", replayed, conflicts)
+	}
+}
