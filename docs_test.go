@@ -1,0 +1,98 @@
+package postroom
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are the documents whose links and file names are checked.
+func pages(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md", "CHANGELOG.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "decisions/*.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil || len(more) == 0 {
+			t.Fatalf("%s: %v, %d pages", pattern, err, len(more))
+		}
+		files = append(files, more...)
+	}
+	return files
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// codeFile is a file of the repository as pages name it: a path with a folder, in backticks.
+	codeFile = regexp.MustCompile("`((?:[a-z]+/)+[a-zA-Z0-9_.-]+\\.(?:go|lua|tsv|md|yml|yaml|sh|txt))`")
+	// codeFolder is a package or folder as pages name it.
+	codeFolder = regexp.MustCompile("`((?:internal|examples|deploy|outbox|smtpsend|message|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
+)
+
+// TestLinksLeadSomewhere follows every link of the documentation that stays in the repository, to the heading it names.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, file := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(prose(t, file), -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, found[1])
+				continue
+			}
+			if anchor != "" && !hasHeading(t, path, anchor) {
+				t.Errorf("%s links to %s, where there is no such heading", file, found[1])
+			}
+		}
+	}
+}
+
+// TestNamedFilesExist finds files and folders that the documentation names and that were moved or removed.
+func TestNamedFilesExist(t *testing.T) {
+	for _, file := range pages(t) {
+		text := prose(t, file)
+		for _, found := range append(codeFile.FindAllStringSubmatch(text, -1), codeFolder.FindAllStringSubmatch(text, -1)...) {
+			if _, err := os.Stat(found[1]); err != nil {
+				t.Errorf("%s names %s, which is not there", file, found[1])
+			}
+		}
+	}
+}
+
+// prose is a page without its blocks of code.
+func prose(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fenced.ReplaceAllString(string(text), "")
+}
+
+// hasHeading looks for the heading an anchor means: in lower case, with hyphens for blanks and without punctuation.
+func hasHeading(t *testing.T, file, anchor string) bool {
+	t.Helper()
+	for _, h := range heading.FindAllStringSubmatch(prose(t, file), -1) {
+		var b strings.Builder
+		for _, c := range strings.ToLower(h[1]) {
+			switch {
+			case c == ' ' || c == '-':
+				b.WriteRune('-')
+			case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_':
+				b.WriteRune(c)
+			}
+		}
+		if b.String() == anchor {
+			return true
+		}
+	}
+	return false
+}
