@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 
 // Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
-	a.announce(ctx)
+	a.announce()
 	return errors.Join(a.life.run(ctx), a.life.close())
 }
 
@@ -101,7 +101,7 @@ func (a *App) openRedis(ctx context.Context) error {
 	a.db = db
 	a.life.onStop("redis", db.Close)
 	a.life.onRun("redis", db.Run)
-	// REDISCOLLECTOR
+	a.metrics.MustRegister(db.Collector())
 	return nil
 }
 
@@ -256,18 +256,9 @@ func (a *App) lanes(lane string) map[string]int {
 	return out
 }
 
-// announce says at start where Postroom is to be found and what its Redis can lose.
-func (a *App) announce(ctx context.Context) {
+// announce says at start where Postroom is to be found. What its Redis can lose is told by redisdb.
+func (a *App) announce() {
 	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "redis", a.db.Mode(), "data", a.cfg.Data)
-	d, err := a.db.Durability(ctx)
-	if err != nil {
-		a.log.Warn("durability unknown", "error", err)
-		return
-	}
-	a.log.Info("durability", "persistent", d.Persistent, "fsync", d.Fsync, "replicas", d.Replicas, "policy", d.Policy)
-	for _, w := range d.Warnings {
-		a.log.Warn("durability", "warning", w)
-	}
 }
 
 // defaultAccount is the account that the settings smtp and from describe; nil without smtp.

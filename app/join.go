@@ -127,7 +127,10 @@ func (s state) Checks(ctx context.Context) []api.Check {
 		checks[0].Message = fmt.Sprintf("%s, answers in %s", s.db.Mode(), took)
 	}
 	if err := s.outbox.Admits(ctx); err != nil {
-		checks[1] = api.Check{Name: "outbox", Message: "new mail is refused: " + err.Error()}
+		checks[1] = api.Check{Name: "outbox", Message: "new mail is refused"}
+		if f, ok := errors.AsType[*fault.Error](err); ok { // its cause is for the log, not for whoever asks
+			checks[1].Message += ": " + f.Message
+		}
 	}
 	return checks
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -50,11 +51,31 @@ type Event struct {
 
 // New makes an event from its parts. It fails only when data can't be written as JSON.
 func New(id string, t Type, account string, at time.Time, data any) (Event, error) {
-	raw, err := json.Marshal(data)
+	raw, err := plainJSON(data)
 	if err != nil {
 		return Event{}, fmt.Errorf("write %s event of account %q as JSON: %w", t, account, err)
 	}
 	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond), Data: raw}, nil
+}
+
+// Line writes the event as it stands in the stream.
+func (e Event) Line() (string, error) {
+	raw, err := plainJSON(e)
+	if err != nil {
+		return "", fmt.Errorf("write event %s: %w", e.ID, err)
+	}
+	return string(raw), nil
+}
+
+// plainJSON leaves < and > as they are, so that message ids stay readable in the bodies of webhooks.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
 // Parse reads an event as it stands in the stream.

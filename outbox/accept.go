@@ -36,8 +36,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	ctx, cancel := context.WithTimeout(ctx, acceptPatience)
 	defer cancel()
 	if err := b.Admits(ctx); err != nil {
-		b.metrics.accepted.WithLabelValues("refused").Inc()
-		return api.SubmitAnswer{}, err
+		return api.SubmitAnswer{}, b.refused(err)
 	}
 	now := b.clock.Now()
 	due := s.sendAt
@@ -70,7 +69,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+id)
 	}
 	if _, err := b.judge(accepted.Slice()); err != nil {
-		return api.SubmitAnswer{}, err
+		return api.SubmitAnswer{}, b.refused(err)
 	}
 	if pending.Err() == nil {
 		b.queued.note(p, id)
@@ -83,7 +82,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
 	first, err := b.judge(acceptScript.Run(ctx, b.DB.Client(), keys, args...).Slice())
 	if err != nil {
-		return api.SubmitAnswer{}, err
+		return api.SubmitAnswer{}, b.refused(err)
 	}
 	if first != "" {
 		b.metrics.accepted.WithLabelValues("hit").Inc()
@@ -159,6 +158,14 @@ func (b *Outbox) Admits(ctx context.Context) error {
 		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)
 	}
 	return nil
+}
+
+// refused counts a submit that was turned away for want of Redis or of room.
+func (b *Outbox) refused(err error) error {
+	if fault.Is(err, fault.Unavailable) {
+		b.metrics.accepted.WithLabelValues("refused").Inc()
+	}
+	return err
 }
 
 func full(format string, args ...any) error {

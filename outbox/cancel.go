@@ -113,7 +113,7 @@ func (b *Outbox) cancelArgs(r row, reason string) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write trace of message %s: %w", r.id, err)
 	}
-	args := []any{r.id, millis(now), r.state, r.fence, trace, int(b.opts.KeepEnded.Seconds())}
+	args := []any{r.id, millis(now), r.state, r.fence, trace, b.traceLife()}
 	left := r.status.having(rcptQueued)
 	if len(left) == 0 {
 		return args, nil

@@ -209,7 +209,7 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, int(b.opts.KeepEnded.Seconds()), len(d.sent)}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), len(d.sent)}
 	for _, l := range lines {
 		args = append(args, l)
 	}

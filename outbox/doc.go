@@ -25,7 +25,7 @@
 //
 // Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>,
 // index:account:<account>, due, leases, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
-// about messages. postroom:{0}:lock:sweep says which process reconciles records with tasks.
+// about messages.
 //
 // When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes on, and its result is
 // recorded when Redis is back. When a worker dies, its messages wait again. When clocks differ between machines, nothing happens: each

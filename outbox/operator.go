@@ -100,5 +100,5 @@ func (b *Outbox) buryArgs(r row) ([]any, error) {
 		keep, data.DeadLetter = 1, r.id
 	}
 	l, err := line(event.MessageFailed, r.envelope.Account, now, data)
-	return []any{r.id, millis(now), r.state, r.fence, raw, trace, int(b.opts.KeepEnded.Seconds()), keep, l}, err
+	return []any{r.id, millis(now), r.state, r.fence, raw, trace, b.traceLife(), keep, l}, err
 }

@@ -101,6 +101,9 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
+// traceLife is how long what became of a message is remembered, in seconds; 0: not at all.
+func (b *Outbox) traceLife() int { return max(0, int(b.opts.KeepEnded.Seconds())) }
+
 // Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may share one Redis.
 type Outbox struct {
 	Parts

@@ -87,7 +87,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case c.lapsed == "doubt" && p.holdInDoubt:
 		return errInDoubt
-	case c.doubts >= maxDoubts:
+	case c.inDoubt() >= maxDoubts:
 		return errDoubts
 	case c.lost >= maxLost:
 		return errLost
@@ -95,6 +95,18 @@ func refuse(c *claim, p policy, now time.Time) error {
 		return errTooLate
 	}
 	return nil
+}
+
+// inDoubt counts the attempts that died between the final dot and the reply: those whose connection died stand in the log, those whose
+// worker died are counted by the record.
+func (c *claim) inDoubt() int {
+	n := c.doubts
+	for _, a := range c.status.Log {
+		if a.InDoubt && a.End != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // decide is the one place that says what follows from an attempt. It is a pure function of the claim, the try and the policy.
@@ -147,7 +159,7 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 	d.cause = describe(err, se)
 	d.why[i] = reason{d.cause, se}
 	r.Response = d.cause.Message
-	d.doubt = d.doubt || se != nil && se.InDoubt
+	d.doubt = d.doubt || se != nil && se.InDoubt || errors.Is(err, errInDoubt) || errors.Is(err, errDoubts)
 	if permanent(err, se) {
 		r.Status = rcptFailed
 		d.lost = append(d.lost, i)
@@ -243,7 +255,7 @@ func (d *decision) logged(c *claim, t try, number int) api.Attempt {
 	end := t.end.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.start.UTC().Truncate(time.Millisecond), End: &end, Gateway: c.gateway, TLS: t.result.TLS,
-		Code: t.result.Code, Line: t.result.Response, InDoubt: d.doubt,
+		Code: t.result.Code, Line: t.result.Response, InDoubt: d.doubt && !t.refused,
 	}
 	if t.relay.Host != "" {
 		a.Host = net.JoinHostPort(t.relay.Host, strconv.Itoa(t.relay.Port))
@@ -283,7 +295,7 @@ func (d *decision) events(c *claim) ([]string, error) {
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)
-		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.doubts > 0}); err != nil {
+		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.inDoubt() > 0}); err != nil {
 			return nil, err
 		}
 	}

@@ -123,8 +123,7 @@ func line(t event.Type, account string, at time.Time, data any) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	raw, err := json.Marshal(e)
-	return string(raw), err
+	return e.Line()
 }
 
 // millis and fromMillis are how times stand in Redis.

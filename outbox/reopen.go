@@ -36,6 +36,7 @@ func (b *Outbox) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.O
 		o := reopening{due: fromMillis(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {
 			o.due = p.SendAt.UTC()
+			o.planned = o.due
 		}
 		if p.DeliveryAttempts != nil {
 			o.max = *p.DeliveryAttempts
@@ -53,6 +54,7 @@ func (b *Outbox) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.O
 // reopening is what a message is given anew.
 type reopening struct {
 	due      time.Time
+	planned  time.Time // when the first attempt is wanted; zero: as before
 	attempts int
 	max      int
 	gateway  string
@@ -75,7 +77,8 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		args, err := reopenArgs(r, o, now)
+		after := r.apply(o, now)
+		args, err := reopenArgs(r, after, o, now)
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
@@ -86,7 +89,7 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		switch answer[0] {
 		case "OK":
 			b.rewoken(ctx, p, r, o, answer[1])
-			return b.reopened(ctx, r, o, now)
+			return b.reopened(ctx, after)
 		case "ACTIVE":
 			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
 		case "PURGED":
@@ -96,24 +99,44 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
 }
 
-func reopenArgs(r row, o reopening, now time.Time) ([]any, error) {
-	args := []any{r.id, millis(now), r.state, r.fence, millis(o.due), o.attempts, o.max, o.gateway, ""}
+// apply gives a message what was planned for it, as the script writes it and answers show it.
+func (r row) apply(o reopening, now time.Time) row {
+	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, millis(o.due), o.attempts, o.max, o.gateway
+	if o.due.After(now) {
+		r.state = stateDelayed
+	}
+	if !o.planned.IsZero() {
+		r.planned = millis(o.planned)
+	}
+	if o.replay {
+		r.status.Recipients = slices.Clone(r.status.Recipients)
+		for _, i := range r.status.having(rcptFailed) {
+			r.status.Recipients[i].Status = rcptQueued
+		}
+		r.status.Last = nil
+	}
+	return r
+}
+
+// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after.
+func reopenArgs(before, after row, o reopening, now time.Time) ([]any, error) {
+	st := ""
+	if o.replay {
+		raw, err := json.Marshal(after.status)
+		if err != nil {
+			return nil, fmt.Errorf("write status of message %s: %w", after.id, err)
+		}
+		st = string(raw)
+	}
+	args := []any{
+		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, st, after.planned,
+	}
 	if !o.replay {
 		return args, nil
 	}
-	st := r.status
-	st.Recipients = slices.Clone(st.Recipients)
-	for _, i := range st.having(rcptFailed) {
-		st.Recipients[i].Status = rcptQueued
-	}
-	st.Last = nil
-	raw, err := json.Marshal(st)
-	if err != nil {
-		return nil, fmt.Errorf("write status of message %s: %w", r.id, err)
-	}
-	args[8] = raw
-	l, err := line(event.MessageReplayed, r.envelope.Account, now, event.Replayed{
-		Message: r.envelope.about(r.id, r.lane, o.gateway, r.envelope.addresses(st.having(rcptQueued))), Attempt: r.attempts,
+	env := after.envelope
+	l, err := line(event.MessageReplayed, env.Account, now, event.Replayed{
+		Message: env.about(after.id, after.lane, o.gateway, env.addresses(after.status.having(rcptQueued))), Attempt: before.attempts,
 	})
 	return append(args, l), err
 }
@@ -126,14 +149,10 @@ func (b *Outbox) rewoken(ctx context.Context, p int, r row, o reopening, epoch s
 }
 
 // reopened shows a message as it was written. It may have gone out since, so it is not read again.
-func (b *Outbox) reopened(ctx context.Context, r row, o reopening, now time.Time) (api.OutboxMessage, error) {
+func (b *Outbox) reopened(ctx context.Context, r row) (api.OutboxMessage, error) {
 	paused, err := b.pausedLanes(ctx)
 	if err != nil {
 		return api.OutboxMessage{}, err
-	}
-	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, millis(o.due), o.attempts, o.max, o.gateway
-	if o.due.After(now) {
-		r.state = stateDelayed
 	}
 	m := r.show(paused[r.lane])
 	m.Log = r.status.Log

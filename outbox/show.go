@@ -236,16 +236,8 @@ func (r row) show(paused bool) api.OutboxMessage {
 	return m
 }
 
-// inDoubt counts the attempts in doubt: those logged, and those whose worker died.
-func (r row) inDoubt() int {
-	n := 0
-	for _, a := range r.status.Log {
-		if a.InDoubt {
-			n++
-		}
-	}
-	return max(n, r.doubts)
-}
+// inDoubt counts the attempts in doubt, as claim.inDoubt does.
+func (r row) inDoubt() int { return (&claim{doubts: r.doubts, status: r.status}).inDoubt() }
 
 func (r row) progress() api.Progress {
 	switch {

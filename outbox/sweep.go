@@ -22,8 +22,7 @@ const (
 	matchBatch = 2000             // records compared with their tasks in one round
 	tidyEvery  = 30 * time.Second // retention and trimming
 	outageGap  = 3 * time.Second  // a pause between good sweeps that means Redis was away, or this process stopped
-	matchLock  = 10 * time.Second
-	waitBefore = 5 * time.Second // how young a record may be before its missing task is a fault
+	waitBefore = 5 * time.Second  // how young a record may be before its missing task is a fault
 )
 
 // sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at once.
@@ -130,7 +129,7 @@ func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
 }
 
 // match compares records with their tasks, a stretch of each index in every round, and gives a new task to those that lost theirs: an
-// operator emptied a queue behind Postroom's back, or Redis lost the queue's keys. One process does it at a time.
+// operator emptied a queue behind Postroom's back, or Redis lost the queue's keys.
 func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	for _, lane := range lanesOf(queue.Submit) {
 		for _, state := range []string{stateWaiting, stateDelayed} {
@@ -211,14 +210,16 @@ func (s *sweeper) tidy(ctx context.Context, now time.Time) error {
 	o := s.b.opts
 	letters := now.Add(-max(o.KeepDeadLetters, 0))
 	for p := range s.b.DB.Partitions() {
-		key := []string{s.b.store.events(p)}
-		purged, err := purgeScript.Run(ctx, s.b.DB.Client(), key, millis(now), millis(letters), o.MaxDeadLetters,
-			millis(now.Add(-o.KeepEnded)), o.MaxEnded, sweepBatch).Int()
+		gone, err := s.script(ctx, purgeScript, p, 3, millis(now), millis(letters), o.MaxDeadLetters, millis(now.Add(-o.KeepEnded)),
+			o.MaxEnded, sweepBatch, s.b.traceLife())
 		if err != nil {
 			return err
 		}
-		if purged > 0 {
-			s.b.log.InfoContext(ctx, "dead letters past retention removed", "count", purged)
+		for _, r := range gone {
+			s.b.forget(ctx, task{queue: laneQueue(api.Lane(r[1]), p), id: taskID(r[0], r[2])})
+		}
+		if len(gone) > 0 {
+			s.b.log.InfoContext(ctx, "dead letters past retention removed", "count", len(gone))
 		}
 		if err := s.trim(ctx, p); err != nil {
 			return err

@@ -1,7 +1,8 @@
 -- reopen gives a message that is not being sent a new time, and so a new task: retry now, reschedule, and replay of a dead letter.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 due, 6 attempts made, 7 attempts allowed, 8 gateway, 9 status ('' leaves it), then events
+-- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 due, 6 attempts made, 7 attempts allowed, 8 gateway, 9 status ('' leaves it), 10 when the
+--      first attempt was wanted, then events
 -- Result {'OK', epoch}, {'GONE'}, {'ACTIVE'}, {'CHANGED'}, or {'PURGED'} when the content is no longer there
 -- Atomic because two replays at once must send once: the second one finds the state changed.
 
@@ -15,9 +16,10 @@ if redis.call('EXISTS', content_key(id)) == 0 then return {'PURGED'} end
 local to = 'waiting'
 if due > now then to = 'delayed' end
 move(id, where(id), to, due)
-redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8])
+redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8],
+  'scheduled', ARGV[10])
 redis.call('HDEL', KEYS[1], 'lost', 'doubts')
 if ARGV[9] ~= '' then redis.call('SET', status_key(id), ARGV[9]) end
 local epoch = wake(id, now)
-emit(10)
+emit(11)
 return {'OK', epoch}
