@@ -263,3 +263,42 @@ func TestDeliveriesOfADeletedEndpointEndQuietly(t *testing.T) {
 		t.Errorf("still due: %v, %v", refs, err)
 	}
 }
+
+// TestLogExpires: whatever an endpoint leaves behind goes by itself, also when it is deleted before another event comes.
+func TestLogExpires(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.endpoint(answering(t, 200).URL)
+	b.emit("E1", event.MessageSent, "snd")
+	b.emit("E2", event.MessageSent, "snd")
+	b.relayAll()
+	expiry := func() (log, done time.Duration) {
+		t.Helper()
+		ctx, rdb := t.Context(), b.db.Client()
+		return rdb.PTTL(ctx, logKey(ep.ID)).Val(), rdb.PTTL(ctx, redisdb.Key(0, "webhook", "done", ep.ID)).Val()
+	}
+	b.run(ep.ID, "E1")
+	pending := b.pendingAge()
+	if log, done := expiry(); log <= pending-time.Hour || log > pending || done <= pending-time.Hour || done > pending {
+		t.Errorf("while one is pending: log %v, done %v, want %v", log, done, pending)
+	}
+	if _, err := b.Delete(t.Context(), ep.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := b.run(ep.ID, "E2"); v != "drop" {
+		t.Errorf("verdict %s", v)
+	}
+	age := b.options.LogAge
+	if log, done := expiry(); log <= age-time.Hour || log > age || done <= age-time.Hour || done > age {
+		t.Errorf("once all are over: log %v, done %v, want %v", log, done, age)
+	}
+	keys, err := b.db.Client().Keys(t.Context(), "*"+ep.ID+"*").Result()
+	if err != nil || len(keys) != 4 {
+		t.Errorf("%v, %v", keys, err)
+	}
+	for _, key := range keys {
+		if left := b.db.Client().PTTL(t.Context(), key).Val(); left <= 0 {
+			t.Errorf("%s stays for ever", key)
+		}
+	}
+}

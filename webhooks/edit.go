@@ -61,7 +61,8 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged, "The webhook endpoint is being changed by others; try again")
 }
 
-// Delete removes an endpoint and answers whether there was one. Its deliveries end quietly as skipped.
+// Delete removes an endpoint and answers whether there was one. Its deliveries end quietly as skipped; they and their log expire, at most
+// Options.LogAge after the last of them ended.
 func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 	for {
 		before, _, _, err := w.store.one(ctx, id)

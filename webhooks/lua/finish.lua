@@ -41,6 +41,11 @@ redis.call('HDEL', KEYS[1], 'next', 'slot')
 redis.call('PEXPIRE', KEYS[1], ARGV[11])
 redis.call('ZREM', hook .. 'due', member(endpoint, id))
 redis.call('ZADD', done_key(endpoint), now, id)
-if redis.call('PTTL', log_key(endpoint)) < tonumber(ARGV[11]) then keep(endpoint, ARGV[11]) end
+-- The log outlives what it lists: the record that has just ended and, where others are pending, those.
+local ms = tonumber(ARGV[11])
+if redis.call('ZCARD', log_key(endpoint)) > redis.call('ZCARD', done_key(endpoint)) then
+  ms = math.max(ms, redis.call('PTTL', log_key(endpoint)))
+end
+keep(endpoint, ms)
 trim(endpoint, tonumber(ARGV[12]), now - tonumber(ARGV[11]))
 return {1, since}

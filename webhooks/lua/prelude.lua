@@ -29,7 +29,8 @@ local function trim(endpoint, cap, cutoff)
   return #old
 end
 
--- keep lets the log of an endpoint live as long as its youngest delivery may.
+-- keep lets the log of an endpoint live as long as its youngest delivery may. What is not there yet is passed over, so whoever makes one of
+-- the two keys calls it afterwards.
 local function keep(endpoint, ms)
   redis.call('PEXPIRE', log_key(endpoint), ms)
   redis.call('PEXPIRE', done_key(endpoint), ms)
