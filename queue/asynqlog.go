@@ -3,21 +3,30 @@ package queue
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
 
-// logEvery is how often an error of asynq is logged at most. While Redis is away each of its loops reports that several times a second.
-const logEvery = 5 * time.Second
+// logEvery is how often one kind of trouble is logged at most. While Redis is away each loop of each asynq server reports it several
+// times a second.
+const logEvery = 10 * time.Second
 
-// asynqLog passes asynq's own lines on to slog. It never ends the process, whatever asynq wants.
+// asynqLog passes the lines of all asynq servers of a Server on to slog. It never ends the process, whatever asynq wants.
 type asynqLog struct {
 	log *slog.Logger
 
-	mu         sync.Mutex
-	last       time.Time
+	mu    sync.Mutex
+	kinds map[string]quiet // few: asynq has some twenty lines
+}
+
+// quiet is how one kind of trouble was logged last.
+type quiet struct {
+	since      time.Time
 	suppressed int
 }
+
+func newAsynqLog(log *slog.Logger) *asynqLog { return &asynqLog{log: log, kinds: map[string]quiet{}} }
 
 func (l *asynqLog) Debug(args ...any) { l.log.Debug("queue engine", "detail", fmt.Sprint(args...)) }
 func (l *asynqLog) Info(args ...any)  { l.log.Debug("queue engine", "detail", fmt.Sprint(args...)) }
@@ -26,12 +35,25 @@ func (l *asynqLog) Error(args ...any) { l.trouble(args) }
 func (l *asynqLog) Fatal(args ...any) { l.trouble(args) }
 
 func (l *asynqLog) trouble(args []any) {
+	detail, now := fmt.Sprint(args...), time.Now()
+	kind := kindOf(detail)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.last) < logEvery {
-		l.suppressed++
+	last := l.kinds[kind]
+	if !last.since.IsZero() && now.Sub(last.since) < logEvery {
+		last.suppressed++
+		l.kinds[kind] = last
+		l.mu.Unlock()
 		return
 	}
-	l.log.Warn("queue engine has trouble", "detail", fmt.Sprint(args...), "suppressed", l.suppressed)
-	l.last, l.suppressed = time.Now(), 0
+	l.kinds[kind] = quiet{since: now}
+	l.mu.Unlock()
+	l.log.Warn("queue engine has trouble", "detail", detail, "suppressed", last.suppressed)
+}
+
+// kindOf is what asynq was about when it met an error, without the error and without names of queues and tasks.
+func kindOf(detail string) string {
+	if end := strings.IndexAny(detail, `:="[`); end >= 0 {
+		return detail[:end]
+	}
+	return detail
 }

@@ -51,6 +51,7 @@ type Server struct {
 	grace    time.Duration
 	keep     func() int
 	log      *slog.Logger
+	trouble  *asynqLog // one for all engines, which report the same
 	metrics  *metrics
 
 	acks        *ackClient   // the engines' connection
@@ -80,6 +81,7 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 			return nil, err
 		}
 	}
+	s.trouble = newAsynqLog(s.log)
 	s.acks = &ackClient{UniversalClient: c, log: s.log}
 	s.acks.topics, s.closeTopics = topicClient(c)
 	for _, p := range o.Pools {
@@ -147,7 +149,7 @@ func (s *Server) engine(p Pool, workers int) *asynq.Server {
 		ShutdownTimeout: s.grace + lastCall,
 		IsFailure:       isFailure,
 		RetryDelayFunc:  retryDelay,
-		Logger:          &asynqLog{log: s.log},
+		Logger:          s.trouble,
 		LogLevel:        asynq.ErrorLevel,
 	})
 }
