@@ -9,7 +9,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/access"
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
@@ -28,26 +27,14 @@ func grantOf(ctx context.Context) *access.Grant {
 // boundTo is the account that the caller is confined to; empty: none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// cookieMethods says with which methods a session cookie is enough. A browser sends it along with requests that any site provokes, so
-// routes that change something want a token, or a check of where the request comes from.
-type cookieMethods bool
-
-const (
-	safeMethods cookieMethods = false // GET and HEAD
-	allMethods  cookieMethods = true  // and the others from our own pages
-)
-
-// Guard lets in whoever holds a token or a session of the given scope that is not confined to an account, with any method; changes are
-// taken only from our own pages. The pages of the ui stand behind it. The handler finds the caller's *access.Grant at c.Get("grant").
-func (s *Server) Guard(scope api.Scope) echo.MiddlewareFunc { return s.guard(whole(scope), allMethods) }
-
-func (s *Server) guard(r right, cookies cookieMethods) echo.MiddlewareFunc {
+// guard lets in whoever holds a token with the right to a route, or a session, for reading.
+func (s *Server) guard(r right) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.public {
 			return next
 		}
 		return func(c echo.Context) error {
-			grant, err := s.authenticate(c, cookies)
+			grant, err := s.authenticate(c)
 			if err != nil {
 				return err
 			}
@@ -57,7 +44,6 @@ func (s *Server) guard(r right, cookies cookieMethods) echo.MiddlewareFunc {
 			if err := r.admits(grant); err != nil {
 				return err
 			}
-			c.Set("grant", grant)
 			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
 			return next(c)
 		}
@@ -75,8 +61,9 @@ func (r right) admits(g *access.Grant) error {
 	return nil
 }
 
-// authenticate finds out who is calling. A token counts before a session.
-func (s *Server) authenticate(c echo.Context, cookies cookieMethods) (*access.Grant, error) {
+// authenticate finds out who is calling. A token counts before a session. A browser sends a session's cookie along with requests that any
+// site provokes, so it is enough for GET and HEAD only; the pages of the ui, which change things with it, have checks of their own.
+func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: access takes it as an address that no restriction names
 	if token := tokenOf(r); token != "" {
@@ -87,12 +74,7 @@ func (s *Server) authenticate(c echo.Context, cookies cookieMethods) (*access.Gr
 		return s.Access.Authenticate(r.Context(), "", remote, s.opts.Now())
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if cookies != allMethods {
-			return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
-		}
-		if err := s.csrf.Check(r); err != nil {
-			return nil, fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site")
-		}
+		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
 	return s.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
 }

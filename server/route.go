@@ -172,7 +172,7 @@ func (s *Server) mount() error {
 	groups := s.routes()
 	for _, g := range groups {
 		for _, r := range g.routes {
-			answer, guard := r.bind(s, r), s.guard(r.right, safeMethods)
+			answer, guard := r.bind(s, r), s.guard(r.right)
 			s.echo.Add(r.method, echoPath(r.path), answer, guard)
 			if r.method == http.MethodGet {
 				s.echo.HEAD(echoPath(r.path), answer, guard) // net/http leaves the body out

@@ -88,7 +88,6 @@ type Server struct {
 	metrics  *metrics
 	log      *slog.Logger
 	draining atomic.Bool
-	csrf     *http.CrossOriginProtection
 	bodies   *semaphore.Weighted // what is left of Options.BodyMemory
 }
 
@@ -101,7 +100,7 @@ func New(parts Parts, o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	s := &Server{
-		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(o.Metrics), csrf: http.NewCrossOriginProtection(),
+		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(o.Metrics),
 		bodies: semaphore.NewWeighted(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
@@ -146,7 +145,7 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Echo is where the pages of the ui mount their own routes, behind Guard. That must be done before Run.
+// Echo is where the pages of the ui mount their own routes, with guards of their own. That must be done before Run.
 func (s *Server) Echo() *echo.Echo { return s.echo }
 
 // Close stops listening, where Run was never called; after Run it does nothing.
