@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -38,8 +36,7 @@ type Access struct {
 	secret      string // the bootstrap token itself, to prove sessions
 	maxFailures int
 
-	cache cache
-	loads singleflight.Group
+	tokens *redisdb.Cache[*token] // forgotten when any token is deleted
 
 	mu      sync.Mutex
 	blocked map[netip.Prefix]time.Time // addresses that failed too often, until when
@@ -55,6 +52,7 @@ func New(db *redisdb.DB, o Options) (*Access, error) {
 		log:         o.Logger,
 		maxFailures: o.MaxFailures,
 		blocked:     map[netip.Prefix]time.Time{},
+		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

@@ -199,16 +199,6 @@ func TestKnownTokenCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestLoadBegunBeforeADeletionIsNotKept(t *testing.T) {
-	var c cache
-	_, generation, _ := c.get("x", start)
-	c.confirm("1", start) // the deletion is noticed while the old record is still on its way
-	c.keep(&token{info: api.TokenInfo{ID: "x"}}, generation)
-	if got, _, _ := c.get("x", start); got != nil {
-		t.Error("a token loaded before the deletion stayed in the cache")
-	}
-}
-
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)

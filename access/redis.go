@@ -81,15 +81,6 @@ func (s store) ofAccount(ctx context.Context, account string) ([]string, error) 
 	return s.client.ZRange(ctx, accountKey(account), 0, -1).Result()
 }
 
-// version is raised by each deletion; empty before the first.
-func (s store) version(ctx context.Context) (string, error) {
-	v, err := s.client.Get(ctx, versionKey()).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", nil
-	}
-	return v, err
-}
-
 // touch notes the minute in which a token was used.
 func (s store) touch(ctx context.Context, id string, minute int64) error {
 	return touchScript.Run(ctx, s.client, []string{tokenKey(id)}, minute).Err()

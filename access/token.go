@@ -103,7 +103,7 @@ func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, away(err, "delete token %s", id)
 	}
-	a.cache.clear()
+	a.tokens.Clear()
 	return ok, nil
 }
 
@@ -127,6 +127,6 @@ func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error)
 			deleted++
 		}
 	}
-	a.cache.clear()
+	a.tokens.Clear()
 	return deleted, nil
 }

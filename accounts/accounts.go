@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
@@ -41,8 +39,7 @@ type Accounts struct {
 	configured *api.Account
 	started    time.Time
 
-	cache cache
-	loads singleflight.Group
+	senders *redisdb.Cache[Sender]
 
 	mu       sync.Mutex
 	outcomes map[string]outcome // what was last written of each account's state
@@ -56,6 +53,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Accounts, error) {
 	a := &Accounts{
 		store: store{client: db.Client()}, ring: ring, log: o.Logger, now: o.Now, outcomes: map[string]outcome{},
 	}
+	a.senders = redisdb.NewCache[Sender](db, versionKey(), a.forgetOutcomes)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

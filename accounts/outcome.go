@@ -65,6 +65,9 @@ func stateOf(err error) (state, text string) {
 	return stateError, printable(err.Error())
 }
 
+// maxOutcomes bounds what is remembered of accounts' states; beyond it remembering starts over.
+const maxOutcomes = 10_000
+
 // worthWriting reports whether a state has to be written, and assumes that it then is.
 func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	a.mu.Lock()
@@ -73,7 +76,7 @@ func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	if last.state == state && now.Sub(last.written) < rewriteAfter {
 		return false
 	}
-	if len(a.outcomes) >= maxCached {
+	if len(a.outcomes) >= maxOutcomes {
 		clear(a.outcomes)
 	}
 	a.outcomes[id] = outcome{state: state, written: now}
@@ -82,7 +85,7 @@ func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 
 // forget drops what is remembered of accounts after a change made here.
 func (a *Accounts) forget(id string) {
-	a.cache.clear()
+	a.senders.Clear()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.outcomes, id)

@@ -3,7 +3,6 @@ package accounts
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -80,15 +79,6 @@ func (s store) remove(ctx context.Context, id string) (bool, error) {
 	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
 	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
 	return existed == 1, err
-}
-
-// version is raised by each change; empty before the first.
-func (s store) version(ctx context.Context) (string, error) {
-	v, err := s.client.Get(ctx, versionKey()).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", nil
-	}
-	return v, err
 }
 
 // putState notes an account's state, if it still exists.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -34,23 +35,14 @@ func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	if id == "" {
 		id = DefaultID
 	}
-	now := a.now()
-	sender, generation, ok, fresh := a.cache.get(id, now)
-	if !fresh {
-		if err := a.refresh(ctx, now); err != nil {
-			return Sender{}, err
-		}
-		sender, generation, ok, _ = a.cache.get(id, now)
+	sender, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (Sender, bool, error) {
+		s, err := a.loadSender(ctx, id)
+		return s, err == nil, err
+	})
+	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
+		err = away(err, "look up account %s", id)
 	}
-	if ok {
-		return sender, nil
-	}
-	sender, err := a.loadSender(ctx, id)
-	if err != nil {
-		return Sender{}, err
-	}
-	a.cache.keep(sender, generation)
-	return sender, nil
+	return sender, err
 }
 
 // loadSender reads an account and opens its secrets.

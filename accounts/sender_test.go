@@ -79,16 +79,6 @@ func TestResolveCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestLoadBegunBeforeAChangeIsNotKept(t *testing.T) {
-	var c cache
-	_, generation, _, _ := c.get("x", start)
-	c.confirm("1", start) // the change is noticed while the old record is still on its way
-	c.keep(Sender{ID: "x"}, generation)
-	if _, _, ok, _ := c.get("x", start); ok {
-		t.Error("a sender loaded before the change stayed in the cache")
-	}
-}
-
 func TestResolveWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)

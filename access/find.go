@@ -1,0 +1,61 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// find gives the token with this id, from memory where that is at most a second old; nil when there is none.
+func (a *Access) find(ctx context.Context, id string, now time.Time) (*token, error) {
+	t, _, err := a.tokens.Get(ctx, id, now, func(ctx context.Context) (*token, bool, error) {
+		info, ok, err := a.store.load(ctx, id)
+		if err != nil || !ok {
+			return nil, false, err
+		}
+		t, err := newToken(info)
+		return t, err == nil, err
+	})
+	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
+		err = away(err, "look up a token")
+	}
+	return t, err
+}
+
+// newToken prepares a stored token for use.
+func newToken(info api.TokenInfo) (*token, error) {
+	t := &token{info: info}
+	if info.LastUsed != nil {
+		t.usedMinute.Store(info.LastUsed.Unix() / 60)
+	}
+	if info.Restrictions == nil || len(info.Restrictions.Addresses) == 0 {
+		return t, nil
+	}
+	t.addresses = make([]netip.Prefix, 0, len(info.Restrictions.Addresses))
+	for _, s := range info.Restrictions.Addresses {
+		p, err := parsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("read the restrictions of token %s: %w", info.ID, err)
+		}
+		t.addresses = append(t.addresses, p)
+	}
+	return t, nil
+}
+
+// decode reads a stored record, and the minute of the last use beside it.
+func decode(record string, usedMinute int64) (info api.TokenInfo, err error) {
+	if err := json.Unmarshal([]byte(record), &info); err != nil {
+		return info, fmt.Errorf("read the record of a token: %w", err)
+	}
+	if usedMinute > 0 {
+		used := time.Unix(usedMinute*60, 0).UTC()
+		info.LastUsed = &used
+	}
+	return info, nil
+}
