@@ -13,10 +13,6 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// acceptPatience is how long a submit waits for Redis before it answers that Redis is away. After a time-out the message may have been
-// accepted all the same; an idempotency key makes asking again safe.
-const acceptPatience = 2 * time.Second
-
 // retryAfterOutage is when a client that found Redis away or full should come back.
 const retryAfterOutage = 5 * time.Second
 
@@ -33,10 +29,8 @@ type submission struct {
 
 // accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
 func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, acceptPatience)
-	defer cancel()
 	if err := b.Admits(ctx); err != nil {
-		return api.SubmitAnswer{}, b.refused(err)
+		return api.SubmitAnswer{}, err
 	}
 	now := b.clock.Now()
 	due := s.sendAt
@@ -69,7 +63,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+id)
 	}
 	if _, err := b.judge(accepted.Slice()); err != nil {
-		return api.SubmitAnswer{}, b.refused(err)
+		return api.SubmitAnswer{}, err
 	}
 	if pending.Err() == nil {
 		b.queued.note(p, id)
@@ -82,7 +76,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
 	first, err := b.judge(acceptScript.Run(ctx, b.DB.Client(), keys, args...).Slice())
 	if err != nil {
-		return api.SubmitAnswer{}, b.refused(err)
+		return api.SubmitAnswer{}, err
 	}
 	if first != "" {
 		b.metrics.accepted.WithLabelValues("hit").Inc()
@@ -158,14 +152,6 @@ func (b *Outbox) Admits(ctx context.Context) error {
 		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)
 	}
 	return nil
-}
-
-// refused counts a submit that was turned away for want of Redis or of room.
-func (b *Outbox) refused(err error) error {
-	if fault.Is(err, fault.Unavailable) {
-		b.metrics.accepted.WithLabelValues("refused").Inc()
-	}
-	return err
 }
 
 func full(format string, args ...any) error {

@@ -36,7 +36,7 @@ type claim struct {
 	lapsed    string // what became of the attempt before, if its worker died: "", lost, doubt
 	began     time.Time
 	lost      int // attempts whose worker died before the dot
-	doubts    int // attempts whose worker died after it
+	doubts    int // attempts that died after it, since the last replay
 	scheduled time.Time
 	envelope  envelope
 	status    status
@@ -209,7 +209,11 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), len(d.sent)}
+	doubt := 0
+	if d.fresh {
+		doubt = 1
+	}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), doubt}
 	for _, l := range lines {
 		args = append(args, l)
 	}

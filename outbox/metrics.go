@@ -61,7 +61,7 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 	b.metrics.recipients.WithLabelValues(rcptFailed).Add(float64(len(d.lost)))
 	took := d.took()
 	b.metrics.duration.Observe(took.Seconds())
-	if d.doubt {
+	if d.fresh {
 		b.metrics.attempts.WithLabelValues("in_doubt").Inc()
 	}
 	if len(d.sent) > 0 {

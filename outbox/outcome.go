@@ -64,7 +64,8 @@ type decision struct {
 	response string
 	why      map[int]reason // of each recipient newly refused
 	cause    *lastError     // the last of them
-	doubt    bool           // this attempt is in doubt
+	doubt    bool           // whether the recipients lost or left may have the message
+	fresh    bool           // and it is this attempt that is in doubt
 }
 
 // reason is why a recipient did not get the message.
@@ -87,7 +88,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case c.lapsed == "doubt" && p.holdInDoubt:
 		return errInDoubt
-	case c.inDoubt() >= maxDoubts:
+	case c.doubts >= maxDoubts:
 		return errDoubts
 	case c.lost >= maxLost:
 		return errLost
@@ -97,17 +98,8 @@ func refuse(c *claim, p policy, now time.Time) error {
 	return nil
 }
 
-// inDoubt counts the attempts that died between the final dot and the reply: those whose connection died stand in the log, those whose
-// worker died are counted by the record.
-func (c *claim) inDoubt() int {
-	n := c.doubts
-	for _, a := range c.status.Log {
-		if a.InDoubt && a.End != nil {
-			n++
-		}
-	}
-	return n
-}
+// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived before.
+func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
 // decide is the one place that says what follows from an attempt. It is a pure function of the claim, the try and the policy.
 func decide(c *claim, t try, p policy) decision {
@@ -123,6 +115,7 @@ func decide(c *claim, t try, p policy) decision {
 	}
 	d.status.Recipients = slices.Clone(c.status.Recipients)
 	d.sort(c, t, se)
+	d.fresh = d.doubt && !t.refused
 	d.conclude(c, t, p)
 	d.status.Last = d.cause
 	d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
@@ -255,7 +248,7 @@ func (d *decision) logged(c *claim, t try, number int) api.Attempt {
 	end := t.end.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.start.UTC().Truncate(time.Millisecond), End: &end, Gateway: c.gateway, TLS: t.result.TLS,
-		Code: t.result.Code, Line: t.result.Response, InDoubt: d.doubt && !t.refused,
+		Code: t.result.Code, Line: t.result.Response, InDoubt: d.fresh,
 	}
 	if t.relay.Host != "" {
 		a.Host = net.JoinHostPort(t.relay.Host, strconv.Itoa(t.relay.Port))
@@ -295,7 +288,7 @@ func (d *decision) events(c *claim) ([]string, error) {
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)
-		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.inDoubt() > 0}); err != nil {
+		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.mayBeThere()}); err != nil {
 			return nil, err
 		}
 	}

@@ -100,6 +100,17 @@ func (s status) having(state string) []int {
 	return which
 }
 
+// doubtful counts the attempts in doubt that stand in the log. One whose worker died comes to stand there with the attempt after it.
+func (s status) doubtful() int {
+	n := 0
+	for _, a := range s.Log {
+		if a.InDoubt {
+			n++
+		}
+	}
+	return n
+}
+
 // addresses picks recipients out of an envelope.
 func (e envelope) addresses(which []int) []string {
 	out := make([]string, len(which))

@@ -224,7 +224,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
 		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
 		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane, Tags: r.envelope.Tags,
-		Metadata: r.envelope.Metadata, InDoubt: r.inDoubt(), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(),
+		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(),
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
@@ -235,9 +235,6 @@ func (r row) show(paused bool) api.OutboxMessage {
 	}
 	return m
 }
-
-// inDoubt counts the attempts in doubt, as claim.inDoubt does.
-func (r row) inDoubt() int { return (&claim{doubts: r.doubts, status: r.status}).inDoubt() }
 
 func (r row) progress() api.Progress {
 	switch {

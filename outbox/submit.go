@@ -31,6 +31,20 @@ const maxMetadata = 4 << 10
 // Faults: Invalid with every wrong field; NotFound for an account or gateway that does not exist; TooLarge; Unprocessable for an
 // idempotency key used with another body; Unavailable while Redis is away or full, with the time to come back after.
 func (b *Outbox) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answer, err := b.submit(ctx, req)
+	if fault.Is(err, fault.Unavailable) {
+		b.metrics.accepted.WithLabelValues("refused").Inc()
+	}
+	return answer, err
+}
+
+// patience is how long a submit may take before it answers that Redis is away. After a time-out the message may have been accepted all
+// the same; an idempotency key makes asking again safe.
+const patience = 2 * time.Second
+
+func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	account, err := b.Accounts.Account(ctx, req.Account)
 	if err != nil {
 		return api.SubmitAnswer{}, err

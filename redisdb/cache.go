@@ -80,7 +80,7 @@ func (c *Cache[V]) get(id string, now time.Time) (v V, emptyings uint64, ok, fre
 
 // look asks Redis for the version. Of those that find the cache too old at once, one asks and all wait.
 func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
-	_, err, _ := c.looks.Do("", func() (any, error) {
+	look := c.looks.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer cancel()
 		version, err := c.client.Get(ctx, c.key).Result()
@@ -92,7 +92,12 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 		}
 		return nil, nil
 	})
-	return err
+	select {
+	case result := <-look:
+		return result.Err
+	case <-ctx.Done():
+		return fmt.Errorf("look at %s: %w", c.key, context.Cause(ctx))
+	}
 }
 
 // confirm takes in the version that Redis had when asked at the given time, and reports whether it is another one.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/postroom/postroom/api"
 )
@@ -22,8 +23,13 @@ func (r readyAnswer) status() int {
 	return http.StatusServiceUnavailable
 }
 
+// probeTime is how long everything that readiness depends on may take together: a probe that waits longer has given up.
+const probeTime = 2 * time.Second
+
 // getReady says whether work can be taken on. A Redis that is away fails its check and leaves durability empty.
 func (s *Server) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
 	ready := api.Ready{Ready: true, Checks: rows(s.State.Checks(ctx))}
 	if s.draining.Load() {
 		ready.Checks = append(ready.Checks, api.Check{Name: "running", Message: "this instance is stopping"})

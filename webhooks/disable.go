@@ -43,9 +43,9 @@ func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since 
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(e)
+	line, err := e.Line()
 	if err != nil {
-		return fmt.Errorf("write event %s: %w", e.ID, err)
+		return err
 	}
 	off, err := json.Marshal(switchedOff{Reason: reason, At: now, URL: t.url})
 	if err != nil {

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released), 5 due, 6 attempts made, 7 status, 8 ended, 9 seconds to
---      keep ended, 10 newly sent (1 or 0), then events
+--      keep ended, 10 in doubt (1 or 0), then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
 -- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
@@ -27,6 +27,7 @@ if outcome == 'sent' or outcome == 'dropped' then
 else
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   redis.call('SET', status_key(id), ARGV[7])
+  if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
 if outcome == 'sent' then count(now, 'sent', 1) end

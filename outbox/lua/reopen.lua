@@ -18,8 +18,10 @@ if due > now then to = 'delayed' end
 move(id, where(id), to, due)
 redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8],
   'scheduled', ARGV[10])
-redis.call('HDEL', KEYS[1], 'lost', 'doubts')
-if ARGV[9] ~= '' then redis.call('SET', status_key(id), ARGV[9]) end
+if ARGV[9] ~= '' then -- a replay: what may be tried counts anew
+  redis.call('HDEL', KEYS[1], 'lost', 'doubts')
+  redis.call('SET', status_key(id), ARGV[9])
+end
 local epoch = wake(id, now)
 emit(11)
 return {'OK', epoch}
