@@ -267,17 +267,20 @@ func (a *App) announce() {
 
 // defaultAccount is the account that the settings smtp and from describe; nil without smtp.
 func defaultAccount(c *config.Config) *api.Account {
-	r := c.SMTP
-	if r.Host == "" {
+	if c.SMTP.Host == "" {
 		return nil
 	}
-	smtp := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit}
-	if r.User != "" {
-		smtp.Auth = &api.SMTPAuth{User: r.User, Pass: r.Pass.Reveal()}
-	}
+	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address, SMTP: SMTPServer(c.SMTP)}
+}
+
+// SMTPServer puts a relay, as its URL in the settings says, into the words of the API. Its password is not masked.
+func SMTPServer(r config.Relay) *api.SMTPServer {
 	verify := !r.Insecure
-	smtp.TLS = &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}
-	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address, SMTP: smtp}
+	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}}
+	if r.User != "" {
+		s.Auth = &api.SMTPAuth{User: r.User, Pass: r.Pass.Reveal()}
+	}
+	return s
 }
 
 // backoff is how long attempts wait, for mail and webhooks alike.

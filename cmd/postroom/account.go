@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/config"
 )
 
 // accountCmd is about the senders.
@@ -19,7 +18,7 @@ type accountCmd struct {
 	Show   accountShowCmd   `cmd:"" help:"Show one account; passwords are masked."`
 	Add    accountAddCmd    `cmd:"" help:"Add an account, or replace it."`
 	Delete accountDeleteCmd `cmd:"" help:"Delete an account; what it has queued is cancelled."`
-	Verify accountVerifyCmd `cmd:"" help:"Try to log in to a relay, without sending anything."`
+	Verify accountVerifyCmd `cmd:"" help:"Try to log in to the relay of an account, or any other, without sending anything."`
 }
 
 // accountListCmd lists accounts.
@@ -109,23 +108,6 @@ func (a *accountShowCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
-// relayFlag is a relay given on the command line, or by standard input, which leaves no trace in the shell's history.
-type relayFlag struct {
-	SMTP string `name:"smtp" required:"" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input."`
-}
-
-func (r relayFlag) server(con *console) (*api.SMTPServer, error) {
-	text, err := con.read(r.SMTP, r.SMTP == "-")
-	if err != nil {
-		return nil, err
-	}
-	relay, err := config.ParseRelay(string(text))
-	if err != nil {
-		return nil, usage("--smtp %v", err)
-	}
-	return relayOf(relay), nil
-}
-
 // accountAddCmd adds an account.
 type accountAddCmd struct {
 	reachFlags
@@ -200,15 +182,16 @@ func (a *accountDeleteCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
-// accountVerifyCmd tries a relay.
+// accountVerifyCmd tries the relay of an account, or any other.
 type accountVerifyCmd struct {
 	reachFlags
-	relayFlag
+	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried; or describe a relay with --smtp."`
+	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
 }
 
 // Run tries a relay from where Postroom runs.
 func (a *accountVerifyCmd) Run(ctx context.Context, con *console) error {
-	relay, err := a.server(con)
+	req, name, err := a.request(con)
 	if err != nil {
 		return err
 	}
@@ -216,7 +199,7 @@ func (a *accountVerifyCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{SMTP: relay})
+	answer, err := client.VerifyAccount(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -229,11 +212,23 @@ func (a *accountVerifyCmd) Run(ctx context.Context, con *console) error {
 	case !answer.SMTP.Success && a.JSON:
 		return errReported
 	case !answer.SMTP.Success:
-		return fmt.Errorf("%s refuses: %s", relayURL(relay), clean(answer.SMTP.Error))
+		return fmt.Errorf("%s refuses: %s", name, clean(answer.SMTP.Error))
 	case !a.JSON:
-		con.say("%s takes these settings", relayURL(relay))
+		con.say("%s takes these settings", name)
 	}
 	return nil
+}
+
+// request says what is to be tried, and names it.
+func (a *accountVerifyCmd) request(con *console) (req api.VerifyRequest, name string, err error) {
+	if (a.Account == "") == (a.SMTP == "") {
+		return req, "", usage("which relay? give either the id of an account or --smtp")
+	}
+	if a.Account != "" {
+		return api.VerifyRequest{Account: a.Account}, "the relay of account " + a.Account, nil
+	}
+	relay, err := relayFlag{a.SMTP}.server(con)
+	return api.VerifyRequest{SMTP: relay}, relayURL(relay), err
 }
 
 func mailbox(name, address string) string {

@@ -22,8 +22,8 @@ type doctorCmd struct {
 
 // Help is shown below the flags.
 func (doctorCmd) Help() string {
-	return `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. Relays are logged in to from this machine, as workers
-here would; nothing is sent.`
+	return `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
+this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
 }
 
 // The verdicts of a check.

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -18,7 +18,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 	if x.cfg.SMTP.Host == "" {
 		return nil // accounts tells when there is none at all
 	}
-	server := relayOf(x.cfg.SMTP)
+	server := app.SMTPServer(x.cfg.SMTP)
 	x.meet(x.cfg.From.Address)
 	if x.cfg.From.Address == "" {
 		return []finding{{name, warn, "smtp is set but from is not: the default account has no sender", "set from, such as 'Shop <shop@example.com>'"}}
@@ -33,7 +33,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 	}
 	defer sender.Close() //nolint:errcheck // connections that were only tried
 	if err := sender.Verify(ctx, relay); err != nil {
-		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(err)}}
+		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(faultName(err))}}
 	}
 	message := relayURL(server) + " lets us in"
 	if server.Auth == nil {
@@ -42,57 +42,29 @@ func (x *exam) relay(ctx context.Context) []finding {
 	return []finding{{name, ok, message, ""}}
 }
 
-// adviseRelay says what to do about a relay that can't be used.
-func adviseRelay(err error) string {
-	e, _ := errors.AsType[*smtpsend.Error](err)
-	if e == nil {
-		return ""
+// faultName is the name of what went wrong with a relay; empty for anything else.
+func faultName(err error) string {
+	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
+		return e.Name()
 	}
-	switch e.Name() {
+	return ""
+}
+
+// adviseRelay says what to do about a relay that can't be used.
+func adviseRelay(fault string) string {
+	switch fault {
+	case "":
+		return ""
 	case "EAUTH", "ENOAUTH":
-		return "check user and password in smtp; many providers want a password made for programs"
+		return "check user and password; many providers want a password made for programs"
 	case "ETLS":
 		return "use the name that stands in the relay's certificate; smtps:// for TLS from the first byte (465), smtp:// for STARTTLS (587)"
 	case "EDNS":
-		return "check the host in smtp, and the DNS of this machine"
+		return "check the host, and the DNS of this machine"
 	case "ESOCKET", "ECONNECTION", "ETIMEDOUT":
 		return "check host and port in smtp, and the firewall; many networks block port 25, try 587 or 465"
 	}
 	return "ask whoever runs the relay, with the reply above"
-}
-
-// accounts looks at how the accounts fared.
-func (x *exam) accounts(ctx context.Context) []finding {
-	const name = "accounts"
-	if x.away {
-		if x.cfg.SMTP.Host == "" {
-			return []finding{{name, warn, "no relay is set", "set smtp and from, or add an account once Postroom runs: postroom account add --help"}}
-		}
-		return nil
-	}
-	client, err := x.reach.client()
-	if err != nil {
-		return []finding{{name, fail, explain(err), ""}}
-	}
-	list, err := allAccounts(ctx, client)
-	if err != nil {
-		return []finding{{name, fail, explain(err), ""}}
-	}
-	if len(list) == 0 {
-		return []finding{{name, warn, "there is no account: nothing can be sent", "set smtp and from, or: postroom account add --help"}}
-	}
-	var found []finding
-	for _, a := range list {
-		x.meet(a.Email)
-		if a.State == "error" {
-			found = append(found, finding{name, fail, fmt.Sprintf("%s (%s): %s", a.Account.Account, relayURL(a.SMTP), a.LastError),
-				"correct it: postroom account add " + a.Account.Account + " …, or PUT /v1/account/" + a.Account.Account})
-		}
-	}
-	if len(found) == 0 {
-		found = []finding{{name, ok, fmt.Sprintf("%d, none in trouble", len(list)), ""}}
-	}
-	return found
 }
 
 // meet notes the domain of a sender, for its DNS to be looked at.

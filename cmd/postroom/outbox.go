@@ -12,8 +12,9 @@ import (
 // outboxCmd is about queued messages.
 type outboxCmd struct {
 	List   outboxListCmd   `cmd:"" default:"withargs" help:"List queued messages, oldest first (the default)."`
-	Show   outboxShowCmd   `cmd:"" help:"Show one message and its attempts."`
+	Show   outboxShowCmd   `cmd:"" help:"Show one message and its attempts, or how it ended."`
 	Retry  outboxRetryCmd  `cmd:"" help:"Attempt delivery now."`
+	Replay outboxReplayCmd `cmd:"" help:"Queue messages that failed for good again, for the recipients that failed."`
 	Cancel outboxCancelCmd `cmd:"" help:"Take messages back."`
 	Watch  outboxWatchCmd  `cmd:"" help:"Watch the outbox as it changes."`
 }

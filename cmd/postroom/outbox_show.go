@@ -17,23 +17,26 @@ type outboxShowCmd struct {
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
 }
 
-// Run shows one message: a queued one, or one that failed for good.
+// Run shows one message: a queued one, one that failed for good, or what is remembered of one that is gone.
 func (o *outboxShowCmd) Run(ctx context.Context, con *console) error {
 	client, err := o.client()
 	if err != nil {
 		return err
 	}
 	if o.Content {
-		raw, err := client.Content(ctx, o.ID)
-		if err != nil {
-			return err
-		}
-		_, err = con.out.Write(raw)
-		return err
+		return o.content(ctx, con, client)
 	}
 	m, err := client.Message(ctx, o.ID)
-	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.Code == codeFailed {
-		m, err = failedMessage(ctx, client, o.ID)
+	f, failed := errors.AsType[*api.Failure](err)
+	switch {
+	case failed && f.Problem.Details["deadLetter"] != nil:
+		var letter api.DeadLetter
+		letter, err = client.DeadLetter(ctx, o.ID)
+		m = letter.OutboxMessage
+	case failed:
+		if e, ok := endingOf(o.ID, f); ok {
+			return o.ended(con, e)
+		}
 	}
 	if err != nil {
 		return err
@@ -45,32 +48,56 @@ func (o *outboxShowCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
+// content prints the message itself.
+func (o *outboxShowCmd) content(ctx context.Context, con *console, client *api.Client) error {
+	raw, err := client.Content(ctx, o.ID)
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.Details["deadLetter"] != nil {
+		var letter api.DeadLetter
+		letter, err = client.DeadLetter(ctx, o.ID)
+		raw = letter.Content
+	}
+	if err != nil {
+		return err
+	}
+	_, err = con.out.Write(raw)
+	return err
+}
+
+// ended prints what is remembered of a message that is gone.
+func (o *outboxShowCmd) ended(con *console, e ending) error {
+	if o.JSON {
+		return con.printJSON(e)
+	}
+	con.line("Id", e.QueueID)
+	con.line("State", e.State)
+	if e.At != nil {
+		con.line("Ended", stamp(*e.At, time.Now()))
+	}
+	con.line("Reply", e.Response)
+	return nil
+}
+
 // message prints everything about a message.
 func (c *console) message(m api.OutboxMessage, now time.Time) {
-	line := func(name, value string) {
-		if value != "" {
-			c.say("%s %s", boldStyle.Width(12).Render(name), clean(value))
-		}
-	}
-	line("Id", m.QueueID)
-	line("State", string(m.State))
-	line("Account", m.Account)
-	line("From", orDash(m.Envelope.From))
-	line("Subject", m.Subject)
-	line("Message-ID", m.MessageID)
-	line("Queued", m.Created.Local().Format(time.DateTime)+", "+moment(m.Created, now)+", by "+m.Source)
+	c.line("Id", m.QueueID)
+	c.line("State", string(m.State))
+	c.line("Account", m.Account)
+	c.line("From", orDash(m.Envelope.From))
+	c.line("Subject", m.Subject)
+	c.line("Message-ID", m.MessageID)
+	c.line("Queued", stamp(m.Created, now)+", by "+m.Source)
 	if m.Scheduled.Sub(m.Created) > time.Second {
-		line("Scheduled", m.Scheduled.Local().Format(time.DateTime)+", "+moment(m.Scheduled, now))
+		c.line("Scheduled", stamp(m.Scheduled, now))
 	}
-	line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, nextAttempt(m, now)))
-	line("Lane", string(m.Lane))
-	line("Tags", strings.Join(m.Tags, ", "))
-	line("Key", m.IdempotencyKey)
+	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, nextAttempt(m, now)))
+	c.line("Lane", string(m.Lane))
+	c.line("Tags", strings.Join(m.Tags, ", "))
+	c.line("Key", m.IdempotencyKey)
 	if m.Progress.Error != nil {
-		line("Last error", m.Progress.Error.Message)
+		c.line("Last error", m.Progress.Error.Message)
 	}
 	if m.InDoubt > 0 {
-		line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", m.InDoubt))
+		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", m.InDoubt))
 	}
 	c.say("")
 	c.show(recipientGrid(m))
@@ -79,6 +106,16 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 		c.show(attemptGrid(m))
 	}
 }
+
+// line prints one thing about a message, if there is anything to say.
+func (c *console) line(name, value string) {
+	if value != "" {
+		c.say("%s %s", boldStyle.Width(12).Render(name), clean(value))
+	}
+}
+
+// stamp is a time, and how far away that is.
+func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + ", " + moment(t, now) }
 
 func recipientGrid(m api.OutboxMessage) grid {
 	g := grid{headings: []string{"recipient", "status", "attempts", "reply"}}

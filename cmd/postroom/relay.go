@@ -2,17 +2,25 @@ package main
 
 import (
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
 )
 
-// relayOf puts a relay, as its URL says, into the words of the API.
-func relayOf(r config.Relay) *api.SMTPServer {
-	verify := !r.Insecure
-	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}}
-	if r.User != "" {
-		s.Auth = &api.SMTPAuth{User: r.User, Pass: r.Pass.Reveal()}
+// relayFlag is a relay given on the command line, or by standard input, which leaves no trace in the shell's history.
+type relayFlag struct {
+	SMTP string `name:"smtp" required:"" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input."`
+}
+
+func (r relayFlag) server(con *console) (*api.SMTPServer, error) {
+	text, err := con.read(r.SMTP, r.SMTP == "-")
+	if err != nil {
+		return nil, err
 	}
-	return s
+	relay, err := config.ParseRelay(string(text))
+	if err != nil {
+		return nil, usage("--smtp %v", err)
+	}
+	return app.SMTPServer(relay), nil
 }
 
 // relayURL is a relay in one line, without its password.

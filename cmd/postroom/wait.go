@@ -23,6 +23,26 @@ const (
 	codeCancelled = "MessageCancelled"
 )
 
+// ending is what is remembered of a message that is no longer queued.
+type ending struct {
+	QueueID  string     `json:"queueId"`
+	State    string     `json:"state"` // sent, failed or cancelled
+	At       *time.Time `json:"at,omitempty"`
+	Response string     `json:"response,omitempty"` // the relay's last word
+}
+
+// endingOf reads how a message ended out of an answer; not ok: the answer says something else.
+func endingOf(id string, f *api.Failure) (e ending, ok bool) {
+	state, ok := map[string]string{codeSent: "sent", codeFailed: "failed", codeCancelled: "cancelled"}[f.Problem.Code]
+	e = ending{QueueID: id, State: state}
+	e.Response, _ = f.Problem.Details["response"].(string)
+	text, _ := f.Problem.Details["at"].(string)
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		e.At = &at
+	}
+	return e, ok
+}
+
 // follow waits until a message has ended and says how: sent, failed or cancelled, and the relay's last word. An ending that is not sent
 // is also an error.
 func (s *sendCmd) follow(ctx context.Context, con *console, client *api.Client, id string) (result, reply string, err error) {
@@ -47,32 +67,23 @@ func (s *sendCmd) follow(ctx context.Context, con *console, client *api.Client, 
 
 // ended tells how a message ended.
 func (s *sendCmd) ended(ctx context.Context, con *console, client *api.Client, id string, f *api.Failure) (result, reply string, err error) {
-	reply, _ = f.Problem.Details["response"].(string)
-	switch f.Problem.Code {
-	case codeSent:
+	e, ok := endingOf(id, f)
+	if !ok {
+		return "", "", f
+	}
+	switch e.State {
+	case "sent":
 		if !s.JSON {
-			con.say("sent%s", colon(reply))
+			con.say("sent%s", colon(e.Response))
 		}
-		return "sent", reply, nil
-	case codeFailed:
-		if m, err := failedMessage(ctx, client, id); err == nil && m.Progress.Error != nil {
-			reply = m.Progress.Error.Message
+		return e.State, e.Response, nil
+	case "failed":
+		if letter, err := client.DeadLetter(ctx, id); err == nil && letter.Progress.Error != nil {
+			e.Response = letter.Progress.Error.Message
 		}
-		return "failed", reply, fmt.Errorf("message %s failed for good%s", id, colon(reply))
-	case codeCancelled:
-		return "cancelled", reply, fmt.Errorf("message %s was cancelled%s", id, colon(reply))
+		return e.State, e.Response, fmt.Errorf("message %s failed for good%s", id, colon(e.Response))
 	}
-	return "", "", f
-}
-
-// failedMessage finds a message that failed for good in the outbox, which goes on listing it.
-func failedMessage(ctx context.Context, client *api.Client, id string) (api.OutboxMessage, error) {
-	for m, err := range client.AllOutbox(ctx, api.OutboxQuery{State: api.Failed, PageSize: 1000}) {
-		if err != nil || m.QueueID == id {
-			return m, err
-		}
-	}
-	return api.OutboxMessage{}, fmt.Errorf("message %s is not among the failed ones", id)
+	return e.State, e.Response, fmt.Errorf("message %s was cancelled%s", id, colon(e.Response))
 }
 
 // progress is where a message stands, in one line. It changes only when the message does.

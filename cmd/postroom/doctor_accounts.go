@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/postroom/postroom/api"
+)
+
+// loginsAtOnce bounds how many relays are tried at a time.
+const loginsAtOnce = 8
+
+// accounts lets Postroom log in to the relay of every account, from where it runs.
+func (x *exam) accounts(ctx context.Context) []finding {
+	const name = "accounts"
+	if x.away {
+		if x.cfg.SMTP.Host == "" {
+			return []finding{{name, warn, "no relay is set", "set smtp and from, or add an account once Postroom runs: postroom account add --help"}}
+		}
+		return nil
+	}
+	client, err := x.reach.client()
+	if err != nil {
+		return []finding{{name, fail, explain(err), ""}}
+	}
+	list, err := allAccounts(ctx, client)
+	if err != nil {
+		return []finding{{name, fail, explain(err), ""}}
+	}
+	if len(list) == 0 {
+		return []finding{{name, warn, "there is no account: nothing can be sent", "set smtp and from, or: postroom account add --help"}}
+	}
+	for _, a := range list {
+		x.meet(a.Email)
+	}
+	return judgeLogins(list, tryLogins(ctx, client, list))
+}
+
+// login is what the trial of one account's relay met.
+type login struct {
+	answer api.VerifyResult
+	err    error // nothing was learned of the relay
+	late   bool  // it did not answer in time
+}
+
+// tryLogins tries the relay of every account, a few at a time.
+func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) []login {
+	tried := make([]login, len(list))
+	places := make(chan struct{}, loginsAtOnce)
+	var trials sync.WaitGroup
+	for i, a := range list {
+		places <- struct{}{}
+		trials.Go(func() {
+			defer func() { <-places }()
+			answer, err := client.VerifyAccount(ctx, api.VerifyRequest{Account: a.Account.Account})
+			tried[i] = login{answer.SMTP, err, err != nil && ctx.Err() != nil}
+		})
+	}
+	trials.Wait()
+	return tried
+}
+
+// judgeLogins tells of the accounts that can't be used; of those that were not tried in time together.
+func judgeLogins(list []api.AccountInfo, tried []login) []finding {
+	const name = "accounts"
+	var found []finding
+	var late []string
+	for i, l := range tried {
+		a := list[i]
+		who := fmt.Sprintf("%s (%s): ", a.Account.Account, relayURL(a.SMTP))
+		switch {
+		case l.late:
+			late = append(late, a.Account.Account)
+		case l.err != nil:
+			found = append(found, finding{name, fail, who + explain(l.err), ""})
+		case !l.answer.Success:
+			found = append(found, finding{name, fail, who + l.answer.Error, adviseRelay(l.answer.Code)})
+		}
+	}
+	if len(late) > 0 {
+		found = append(found, finding{name, warn, fmt.Sprintf("%d of %d relays did not answer in time: %s", len(late), len(list), clip(strings.Join(late, ", "), 100)),
+			"give them longer: --patience 1m"})
+	}
+	if len(found) == 0 {
+		found = []finding{{name, ok, fmt.Sprintf("%d, and every relay lets us in", len(list)), ""}}
+	}
+	return found
+}
