@@ -290,12 +290,21 @@ func (v *visitor) click(selector string) {
 func (v *visitor) sees(words ...string) {
 	v.t.Helper()
 	for _, word := range words {
-		ctx, cancel := context.WithTimeout(v.ctx, patience)
+		if err := v.waitFor(word); err != nil {
+			v.t.Fatalf("the page does not say %q: %v\n%s", word, err, v.text())
+		}
+	}
+}
+
+// waitFor waits until the page says a word. A page that gives way to another takes the question with it; then the other is asked.
+func (v *visitor) waitFor(word string) error {
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	for {
 		_, err := chromedp.Run(ctx, chromedp.PollFunction[bool](`(word) => document.body?.innerText.includes(word)`,
 			chromedp.WithPollingArgs(word), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
-		cancel()
-		if err != nil {
-			v.t.Fatalf("the page does not say %q: %v\n%s", word, err, v.text())
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "context with specified id") {
+			return err
 		}
 	}
 }
