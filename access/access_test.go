@@ -185,16 +185,16 @@ func TestKnownTokenCostsNoRoundTrip(t *testing.T) {
 	b := setup(t)
 	created := b.create(t, api.TokenRequest{})
 	b.try(t, created.Token, here, start)
-	sent := countCommands(b.db)
+	sent := testredis.CountCommands(b.db)
 	for i := range 100 {
 		b.try(t, created.Token, here, start.Add(time.Duration(i)*time.Millisecond))
 		b.try(t, bootstrap, here, start.Add(time.Duration(i)*time.Millisecond))
 	}
-	if n := sent.n.Load(); n != 0 {
+	if n := sent.Sent(); n != 0 {
 		t.Errorf("%d commands for 200 requests within a second", n)
 	}
 	b.try(t, created.Token, here, start.Add(time.Second))
-	if n := sent.n.Load(); n != 1 {
+	if n := sent.Sent(); n != 1 {
 		t.Errorf("%d commands to look for deletions, want 1", n)
 	}
 }
@@ -240,18 +240,18 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if !found(t, b.db, "findable") || !strings.Contains(log.String(), "192.0.2.8") {
+	if !testredis.Holds(t, b.db, "findable") || !strings.Contains(log.String(), "192.0.2.8") {
 		t.Fatal("the search finds nothing at all")
 	}
 	for name, secret := range secrets {
-		if found(t, b.db, secret) {
+		if testredis.Holds(t, b.db, secret) {
 			t.Errorf("%s is in Redis", name)
 		}
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("%s is in the log", name)
 		}
 	}
-	if found(t, b.db, hex.EncodeToString(b.bootstrap)) {
+	if testredis.Holds(t, b.db, hex.EncodeToString(b.bootstrap)) {
 		t.Error("the hash of the bootstrap token is in Redis")
 	}
 }

@@ -27,7 +27,7 @@ func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 	if info, err := b.Get(t.Context(), DefaultID); err != nil || info.State != "connected" {
 		t.Errorf("after a success: %+v, %v", info, err)
 	}
-	if found(t, b.db, "from the configuration") || found(t, b.db, "relay.example.com") {
+	if testredis.Holds(t, b.db, "from the configuration") || testredis.Holds(t, b.db, "relay.example.com") {
 		t.Error("the configured account is in Redis")
 	}
 }
@@ -54,7 +54,7 @@ func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	if err != nil || s.Name != "Patched" || s.Relay.Port != 2525 || s.Relay.Password != "from the configuration" {
 		t.Errorf("patched: %v %+v, %v", s, s.Relay.Port, err)
 	}
-	if found(t, b.db, "from the configuration") {
+	if testredis.Holds(t, b.db, "from the configuration") {
 		t.Error("the configured password is in Redis")
 	}
 	if page, err := b.List(t.Context(), 0, 0); err != nil || page.Total != 2 || page.Accounts[0].Name != "Patched" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 func TestSecretsAreSealedInRedis(t *testing.T) {
@@ -18,11 +19,11 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Outcome(t.Context(), "a", errors.New("refused"))
-	if !found(t, b.db, "findable name") {
+	if !testredis.Holds(t, b.db, "findable name") {
 		t.Fatal("the search finds nothing at all")
 	}
 	for _, secret := range []string{"correct horse battery", "ya29.access-token"} {
-		if found(t, b.db, secret) || found(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
+		if testredis.Holds(t, b.db, secret) || testredis.Holds(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
 			t.Errorf("%q is in Redis", secret)
 		}
 	}

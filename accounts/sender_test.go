@@ -65,16 +65,16 @@ func TestResolveCostsNoRoundTrip(t *testing.T) {
 		}
 	}
 	use()
-	sent := countCommands(b.db)
+	sent := testredis.CountCommands(b.db)
 	for range 100 {
 		use()
 	}
-	if n := sent.n.Load(); n != 0 {
+	if n := sent.Sent(); n != 0 {
 		t.Errorf("%d commands for 300 messages within a second", n)
 	}
 	b.clock.advance(time.Second)
 	use()
-	if n := sent.n.Load(); n != 1 {
+	if n := sent.Sent(); n != 1 {
 		t.Errorf("%d commands to look for changes, want 1", n)
 	}
 }
