@@ -24,17 +24,18 @@ func (b Backoff) Delay(attempt int, rnd float64) time.Duration {
 	if attempt < 2 {
 		return 0
 	}
-	limit := float64(longest)
-	if b.Max > 0 && b.Max < longest {
-		limit = float64(b.Max)
+	most := longest
+	if b.Max > 0 {
+		most = min(b.Max, longest)
 	}
+	limit := float64(most)
 	d := math.Min(b.plain(attempt), limit)
 	d *= 1 + clamp(b.Jitter, 0, 1)*(2*clamp(rnd, 0, 1)-1)
 	if d > limit {
 		// Mirrored below the limit, not cut off at it: messages that failed together would otherwise all come back together.
 		d = 2*limit - d
 	}
-	return time.Duration(d)
+	return min(time.Duration(d), most) // above 2^53 ns a float64 may be a little more than the limit it was made of
 }
 
 // plain gives the delay without limit and jitter, in nanoseconds; it may be infinite.

@@ -42,6 +42,7 @@ func TestBackoffDelay(t *testing.T) {
 		{"maximum of a schedule", Backoff{Schedule: []time.Duration{time.Hour}, Max: time.Minute}, 2, 0.5, time.Minute},
 		{"no overflow", classic, math.MaxInt, 0.5, longest},
 		{"no overflow by the base", Backoff{Base: math.MaxInt64, Factor: 1e300}, 50, 0.5, longest},
+		{"a limit that no float64 is", Backoff{Factor: 1.5, Max: 1<<53 + 3}, 37, 0.5, 1<<53 + 3},
 		{"jitter that is none", Backoff{Jitter: math.NaN()}, 2, math.NaN(), 10 * s},
 	}
 	for _, tt := range tests {

@@ -156,13 +156,12 @@ func TestFullMemory(t *testing.T) {
 // Redis killed and started again under running workers: everything accepted is handled.
 func TestRedisRestart(t *testing.T) {
 	t.Parallel()
-	p := testredis.Server(t)
+	p := testredis.Server(t, "--appendfsync", "always")
 	b := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}).Client())
 	l := logging(func(Task, int) Verdict { time.Sleep(5 * time.Millisecond); return Done() })
 	b.enqueue(t, many(500)...)
 	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
 	until(t, "some have run", func() bool { return l.total() > 50 })
-	time.Sleep(1100 * time.Millisecond) // the append-only file is synced once a second
 	p.Kill()
 	p.Restart(t)
 	until(t, "all have run", func() bool {

@@ -138,6 +138,7 @@ func (p *Proxy) pipe(to io.Writer, from io.Reader) {
 	}
 }
 
+// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, then for the delay.
 func (p *Proxy) obstruct() {
 	p.mu.Lock()
 	for p.hung && !p.closed {
