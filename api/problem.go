@@ -2,7 +2,10 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"time"
+
+	"github.com/postroom/postroom/fault"
 )
 
 // Problem is the body of every answer that is not a success.
@@ -36,4 +39,29 @@ func (f *Failure) Error() string {
 		s += fmt.Sprintf("; %s: %s", field.Key, field.Message)
 	}
 	return s
+}
+
+// StatusOf is the one place where a kind of fault becomes an HTTP status, for the API and the pages alike.
+func StatusOf(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.Unprocessable:
+		return http.StatusUnprocessableEntity
+	case fault.Limited:
+		return http.StatusTooManyRequests
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
 }

@@ -20,31 +20,6 @@ import (
 // clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the metrics.
 const clientGone = 499
 
-// statusOf is the one place where a kind of fault becomes an HTTP status.
-func statusOf(kind fault.Kind) int {
-	switch kind {
-	case fault.Invalid:
-		return http.StatusBadRequest
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.Forbidden:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.Conflict:
-		return http.StatusConflict
-	case fault.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case fault.Unprocessable:
-		return http.StatusUnprocessableEntity
-	case fault.Limited:
-		return http.StatusTooManyRequests
-	case fault.Unavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
-}
-
 // answerError is echo's error handler: every answer that is not a success is written here, whatever failed.
 func (s *Server) answerError(err error, c echo.Context) {
 	if c.Response().Committed {
@@ -72,7 +47,7 @@ func (s *Server) answerError(err error, c echo.Context) {
 func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	p := api.Problem{RequestID: requestID(c)}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {
-		p.StatusCode, p.Message, p.Code, p.Details = statusOf(e.Kind), e.Message, e.Code, e.Details
+		p.StatusCode, p.Message, p.Code, p.Details = api.StatusOf(e.Kind), e.Message, e.Code, e.Details
 		for _, f := range e.Fields {
 			p.Fields = append(p.Fields, api.ProblemField{Message: labelled(f), Key: f.Key})
 		}

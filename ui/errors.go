@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
@@ -53,7 +54,7 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 		_ = redirect(w, r, "/login"+nextOf(r))
 		return
 	}
-	view := failure{Status: statusOf(f.Kind), Message: f.Message, Fields: f.Fields, Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
+	view := failure{Status: api.StatusOf(f.Kind), Message: f.Message, Fields: f.Fields, Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
 	view.Heading = heading(f.Kind)
 	id := w.Header().Get("X-Request-Id") // set by package server
 	switch f.Kind {
@@ -107,30 +108,6 @@ func heading(kind fault.Kind) string {
 		return "Postroom can’t answer right now"
 	}
 	return "Something went wrong"
-}
-
-func statusOf(kind fault.Kind) int {
-	switch kind {
-	case fault.Invalid:
-		return http.StatusBadRequest
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.Forbidden:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.Conflict:
-		return http.StatusConflict
-	case fault.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case fault.Unprocessable:
-		return http.StatusUnprocessableEntity
-	case fault.Limited:
-		return http.StatusTooManyRequests
-	case fault.Unavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
 }
 
 // sentence words an error for the line that a page begins with after an action.

@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/api"
 )
 
 //go:embed templates
@@ -108,7 +110,7 @@ func done(w http.ResponseWriter, r *http.Request, to, format string, args ...any
 
 // undone answers an action that did not work, in the same way. What is no refusal but a failure gets its own page.
 func undone(w http.ResponseWriter, r *http.Request, to string, err error) error {
-	if status := statusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
+	if status := api.StatusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
 		return err
 	}
 	return redirectWith(w, r, to, flash{Text: sentence(err), Bad: true})

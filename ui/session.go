@@ -107,7 +107,7 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 // loginRefused shows the form again, with the reason. What is no fault of the token's is not the form's to show.
 func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	view := loginView{Next: next}
-	status := statusOf(fault.KindOf(err))
+	status := api.StatusOf(fault.KindOf(err))
 	switch f := wordsOf(err); f.Kind {
 	case fault.Unauthorized:
 		view.Error = "That token is not known here. Check that all of it was copied."
