@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -64,7 +65,7 @@ func story(t *testing.T, b bench) {
 // In a Cluster the keys of a script must share a slot; one node with all the slots is as strict about that as many.
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
-	port := fmt.Sprint(testredis.FreePort(t))
+	port := fmt.Sprint(testport.Pair(t, 10000))
 	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1", "--appendonly", "no")
 	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: node.Socket()})
 	defer direct.Close()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -57,7 +58,7 @@ func certificate(t *testing.T) (cert, key string) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
-	plain, port := testredis.FreePort(t), testredis.FreePort(t)
+	plain, port := testport.Free(t), testport.Free(t)
 	serve(t, plain, "--port", fmt.Sprint(plain), "--tls-port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "",
 		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)

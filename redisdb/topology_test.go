@@ -3,9 +3,9 @@
 package redisdb_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -24,6 +25,8 @@ func serve(t *testing.T, port int, args ...string) (kill func()) {
 	t.Helper()
 	cmd := exec.Command("redis-server", append([]string{}, args...)...)
 	cmd.Dir = t.TempDir()
+	var says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &says, &says
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("redis-server is needed for this test: %v", err)
 	}
@@ -32,7 +35,14 @@ func serve(t *testing.T, port int, args ...string) (kill func()) {
 	kill = func() { _ = cmd.Process.Kill(); <-done }
 	t.Cleanup(kill)
 	c := node(t, port)
-	within(t, fmt.Sprintf("redis-server on port %d", port), func() bool { return c.Ping(t.Context()).Err() == nil })
+	within(t, fmt.Sprintf("redis-server on port %d", port), func() bool {
+		select {
+		case <-done:
+			t.Fatalf("redis-server on port %d ended:\n%s", port, &says)
+		default:
+		}
+		return c.Ping(t.Context()).Err() == nil
+	})
 	return kill
 }
 
@@ -43,30 +53,13 @@ func node(t *testing.T, port int) *redis.Client {
 	return c
 }
 
-// clusterPort finds a port whose cluster bus port, 10000 above, is free too.
-func clusterPort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := testredis.FreePort(t)
-		if port > 55000 {
-			continue
-		}
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10000)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port for a cluster")
-	return 0
-}
-
 // startCluster runs three masters that share all slots, and returns the address.
 func startCluster(t *testing.T) string {
 	t.Helper()
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range 3 {
-		port := clusterPort(t)
+		port := testport.Pair(t, 10000) // the cluster's bus listens on the second
 		serve(t, port, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--appendonly", "yes", "--save", "")
 		c := node(t, port)
 		first, last := i*16384/3, (i+1)*16384/3-1
@@ -107,7 +100,7 @@ func TestCluster(t *testing.T) {
 
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	master, replica, sentinel := testredis.FreePort(t), testredis.FreePort(t), testredis.FreePort(t)
+	master, replica, sentinel := testport.Free(t), testport.Free(t), testport.Free(t)
 	plain := []string{"--bind", "127.0.0.1", "--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0"}
 	killMaster := serve(t, master, append(plain, "--port", fmt.Sprint(master))...)
 	serve(t, replica, append(plain, "--port", fmt.Sprint(replica), "--replicaof", "127.0.0.1", fmt.Sprint(master))...)

@@ -10,18 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// sink starts smtp-sink on a free port. What it accepts is stored, a file a message, in the directory it returns.
+// sink starts smtp-sink on a port of its own. What it accepts is stored, a file a message, in the directory it returns.
 func sink(t *testing.T, flags ...string) (smtpsend.Relay, string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
+	port := testport.Free(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)

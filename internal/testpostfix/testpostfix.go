@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/postroom/postroom/internal/testport"
 )
 
 // Server is a running Postfix.
@@ -77,7 +79,7 @@ func Start(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Port: freePort(t), dir: dir, mail: filepath.Join(dir, "mail", "all")}
+	s := &Server{Port: testport.Free(t), dir: dir, mail: filepath.Join(dir, "mail", "all")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s.lay(t, owner)
 	s.control(t, "start")
@@ -176,14 +178,4 @@ func pause(t *testing.T) {
 	case <-t.Context().Done():
 		t.Fatal(t.Context().Err())
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // it only held the port
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,15 +159,4 @@ func (p *Process) remove() {
 		p.Kill()
 	}
 	_ = os.RemoveAll(p.dir)
-}
-
-// FreePort gives a TCP port of the loopback interface that was free a moment ago, for servers that must be told their port.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -1,0 +1,65 @@
+//go:build unix
+
+// Package testport gives tests ports for servers that must be told theirs on the command line, as redis-server and Postfix must.
+//
+// A port that was merely free a moment ago is taken again, now and then, by one of the thousands of connections that the other test
+// packages open at the same time. So the port stays bound until the test ends, by a socket that never listens: the kernel gives it to
+// nobody who asks for any port, and a server that asks for this very one, with SO_REUSEADDR as servers do, gets it.
+package testport
+
+import (
+	"syscall"
+	"testing"
+)
+
+// Free is a TCP port of the loopback interface which is the test's own until it ends.
+func Free(t testing.TB) int {
+	t.Helper()
+	port, ok := hold(t, 0)
+	if !ok {
+		t.Fatal("no port of 127.0.0.1 is free")
+	}
+	return port
+}
+
+// Pair is a port whose neighbour, distance above, is the test's own too; a node of a Redis Cluster needs that.
+func Pair(t testing.TB, distance int) int {
+	t.Helper()
+	for range 1000 {
+		port, ok := hold(t, 0)
+		if !ok || port+distance > 65535 {
+			continue
+		}
+		if _, ok := hold(t, port+distance); ok {
+			return port
+		}
+	}
+	t.Fatalf("no two ports of 127.0.0.1 that are %d apart are free", distance)
+	return 0
+}
+
+// hold binds a port, 0 for any, until the test ends.
+func hold(t testing.TB, port int) (held int, ok bool) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
+	}
+	if syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) != nil {
+		return 0, false
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name.(*syscall.SockaddrInet4).Port, true
+}
