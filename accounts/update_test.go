@@ -22,10 +22,10 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		{"the address", api.AccountPatch{Email: ptr("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
 		{"all but the relay", api.AccountPatch{
 			Webhooks: ptr("https://example.com/h"), LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("mx.example.com"),
-			Retry: &[]string{"1m", "5m"}, Limits: &api.AccountLimits{Connections: 3},
+			Retry: &[]string{"1m", "5m"}, Limits: &api.Limits{Connections: 3},
 		}, func(a *api.Account) {
 			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
-			a.Retry, a.Limits = []string{"1m", "5m"}, &api.AccountLimits{Connections: 3}
+			a.Retry, a.Limits = []string{"1m", "5m"}, &api.Limits{Connections: 3}
 		}},
 		{"the relay", api.AccountPatch{SMTP: &api.SMTPServer{Host: "other.example.com", Port: 25}}, func(a *api.Account) {
 			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}

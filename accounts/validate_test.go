@@ -45,7 +45,7 @@ func TestWrongAccounts(t *testing.T) {
 		{"TLS words unknown", func(a *api.Account) { a.SMTP.TLS = &api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"} },
 			[]string{"smtp.tls.minVersion", "smtp.tls.starttls"}},
 		{"STARTTLS inside TLS", func(a *api.Account) { a.SMTP.Secure, a.SMTP.TLS = true, &api.SMTPTLS{StartTLS: "required"} }, []string{"smtp.tls.starttls"}},
-		{"limits", func(a *api.Account) { a.Limits = &api.AccountLimits{Connections: 1001, PerConnection: -1} },
+		{"limits", func(a *api.Account) { a.Limits = &api.Limits{Connections: 1001, PerConnection: -1} },
 			[]string{"limits.connections", "limits.perConnection"}},
 		{"webhooks to a file", func(a *api.Account) { a.Webhooks = "file:///etc/passwd" }, []string{"webhooks"}},
 		{"webhooks without host", func(a *api.Account) { a.Webhooks = "https:///x" }, []string{"webhooks"}},

@@ -13,57 +13,191 @@ type SMTPAuth struct {
 type SMTPTLS struct {
 	RejectUnauthorized *bool  `json:"rejectUnauthorized,omitempty" doc:"Verify the certificate; true when absent"`
 	MinVersion         string `json:"minVersion,omitempty" enum:"TLSv1.2,TLSv1.3" doc:"TLSv1.2 when absent"`
+	CA                 string `json:"ca,omitempty" maxLength:"65536" doc:"PEM certificates of the authorities to trust, instead of the system's"`
+	PinSHA256          string `json:"pinSha256,omitempty" maxLength:"1024" doc:"Base64 SHA-256 of the relay's public key (SPKI), several separated by spaces: one of the chain's keys must match"`
 	StartTLS           string `json:"starttls,omitempty" enum:"required,opportunistic,off" doc:"When secure is false: required with credentials, opportunistic without, when absent"`
 }
 
-// SMTPServer is a relay: where an account's mail is handed to.
+// SMTPServer is a relay: where mail is handed to. A preset fills in what is absent: host, port, TLS, and limits.
 type SMTPServer struct {
-	Host   string    `json:"host" minLength:"1" maxLength:"256"`
-	Port   int       `json:"port" minimum:"1" maximum:"65535"`
+	Preset string    `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
+	Host   string    `json:"host,omitempty" maxLength:"256" doc:"Required without a preset that names one"`
+	Port   int       `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
 	Secure bool      `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
 	Auth   *SMTPAuth `json:"auth,omitempty"`
 	TLS    *SMTPTLS  `json:"tls,omitempty"`
 }
 
-// AccountLimits bound what an account does to its relay at once.
-type AccountLimits struct {
-	Connections   int `json:"connections,omitempty" minimum:"1" maximum:"1000" doc:"Connections at once, a process; 10 when absent"`
-	PerConnection int `json:"perConnection,omitempty" minimum:"1" maximum:"100000" doc:"Messages on one connection; 100 when absent"`
+// OAuth2 is how access tokens for a relay are had: by a refresh token, from a provider's token endpoint. ClientSecret and RefreshToken are
+// masked in answers.
+type OAuth2 struct {
+	Provider     string `json:"provider,omitempty" enum:"gmail,office365" doc:"Names the token endpoint and the scope; or give tokenUrl"`
+	TokenURL     string `json:"tokenUrl,omitempty" maxLength:"2048" doc:"Token endpoint (https) of another provider"`
+	ClientID     string `json:"clientId" minLength:"1" maxLength:"1024"`
+	ClientSecret string `json:"clientSecret,omitempty" maxLength:"4096"`
+	RefreshToken string `json:"refreshToken" minLength:"1" maxLength:"16384"`
+	Scope        string `json:"scope,omitempty" maxLength:"1024"`
+	User         string `json:"user" minLength:"1" maxLength:"256" doc:"The mailbox to log in as"`
+}
+
+// Limits bound what an account, or a gateway, does to its relay. All processes share them. Zero, or absent: not bounded, but for what a
+// preset says.
+type Limits struct {
+	PerSecond     float64 `json:"perSecond,omitempty" minimum:"0" maximum:"100000" doc:"Recipients a second, on average"`
+	PerMinute     float64 `json:"perMinute,omitempty" minimum:"0" maximum:"6000000" doc:"Recipients a minute, on average"`
+	PerDay        float64 `json:"perDay,omitempty" minimum:"0" maximum:"1000000000" doc:"Recipients a day, on average"`
+	Burst         int     `json:"burst,omitempty" minimum:"1" maximum:"100000" doc:"Recipients at once after a pause, of the limit by the second; as many as a second allows when absent"`
+	Connections   int     `json:"connections,omitempty" minimum:"1" maximum:"1000" doc:"Connections at once, of all processes together; without it, 10 for each process"`
+	PerConnection int     `json:"perConnection,omitempty" minimum:"1" maximum:"100000" doc:"Messages on one connection; 100 when absent"`
+}
+
+// Route is one gateway of an account's list.
+type Route struct {
+	Gateway string `json:"gateway" minLength:"1" maxLength:"256"`
+	Weight  int    `json:"weight,omitempty" minimum:"0" maximum:"1000" doc:"Share of the load among the gateways that have one; 0 or absent: used only when those before it fail"`
+}
+
+// DKIM is the key that mail is signed with. PrivateKey is masked in answers.
+type DKIM struct {
+	Domain     string `json:"domain" minLength:"1" maxLength:"253"`
+	Selector   string `json:"selector" minLength:"1" maxLength:"253"`
+	PrivateKey string `json:"privateKey" minLength:"1" maxLength:"16384" doc:"PEM: RSA of 2048 bits and more, or Ed25519"`
 }
 
 // Account is a sender: a name, an address and the relay its mail goes through.
 type Account struct {
-	Account      string         `json:"account" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
-	Name         string         `json:"name,omitempty" maxLength:"256" doc:"Display name of the sender"`
-	Email        string         `json:"email" maxLength:"256" doc:"Address of the sender"`
-	SMTP         *SMTPServer    `json:"smtp,omitempty"`
-	Limits       *AccountLimits `json:"limits,omitempty"`
-	Webhooks     string         `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
-	LocalAddress string         `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
-	SMTPEhloName string         `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
-	Retry        []string       `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
+	Account        string      `json:"account" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
+	Name           string      `json:"name,omitempty" maxLength:"256" doc:"Display name of the sender"`
+	Email          string      `json:"email" maxLength:"256" doc:"Address of the sender"`
+	SMTP           *SMTPServer `json:"smtp,omitempty" doc:"The account's own relay; tried first. Required without gateways"`
+	OAuth2         *OAuth2     `json:"oauth2,omitempty" doc:"Log in to the account's own relay with OAuth 2.0 instead of smtp.auth"`
+	Gateways       []Route     `json:"gateways,omitempty" maxItems:"20" doc:"Gateways to send through, in order: the next one serves when the ones before can't be reached or refuse the login"`
+	DKIM           *DKIM       `json:"dkim,omitempty" doc:"Signs the account's mail, instead of a key stored for the domain of From"`
+	Limits         *Limits     `json:"limits,omitempty"`
+	AccountTrouble string      `json:"accountTrouble,omitempty" enum:"fail,hold" doc:"What becomes of mail while the account's login, token, certificate or sender is refused: fail at once, or wait; the setting delivery.accountTrouble when absent"`
+	Proxy          string      `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL; its password is masked in answers"`
+	Webhooks       string      `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
+	LocalAddress   string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
+	SMTPEhloName   string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
 // AccountPatch changes an account. Absent fields stay as they are; a masked password ("******") keeps the stored one.
 type AccountPatch struct {
-	Name         *string        `json:"name,omitempty" maxLength:"256"`
-	Email        *string        `json:"email,omitempty" maxLength:"256"`
-	SMTP         *SMTPServer    `json:"smtp,omitempty"`
-	Limits       *AccountLimits `json:"limits,omitempty"`
-	Webhooks     *string        `json:"webhooks,omitempty" maxLength:"2048"`
-	LocalAddress *string        `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName *string        `json:"smtpEhloName,omitempty" maxLength:"256"`
-	Retry        *[]string      `json:"retry,omitempty" maxItems:"100"`
+	Name           *string     `json:"name,omitempty" maxLength:"256"`
+	Email          *string     `json:"email,omitempty" maxLength:"256"`
+	SMTP           *SMTPServer `json:"smtp,omitempty"`
+	OAuth2         *OAuth2     `json:"oauth2,omitempty"`
+	Gateways       *[]Route    `json:"gateways,omitempty" maxItems:"20"`
+	DKIM           *DKIM       `json:"dkim,omitempty"`
+	Limits         *Limits     `json:"limits,omitempty"`
+	AccountTrouble *string     `json:"accountTrouble,omitempty" enum:"fail,hold"`
+	Proxy          *string     `json:"proxy,omitempty" maxLength:"2048"`
+	Webhooks       *string     `json:"webhooks,omitempty" maxLength:"2048"`
+	LocalAddress   *string     `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName   *string     `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Retry          *[]string   `json:"retry,omitempty" maxItems:"100"`
 }
 
 // AccountInfo is an account as answers show it, with its state.
 type AccountInfo struct {
 	Account
-	State       string     `json:"state" enum:"unset,connected,error" doc:"What the last attempt through this account met"`
+	State       string     `json:"state" enum:"unset,connected,error,held" doc:"What the last attempt through this account met; held: its mail waits until the trouble is gone"`
 	LastError   string     `json:"lastError,omitempty"`
 	LastErrorAt *time.Time `json:"lastErrorAt,omitempty"`
 	Created     time.Time  `json:"created"`
 	Updated     time.Time  `json:"updated"`
+}
+
+// Gateway is a relay that accounts share. The field names are EmailEngine's.
+type Gateway struct {
+	Gateway      string   `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
+	Name         string   `json:"name" maxLength:"256"`
+	Preset       string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
+	Host         string   `json:"host,omitempty" maxLength:"256" doc:"Required without a preset that names one"`
+	Port         int      `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
+	Secure       bool     `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
+	User         string   `json:"user,omitempty" maxLength:"256"`
+	Pass         string   `json:"pass,omitempty" maxLength:"4096" doc:"Masked in answers"`
+	TLS          *SMTPTLS `json:"tls,omitempty"`
+	OAuth2       *OAuth2  `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
+	Limits       *Limits  `json:"limits,omitempty"`
+	Proxy        string   `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
+	LocalAddress string   `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
+	SMTPEhloName string   `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+}
+
+// GatewayPatch changes a gateway. Absent fields stay as they are; a masked secret ("******") keeps the stored one.
+type GatewayPatch struct {
+	Name         *string  `json:"name,omitempty" maxLength:"256"`
+	Preset       *string  `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
+	Host         *string  `json:"host,omitempty" maxLength:"256"`
+	Port         *int     `json:"port,omitempty" minimum:"1" maximum:"65535"`
+	Secure       *bool    `json:"secure,omitempty"`
+	User         *string  `json:"user,omitempty" maxLength:"256"`
+	Pass         *string  `json:"pass,omitempty" maxLength:"4096"`
+	TLS          *SMTPTLS `json:"tls,omitempty"`
+	OAuth2       *OAuth2  `json:"oauth2,omitempty"`
+	Limits       *Limits  `json:"limits,omitempty"`
+	Proxy        *string  `json:"proxy,omitempty" maxLength:"2048"`
+	LocalAddress *string  `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName *string  `json:"smtpEhloName,omitempty" maxLength:"256"`
+}
+
+// GatewayError is what the last failure of a gateway was.
+type GatewayError struct {
+	Response           string    `json:"response"`
+	ServerResponseCode string    `json:"serverResponseCode" doc:"EAUTH, ESOCKET, ETLS…"`
+	Time               time.Time `json:"time"`
+}
+
+// GatewayInfo is a gateway as answers show it, with its state.
+type GatewayInfo struct {
+	Gateway
+	State      string        `json:"state" enum:"unset,connected,error,open" doc:"What the last use met; open: it failed so often that it rests for a while"`
+	Deliveries int64         `json:"deliveries" doc:"Messages it took"`
+	LastUse    *time.Time    `json:"lastUse"`
+	LastError  *GatewayError `json:"lastError"`
+	Created    time.Time     `json:"created"`
+	Updated    time.Time     `json:"updated"`
+}
+
+// GatewayCreated is the answer to a new gateway.
+type GatewayCreated struct {
+	Gateway string `json:"gateway"`
+	State   string `json:"state" enum:"new,existing"`
+}
+
+// GatewayUpdated is the answer to a changed gateway.
+type GatewayUpdated struct {
+	Gateway string `json:"gateway"`
+}
+
+// GatewayDeleted is the answer to the deletion of a gateway.
+type GatewayDeleted struct {
+	Gateway string `json:"gateway"`
+	Deleted bool   `json:"deleted"`
+}
+
+// GatewayPage is a page of gateways.
+type GatewayPage struct {
+	Total    int           `json:"total"`
+	Page     int           `json:"page"`
+	Pages    int           `json:"pages"`
+	Gateways []GatewayInfo `json:"gateways"`
+}
+
+// DomainKey is a DKIM key kept for a domain: it signs all mail from it, whatever the account.
+type DomainKey struct {
+	DKIM
+	Record  string    `json:"record" doc:"Value of the TXT record to publish at selector._domainkey.domain"`
+	Created time.Time `json:"created"`
+}
+
+// DomainKeyPage lists the DKIM keys of all domains.
+type DomainKeyPage struct {
+	Total int         `json:"total"`
+	Keys  []DomainKey `json:"keys"`
 }
 
 // AccountCreated is the answer to a new account.
