@@ -31,9 +31,18 @@ const maxMetadata = 4 << 10
 // Faults: Invalid with every wrong field; NotFound for an account or gateway that does not exist; TooLarge; Unprocessable for an
 // idempotency key used with another body; Unavailable while Redis is away or full, with the time to come back after.
 func (b *Outbox) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	return b.submitBy(ctx, req, SourceAPI)
+}
+
+// SubmitSMTP is Submit for a message that came in over SMTP.
+func (b *Outbox) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	return b.submitBy(ctx, req, SourceSMTP)
+}
+
+func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := b.submit(ctx, req)
+	answer, err := b.submit(ctx, req, source)
 	if fault.Is(err, fault.Unavailable) {
 		b.metrics.accepted.WithLabelValues("refused").Inc()
 	}
@@ -44,7 +53,7 @@ func (b *Outbox) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitA
 // the same; an idempotency key makes asking again safe.
 const patience = 2 * time.Second
 
-func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
 	account, err := b.Accounts.Account(ctx, req.Account)
 	if err != nil {
 		return api.SubmitAnswer{}, err
@@ -62,14 +71,16 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitA
 	if req.DryRun {
 		return api.SubmitAnswer{Response: "Dry run", MessageID: c.MessageID, Preview: c.Raw}, nil
 	}
-	return b.accept(ctx, b.submission(req, account, c))
+	s := b.submission(req, account, c)
+	s.envelope.Source = source
+	return b.accept(ctx, s)
 }
 
 // submission puts a composed message in the terms of the record.
 func (b *Outbox) submission(req api.SubmitRequest, account Account, c *message.Composed) submission {
 	s := submission{
 		envelope: envelope{
-			Account: account.ID, Source: SourceAPI, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
+			Account: account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
 			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
 			UTF8: c.SMTPUTF8, EightBit: c.EightBit, Size: c.Size(),
 		},
