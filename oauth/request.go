@@ -1,0 +1,181 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	askTimeout = 10 * time.Second // for an answer of the token server, second try included
+	maxAnswer  = 256 << 10        // bytes of an answer; the longest tokens known have 16 KiB
+	maxToken   = 16 << 10         // as long as the API takes them
+	// lifetime is assumed where the server does not say how long its token is good (RFC 6749 section 5.1 only recommends it). A relay
+	// that refuses it earlier has it replaced.
+	lifetime = 10 * time.Minute
+	// maxPause bounds what a Retry-After may ask for.
+	maxPause = 10 * time.Minute
+)
+
+// answer is what a token server gives: a token (RFC 6749 section 5.1), or an error (section 5.2).
+type answer struct {
+	AccessToken  string  `json:"access_token"`
+	TokenType    string  `json:"token_type"`
+	ExpiresIn    seconds `json:"expires_in"`
+	RefreshToken string  `json:"refresh_token"`
+	Code         string  `json:"error"`
+	Description  string  `json:"error_description"`
+}
+
+// seconds is a number, which some servers write as a text.
+type seconds float64
+
+// UnmarshalJSON takes both forms; what is neither counts as not said.
+func (s *seconds) UnmarshalJSON(text []byte) error {
+	if n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64); err == nil && n > 0 && n < 1e9 {
+		*s = seconds(n)
+	}
+	return nil
+}
+
+// lives is how long the token is good.
+func (a answer) lives() time.Duration {
+	if a.ExpiresIn == 0 {
+		return lifetime
+	}
+	return time.Duration(float64(a.ExpiresIn) * float64(time.Second))
+}
+
+// asker asks token servers.
+type asker struct {
+	client *http.Client
+	now    func() time.Time
+}
+
+// newAsker makes an asker. A client that was given keeps its transport. The environment's proxy is used, since token servers are public
+// ones and many networks let nothing out but through it.
+func newAsker(given *http.Client, now func() time.Time) asker {
+	client := &http.Client{}
+	if given != nil {
+		*client = *given
+	}
+	if client.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxResponseHeaderBytes, t.DisableKeepAlives = 64<<10, true // hours lie between two requests
+		client.Transport = t
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return asker{client: client, now: now}
+}
+
+// ask asks for an access token with a refresh token (RFC 6749 section 6). The error is an *Error without owner.
+//
+// The client's secret goes into the body, which all servers of large providers take and some insist on. One that takes it in the header
+// only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked once more; a refresh token is not used up by that.
+func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	got, err := a.request(ctx, c, refreshToken, false)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == "invalid_client" && c.ClientSecret != "" && c.Provider == "" {
+		return a.request(ctx, c, refreshToken, true)
+	}
+	return got, err
+}
+
+// request makes one request.
+func (a asker) request(ctx context.Context, c Client, refreshToken string, basic bool) (answer, error) {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refreshToken}}
+	if c.Scope != "" {
+		form.Set("scope", c.Scope)
+	}
+	if !basic {
+		form.Set("client_id", c.ClientID)
+		if c.ClientSecret != "" {
+			form.Set("client_secret", c.ClientSecret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.TokenURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return answer{}, &Error{Permanent: true, Code: CodeSettings, Description: "the token URL can't be read"}
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	if basic {
+		req.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.ClientSecret))
+	}
+	res, err := a.client.Do(req)
+	if err != nil {
+		return answer{}, &Error{Err: plain(err, req.URL.Host)}
+	}
+	defer res.Body.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return answer{}, &Error{Status: res.StatusCode, Err: plain(err, req.URL.Host)}
+	}
+	return a.judge(res, text, secretsOf(c.ClientSecret, c.RefreshToken, refreshToken))
+}
+
+// judge says what an answer means.
+func (a asker) judge(res *http.Response, text []byte, secrets []string) (answer, error) {
+	var got answer
+	err := json.Unmarshal(text, &got)
+	secrets = append(secrets, secretsOf(got.AccessToken, got.RefreshToken)...)
+	e := &Error{Status: res.StatusCode, Code: code(got.Code, secrets), Description: scrub(got.Description, secrets)}
+	switch s := res.StatusCode; {
+	case len(text) > maxAnswer:
+		e.Code, e.Description = "", "its answer is too long"
+	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500:
+		e.RetryAfter = a.retryAfter(res.Header.Get("Retry-After"))
+	case s >= 300 && s < 400:
+		e.Code, e.Description = "", "redirects are not followed"
+	case s >= 400 || got.Code != "": // some servers answer 200 whatever happens
+		if s == http.StatusUnauthorized && e.Code == "" {
+			e.Code = "invalid_client" // RFC 6749 section 5.2 has 401 for that alone
+		}
+		e.Permanent = isPermanent(e.Code)
+	case err != nil:
+		e.Description = "its answer is no JSON"
+	case !isToken(got.AccessToken) || got.RefreshToken != "" && !isToken(got.RefreshToken):
+		e.Description = "its answer holds no token that can be used"
+	case got.TokenType != "" && !strings.EqualFold(got.TokenType, "bearer"):
+		e.Permanent, e.Code, e.Description = true, "unsupported_token_type", "a bearer token is needed"
+	default:
+		return got, nil
+	}
+	return answer{}, e
+}
+
+// retryAfter reads seconds or a date (RFC 9110 section 10.2.3).
+func (a asker) retryAfter(text string) time.Duration {
+	var d time.Duration
+	if n, err := strconv.Atoi(text); err == nil {
+		d = time.Duration(min(n, 1<<20)) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		d = at.Sub(a.now())
+	}
+	return min(max(d, 0), maxPause)
+}
+
+// isToken says whether a text can be a token: printable ASCII without spaces. Others would break out of the SASL message, in which control
+// characters divide the fields.
+func isToken(text string) bool {
+	return text != "" && len(text) <= maxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// plain takes the URL out of an error of net/http, which may hold a key, and puts the host in.
+func plain(err error, host string) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer of %s in time: %w", host, context.DeadlineExceeded)
+	}
+	return fmt.Errorf("ask %s: %w", host, err)
+}
