@@ -20,6 +20,9 @@ func (t *transaction) mailCommand() string {
 	if t.d.utf8 {
 		b.WriteString(" SMTPUTF8")
 	}
+	if m.RequireTLS {
+		b.WriteString(" REQUIRETLS")
+	}
 	if ext.dsn && m.DSN.Return != "" {
 		b.WriteString(" RET=" + m.DSN.Return)
 	}
@@ -29,12 +32,20 @@ func (t *transaction) mailCommand() string {
 	return b.String()
 }
 
-// notify is RCPT's parameter that asks for delivery reports.
-func (t *transaction) notify() string {
-	if !t.c.ext.dsn || t.d.m.DSN.Notify == "" {
+// reports is what RCPT asks for in the way of delivery reports, for the recipient at path.
+func (t *transaction) reports(path string) string {
+	dsn := t.d.m.DSN
+	if !t.c.ext.dsn || dsn == (DSN{}) {
 		return ""
 	}
-	return " NOTIFY=" + t.d.m.DSN.Notify
+	original := " ORCPT=rfc822;" + xtext(path)
+	if !ascii(path) {
+		original = " ORCPT=utf-8;" + unitext(path)
+	}
+	if dsn.Notify == "" {
+		return original
+	}
+	return " NOTIFY=" + dsn.Notify + original
 }
 
 // xtext escapes a parameter value (RFC 3461 section 4).
@@ -45,6 +56,19 @@ func xtext(s string) string {
 			fmt.Fprintf(&b, "+%02X", c)
 		} else {
 			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// unitext escapes an internationalised address for a relay that takes UTF-8 in commands (RFC 6533 section 3).
+func unitext(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		if c <= ' ' || c == 0x7f || c == '+' || c == '=' || c == '\\' {
+			fmt.Fprintf(&b, `\x{%02X}`, c)
+		} else {
+			b.WriteRune(c)
 		}
 	}
 	return b.String()

@@ -2,8 +2,6 @@ package smtpsend
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,11 +32,18 @@ func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
 	return c, nil
 }
 
+// establish brings one connection as far as MAIL, having asked whether it may be opened.
 func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) {
-	c, failure := s.dial(ctx, relay)
+	release, failure := s.admitted(ctx, relay)
 	if failure != nil {
 		return nil, failure
 	}
+	c, failure := s.dial(ctx, relay)
+	if failure != nil {
+		release()
+		return nil, failure
+	}
+	c.release = release
 	stop := c.watch(ctx)
 	failure = c.introduce(ctx)
 	if !stop() && failure == nil {
@@ -51,21 +56,57 @@ func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) 
 	return c, nil
 }
 
-// dial looks the relay up and connects to the first of its addresses that answers.
+// errNotAdmitted marks a connection that other processes' connections left no room for.
+var errNotAdmitted = errors.New("no further connection to this relay now")
+
+// admitted asks Options.Admit whether a connection to a shared relay may be opened.
+func (s *Sender) admitted(ctx context.Context, relay Relay) (release func(), _ *Error) {
+	if s.admit == nil || relay.Shared == "" {
+		return func() {}, nil
+	}
+	release, err := s.admit(ctx, relay)
+	switch {
+	case err == nil && release == nil:
+		return func() {}, nil
+	case err == nil:
+		return release, nil
+	case ctx.Err() != nil:
+		return nil, s.ioError(ctx, PhaseConnect, "", err)
+	}
+	e := &Error{
+		Phase: PhaseConnect, Verdict: Throttle, Scope: ScopeConnection,
+		Err: fmt.Errorf("%w: %w", errNotAdmitted, err), name: nameConnection,
+	}
+	var wait interface{ RetryAfter() time.Duration }
+	if errors.As(err, &wait) {
+		e.RetryAfter = wait.RetryAfter()
+	}
+	return nil, s.silent(e)
+}
+
+// dial looks the relay up, or the proxy that leads to it, and connects to the first of its addresses that answers.
 func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	d := net.Dialer{Timeout: s.connect, Control: s.control}
 	if relay.LocalAddress != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(relay.LocalAddress)}
 	}
-	begun := time.Now()
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(relay.Host, strconv.Itoa(relay.Port)))
+	address := net.JoinHostPort(relay.Host, strconv.Itoa(relay.Port))
+	p, err := parseProxy(relay.Proxy)
 	if err != nil {
-		return nil, s.dialError(ctx, err)
+		return nil, settingsError(err)
+	}
+	if p != nil {
+		address = p.address
+	}
+	begun := time.Now()
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, s.dialError(ctx, p != nil, err)
 	}
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
-	age := s.pool.lifetime
-	c := &session{sender: s, relay: relay, raw: conn, born: begun, expires: begun.Add(age - age/10 + rand.N(age/5+1))}
+	age := relay.Lifetime
+	c := &session{sender: s, relay: relay, proxy: p, raw: conn, born: begun, expires: begun.Add(age - age/10 + rand.N(age/5+1))}
 	c.attach(conn)
 	c.timings.Connect = time.Since(begun)
 	return c, nil
@@ -73,6 +114,11 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 
 // introduce brings a fresh TCP connection to where MAIL may follow.
 func (c *session) introduce(ctx context.Context) *Error {
+	if c.proxy != nil {
+		if err := c.tunnel(ctx); err != nil {
+			return err
+		}
+	}
 	if c.relay.TLS == TLSImplicit {
 		if err := c.handshake(ctx); err != nil {
 			return err
@@ -188,45 +234,9 @@ func (c *session) upgrade(ctx context.Context) *Error {
 	return c.hello(ctx)
 }
 
-// handshake puts TLS on the connection.
-func (c *session) handshake(ctx context.Context) *Error {
-	config, err := c.tlsConfig()
-	if err != nil {
-		return settingsError(err)
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
-	defer cancel()
-	if err := c.raw.SetDeadline(time.Time{}); err != nil {
-		return c.sender.ioError(ctx, PhaseTLS, "", err)
-	}
-	conn := tls.Client(c.raw, config)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return c.sender.handshakeError(ctx, err)
-	}
-	c.attach(conn)
-	c.tls = tls.VersionName(conn.ConnectionState().Version)
-	c.timings.TLS = time.Since(begun)
-	return nil
-}
-
-func (c *session) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{
-		ServerName:         c.relay.Host,
-		MinVersion:         max(c.relay.MinVersion, tls.VersionTLS12),
-		InsecureSkipVerify: c.relay.InsecureSkipVerify || c.relay.TLS == TLSOpportunistic && !c.relay.hasCredentials(),
-	}
-	if c.relay.CA != "" {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(c.relay.CA)) {
-			return nil, fmt.Errorf("%w: CA holds no certificate in PEM form", errRelay)
-		}
-	}
-	return config, nil
-}
-
-// onLoopback reports whether the relay is on this machine, judged by the address that answered and not by its name.
+// onLoopback reports whether the relay is on this machine, judged by the address that answered and not by its name. Where a
+// proxy answered, nothing is known.
 func (c *session) onLoopback() bool {
 	addr, ok := c.raw.RemoteAddr().(*net.TCPAddr)
-	return ok && addr.IP.IsLoopback()
+	return ok && addr.IP.IsLoopback() && c.proxy == nil
 }

@@ -82,12 +82,43 @@ func (d *delivery) run(ctx context.Context) {
 				failure = t.failure
 			}
 		}
+		if failure == nil || goesOn(failure) {
+			failure = d.announce(ctx)
+		}
 		if failure != nil && !goesOn(failure) {
 			d.failRest(d.rest, failure)
 			return
 		}
 	}
 }
+
+// announce tells the caller what is known so far, when recipients are left.
+func (d *delivery) announce(ctx context.Context) *Error {
+	if d.m.Answered == nil || len(d.rest) == 0 {
+		return nil
+	}
+	left := make(map[int]bool, len(d.rest))
+	for _, i := range d.rest {
+		left[i] = true
+	}
+	var done []RecipientResult
+	for i, r := range d.result.Recipients {
+		if !left[i] {
+			done = append(done, r)
+		}
+	}
+	err := d.m.Answered(ctx, done)
+	if err == nil {
+		return nil
+	}
+	return &Error{
+		Phase: PhaseMail, Verdict: Soft, Scope: ScopeMessage,
+		Err: fmt.Errorf("%w: %w", errUnrecorded, err), name: nameConnection,
+	}
+}
+
+// errUnrecorded is the cause when Answered said no.
+var errUnrecorded = errors.New("not sent: the caller could not record what became of the recipients before")
 
 // goesOn reports whether recipients of a later transaction may fare better than those of one that failed like this.
 func goesOn(e *Error) bool {

@@ -96,6 +96,21 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent reports whether another attempt with the same bytes is pointless.
 func (e *Error) Permanent() bool { return e.Verdict != Soft && e.Verdict != Throttle }
 
+// Elsewhere reports whether another relay may do better: this one was not reached, did not let us in, or would not take mail from
+// us now, and has not judged the message or a recipient. It is never true when the message may have been delivered.
+func (e *Error) Elsewhere() bool {
+	ours := e.Scope == ScopeAccount || e.Scope == ScopeConnection
+	switch e.Phase {
+	case PhaseDNS, PhaseConnect, PhaseTLS, PhaseGreeting, PhaseEHLO, PhaseSTARTTLS, PhaseAuth:
+		return !e.InDoubt && e.Scope != ScopeRecipient && e.Scope != ScopeMessage
+	case PhaseCheck: // settings that cannot work
+		return e.Scope == ScopeAccount
+	case PhaseMail:
+		return ours && (e.Verdict == Soft || e.Verdict == Throttle || e.Verdict == Auth)
+	}
+	return false
+}
+
 // Timeout reports whether a wait ended the conversation.
 func (e *Error) Timeout() bool { return e.Name() == nameTimeout }
 

@@ -62,14 +62,16 @@ func withoutPorts(err error) error {
 	return err
 }
 
-// dialError is a relay that could not be reached. A name that does not exist may be a typing error or a resolver's bad day:
-// after some tries it deserves the account's attention, which is for the caller to count.
-func (s *Sender) dialError(ctx context.Context, err error) *Error {
+// dialError is a relay, or a proxy on the way to it, that could not be reached. A name that does not exist may be a typing error
+// or a resolver's bad day: after some tries it deserves the account's attention, which is for the caller to count.
+func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error {
 	e := &Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeAccount, Err: err, name: nameSocket}
 	var dns *net.DNSError
 	switch {
 	case ctx.Err() != nil:
 		return s.ioError(ctx, PhaseConnect, "", err)
+	case proxied:
+		e.Err = fmt.Errorf("proxy: %w", err)
 	case errors.As(err, &dns):
 		e.Phase, e.name = PhaseDNS, nameDNS
 	case isTimeout(err):
@@ -87,7 +89,7 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 	)
 	e := &Error{Phase: PhaseTLS, Verdict: Soft, Scope: ScopeAccount, Err: fmt.Errorf("TLS handshake: %w", err), name: nameTLS}
 	switch {
-	case errors.As(err, &certificate), errors.As(err, &unknown):
+	case errors.As(err, &certificate), errors.As(err, &unknown), errors.Is(err, errPin):
 		e.Verdict = Auth
 	case isTimeout(err) || errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.name = nameTimeout

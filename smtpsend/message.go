@@ -17,14 +17,23 @@ type Message struct {
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
 	DSN      DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
 
+	// RequireTLS asks every relay on the way for verified TLS (REQUIRETLS, RFC 8689). A relay that does not offer that over TLS
+	// of its own that was verified gets nothing: the message fails with Verdict Policy.
+	RequireTLS bool
+
 	// BeforeDot is called when all of the content but the terminating dot has been written, with the recipients the relay
 	// accepted in this transaction. Whatever must be recorded before delivery becomes possible is recorded here. An error
 	// drops the connection without the dot, so nothing is delivered, and is the cause of the error Send returns. It is
 	// called once per transaction; nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
+
+	// Answered is called after a transaction that leaves recipients for a further one, with what became of all that were
+	// answered so far, so that it can be recorded before the next ones are at stake. An error ends the delivery: the recipients
+	// left fail softly. Nil: nothing to record.
+	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
-// DSN asks for delivery status notifications (RFC 3461).
+// DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries the recipient's address as ORCPT.
 type DSN struct {
 	Return   string // FULL or HDRS; empty: the relay's choice
 	Envelope string // ENVID, printable ASCII up to 100 characters; empty: none

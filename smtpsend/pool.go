@@ -9,9 +9,6 @@ import (
 // pool keeps the connections of each relay: at most Relay.Connections open, the most recently used one first, so that the
 // others can fall idle. Who finds all of them busy waits in line.
 type pool struct {
-	idleTimeout time.Duration
-	lifetime    time.Duration
-
 	mu     sync.Mutex
 	relays map[Relay]*connections
 	closed bool
@@ -27,9 +24,7 @@ type connections struct {
 // grant is what a waiter gets: a connection, or nil for the right to open one.
 type grant struct{ c *session }
 
-func newPool(idleTimeout, lifetime time.Duration) *pool {
-	return &pool{idleTimeout: idleTimeout, lifetime: lifetime, relays: map[Relay]*connections{}}
-}
+func newPool() *pool { return &pool{relays: map[Relay]*connections{}} }
 
 // take gives an idle connection, or nil for the right to open one. Either must come back: by give or by drop.
 func (p *pool) take(ctx context.Context, relay Relay) (*session, error) {
@@ -44,7 +39,7 @@ func (p *pool) take(ctx context.Context, relay Relay) (*session, error) {
 		p.relays[relay] = k
 	}
 	var stale []*session
-	c := k.pop(time.Now(), p.idleTimeout, &stale)
+	c := k.pop(time.Now(), relay.IdleTimeout, &stale)
 	granted := c != nil
 	if c == nil && k.open < relay.Connections {
 		k.open++
@@ -175,7 +170,7 @@ func (p *pool) reap(now time.Time, all bool) {
 	for relay, k := range p.relays {
 		kept := k.idle[:0]
 		for _, c := range k.idle {
-			if all || now.Sub(c.idleSince) > p.idleTimeout || !now.Before(c.expires) {
+			if all || now.Sub(c.idleSince) > relay.IdleTimeout || !now.Before(c.expires) {
 				old = append(old, c)
 				k.open--
 			} else {

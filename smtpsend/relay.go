@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // TLSMode says how a connection to a relay is protected.
@@ -14,7 +15,7 @@ type TLSMode int
 
 // The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of them.
 const (
-	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials and TLSOpportunistic without.
+	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials or a pin and TLSOpportunistic without.
 	TLSAuto TLSMode = iota
 	// TLSImplicit starts with the TLS handshake (RFC 8314), usually on port 465.
 	TLSImplicit
@@ -55,6 +56,10 @@ type Relay struct {
 	CA                 string  // PEM certificates to trust instead of the system's; empty: the system's
 	MinVersion         uint16  // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
 
+	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4); several are separated by spaces, and one must be
+	// in the relay's chain. Without CA the chain need not lead to anybody known, the pin stands for that. Empty: no pin.
+	Pin string
+
 	Username          string // empty: no login
 	Password          string // for PLAIN and LOGIN
 	AccessToken       string // OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
@@ -64,9 +69,20 @@ type Relay struct {
 	EHLOName     string // name to greet with; empty: the host name when fully qualified, else the local address as a literal
 	LocalAddress string // IP address to connect from; empty: the system's choice
 
+	// Proxy is the URL of a proxy to connect through: http or https (CONNECT), or socks5, with user:password where it wants
+	// them. It looks the relay's name up. The certificate of an https proxy may also come from CA. Empty: none.
+	Proxy string
+
 	Connections              int // connections open at once; 0: 10
 	MessagesPerConnection    int // transactions before a connection is closed; 0: 100
 	RecipientsPerTransaction int // recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+
+	IdleTimeout time.Duration // how long a connection is kept unused; 0: Options.IdleTimeout
+	Lifetime    time.Duration // age beyond which a connection takes no further message; 0: Options.Lifetime
+
+	// Shared is the name under which connections are counted across processes, by Options.Admit; empty: only Connections bounds
+	// them, in this process.
+	Shared string
 }
 
 // String names the relay without its credentials, so that a Relay that strays into a log tells none.
@@ -98,10 +114,29 @@ func (r Relay) Check() error {
 		return fmt.Errorf("%w: local address %q is not an IP address", errRelay, r.LocalAddress)
 	case r.TLS < TLSAuto || r.TLS > TLSNone:
 		return fmt.Errorf("%w: unknown TLS mode %d", errRelay, r.TLS)
-	case strings.ContainsRune(r.Username+r.Password+r.AccessToken, 0):
+	case strings.ContainsRune(r.Username, 0) || strings.ContainsRune(r.Password, 0) || strings.ContainsRune(r.AccessToken, 0):
 		return fmt.Errorf("%w: credentials contain a NUL", errRelay)
+	case r.IdleTimeout < 0 || r.Lifetime < 0:
+		return fmt.Errorf("%w: idle timeout %s or lifetime %s is negative", errRelay, r.IdleTimeout, r.Lifetime)
+	}
+	if err := r.checkPin(); err != nil {
+		return err
+	}
+	if _, err := parseProxy(r.Proxy); err != nil {
+		return err
 	}
 	return r.checkAuthMethod()
+}
+
+func (r Relay) checkPin() error {
+	if r.Pin == "" {
+		return nil
+	}
+	if r.TLS == TLSOpportunistic || r.TLS == TLSNone {
+		return fmt.Errorf("%w: a pin needs TLS to be implicit or required, not %s", errRelay, r.TLS)
+	}
+	_, err := parsePins(r.Pin)
+	return err
 }
 
 func (r Relay) checkAuthMethod() error {
@@ -143,7 +178,7 @@ func (r Relay) withDefaults() Relay {
 		switch {
 		case r.Port == 465:
 			r.TLS = TLSImplicit
-		case r.hasCredentials():
+		case r.hasCredentials() || r.Pin != "":
 			r.TLS = TLSRequired
 		default:
 			r.TLS = TLSOpportunistic

@@ -26,6 +26,12 @@ type Options struct {
 	// Control is asked before each connection, as in net.Dialer: the place for a rule about which addresses may be reached.
 	Control func(network, address string, c syscall.RawConn) error
 
+	// Admit is asked before each new connection to a relay with Shared set, so that processes can count their connections
+	// together. Without an error the connection may be opened, and release is called once when it is closed. An error makes
+	// the message wait for a connection this process has, or, where it has none, fail with Verdict Throttle, after the time that
+	// RetryAfter() time.Duration of the error asks for, if it has that method. Nil: every connection may be opened.
+	Admit func(ctx context.Context, relay Relay) (release func(), err error)
+
 	Registry prometheus.Registerer // nil: measure nothing
 	Logger   *slog.Logger          // nil: discard
 }
@@ -35,7 +41,10 @@ type Sender struct {
 	timeout  time.Duration
 	connect  time.Duration
 	hostname string
+	idle     time.Duration
+	lifetime time.Duration
 	control  func(network, address string, c syscall.RawConn) error
+	admit    func(ctx context.Context, relay Relay) (release func(), err error)
 	judge    func(Evidence) Judgement
 	basic    bool
 	pool     *pool
@@ -48,7 +57,10 @@ func New(o Options) (*Sender, error) {
 	s := &Sender{
 		timeout:  durationOr(o.Timeout, 120*time.Second),
 		hostname: o.EHLOName,
+		idle:     durationOr(o.IdleTimeout, 10*time.Second),
+		lifetime: durationOr(o.Lifetime, 5*time.Minute),
 		control:  o.Control,
+		admit:    o.Admit,
 		log:      o.Logger,
 	}
 	s.connect = min(s.timeout, durationOr(o.ConnectTimeout, 30*time.Second))
@@ -70,7 +82,7 @@ func New(o Options) (*Sender, error) {
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, fmt.Errorf("smtpsend: register metrics: %w", err)
 	}
-	s.pool = newPool(durationOr(o.IdleTimeout, 10*time.Second), durationOr(o.Lifetime, 5*time.Minute))
+	s.pool = newPool()
 	return s, nil
 }
 
@@ -78,7 +90,7 @@ func New(o Options) (*Sender, error) {
 // soon as one recipient was delivered; otherwise it is an *Error that speaks for the whole message, and worth another attempt
 // (not Permanent) if any recipient is. The end of ctx closes the connection.
 func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, error) {
-	d := newDelivery(s, relay.withDefaults(), m)
+	d := newDelivery(s, s.complete(relay), m)
 	err := d.check(relay)
 	if err == nil {
 		d.run(ctx)
@@ -94,7 +106,7 @@ func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
 	}
-	c, err := s.open(ctx, relay.withDefaults())
+	c, err := s.open(ctx, s.complete(relay))
 	if err != nil {
 		return err
 	}
@@ -121,6 +133,14 @@ func (s *Sender) Run(ctx context.Context) error {
 func (s *Sender) Close() error {
 	s.pool.close()
 	return nil
+}
+
+// complete fills in what the relay's settings leave to the defaults.
+func (s *Sender) complete(relay Relay) Relay {
+	relay = relay.withDefaults()
+	relay.IdleTimeout = durationOr(relay.IdleTimeout, s.idle)
+	relay.Lifetime = durationOr(relay.Lifetime, s.lifetime)
+	return relay
 }
 
 // errClosed is the cause of errors after Close.

@@ -14,15 +14,18 @@ import (
 type session struct {
 	sender *Sender
 	relay  Relay
+	proxy  *proxy   // what raw leads to; nil: the relay itself
 	raw    net.Conn // the TCP connection; closing it ends every wait
 	conn   net.Conn // raw, or TLS over it
 	r      *bufio.Reader
 	w      []byte // commands not yet written
 
-	name    string // as the relay greeted
-	tls     string // version; empty: in clear
-	ext     extensions
-	timings Timings // of getting here
+	name     string // as the relay greeted
+	tls      string // version; empty: in clear
+	verified bool   // the relay has shown who it is, by certificate or pin
+	ext      extensions
+	timings  Timings // of getting here
+	release  func()  // tells Options.Admit's other side that the connection is closed
 
 	served    int // transactions begun
 	born      time.Time
@@ -34,10 +37,11 @@ type session struct {
 
 // extensions is what the relay offered in answer to EHLO.
 type extensions struct {
-	pipelining, eightBit, utf8, startTLS, dsn, size bool
-	maxSize                                         int64 // 0: no limit told (RFC 1870)
-	maxRecipients                                   int   // LIMITS RCPTMAX (RFC 9422); 0: none told
-	auth                                            []string
+	pipelining, eightBit, utf8, startTLS, dsn, size, requireTLS bool
+
+	maxSize       int64 // 0: no limit told (RFC 1870)
+	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0: none told
+	auth          []string
 }
 
 // parseExtensions reads the lines after the first of an EHLO answer. Keywords are case-insensitive (RFC 5321 section 2.4).
@@ -57,6 +61,8 @@ func parseExtensions(text string) extensions {
 			ext.utf8 = true
 		case "STARTTLS":
 			ext.startTLS = true
+		case "REQUIRETLS":
+			ext.requireTLS = true
 		case "DSN":
 			ext.dsn = true
 		case "SIZE":
@@ -166,4 +172,7 @@ func (c *session) quit(wait bool) {
 func (c *session) close() {
 	_ = c.raw.Close()
 	c.sender.metrics.open.Dec()
+	if c.release != nil {
+		c.release()
+	}
 }

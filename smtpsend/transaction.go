@@ -71,6 +71,8 @@ func (t *transaction) fits() *Error {
 	case d.utf8 && !ext.utf8:
 		e := envelopeError("the message needs SMTPUTF8, which the relay does not offer", nil)
 		return t.d.s.silent(e)
+	case d.m.RequireTLS && (t.c.tls == "" || !t.c.verified || !ext.requireTLS):
+		return t.d.s.silent(messageError("the message requires REQUIRETLS, which the relay does not offer over verified TLS", nil))
 	case d.m.EightBit && !ext.eightBit:
 		return t.d.s.silent(messageError("the message needs 8BITMIME, which the relay does not offer", nil))
 	}
@@ -91,7 +93,7 @@ func (t *transaction) envelope(ctx context.Context) {
 		if t.failure != nil {
 			break
 		}
-		t.say(ctx, func(r reply) { t.onRcpt(i, r) }, "RCPT TO:<", t.d.paths[i], ">", t.notify())
+		t.say(ctx, func(r reply) { t.onRcpt(i, r) }, "RCPT TO:<", t.d.paths[i], ">", t.reports(t.d.paths[i]))
 	}
 	if !t.c.ext.pipelining {
 		times.Rcpt += lap(&begun)
