@@ -1,0 +1,181 @@
+package dkim
+
+import (
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxString is the longest character string of a TXT record (RFC 1035 section 3.3).
+const maxString = 255
+
+// Record is the value of the TXT record that publishes a key: v=DKIM1; k=rsa; p=… (RFC 6376 section 3.6.1).
+func Record(k *Key) (string, error) {
+	public, err := publicText(k)
+	if err != nil {
+		return "", err
+	}
+	return "v=DKIM1; k=" + k.Kind() + "; p=" + public, nil
+}
+
+// publicText is the public key as p= has it: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets themselves.
+func publicText(k *Key) (string, error) {
+	if public, ok := k.signer.Public().(ed25519.PublicKey); ok {
+		return base64.StdEncoding.EncodeToString(public), nil
+	}
+	der, err := x509.MarshalPKIXPublicKey(k.signer.Public())
+	if err != nil {
+		return "", fmt.Errorf("write a public key: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(der), nil
+}
+
+// RecordName is where the record of a selector and domain is published.
+func RecordName(selector, domain string) string { return selector + "._domainkey." + domain }
+
+// ZoneStrings cuts a record into the strings of at most 255 octets that a zone file wants; verifiers join them.
+func ZoneStrings(record string) []string {
+	var pieces []string
+	for len(record) > maxString {
+		pieces = append(pieces, record[:maxString])
+		record = record[maxString:]
+	}
+	return append(pieces, record)
+}
+
+// ZoneLine is a record as a line of a zone file.
+func ZoneLine(selector, domain, record string) string {
+	return RecordName(selector, domain) + `. IN TXT ( "` + strings.Join(ZoneStrings(record), `" "`) + `" )`
+}
+
+// Published is what a record in the DNS says.
+type Published struct {
+	Kind    string // RSA or Ed25519
+	Bits    int    // size of the key
+	Testing bool   // t=y: receivers shall treat a failed signature as if there were none
+	key     string
+}
+
+// CheckRecord reads a record as verifiers do and holds it against a key, or against none (nil). The error says what is wrong with the
+// record and what to do.
+func CheckRecord(record string, k *Key) (Published, error) {
+	p, err := readRecord(record)
+	if err != nil || k == nil {
+		return p, err
+	}
+	want, err := publicText(k)
+	switch {
+	case err != nil:
+		return p, err
+	case p.Kind != k.Kind():
+		return p, fmt.Errorf("publishes a key of kind %s, and mail is signed with one of kind %s: publish the record of this key", p.Kind, k.Kind())
+	case p.key != want && !samePublicKey(p, k):
+		return p, errors.New("publishes another key than the one that mail is signed with: publish the record of this key, or sign with another selector")
+	}
+	return p, nil
+}
+
+// readRecord reads the tags of a record (RFC 6376 section 3.6.1).
+func readRecord(record string) (Published, error) {
+	tags, first, err := readTags(record)
+	if err != nil {
+		return Published{}, err
+	}
+	if v, ok := tags["v"]; ok && (v != "DKIM1" || first != "v") {
+		return Published{}, errors.New("must begin with v=DKIM1")
+	}
+	p := Published{Kind: tags["k"], key: strings.Join(strings.Fields(tags["p"]), "")}
+	if p.Kind == "" {
+		p.Kind = RSA
+	}
+	if _, ok := tags["p"]; !ok {
+		return p, errors.New("has no key (p=): publish the whole record")
+	}
+	if p.key == "" {
+		return p, errors.New("is revoked: its key is empty; publish the key, or sign with another selector")
+	}
+	if h, ok := tags["h"]; ok && !listed(h, "sha256") {
+		return p, errors.New("does not allow SHA-256 (h=), which mail is signed with: take h= out")
+	}
+	if s, ok := tags["s"]; ok && !listed(s, "*") && !listed(s, "email") {
+		return p, errors.New("is not for mail (s=): take s= out")
+	}
+	p.Testing = listed(tags["t"], "y")
+	public, err := base64.StdEncoding.DecodeString(p.key)
+	if err != nil {
+		return p, errors.New("has a key that is not base64: was it copied as a whole?")
+	}
+	p.Bits, err = publicBits(p.Kind, public)
+	return p, err
+}
+
+func readTags(record string) (tags map[string]string, first string, err error) {
+	tags = map[string]string{}
+	for part := range strings.SplitSeq(record, ";") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		if _, again := tags[name]; !ok || name == "" || again {
+			return nil, "", errors.New("is not a list of name=value; without any name twice")
+		}
+		tags[name] = strings.TrimSpace(value)
+		if first == "" {
+			first = name
+		}
+	}
+	return tags, first, nil
+}
+
+func listed(list, name string) bool {
+	return slices.ContainsFunc(strings.Split(list, ":"), func(s string) bool { return strings.TrimSpace(s) == name })
+}
+
+func publicBits(kind string, public []byte) (int, error) {
+	switch kind {
+	case Ed25519:
+		if len(public) != ed25519.PublicKeySize {
+			return 0, fmt.Errorf("has an Ed25519 key of %d octets, not of %d: was it copied as a whole?", len(public), ed25519.PublicKeySize)
+		}
+		return 256, nil
+	case RSA:
+		key, err := parsePublic(public)
+		if err != nil {
+			return 0, err
+		}
+		if key.N.BitLen() < 1024 {
+			return 0, fmt.Errorf("has an RSA key of %d bits: receivers take no less than 1024, and advise %d", key.N.BitLen(), MinBits)
+		}
+		return key.N.BitLen(), nil
+	}
+	return 0, fmt.Errorf("has a key of kind %q: receivers know %s and %s", kind, RSA, Ed25519)
+}
+
+// parsePublic takes both forms that are found in the DNS: SubjectPublicKeyInfo, and the bare RSAPublicKey that RFC 6376 names.
+func parsePublic(der []byte) (*rsa.PublicKey, error) {
+	if key, err := x509.ParsePKIXPublicKey(der); err == nil {
+		if public, ok := key.(*rsa.PublicKey); ok {
+			return public, nil
+		}
+	}
+	if public, err := x509.ParsePKCS1PublicKey(der); err == nil {
+		return public, nil
+	}
+	return nil, errors.New("has a key that is damaged or not RSA: was it copied as a whole?")
+}
+
+// samePublicKey compares RSA keys that are written in different forms.
+func samePublicKey(p Published, k *Key) bool {
+	der, err := base64.StdEncoding.DecodeString(p.key)
+	if err != nil || p.Kind != RSA {
+		return false
+	}
+	public, err := parsePublic(der)
+	return err == nil && public.Equal(k.signer.Public())
+}

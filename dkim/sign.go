@@ -1,0 +1,223 @@
+package dkim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Signature says how a message is signed.
+type Signature struct {
+	Domain   string    // d=, in the form that CheckNames gives
+	Selector string    // s=
+	Key      *Key      // whose record is published at selector._domainkey.domain
+	Time     time.Time // t=, when it was signed; zero: not said
+}
+
+// overSigned are the fields signed once more than they occur: what people see, what mail programs act upon, and what makes one-click
+// unsubscribing trustworthy (RFC 8058 section 4). Changing one, adding a second, or adding one where there was none breaks the signature.
+var overSigned = []string{
+	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
+	"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
+	"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive",
+}
+
+// signed are the fields signed as often as they occur: a relay may rightly add one. Large receivers count complaints by Feedback-ID
+// only if it is signed.
+var signed = []string{"Sender", "Feedback-ID", "Auto-Submitted"}
+
+// maxInstances bounds how many fields of one name are signed, the last ones: h= lists each of them, and strangers write headers too.
+const maxInstances = 10
+
+// maxColumn is where lines of the signature are folded.
+const maxColumn = 76
+
+// Sign gives the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails when the message has a line end other than
+// CRLF, a line in its header that is no field, or no From.
+func Sign(content []byte, s Signature) ([]byte, error) {
+	head, body, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("sign with DKIM for %s: %w", s.Domain, err)
+	}
+	bodyHash := hashBody(body)
+	h := sha256.New()
+	var buf []byte
+	var names []string
+	collect := func(list []string, more int) {
+		for _, name := range list {
+			found := head.last(name, maxInstances)
+			for _, f := range found {
+				buf = appendRelaxed(buf[:0], f)
+				h.Write(buf)
+				names = append(names, name)
+			}
+			if len(found) < maxInstances && more > 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	collect(overSigned, 1)
+	collect(signed, 0)
+
+	field := s.field(names, bodyHash)
+	buf = appendRelaxed(buf[:0], headerField(field))
+	h.Write(buf[:len(buf)-2]) // without its CRLF, section 3.7
+	signature, err := s.Key.sign(h.Sum(nil))
+	if err != nil {
+		return nil, fmt.Errorf("sign with DKIM for %s: %w", s.Domain, err)
+	}
+	out := make([]byte, 0, len(field)+2*len(signature)+len(content))
+	out = append(out, field[:len(field)-2]...)
+	out = appendFolded(out, base64.StdEncoding.AppendEncode(nil, signature))
+	return append(out, content...), nil
+}
+
+// field writes the header field with an empty b= at its end. White space in it is signed as a single blank, so it can't be folded anew
+// later.
+func (s Signature) field(names []string, bodyHash []byte) []byte {
+	w := tagWriter{buf: make([]byte, 0, 1024)}
+	w.buf = append(w.buf, "DKIM-Signature: v=1;"...)
+	w.column = len(w.buf)
+	w.tag("a=" + s.Key.Kind() + "-sha256;")
+	w.tag("c=relaxed/relaxed;")
+	w.tag("d=" + s.Domain + ";")
+	w.tag("s=" + s.Selector + ";")
+	if !s.Time.IsZero() {
+		w.tag("t=" + strconv.FormatInt(s.Time.Unix(), 10) + ";")
+	}
+	for i, name := range names {
+		end := ":"
+		if i == len(names)-1 {
+			end = ";"
+		}
+		if i == 0 {
+			w.tag("h=" + name + end)
+		} else {
+			w.more(name + end)
+		}
+	}
+	w.tag("bh=" + base64.StdEncoding.EncodeToString(bodyHash) + ";")
+	w.newLine()
+	w.buf = append(w.buf, "b=\r\n"...)
+	return w.buf
+}
+
+// tagWriter folds the tags of a signature.
+type tagWriter struct {
+	buf    []byte
+	column int
+}
+
+// tag writes a tag after a blank or a fold.
+func (w *tagWriter) tag(text string) {
+	if w.column+1+len(text) > maxColumn {
+		w.newLine()
+	} else {
+		w.buf = append(w.buf, ' ')
+		w.column++
+	}
+	w.buf = append(w.buf, text...)
+	w.column += len(text)
+}
+
+// more goes on with the list of a tag, where only a fold needs white space.
+func (w *tagWriter) more(text string) {
+	if w.column+len(text) > maxColumn {
+		w.newLine()
+	}
+	w.buf = append(w.buf, text...)
+	w.column += len(text)
+}
+
+func (w *tagWriter) newLine() {
+	w.buf = append(w.buf, "\r\n\t"...)
+	w.column = 1
+}
+
+// appendFolded writes the value of b=, whose white space verifiers leave out, and ends the field.
+func appendFolded(dst, text []byte) []byte {
+	for room := maxColumn - len("\tb="); len(text) > room; room = maxColumn - 1 {
+		dst = append(dst, text[:room]...)
+		dst = append(dst, "\r\n\t"...)
+		text = text[room:]
+	}
+	dst = append(dst, text...)
+	return append(dst, "\r\n"...)
+}
+
+// headerField is a field with its folded lines and its last CRLF.
+type headerField []byte
+
+func (f headerField) name() []byte {
+	name, _, _ := bytes.Cut(f, []byte(":"))
+	return name
+}
+
+type header []headerField
+
+// last gives the fields of a name from the last one up, which is the order in which they are signed (RFC 6376 section 5.4.2).
+func (h header) last(name string, most int) []headerField {
+	var found []headerField
+	for i := len(h) - 1; i >= 0 && len(found) < most; i-- {
+		if bytes.EqualFold(h[i].name(), []byte(name)) {
+			found = append(found, h[i])
+		}
+	}
+	return found
+}
+
+// parse cuts a message into the fields of its header and its body.
+func parse(content []byte) (header, []byte, error) {
+	if hasBareLineEnd(content) {
+		return nil, nil, errors.New("the message has a line end that is not CRLF")
+	}
+	var h header
+	for rest := content; len(rest) > 0; {
+		i := bytes.Index(rest, []byte("\r\n"))
+		switch {
+		case i < 0:
+			return nil, nil, errors.New("the last line of the header has no end")
+		case i == 0:
+			return h, rest[2:], h.check()
+		case rest[0] == ' ' || rest[0] == '\t':
+			if len(h) == 0 {
+				return nil, nil, errors.New("the header begins with a blank")
+			}
+			last := len(h) - 1
+			h[last] = h[last][:len(h[last])+i+2]
+		default:
+			colon := bytes.IndexByte(rest[:i], ':')
+			if colon <= 0 || bytes.ContainsFunc(rest[:colon], notInName) {
+				return nil, nil, errors.New("the header has a line that is no field")
+			}
+			h = append(h, headerField(rest[:i+2]))
+		}
+		rest = rest[i+2:]
+	}
+	return h, nil, h.check()
+}
+
+// check asks for the one field that must be signed (RFC 6376 section 5.4).
+func (h header) check() error {
+	if len(h.last("From", 1)) == 0 {
+		return errors.New("the message has no From")
+	}
+	return nil
+}
+
+func notInName(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// hasBareLineEnd says whether a CR or an LF stands alone.
+func hasBareLineEnd(text []byte) bool {
+	for i := bytes.IndexByte(text, '\n'); i >= 0; i = bytes.IndexByte(text, '\n') {
+		if i == 0 || text[i-1] != '\r' || bytes.IndexByte(text[:i-1], '\r') >= 0 {
+			return true
+		}
+		text = text[i+1:]
+	}
+	return bytes.IndexByte(text, '\r') >= 0
+}

@@ -1,0 +1,89 @@
+package dkim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// maxParsed bounds the memory for parsed keys of accounts; beyond it the Signer starts over.
+const maxParsed = 1000
+
+// domainKeys finds the key of a domain. Implemented by *Keys.
+type domainKeys interface {
+	For(ctx context.Context, domain string) (*Signature, error)
+}
+
+// Signer signs each message with the key it is due. It is safe for concurrent use.
+type Signer struct {
+	keys domainKeys
+	now  func() time.Time
+
+	mu     sync.RWMutex
+	parsed map[string]*Key // keys of accounts by their PEM
+}
+
+// NewSigner makes a Signer that takes domain keys from keys.
+func NewSigner(keys *Keys, o Options) (*Signer, error) {
+	if keys == nil {
+		return nil, errors.New("dkim: a store of keys is needed")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Signer{keys: keys, now: o.Now}, nil
+}
+
+// Sign gives the message with a signature in front, in new memory; the same message when no key is due. account is the key of the message's
+// account, in clear; nil: it has none. fromDomain is the domain of its (first) author. The package comment says which key signs, and when
+// the error is Unavailable.
+func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, content []byte) ([]byte, error) {
+	signature, err := s.choose(ctx, account, strings.ToLower(fromDomain))
+	if err != nil || signature == nil {
+		return content, err
+	}
+	dated := *signature
+	dated.Time = s.now()
+	return Sign(content, dated)
+}
+
+// choose gives the signature a message is due; nil: none.
+func (s *Signer) choose(ctx context.Context, account *api.DKIM, fromDomain string) (*Signature, error) {
+	if account != nil && aligned(account.Domain, fromDomain) {
+		return s.ofAccount(account)
+	}
+	found, err := s.keys.For(ctx, fromDomain)
+	if err == nil && found == nil && account != nil {
+		return s.ofAccount(account)
+	}
+	return found, err
+}
+
+// ofAccount makes the signature by an account's key, which takes some parsing the first time.
+func (s *Signer) ofAccount(d *api.DKIM) (*Signature, error) {
+	s.mu.RLock()
+	key := s.parsed[d.PrivateKey]
+	s.mu.RUnlock()
+	if key == nil {
+		var err error
+		if key, err = Parse(d.PrivateKey); err != nil {
+			return nil, fmt.Errorf("dkim: the account's key for %s %w", d.Domain, err)
+		}
+		s.keep(d.PrivateKey, key)
+	}
+	return &Signature{Domain: d.Domain, Selector: d.Selector, Key: key}, nil
+}
+
+func (s *Signer) keep(text string, key *Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parsed == nil || len(s.parsed) >= maxParsed {
+		s.parsed = map[string]*Key{}
+	}
+	s.parsed[text] = key
+}

@@ -1,0 +1,112 @@
+package dkim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+)
+
+// keysOf has these domain keys, by domain of From.
+type keysOf map[string]*Signature
+
+func (k keysOf) For(_ context.Context, domain string) (*Signature, error) {
+	if domain == "broken.example" {
+		return nil, errors.New("no")
+	}
+	return k[domain], nil
+}
+
+func TestSignerChoosesTheKey(t *testing.T) {
+	stored := &Signature{Domain: "example.com", Selector: "stored", Key: parsed(t, Ed25519)}
+	s := &Signer{keys: keysOf{"example.com": stored, "news.example.com": stored}, now: (&clock{at: signedAt}).now}
+	account := func(domain string) *api.DKIM {
+		return &api.DKIM{Domain: domain, Selector: "account", PrivateKey: pems()[Ed25519]}
+	}
+	for _, row := range []struct {
+		name    string
+		account *api.DKIM
+		from    string
+		want    string
+	}{
+		{"none", nil, "other.example", ""},
+		{"the domain's", nil, "example.com", "d=example.com; s=stored"},
+		{"in whatever case", nil, "News.Example.COM", "d=example.com; s=stored"},
+		{"the account's, of the same domain", account("example.com"), "example.com", "d=example.com; s=account"},
+		{"the account's, of a domain above", account("example.com"), "news.example.com", "d=example.com; s=account"},
+		{"the account's, of a domain beside", account("mail.example.com"), "news.example.com", "d=mail.example.com; s=account"},
+		{"the domain's, since the account's is not aligned", account("other.example"), "example.com", "d=example.com; s=stored"},
+		{"the account's, for want of a better one", account("other.example"), "third.example", "d=other.example; s=account"},
+		{"public suffixes align nothing", account("a.co.uk"), "b.co.uk", "d=a.co.uk; s=account"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			mail := wire("From: ann@" + row.from + "\n\nx\n")
+			out, err := s.Sign(t.Context(), row.account, row.from, mail)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasSuffix(out, mail) {
+				t.Error("the message was changed")
+			}
+			head := strings.ReplaceAll(string(out[:len(out)-len(mail)]), "\r\n\t", " ")
+			if got := regexp.MustCompile(`d=\S+; s=\w+`).FindString(head); got != row.want {
+				t.Errorf("%q, want %q", got, row.want)
+			}
+			if row.want != "" && !strings.Contains(head, " t=1772366400; ") {
+				t.Errorf("not dated: %s", head)
+			}
+		})
+	}
+}
+
+func TestSignerFails(t *testing.T) {
+	s := &Signer{keys: keysOf{}, now: (&clock{at: signedAt}).now}
+	mail := wire("From: ann@broken.example\n\nx\n")
+	if out, err := s.Sign(t.Context(), nil, "broken.example", mail); err == nil || !bytes.Equal(out, mail) {
+		t.Errorf("no store: %q, %v", out, err)
+	}
+	bad := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: "hunter2"}
+	if _, err := s.Sign(t.Context(), bad, "example.com", mail); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a key that is none: %v", err)
+	}
+	if _, err := NewSigner(nil, Options{}); err == nil {
+		t.Error("a Signer without keys")
+	}
+}
+
+func TestSignerParsesAnAccountsKeyOnce(t *testing.T) {
+	s := &Signer{keys: keysOf{}, now: (&clock{at: signedAt}).now}
+	d := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: pems()[RSA]}
+	first, err := s.ofAccount(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.ofAccount(d)
+	if err != nil || first.Key != again.Key {
+		t.Errorf("parsed again, %v", err)
+	}
+	for i := range 3 * maxParsed {
+		s.keep(string(rune(i))+"x", first.Key)
+	}
+	if len(s.parsed) > maxParsed {
+		t.Errorf("%d parsed keys are kept", len(s.parsed))
+	}
+}
+
+func TestSignerOnAStore(t *testing.T) {
+	b := setup(t)
+	b.add(t, key("example.com", "s1"))
+	s, err := NewSigner(b.Keys, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Sign(t.Context(), nil, "example.com", wire("From: ann@example.com\n\nx\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, []question{{name: "by the stored key", mail: out, key: parsed(t, Ed25519), holds: true}})
+}
