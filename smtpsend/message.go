@@ -13,15 +13,20 @@ type Message struct {
 	To   []string // recipients; at least one
 	Data []byte   // RFC 5322 content; line ends are made CRLF on the way out. It is read, never changed
 
-	UTF8     bool // the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. A non-ASCII local part needs it too, by itself
-	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
-	DSN      DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
+	UTF8       bool // the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. A non-ASCII local part needs it too, by itself
+	EightBit   bool // the content has 8-bit body parts: needs 8BITMIME
+	RequireTLS bool // every server on the way must use verified TLS (REQUIRETLS, RFC 8689)
+	DSN        DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
 
 	// BeforeDot is called when all of the content but the terminating dot has been written, with the recipients the relay
 	// accepted in this transaction. Whatever must be recorded before delivery becomes possible is recorded here. An error
 	// drops the connection without the dot, so nothing is delivered, and is the cause of the error Send returns. It is
 	// called once per transaction; nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
+
+	// Answered is called after a transaction when recipients are left for a further one, with what became of those answered so far. An
+	// error ends the delivery, and the recipients left fail softly. Nil: nothing to record.
+	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
 // DSN asks for delivery status notifications (RFC 3461).
