@@ -21,7 +21,7 @@ type SMTPTLS struct {
 // SMTPServer is a relay: where mail is handed to. A preset fills in what is absent: host, port, TLS, and limits.
 type SMTPServer struct {
 	Preset string    `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
-	Host   string    `json:"host,omitempty" maxLength:"256" doc:"Required without a preset that names one"`
+	Host   string    `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
 	Port   int       `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
 	Secure bool      `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
 	Auth   *SMTPAuth `json:"auth,omitempty"`
@@ -114,7 +114,7 @@ type Gateway struct {
 	Gateway      string   `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
 	Name         string   `json:"name" maxLength:"256"`
 	Preset       string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
-	Host         string   `json:"host,omitempty" maxLength:"256" doc:"Required without a preset that names one"`
+	Host         string   `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
 	Port         int      `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
 	Secure       bool     `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
 	User         string   `json:"user,omitempty" maxLength:"256"`
@@ -198,6 +198,12 @@ type DomainKey struct {
 type DomainKeyPage struct {
 	Total int         `json:"total"`
 	Keys  []DomainKey `json:"keys"`
+}
+
+// DomainKeyDeleted is the answer to the deletion of a domain's key.
+type DomainKeyDeleted struct {
+	Domain  string `json:"domain"`
+	Deleted bool   `json:"deleted"`
 }
 
 // AccountCreated is the answer to a new account.

@@ -55,6 +55,31 @@ func (c *Client) DeleteAccount(ctx context.Context, id string) (answer AccountDe
 	return answer, c.do(ctx, call{method: http.MethodDelete, path: at("v1", "account", id), out: &answer})
 }
 
+// CreateGateway creates a gateway, or replaces it.
+func (c *Client) CreateGateway(ctx context.Context, g Gateway) (answer GatewayCreated, err error) {
+	return answer, c.do(ctx, call{method: http.MethodPost, path: "/v1/gateway", in: g, out: &answer})
+}
+
+// Gateways lists gateways. A page size of 0 means 20.
+func (c *Client) Gateways(ctx context.Context, page, pageSize int) (p GatewayPage, err error) {
+	return p, c.do(ctx, call{method: http.MethodGet, path: "/v1/gateways", query: pageQuery(page, pageSize), out: &p})
+}
+
+// Gateway shows a gateway, its secrets masked.
+func (c *Client) Gateway(ctx context.Context, id string) (g GatewayInfo, err error) {
+	return g, c.do(ctx, call{method: http.MethodGet, path: at("v1", "gateway", id), out: &g})
+}
+
+// UpdateGateway changes what is not nil of a gateway.
+func (c *Client) UpdateGateway(ctx context.Context, id string, p GatewayPatch) (answer GatewayUpdated, err error) {
+	return answer, c.do(ctx, call{method: http.MethodPut, path: at("v1", "gateway", "edit", id), in: p, out: &answer})
+}
+
+// DeleteGateway deletes a gateway that no account lists.
+func (c *Client) DeleteGateway(ctx context.Context, id string) (answer GatewayDeleted, err error) {
+	return answer, c.do(ctx, call{method: http.MethodDelete, path: at("v1", "gateway", id), out: &answer})
+}
+
 // VerifyAccount tries to log in to a relay, without sending anything.
 func (c *Client) VerifyAccount(ctx context.Context, req VerifyRequest) (answer VerifyAnswer, err error) {
 	return answer, c.do(ctx, call{method: http.MethodPost, path: "/v1/verifyAccount", in: req, out: &answer})

@@ -87,6 +87,11 @@ func (c *Client) Replay(ctx context.Context, queueID string) (m OutboxMessage, e
 	return m, c.do(ctx, call{method: http.MethodPost, path: at("v1", "dead-letters", queueID, "replay"), out: &m})
 }
 
+// ReplayAll queues all dead letters again that the request selects.
+func (c *Client) ReplayAll(ctx context.Context, req ReplayRequest) (answer ReplayAnswer, err error) {
+	return answer, c.do(ctx, call{method: http.MethodPost, path: "/v1/dead-letters/replay", in: req, out: &answer})
+}
+
 // DeleteDeadLetter forgets a dead letter and its content.
 func (c *Client) DeleteDeadLetter(ctx context.Context, queueID string) (answer DeleteAnswer, err error) {
 	return answer, c.do(ctx, call{method: http.MethodDelete, path: at("v1", "dead-letters", queueID), out: &answer})

@@ -40,9 +40,10 @@ func (t *TimeOrFalse) UnmarshalJSON(raw []byte) error {
 
 // DeliveryFault is what the last attempt failed with.
 type DeliveryFault struct {
-	Message    string `json:"message"`
-	Code       string `json:"code,omitempty" doc:"EAUTH, EENVELOPE, EMESSAGE, ESOCKET…"`
-	StatusCode *int   `json:"statusCode" doc:"SMTP reply code; null where no reply came"`
+	Message        string `json:"message"`
+	Code           string `json:"code,omitempty" doc:"EAUTH, EENVELOPE, EMESSAGE, ESOCKET…"`
+	StatusCode     *int   `json:"statusCode" doc:"SMTP reply code; null where no reply came"`
+	AccountTrouble bool   `json:"accountTrouble,omitempty" doc:"The account was refused (login, token, certificate, sender), not the message"`
 }
 
 // Progress is how far a message has come.
@@ -74,6 +75,7 @@ type OutboxMessage struct {
 	AttemptsMade   int               `json:"attemptsMade"`
 	Attempts       int               `json:"attempts"`
 	Progress       Progress          `json:"progress"`
+	Reason         string            `json:"reason,omitempty" doc:"Why it waits, where that is neither its schedule nor a failed attempt: a limit, or an account in trouble"`
 	State          State             `json:"state" enum:"waiting,active,delayed,paused,failed"`
 	Recipients     []RecipientStatus `json:"recipients"`
 	Gateway        *string           `json:"gateway"`
@@ -99,6 +101,7 @@ type Attempt struct {
 	Line     string     `json:"line,omitempty" doc:"The reply, or the error where none came"`
 	Error    string     `json:"error,omitempty" doc:"EAUTH, EENVELOPE…; absent on success"`
 	InDoubt  bool       `json:"inDoubt,omitempty" doc:"Died between the final dot and the reply"`
+	Held     bool       `json:"held,omitempty" doc:"The account was refused, and its mail waits; the attempt does not count"`
 }
 
 // OutboxPage is a page of the outbox, oldest message first.
@@ -123,6 +126,21 @@ type DeadLetterPage struct {
 	Pages       int             `json:"pages"`
 	Cursor      string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
 	DeadLetters []OutboxMessage `json:"deadLetters"`
+}
+
+// ReplayRequest selects dead letters to queue again; what is given must all hold. At least one field is required.
+type ReplayRequest struct {
+	Account        string   `json:"account,omitempty" maxLength:"256"`
+	Code           string   `json:"code,omitempty" maxLength:"64" doc:"What they failed with: EAUTH, EENVELOPE…"`
+	Tag            string   `json:"tag,omitempty" maxLength:"256"`
+	IDs            []string `json:"ids,omitempty" maxItems:"10000" doc:"Their queueIds"`
+	AccountTrouble bool     `json:"accountTrouble,omitempty" doc:"Those that failed because the account was refused"`
+}
+
+// ReplayAnswer is the answer to a ReplayRequest.
+type ReplayAnswer struct {
+	Replayed int `json:"replayed"`
+	Skipped  int `json:"skipped" doc:"Selected, but no longer dead, or their content is no longer kept"`
 }
 
 // OutboxQuery selects messages of the outbox. The zero query selects all.

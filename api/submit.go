@@ -79,6 +79,7 @@ type SubmitRequest struct {
 	References       []string          `json:"references,omitempty" maxItems:"100" doc:"Message-IDs of the thread, oldest first"`
 	SendAt           *time.Time        `json:"sendAt,omitempty" doc:"When to send; now when absent or past"`
 	DeliveryAttempts int               `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts in all; the setting when absent"`
+	RequireTLS       bool              `json:"requireTls,omitempty" doc:"Every server on the way must use verified TLS (REQUIRETLS, RFC 8689); fails when the relay does not offer that"`
 	Gateway          string            `json:"gateway,omitempty" maxLength:"256" doc:"Gateway to send through; the account's own relay when absent"`
 	DSN              *DSN              `json:"dsn,omitempty"`
 	DryRun           bool              `json:"dryRun,omitempty" doc:"Build the message and return it, queue nothing"`

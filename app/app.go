@@ -154,7 +154,7 @@ func (a *App) buildDelivery(context.Context) error {
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
 	a.outbox, err = outbox.New(outbox.Parts{
-		DB: a.db, Queue: a.tasks, Control: a.control, Sender: a.sender, Accounts: senders{a.accounts},
+		DB: a.db, Queue: a.tasks, Control: a.control, Sender: direct{a.sender, a.accounts}, Accounts: senders{a.accounts},
 	}, outbox.Options{
 		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
+	"time"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -22,7 +25,31 @@ type senders struct{ accounts *accounts.Accounts }
 // Account implements outbox.Accounts.
 func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
 	a, err := s.accounts.Resolve(ctx, id)
-	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Relay: a.Relay, Retry: a.Retry}, err
+	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry}, err
+}
+
+// Gateway implements outbox.Accounts.
+func (s senders) Gateway(_ context.Context, id string) error {
+	return fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+}
+
+// Trial implements outbox.Accounts.
+func (s senders) Trial(context.Context, string) (bool, error) { return true, nil }
+
+type direct struct {
+	sender   *smtpsend.Sender
+	accounts *accounts.Accounts
+}
+
+func (s direct) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
+	start := time.Now()
+	a, err := s.accounts.Resolve(ctx, d.Account)
+	if err != nil {
+		return outbox.Dispatched{Err: err}
+	}
+	r, err := s.sender.Send(ctx, a.Relay, d.Message)
+	host := net.JoinHostPort(a.Relay.Host, strconv.Itoa(a.Relay.Port))
+	return outbox.Dispatched{Result: r, Err: err, Tries: []outbox.Try{{Host: host, Start: start, End: time.Now(), Result: r, Err: err}}}
 }
 
 // Outcome implements outbox.Accounts.

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ type bundle struct {
 	*Outbox
 	clock  *fakeClock
 	sender *scriptedSender
+	people *scriptedAccounts
 }
 
 func setup(t testing.TB, o Options) *bundle {
@@ -53,28 +55,58 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	t.Helper()
 	clock := &fakeClock{at: storyBegin}
 	o.Now = clock.now
-	sender := &scriptedSender{replies: map[string]string{}}
+	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{clock: clock}
 	c := db.Client()
 	b, err := New(Parts{
-		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: sender, Accounts: oneAccount{},
+		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: sender, Accounts: people,
 	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bundle{Outbox: b, clock: clock, sender: sender}
+	return &bundle{Outbox: b, clock: clock, sender: sender, people: people}
 }
 
-// oneAccount knows the account "default", and that "gone" does not exist.
-type oneAccount struct{}
+// scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds the account.
+type scriptedAccounts struct {
+	clock *fakeClock
+	hold  bool
+	held  *Held
+}
 
-func (oneAccount) Account(_ context.Context, id string) (Account, error) {
+func (a *scriptedAccounts) Account(_ context.Context, id string) (Account, error) {
 	if id == "gone" {
 		return Account{}, fault.New(fault.NotFound, "AccountNotFound", "no such account")
 	}
 	if id == "" {
 		id = "default"
 	}
-	return Account{ID: id, Name: "Postroom", Email: "app@example.com", Relay: smtpsend.Relay{Host: "relay.test", Port: 25}}, nil
+	return Account{ID: id, Name: "Postroom", Email: "app@example.com", Hold: a.hold, Held: a.held}, nil
 }
 
-func (oneAccount) Outcome(context.Context, string, error) {}
+func (a *scriptedAccounts) Gateway(_ context.Context, id string) error {
+	if id == "gw" {
+		return nil
+	}
+	return fault.New(fault.NotFound, "GatewayNotFound", "no such gateway")
+}
+
+func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
+	var se *smtpsend.Error
+	switch {
+	case err == nil:
+		a.held = nil
+	case a.hold && a.held == nil && errors.As(err, &se) && se.Verdict == smtpsend.Auth:
+		a.held = &Held{Reason: se.Line, Next: a.clock.now().Add(time.Minute)}
+	}
+}
+
+func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
+	if a.held == nil {
+		return true, nil
+	}
+	if a.clock.now().Before(a.held.Next) {
+		return false, nil
+	}
+	a.held = &Held{Reason: a.held.Reason, Next: a.held.Next.Add(5 * time.Minute)}
+	return true, nil
+}

@@ -41,6 +41,10 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   []byte
+	slot      string // place in a limit, from an earlier attempt that had to wait
+	urgent    bool   // an operator wants it tried even while its account is held
+
+	transactions int // recorded on their own
 }
 
 // Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came of it.
@@ -107,7 +111,7 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 	}
 	c := &claim{
 		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
-		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])),
+		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1",
 	}
 	if err := json.Unmarshal([]byte(a[9]), &c.envelope); err != nil {
 		return nil, fmt.Errorf("read envelope of message %s: %w", id, err)
@@ -124,7 +128,7 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decision {
 	p := b.policy(nil)
 	if reason := refuse(c, p, started); reason != nil {
-		return decide(c, try{start: started, end: started, err: reason, refused: true}, p)
+		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
 	}
 	account, err := b.Accounts.Account(ctx, c.envelope.Account)
 	if err != nil {
@@ -132,20 +136,35 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 			b.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
 			return decision{outcome: released, at: b.clock.Now()}
 		}
-		return decide(c, try{start: started, end: b.clock.Now(), err: errNoAccount, refused: true}, p)
+		return decide(c, attempted{start: started, end: b.clock.Now(), err: errNoAccount, refused: true}, p)
+	}
+	wait, err := b.heldBack(ctx, c, account)
+	switch {
+	case err != nil:
+		b.log.WarnContext(ctx, "held account not asked", "message_id", c.id, "account", account.ID, "error", err)
+		return decision{outcome: released, at: b.clock.Now()}
+	case wait:
+		return onHold(account, b.clock.Now())
 	}
 	p = b.policy(account.Retry)
-	result, err := b.Sender.Send(ctx, account.Relay, b.message(c))
-	b.Accounts.Outcome(context.WithoutCancel(ctx), c.envelope.Account, err)
-	return decide(c, try{start: started, end: b.clock.Now(), relay: account.Relay, result: result, err: err, stopped: ctx.Err() != nil}, p)
+	p.hold = account.Hold
+	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Slot: c.slot, Message: b.message(c)})
+	if !d.Wait.IsZero() {
+		return decision{outcome: deferred, at: b.clock.Now(), due: d.Wait, slot: d.Slot, reason: d.Reason}
+	}
+	if ctx.Err() == nil {
+		b.Accounts.Outcome(ctx, account.ID, d.Err)
+	}
+	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopped: ctx.Err() != nil}, p)
 }
 
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
 func (b *Outbox) message(c *claim) smtpsend.Message {
 	return smtpsend.Message{
 		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Data: c.content,
-		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
+		Answered:  func(ctx context.Context, done []smtpsend.RecipientResult) error { return b.progress(ctx, c, done) },
 	}
 }
 
@@ -188,8 +207,14 @@ const recordPatience = 10 * time.Minute
 
 func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	now := b.clock.Now()
-	if d.outcome == released {
-		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, "", "", 0, 0}, nil
+	switch d.outcome {
+	case released: // at once, so d.due is of no account
+		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, "", "", 0, 0, c.lapsed, c.slot, ""}, nil
+	case deferred:
+		return []any{c.id, c.fence, millis(now), string(deferred), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, d.slot, d.reason}, nil
+	}
+	if d.outcome == held && d.untried() {
+		return []any{c.id, c.fence, millis(now), string(held), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, "", d.reason}, nil
 	}
 	st, err := json.Marshal(d.status)
 	if err != nil {
@@ -213,7 +238,7 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if d.fresh {
 		doubt = 1
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), doubt}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), doubt, "", "", d.reason}
 	for _, l := range lines {
 		args = append(args, l)
 	}
@@ -235,6 +260,8 @@ func (b *Outbox) recorded(ctx context.Context, c *claim, d decision, answer []st
 		return queue.Bury(d.summary())
 	case released:
 		return queue.NotNow(b.clock.Now().Add(time.Second))
+	case deferred, held:
+		return queue.NotNow(d.due)
 	default:
 		return queue.RetryAt(d.due, d.summary())
 	}

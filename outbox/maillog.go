@@ -26,6 +26,10 @@ func (l maillog) deferred(ctx context.Context, id string, attempt int, to []stri
 		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "next_attempt", next, "in_doubt", doubt)
 }
 
+func (l maillog) waits(ctx context.Context, id, reason string, until time.Time) {
+	l.log.InfoContext(ctx, "message waits", "message_id", id, "reason", l.text(ctx, reason), "until", until)
+}
+
 func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError, doubt bool) {
 	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to),
 		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)

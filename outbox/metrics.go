@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued", "hit", "refused"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
-			string(sent), string(delayed), string(failed), string(dropped), string(released), "late", "in_doubt"),
+			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred), string(held), "late", "in_doubt"),
 		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed),
 		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", "sent", "failed", "cancelled"),
 		recovered:  counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.", "lost", "lease", "owed", "task"),
@@ -54,7 +54,11 @@ func counter(name, help, label string, values ...string) *prometheus.CounterVec 
 // observe counts a recorded attempt and writes its line in the mail log.
 func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 	b.metrics.attempts.WithLabelValues(string(d.outcome)).Inc()
-	if d.outcome == released {
+	switch {
+	case d.outcome == released:
+		return
+	case d.outcome == deferred, d.outcome == held && d.untried():
+		b.mail.waits(ctx, c.id, d.reason, d.due)
 		return
 	}
 	b.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(d.sent)))
@@ -72,6 +76,8 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 		b.mail.failed(ctx, c.id, d.attempts, c.envelope.addresses(d.lost), d.cause, d.doubt)
 	}
 	switch d.outcome {
+	case held:
+		b.mail.waits(ctx, c.id, d.reason, d.due)
 	case delayed:
 		b.mail.deferred(ctx, c.id, d.attempts, c.envelope.addresses(d.left), d.cause, d.due, d.doubt)
 	case sent:

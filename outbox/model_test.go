@@ -17,7 +17,6 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/smtpsend"
 )
 
 // TestAnyHistoryKeepsThePromises drives an outbox through random histories of submits, attempts, crashes at any point, lease expiries and
@@ -55,14 +54,14 @@ type tallyRelay struct {
 	copies map[string]int
 }
 
-func (r *tallyRelay) Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
-	result, err := r.scriptedSender.Send(ctx, relay, m)
-	for _, got := range result.Recipients {
+func (r *tallyRelay) Send(ctx context.Context, d Dispatch) Dispatched {
+	out := r.scriptedSender.Send(ctx, d)
+	for _, got := range out.Result.Recipients {
 		if got.Err == nil || got.Err.InDoubt {
 			r.copies[got.Address]++
 		}
 	}
-	return result, err
+	return out
 }
 
 func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
@@ -70,6 +69,8 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), replays: map[string]int{}}
 	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}}
 	m.Sender = m.relay
+	m.people.hold = rapid.Bool().Draw(rt, "hold troubled accounts")
+	m.sender.portion = rapid.IntRange(0, 2).Draw(rt, "recipients in a transaction")
 	return m
 }
 
@@ -81,9 +82,10 @@ func (m *model) step() {
 		"advance": func() { m.clock.advance(time.Duration(rapid.IntRange(1, 30).Draw(m.rt, "seconds")) * time.Second) },
 		"cancel":  func() { m.each(func(id string) error { _, err := m.Cancel(m.ctx, id, ReasonAPI); return err }) },
 		"retry":   m.retry,
+		"limit":   func() { m.sender.full = m.clock.now().Add(10 * time.Second) },
 		"archive": func() { m.each(func(id string) error { return m.TaskArchived(m.ctx, taskID(id, "1")) }) },
 	}
-	names := []string{"submit", "submit", "reply", "work", "work", "crash", "thaw", "sweep", "sweep", "advance", "cancel", "retry", "archive"}
+	names := []string{"submit", "submit", "reply", "work", "work", "crash", "thaw", "sweep", "sweep", "advance", "cancel", "retry", "archive", "limit"}
 	verbs[rapid.SampledFrom(names).Draw(m.rt, "verb")]()
 }
 
@@ -109,7 +111,7 @@ func (m *model) reply() {
 	if len(m.ids) > 0 {
 		n := rapid.IntRange(0, len(m.ids)-1).Draw(m.rt, "whose")
 		to := fmt.Sprintf("r%d-%d@x.test", n, rapid.IntRange(0, 2).Draw(m.rt, "recipient"))
-		m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies"}).Draw(m.rt, "reply")
+		m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies", "535 5.7.8 wrong password"}).Draw(m.rt, "reply")
 	}
 }
 
@@ -294,6 +296,11 @@ func (m *model) checkIndexes(letters int) {
 		count("account", m.store.account(p, "default"))
 		for _, clock := range []string{"due", "leases", "dead"} {
 			count(clock, redisdb.Key(p, clock))
+		}
+	}
+	for p := range m.DB.Partitions() {
+		if n := m.DB.Client().SCard(m.ctx, m.store.held(p)).Val(); n > 0 {
+			m.rt.Errorf("partition %d still has held messages", p)
 		}
 	}
 	for name, n := range got {

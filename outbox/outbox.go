@@ -17,17 +17,58 @@ import (
 // TaskDeliver is the type of the tasks that wake the delivery of a message. Their payload is the message's id.
 const TaskDeliver = "message:deliver"
 
-// Sender hands one message to one relay. It is smtpsend.Sender.
+// Sender takes one message to one of its account's relays. The routes package implements it; package app joins the two.
 type Sender interface {
-	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
+	Send(ctx context.Context, d Dispatch) Dispatched
+}
+
+// Dispatch is a message on its way to a relay.
+type Dispatch struct {
+	Account string
+	Gateway string // the only one to use; empty: as the account says
+	Slot    string // the place in a limit that an earlier Dispatched gave; empty: none
+	Message smtpsend.Message
+}
+
+// Dispatched says what came of it.
+type Dispatched struct {
+	Tries  []Try           // in order; the last one is what counts
+	Result smtpsend.Result // of the one that counts
+	Err    error           // nil: somebody got the message; [ErrNoGateway]: the one named does not exist
+
+	Wait   time.Time // not zero: a limit is reached, nothing was tried; come back then, and show Slot
+	Slot   string
+	Reason string // why to wait, for people
+}
+
+// Try is one relay asked.
+type Try struct {
+	Gateway    string // empty: the account's own relay
+	Host       string // with port
+	Start, End time.Time
+	Result     smtpsend.Result
+	Err        error
+}
+
+// ErrNoGateway is why a message can't be sent whose gateway was deleted.
+var ErrNoGateway = errors.New("the gateway no longer exists")
+
+// Signer signs messages at the door.
+type Signer interface {
+	// Sign answers the content with the signature that belongs to the account, or to the author's domain; as it is when there is no key.
+	Sign(ctx context.Context, account, domain string, content []byte) ([]byte, error)
 }
 
 // Accounts knows who sends and through which relay. The accounts package implements it; package app joins the two.
 type Accounts interface {
 	// Account finds an account. Unknown: a fault of kind NotFound.
 	Account(ctx context.Context, id string) (Account, error)
+	// Gateway says whether there is a gateway of this id. None: a fault of kind NotFound.
+	Gateway(ctx context.Context, id string) error
 	// Outcome tells what an attempt through the account met; nil is success.
 	Outcome(ctx context.Context, id string, err error)
+	// Trial says whether a message of a held account may be tried all the same: once at each check that is due.
+	Trial(ctx context.Context, id string) (bool, error)
 }
 
 // Account is a sender, ready to use.
@@ -35,8 +76,15 @@ type Account struct {
 	ID    string
 	Name  string
 	Email string
-	Relay smtpsend.Relay
 	Retry []time.Duration // delays between attempts; nil: Options.Backoff
+	Hold  bool            // mail waits while the account itself is refused, instead of failing
+	Held  *Held           // nil: it does not wait now
+}
+
+// Held is an account whose mail waits because its login, token, certificate or sender was refused.
+type Held struct {
+	Reason string
+	Next   time.Time // when a message is tried again
 }
 
 // Parts are what an Outbox is built from.
@@ -46,6 +94,7 @@ type Parts struct {
 	Control  *queue.Control
 	Sender   Sender
 	Accounts Accounts
+	Signer   Signer // nil: nothing is signed
 }
 
 // Options are the settings of an Outbox. The zero value of each field means its default.

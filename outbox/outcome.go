@@ -3,9 +3,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +22,8 @@ const (
 	failed   outcome = "failed"   // every recipient is done, and some failed: a dead letter
 	dropped  outcome = "dropped"  // failed, with dead letters switched off
 	released outcome = "released" // the attempt did not take place; no attempt is spent
+	deferred outcome = "deferred" // a limit is reached: the attempt will take place later; none is spent
+	held     outcome = "held"     // the account is in trouble: it will take place when that is over; none is spent
 )
 
 // How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills every worker that touches it
@@ -37,21 +37,22 @@ const (
 type policy struct {
 	backoff     queue.Backoff
 	holdInDoubt bool // an attempt in doubt is the last one
+	hold        bool // while the account itself is refused, its mail waits
 	noLetters   bool // a failed message leaves nothing behind to replay
 	random      func() float64
 }
 
-// try is one attempt as it went.
-type try struct {
+// attempted is one attempt as it went.
+type attempted struct {
 	start, end time.Time
-	relay      smtpsend.Relay
+	tries      []Try // the relays asked
 	result     smtpsend.Result
 	err        error // the whole transaction failed
 	refused    bool  // no relay was asked: it does not count as an attempt
 	stopped    bool  // the process is stopping
 }
 
-// decision is what follows from a try: the message's new status, and whom to tell what.
+// decision is what follows from an attempt: the message's new status, and whom to tell what.
 type decision struct {
 	outcome  outcome
 	at       time.Time
@@ -66,7 +67,13 @@ type decision struct {
 	cause    *lastError     // the last of them
 	doubt    bool           // whether the recipients lost or left may have the message
 	fresh    bool           // and it is this attempt that is in doubt
+	gateway  string         // that the last relay asked was; empty: the account's own relay
+	slot     string         // place in a limit, when deferred
+	reason   string         // for people, when deferred or held
 }
+
+// untried says whether no relay was asked.
+func (d *decision) untried() bool { return len(d.status.Log) == 0 }
 
 // reason is why a recipient did not get the message.
 type reason struct {
@@ -101,15 +108,18 @@ func refuse(c *claim, p policy, now time.Time) error {
 // mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived before.
 func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
-// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the try and the policy.
-func decide(c *claim, t try, p policy) decision {
+// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the attempt and the policy.
+func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
 	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, errLeaseLost) || t.stopped && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}
-	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}}
+	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}, gateway: c.gateway}
+	if n := len(t.tries); n > 0 {
+		d.gateway = t.tries[n-1].Gateway
+	}
 	if t.refused {
 		d.attempts--
 	}
@@ -118,13 +128,12 @@ func decide(c *claim, t try, p policy) decision {
 	d.fresh = d.doubt && !t.refused
 	d.conclude(c, t, p)
 	d.status.Last = d.cause
-	d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
-	d.status.Log = append(d.status.Log, d.logged(c, t, len(d.status.Log)+1))
+	d.status.Log = d.logged(c, t)
 	return d
 }
 
 // sort gives each recipient of the attempt what became of it.
-func (d *decision) sort(c *claim, t try, se *smtpsend.Error) {
+func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	results := map[string]smtpsend.RecipientResult{}
 	for _, r := range t.result.Recipients {
 		results[r.Address] = r
@@ -162,7 +171,10 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 }
 
 // conclude settles the recipients that are left: another attempt, or none.
-func (d *decision) conclude(c *claim, t try, p policy) {
+func (d *decision) conclude(c *claim, t attempted, p policy) {
+	if d.holds(p) {
+		return
+	}
 	if len(d.left) > 0 {
 		d.due = d.nextAttempt(c, t, p)
 		exhausted := d.attempts >= c.max
@@ -189,8 +201,29 @@ func (d *decision) conclude(c *claim, t try, p policy) {
 	}
 }
 
+// holds lets a message wait for its account, if that is what the account is set to and what the attempt met.
+func (d *decision) holds(p policy) bool {
+	if !p.hold {
+		return false
+	}
+	for _, i := range slices.Concat(d.lost, d.left) {
+		if se := d.why[i].smtp; troubled(se) {
+			d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
+			for i, r := range d.why {
+				if troubled(r.smtp) {
+					d.status.Recipients[i].Status = rcptQueued
+				}
+			}
+			d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.why[i].Message)
+			d.attempts--
+			return true
+		}
+	}
+	return false
+}
+
 // nextAttempt is when to try again: after the backoff, and not before the relay asked for.
-func (d *decision) nextAttempt(c *claim, t try, p policy) time.Time {
+func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
 	wait := p.backoff.Delay(d.attempts+1, p.random())
 	for _, i := range d.left {
 		if se := d.why[i].smtp; se != nil {
@@ -206,7 +239,7 @@ func permanent(err error, se *smtpsend.Error) bool {
 		return se.Permanent() && !se.InDoubt
 	}
 	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
-		errors.Is(err, errNoAccount)
+		errors.Is(err, errNoAccount) || errors.Is(err, ErrNoGateway)
 }
 
 // describe puts an error in the words of the API.
@@ -216,7 +249,7 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		if se.Line != "" {
 			message = se.Line
 		}
-		return &lastError{Message: message, Code: se.Name(), SMTP: se.Code}
+		return &lastError{Message: message, Code: se.Name(), SMTP: se.Code, Account: troubled(se)}
 	}
 	code := "EINTERNAL"
 	switch {
@@ -228,6 +261,8 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		code = "EINDOUBT"
 	case errors.Is(err, errNoAccount):
 		code = "ENOACCOUNT"
+	case errors.Is(err, ErrNoGateway):
+		code = "ENOGATEWAY"
 	}
 	return &lastError{Message: err.Error(), Code: code}
 }
@@ -243,20 +278,42 @@ func lapsedAttempt(c *claim) []api.Attempt {
 	}}
 }
 
-// logged is the log's line about this attempt.
-func (d *decision) logged(c *claim, t try, number int) api.Attempt {
-	end := t.end.UTC().Truncate(time.Millisecond)
+// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials only the last stays.
+func (d *decision) logged(c *claim, t attempted) []api.Attempt {
+	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
+	if n := len(log); d.outcome == held && n > 1 && log[n-1].Held && log[n-2].Held {
+		log = log[:n-1]
+	}
+	tries := t.tries
+	if len(tries) == 0 {
+		tries = []Try{{Gateway: c.gateway, Start: t.start, End: t.end, Result: t.result, Err: t.err}}
+	}
+	for n, one := range tries {
+		log = append(log, d.logTry(one, len(log)+1, n == len(tries)-1))
+	}
+	return log
+}
+
+// logTry is the log's line about one relay asked. The last one speaks for the recipients too.
+func (d *decision) logTry(t Try, number int, last bool) api.Attempt {
+	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
-		Number: number, Start: t.start.UTC().Truncate(time.Millisecond), End: &end, Gateway: c.gateway, TLS: t.result.TLS,
-		Code: t.result.Code, Line: t.result.Response, InDoubt: d.fresh,
+		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway, Host: t.Host, TLS: t.Result.TLS,
+		Code: t.Result.Code, Line: t.Result.Response,
 	}
-	if t.relay.Host != "" {
-		a.Host = net.JoinHostPort(t.relay.Host, strconv.Itoa(t.relay.Port))
+	var why reason
+	if last {
+		a.InDoubt, a.Held = d.fresh, d.outcome == held
+		why = d.last(slices.Concat(d.lost, d.left))
+	} else if t.Err != nil {
+		var se *smtpsend.Error
+		errors.As(t.Err, &se)
+		why = reason{describe(t.Err, se), se}
 	}
-	if last := d.last(append(slices.Clone(d.lost), d.left...)); last.lastError != nil {
-		a.Error, a.Code, a.Line = last.Code, last.SMTP, last.Message
-		if last.smtp != nil {
-			a.Enhanced = last.smtp.Enhanced
+	if why.lastError != nil {
+		a.Error, a.Code, a.Line = why.Code, why.SMTP, why.Message
+		if why.smtp != nil {
+			a.Enhanced = why.smtp.Enhanced
 		}
 	}
 	return a
@@ -284,7 +341,7 @@ func (d *decision) events(c *claim) ([]string, error) {
 		return err
 	}
 	about := func(which []int) event.Message {
-		return c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(which))
+		return c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which))
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)

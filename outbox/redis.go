@@ -24,6 +24,12 @@ var beginLua string
 //go:embed lua/doubt.lua
 var doubtLua string
 
+//go:embed lua/progress.lua
+var progressLua string
+
+//go:embed lua/unhold.lua
+var unholdLua string
+
 //go:embed lua/extend.lua
 var extendLua string
 
@@ -56,19 +62,21 @@ var purgeLua string
 
 // The transitions.
 var (
-	acceptScript = redisdb.NewScript("outbox/accept", acceptLua, prelude)
-	beginScript  = redisdb.NewScript("outbox/begin", beginLua, prelude)
-	doubtScript  = redisdb.NewScript("outbox/doubt", doubtLua, prelude)
-	extendScript = redisdb.NewScript("outbox/extend", extendLua, prelude)
-	finishScript = redisdb.NewScript("outbox/finish", finishLua, prelude)
-	cancelScript = redisdb.NewScript("outbox/cancel", cancelLua, prelude)
-	reopenScript = redisdb.NewScript("outbox/reopen", reopenLua, prelude)
-	buryScript   = redisdb.NewScript("outbox/bury", buryLua, prelude)
-	lapseScript  = redisdb.NewScript("outbox/lapse", lapseLua, prelude)
-	ripenScript  = redisdb.NewScript("outbox/ripen", ripenLua, prelude)
-	owedScript   = redisdb.NewScript("outbox/owed", owedLua, prelude)
-	rewakeScript = redisdb.NewScript("outbox/rewake", rewakeLua, prelude)
-	purgeScript  = redisdb.NewScript("outbox/purge", purgeLua, prelude)
+	acceptScript   = redisdb.NewScript("outbox/accept", acceptLua, prelude)
+	beginScript    = redisdb.NewScript("outbox/begin", beginLua, prelude)
+	doubtScript    = redisdb.NewScript("outbox/doubt", doubtLua, prelude)
+	progressScript = redisdb.NewScript("outbox/progress", progressLua, prelude)
+	unholdScript   = redisdb.NewScript("outbox/unhold", unholdLua, prelude)
+	extendScript   = redisdb.NewScript("outbox/extend", extendLua, prelude)
+	finishScript   = redisdb.NewScript("outbox/finish", finishLua, prelude)
+	cancelScript   = redisdb.NewScript("outbox/cancel", cancelLua, prelude)
+	reopenScript   = redisdb.NewScript("outbox/reopen", reopenLua, prelude)
+	buryScript     = redisdb.NewScript("outbox/bury", buryLua, prelude)
+	lapseScript    = redisdb.NewScript("outbox/lapse", lapseLua, prelude)
+	ripenScript    = redisdb.NewScript("outbox/ripen", ripenLua, prelude)
+	owedScript     = redisdb.NewScript("outbox/owed", owedLua, prelude)
+	rewakeScript   = redisdb.NewScript("outbox/rewake", rewakeLua, prelude)
+	purgeScript    = redisdb.NewScript("outbox/purge", purgeLua, prelude)
 )
 
 // The states of a live message as the record has them. Paused is not one of them: it is how a waiting message reads.
@@ -93,6 +101,7 @@ func (s store) account(p int, account string) string {
 }
 func (s store) idempotency(p int, hash string) string { return redisdb.Key(p, "idempotency", hash) }
 func (s store) events(p int) string                   { return redisdb.Key(p, "events") }
+func (s store) held(p int) string                     { return redisdb.Key(p, "held") }
 func (s store) stats(p int, hour int64) string {
 	return redisdb.Key(p, "stats", strconv.FormatInt(hour, 10))
 }

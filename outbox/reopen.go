@@ -16,7 +16,7 @@ import (
 // Retry attempts a message now: a delayed one before its time, a failed one again from the start with its attempts counted anew.
 func (b *Outbox) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
 	return b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
-		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway}
+		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway, urgent: true}
 		if r.state == stateFailed {
 			o.replay, o.attempts = true, 0
 		}
@@ -27,7 +27,9 @@ func (b *Outbox) Retry(ctx context.Context, id string) (api.OutboxMessage, error
 // Patch changes when, how often or through which gateway a message that is not being sent will be tried.
 func (b *Outbox) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
 	if p.Gateway != nil && *p.Gateway != "" {
-		return api.OutboxMessage{}, unknownGateway(*p.Gateway)
+		if err := b.Accounts.Gateway(ctx, *p.Gateway); err != nil {
+			return api.OutboxMessage{}, err
+		}
 	}
 	return b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state == stateFailed {
@@ -45,7 +47,7 @@ func (b *Outbox) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.O
 			return o, fault.InvalidFields([]fault.Field{{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
 		}
 		if p.Gateway != nil {
-			o.gateway = ""
+			o.gateway = *p.Gateway
 		}
 		return o, nil
 	})
@@ -58,6 +60,7 @@ type reopening struct {
 	attempts int
 	max      int
 	gateway  string
+	urgent   bool // to be tried even while its account is held
 	replay   bool // a dead letter: its failed recipients are queued again
 }
 
@@ -128,8 +131,13 @@ func reopenArgs(before, after row, o reopening, now time.Time) ([]any, error) {
 		}
 		st = string(raw)
 	}
+	urgent := 0
+	if o.urgent {
+		urgent = 1
+	}
 	args := []any{
 		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, st, after.planned,
+		urgent,
 	}
 	if !o.replay {
 		return args, nil

@@ -14,7 +14,7 @@ import (
 )
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
-var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch"}
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -30,6 +30,7 @@ type row struct {
 	max      int
 	gateway  string
 	doubts   int
+	reason   string // why it waits, when that is a limit or its account
 	envelope envelope
 	status   status
 }
@@ -207,7 +208,7 @@ func readRow(id string, f []string, env, st string) (row, error) {
 	}
 	r := row{
 		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
-		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10],
+		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11],
 	}
 	if err := json.Unmarshal([]byte(env), &r.envelope); err != nil {
 		return r, fmt.Errorf("read envelope of message %s: %w", id, err)
@@ -224,7 +225,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
 		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
 		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane, Tags: r.envelope.Tags,
-		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(),
+		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(), Reason: r.reason,
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
@@ -241,7 +242,7 @@ func (r row) progress() api.Progress {
 	case r.state == stateActive:
 		return api.Progress{Status: "processing"}
 	case r.status.Last != nil:
-		f := &api.DeliveryFault{Message: r.status.Last.Message, Code: r.status.Last.Code}
+		f := &api.DeliveryFault{Message: r.status.Last.Message, Code: r.status.Last.Code, AccountTrouble: r.status.Last.Account}
 		if r.status.Last.SMTP != 0 {
 			f.StatusCode = &r.status.Last.SMTP
 		}

@@ -68,7 +68,9 @@ func newStory(t *testing.T, text string) *story {
 	if strings.Contains(first, "dead letters: off") {
 		o.KeepDeadLetters = -1
 	}
-	return &story{bundle: setup(t, o), t: t, text: text, seen: map[string]string{}}
+	b := setup(t, o)
+	b.people.hold = strings.Contains(first, "account trouble: hold")
+	return &story{bundle: b, t: t, text: text, seen: map[string]string{}}
 }
 
 func (s *story) play() string {
@@ -109,6 +111,16 @@ func (s *story) do(words []string) []string {
 		return nil
 	case "work":
 		return s.work(ctx)
+	case "limit": // limit 30s: until then the relay takes no more
+		d, err := time.ParseDuration(words[1])
+		s.must(err)
+		s.sender.full = s.clock.now().Add(d)
+		return nil
+	case "portion": // portion 2: recipients in one transaction
+		n, err := strconv.Atoi(words[1])
+		s.must(err)
+		s.sender.portion = n
+		return nil
 	case "crash": // crash m1 before|after
 		return s.crash(ctx, s.id(words[1]), words[2] == "after")
 	case "sweep":
@@ -229,6 +241,9 @@ func (s *story) show(ctx context.Context) []string {
 		if e := m.Progress.Error; e != nil {
 			l += fmt.Sprintf(" error=%s", e.Code)
 		}
+		if m.Reason != "" {
+			l += fmt.Sprintf(" reason=%q", m.Reason)
+		}
 		for _, r := range m.Recipients {
 			l += fmt.Sprintf(" %s=%s", r.Address, r.Status)
 		}
@@ -339,9 +354,57 @@ func (s *story) must(err error) {
 }
 
 // scriptedSender answers for a relay: each recipient's reply is what the story set, or 250.
-type scriptedSender struct{ replies map[string]string }
+type scriptedSender struct {
+	clock   *fakeClock
+	replies map[string]string
+	portion int       // recipients in a transaction; 0: all
+	full    time.Time // until then a limit is reached
+}
 
-func (f *scriptedSender) Send(ctx context.Context, _ smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
+	if now := f.clock.now(); now.Before(f.full) && d.Slot == "" {
+		return Dispatched{Wait: f.full, Slot: "mine", Reason: "the limit of the relay"}
+	}
+	start := f.clock.now()
+	r, err := f.send(ctx, d.Message)
+	out := Dispatched{Result: r, Err: err}
+	out.Tries = []Try{{Gateway: d.Gateway, Host: "relay.test:25", Start: start, End: f.clock.now(), Result: r, Err: err}}
+	return out
+}
+
+// send has as many transactions as the portion asks for.
+func (f *scriptedSender) send(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
+	var all smtpsend.Result
+	var failure error
+	for rest := m.To; len(rest) > 0; {
+		n := len(rest)
+		if f.portion > 0 {
+			n = min(n, f.portion)
+		}
+		m.To, rest = rest[:n], rest[n:]
+		r, err := f.transact(ctx, m)
+		all.Response = r.Response
+		all.Recipients = append(all.Recipients, r.Recipients...)
+		if err != nil {
+			failure = err
+			break
+		}
+		if len(rest) > 0 && m.Answered != nil {
+			if err := m.Answered(ctx, r.Recipients); err != nil {
+				return all, err
+			}
+		}
+	}
+	for _, r := range all.Recipients {
+		if r.Err == nil {
+			return all, nil
+		}
+		failure = r.Err
+	}
+	return all, failure
+}
+
+func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
 	var r smtpsend.Result
 	var accepted []string
 	for _, to := range m.To {
@@ -380,7 +443,10 @@ func (f *scriptedSender) all(m smtpsend.Message, err *smtpsend.Error) (smtpsend.
 func refusal(reply string) *smtpsend.Error {
 	code, _ := strconv.Atoi(reply[:3])
 	e := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Command: "RCPT TO", Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
-	if code >= 500 {
+	switch {
+	case code == 535:
+		e.Phase, e.Command, e.Verdict, e.Scope = smtpsend.PhaseAuth, "AUTH", smtpsend.Auth, smtpsend.ScopeAccount
+	case code >= 500:
 		e.Verdict = smtpsend.Hard
 	}
 	return e

@@ -63,7 +63,12 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source strin
 		return api.SubmitAnswer{}, err
 	}
 	if req.Gateway != "" {
-		return api.SubmitAnswer{}, unknownGateway(req.Gateway)
+		if err := b.Accounts.Gateway(ctx, req.Gateway); err != nil {
+			return api.SubmitAnswer{}, err
+		}
+	}
+	if c.Raw, err = b.sign(ctx, account, c); err != nil {
+		return api.SubmitAnswer{}, err
 	}
 	if c.Size() > b.opts.MaxSize {
 		return api.SubmitAnswer{}, fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", c.Size(), b.opts.MaxSize)
@@ -82,9 +87,9 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, c *message.C
 		envelope: envelope{
 			Account: account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
 			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
-			UTF8: c.SMTPUTF8, EightBit: c.EightBit, Size: c.Size(),
+			UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: req.RequireTLS, Size: c.Size(),
 		},
-		content: c.Raw, lane: or(req.Lane, api.Transactional), attempts: req.DeliveryAttempts,
+		content: c.Raw, lane: or(req.Lane, api.Transactional), gateway: req.Gateway, attempts: req.DeliveryAttempts,
 		fingerprint: fingerprint(req),
 	}
 	if s.attempts == 0 {
@@ -229,6 +234,11 @@ func keyHash(account, key string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func unknownGateway(id string) error {
-	return fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+// sign signs a composed message, if there is a key for its account or its author's domain.
+func (b *Outbox) sign(ctx context.Context, account Account, c *message.Composed) ([]byte, error) {
+	if b.Signer == nil {
+		return c.Raw, nil
+	}
+	_, domain, _ := strings.Cut(c.From.Address, "@")
+	return b.Signer.Sign(ctx, account.ID, domain, c.Raw)
 }

@@ -79,7 +79,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 }
 
 func (s *sweeper) partition(ctx context.Context, p int, now time.Time) error {
-	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.match}
+	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.match, s.release}
 	if !now.Before(s.careful) {
 		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
 	}

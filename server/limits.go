@@ -72,11 +72,14 @@ func (l limits) ofString(s string) (faults []string) {
 }
 
 // ofInt says what a number breaks.
-func (l limits) ofInt(n int) (faults []string) {
-	if l.minimum != nil && n < *l.minimum {
+func (l limits) ofInt(n int) (faults []string) { return l.ofNumber(float64(n)) }
+
+// ofNumber says what a number, whole or not, breaks. No limit is so large that a float64 would not hold it exactly.
+func (l limits) ofNumber(x float64) (faults []string) {
+	if l.minimum != nil && x < float64(*l.minimum) {
 		faults = append(faults, "must be greater than or equal to "+strconv.Itoa(*l.minimum))
 	}
-	if l.maximum != nil && n > *l.maximum {
+	if l.maximum != nil && x > float64(*l.maximum) {
 		faults = append(faults, "must be less than or equal to "+strconv.Itoa(*l.maximum))
 	}
 	return faults

@@ -11,12 +11,12 @@ import (
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/settings"
-	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -58,8 +58,8 @@ func setupReal(t *testing.T) *world {
 // noSender is a relay that nothing may reach: these tests are over before delivery.
 type noSender struct{}
 
-func (noSender) Send(context.Context, smtpsend.Relay, smtpsend.Message) (smtpsend.Result, error) {
-	return smtpsend.Result{}, errors.New("nothing is delivered in these tests")
+func (noSender) Send(context.Context, outbox.Dispatch) outbox.Dispatched {
+	return outbox.Dispatched{Err: errors.New("nothing is delivered in these tests")}
 }
 
 // joined gives the outbox its accounts.
@@ -67,8 +67,14 @@ type joined struct{ *accounts.Accounts }
 
 func (j joined) Account(ctx context.Context, id string) (outbox.Account, error) {
 	s, err := j.Resolve(ctx, id)
-	return outbox.Account{ID: s.ID, Name: s.Name, Email: s.Email, Relay: s.Relay, Retry: s.Retry}, err
+	return outbox.Account{ID: s.ID, Name: s.Name, Email: s.Email, Retry: s.Retry}, err
 }
+
+func (j joined) Gateway(_ context.Context, id string) error {
+	return fault.New(fault.NotFound, "GatewayNotFound", "no gateway %q", id)
+}
+
+func (j joined) Trial(context.Context, string) (bool, error) { return true, nil }
 
 // TestRealParts walks through the routes that change something, with everything below in place.
 func TestRealParts(t *testing.T) {

@@ -50,6 +50,8 @@ func shapeOf(t reflect.Type, l limits) shape {
 		return stringShape(l)
 	case reflect.Int:
 		return intShape(l)
+	case reflect.Float64:
+		return floatShape(l)
 	case reflect.Bool:
 		return readBool
 	}
@@ -227,6 +229,25 @@ func intShape(l limits) shape {
 			d.fault(what)
 		}
 		into.SetInt(int64(n))
+	}
+}
+
+func floatShape(l limits) shape {
+	return func(d *document, into reflect.Value) {
+		if c := d.peek(); c != '-' && (c < '0' || c > '9') {
+			d.fault("must be a number")
+			d.skip()
+			return
+		}
+		x, err := strconv.ParseFloat(string(d.number()), 64)
+		if err != nil {
+			d.fault("must be a number that fits into 64 bits")
+			return
+		}
+		for _, what := range l.ofNumber(x) {
+			d.fault(what)
+		}
+		into.SetFloat(x)
 	}
 }
 

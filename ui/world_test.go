@@ -232,7 +232,13 @@ func (p page) lacks(t *testing.T, words ...string) {
 // relay answers each recipient as told, or with 250.
 type relay struct{ replies map[string]string }
 
-func (r *relay) Send(ctx context.Context, _ smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+func (r *relay) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
+	now := time.Now()
+	result, err := r.transact(ctx, d.Message)
+	return outbox.Dispatched{Result: result, Err: err, Tries: []outbox.Try{{Host: "relay.example:25", Start: now, End: now, Result: result, Err: err}}}
+}
+
+func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
 	if err := m.BeforeDot(ctx, m.To); err != nil {
 		return smtpsend.Result{}, err
 	}
@@ -263,8 +269,12 @@ type senders struct{ accounts *accounts.Accounts }
 
 func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
 	a, err := s.accounts.Resolve(ctx, id)
-	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Relay: a.Relay}, err
+	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email}, err
 }
+
+func (senders) Gateway(context.Context, string) error { return nil }
+
+func (senders) Trial(context.Context, string) (bool, error) { return true, nil }
 
 func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
 

@@ -1,9 +1,10 @@
 -- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released), 5 due, 6 attempts made, 7 status, 8 ended, 9 seconds to
---      keep ended, 10 in doubt (1 or 0), then events
---      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun
+-- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 status ('' leaves
+--      it), 8 ended, 9 seconds to keep ended, 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot, 13 reason, then events
+--      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
+--      for later, because of a limit; held is delayed until the account's trouble is over
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
 -- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
 --
@@ -11,26 +12,36 @@
 
 local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account')
-if m[2] == ARGV[2] and m[1] == outcome then return {'OK'} end -- the answer to this very call was lost, and it came again
+local again = m[1] == outcome or (m[1] == 'delayed' and (outcome == 'deferred' or outcome == 'held'))
+if m[2] == ARGV[2] and again then return {'OK'} end -- the answer to this very call was lost, and it came again
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
 local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
 
-if outcome == 'released' then
-  redis.call('HSET', KEYS[1], 'state', 'waiting', 'due', ARGV[5], 'lapsed', '', 'doubt', '')
-  move(id, at, 'waiting')
-  return {'OK'}
+if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
+  local to = 'waiting'
+  if tonumber(ARGV[5]) > now then to = 'delayed' end
+  redis.call('HSET', KEYS[1], 'state', to, 'due', ARGV[5], 'lapsed', ARGV[11], 'doubt', '')
+  if ARGV[12] ~= '' then redis.call('HSET', KEYS[1], 'slot', ARGV[12]) end
+  if ARGV[13] ~= '' then redis.call('HSET', KEYS[1], 'reason', ARGV[13]) end
+  move(id, at, to, ARGV[5])
+  if outcome ~= 'held' then return {'OK'} end
+  redis.call('HSET', KEYS[1], 'held', '1')
+  redis.call('ZADD', held_key(at.account), at.created, id) -- the oldest goes first
+  redis.call('SADD', prefix .. 'held', at.account)
 end
 
-count(now, 'attempts', 1)
+if ARGV[7] ~= '' then
+  count(now, 'attempts', 1)
+  if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
+  redis.call('SET', status_key(id), ARGV[7])
+end
 if outcome == 'sent' or outcome == 'dropped' then
   remove(id, at, now, ARGV[8], ARGV[9])
-else
+elseif outcome ~= 'held' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
-  redis.call('SET', status_key(id), ARGV[7])
-  if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
 if outcome == 'sent' then count(now, 'sent', 1) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, 'failed', 1) end
-emit(11)
+emit(14)
 return {'OK'}

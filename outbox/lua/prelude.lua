@@ -12,6 +12,7 @@ local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
 local function account_key(account) return prefix .. 'index:account:' .. account end
+local function held_key(account) return prefix .. 'held:' .. account end
 
 -- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
 local function emit(first)

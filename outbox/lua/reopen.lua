@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 due, 6 attempts made, 7 attempts allowed, 8 gateway, 9 status ('' leaves it), 10 when the
---      first attempt was wanted, then events
+--      first attempt was wanted, 11 urgent: 1 to try even while the account is held, then events
 -- Result {'OK', epoch}, {'GONE'}, {'ACTIVE'}, {'CHANGED'}, or {'PURGED'} when the content is no longer there
 -- Atomic because two replays at once must send once: the second one finds the state changed.
 
@@ -18,10 +18,12 @@ if due > now then to = 'delayed' end
 move(id, where(id), to, due)
 redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max', ARGV[7], 'gateway', ARGV[8],
   'scheduled', ARGV[10])
+redis.call('HDEL', KEYS[1], 'slot', 'held', 'reason')
+if ARGV[11] == '1' then redis.call('HSET', KEYS[1], 'urgent', '1') end
 if ARGV[9] ~= '' then -- a replay: what may be tried counts anew
   redis.call('HDEL', KEYS[1], 'lost', 'doubts')
   redis.call('SET', status_key(id), ARGV[9])
 end
 local epoch = wake(id, now)
-emit(11)
+emit(12)
 return {'OK', epoch}
