@@ -138,10 +138,7 @@ func (t *transaction) concludeEnvelope(ctx context.Context) {
 	if !t.data.intermediate() {
 		t.c.needReset = true
 		t.failure = t.d.s.replyError(PhaseData, "DATA", t.data, len(t.accepted))
-		if t.data.positive() {
-			t.c.botched = true
-			t.failure.Verdict, t.failure.name = Soft, nameProtocol
-		}
+		t.c.botched = t.data.positive()
 	}
 }
 

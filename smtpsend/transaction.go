@@ -112,8 +112,7 @@ func (t *transaction) settle(ctx context.Context) {
 		}
 		t.answered = true
 		on(r)
-		if r.code == 421 {
-			t.c.botched = true
+		if r.code == 421 || r.intermediate() && !t.data.intermediate() {
 			t.breakOff(t.d.s.replyError(t.phase(), "", r, len(t.to)))
 			return
 		}
