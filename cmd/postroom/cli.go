@@ -38,6 +38,7 @@ type cli struct {
 	Token   tokenCmd   `cmd:"" group:"setup" help:"Access tokens for programs."`
 	DKIM    dkimCmd    `cmd:"" name:"dkim" group:"setup" help:"Keys that mail is signed with, and their DNS records."`
 	Webhook webhookCmd `cmd:"" group:"setup" help:"Where events are sent."`
+	Secret  secretCmd  `cmd:"" group:"setup" help:"The secret that seals passwords: after a change of it, and for receivers of webhooks."`
 
 	Version versionCmd `cmd:"" group:"other" help:"Print the version."`
 }
