@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/settings"
@@ -42,6 +43,7 @@ type App struct {
 	db       *redisdb.DB
 	ring     *seal.Ring
 	settings *settings.Settings
+	relays   *relays.Relays
 	accounts *accounts.Accounts
 	access   *access.Access
 	tasks    *queue.Client
@@ -131,7 +133,12 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("settings", a.settings.Run)
-	a.accounts, err = accounts.New(a.db, a.ring, accounts.Options{Default: defaultAccount(c), Logger: a.log})
+	a.relays, err = relays.New(a.db, a.ring, relays.Options{Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("gateways", a.relays.Run)
+	a.accounts, err = accounts.New(a.db, a.ring, a.relays, accounts.Options{Default: defaultAccount(c), Logger: a.log})
 	if err != nil {
 		return err
 	}

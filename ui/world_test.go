@@ -27,6 +27,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
@@ -57,7 +58,9 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	w.must(err)
-	w.accounts, err = accounts.New(db, ring, accounts.Options{Default: &api.Account{
+	gateways, err := relays.New(db, ring, relays.Options{})
+	w.must(err)
+	w.accounts, err = accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
