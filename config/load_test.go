@@ -332,3 +332,26 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		t.Errorf("%d faults, want 6:\n%s", len(got), strings.Join(got, "\n"))
 	}
 }
+
+func TestInletNobodyElseCanUseIsWarnedAbout(t *testing.T) {
+	rows := []struct {
+		name  string
+		flags map[string]string
+		want  []string
+	}{
+		{"loopback", map[string]string{"smtpd.listen": "127.0.0.1:2525"}, nil},
+		{"localhost", map[string]string{"smtpd.listen": "localhost:2525"}, nil},
+		{"with TLS", map[string]string{"smtpd.listen": ":587", "smtpd.tls.cert": "c.pem", "smtpd.tls.key": "k.pem"}, nil},
+		{"allowed without", map[string]string{"smtpd.listen": ":25", "smtpd.insecureAuth": "true"}, nil},
+		{"every network", map[string]string{"smtpd.listen": ":587"}, []string{
+			"smtpd.listen (flag smtpd.listen) has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust",
+		}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if diff := cmp.Diff(r.want, load(t, config.Sources{Flags: r.flags}).Warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

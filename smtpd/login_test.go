@@ -248,13 +248,13 @@ func TestRenewedCertificateIsUsed(t *testing.T) {
 	if got := name(); got != "first" {
 		t.Fatalf("the certificate is %q", got)
 	}
-	if err := os.WriteFile(w.files.cert, []byte("half a"), 0o600); err != nil {
+	if err := os.WriteFile(w.files.Cert, []byte("half a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := name(); got != "first" {
 		t.Errorf("with half a file the certificate is %q", got)
 	}
-	w.files.write(t, "the second one")
+	w.files.Issue(t, "the second one")
 	if got := name(); got != "the second one" {
 		t.Errorf("after the renewal the certificate is %q", got)
 	}

@@ -3,22 +3,15 @@ package smtpd_test
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -30,6 +23,7 @@ import (
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testcert"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/smtpd"
 )
@@ -48,7 +42,7 @@ type world struct {
 	inlet  *smtpd.Inlet
 	outbox *outbox
 	ca     *x509.CertPool
-	files  certificateFiles
+	files  testcert.Files
 	stop   func() // ends Run and waits for it; once is enough
 	reg    *prometheus.Registry
 }
@@ -67,9 +61,9 @@ func setup(t testing.TB, s settings) *world {
 	o.Listen, o.Hostname, o.Metrics = "127.0.0.1:0", "mail.example.com", w.reg
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.tls {
-		w.files = certificateFiles{filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")}
-		w.ca = w.files.write(t, "first")
-		o.ListenTLS, o.TLSCert, o.TLSKey = "127.0.0.1:0", w.files.cert, w.files.key
+		w.files = testcert.New(t)
+		w.ca = w.files.Issue(t, "first")
+		o.ListenTLS, o.TLSCert, o.TLSKey = "127.0.0.1:0", w.files.Cert, w.files.Key
 	}
 	if s.access == nil {
 		s.access = oneToken{}
@@ -250,41 +244,6 @@ func plain(user, pass string) string {
 }
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-
-// certificateFiles are a certificate and its key for 127.0.0.1.
-type certificateFiles struct{ cert, key string }
-
-// write puts a new pair into the files, and gives who is to be trusted so that it is.
-func (f certificateFiles) write(t testing.TB, name string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(f.cert, chain, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(chain)
-	return pool
-}
 
 // startTLS goes on encrypted.
 func (c *client) startTLS(ca *x509.CertPool) *client {
