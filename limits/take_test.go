@@ -174,6 +174,24 @@ func TestHeapOfLateOnes(t *testing.T) {
 	}
 }
 
+// TestOneLateDoesNotDoubleSlots: what one late message with many recipients owes moved the next slot, and all that asked then got that one.
+func TestOneLateDoesNotDoubleSlots(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []Rate{{PerSecond: 1, Burst: 5}, {PerMinute: 5}} {
+		b, x := setup(t), account(rate)
+		b.take(t, "", 1, x)
+		big := b.take(t, "", 30, x)
+		b.set(big.At.Add(5 * time.Second))
+		if a := b.take(t, big.Slot, 30, x); !a.OK {
+			t.Fatalf("%+v: it has to wait again: %+v", rate, a)
+		}
+		one, other := b.take(t, "", 1, x), b.take(t, "", 1, x)
+		if !other.At.After(one.At) {
+			t.Errorf("%+v: one got %v, the next %v", rate, one.At, other.At)
+		}
+	}
+}
+
 // TestScopesInOrder: a message waits once for each full scope, pays each once, and books only one at a time.
 func TestScopesInOrder(t *testing.T) {
 	t.Parallel()
