@@ -47,13 +47,15 @@ type world struct {
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
 	relay    *relay
+	gateways *gateways
+	ui       *UI
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
 
 func setupOn(t *testing.T, db *redisdb.DB) *world {
 	t.Helper()
-	w := &world{t: t, relay: &relay{replies: map[string]string{}}}
+	w := &world{t: t, relay: &relay{replies: map[string]string{}}, gateways: &gateways{}}
 	c := db.Client()
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
@@ -73,9 +75,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Access: w.access, State: instance{db}, Dashboard: board,
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Access: w.access,
+		State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
+	w.ui = u
 	e := echo.New()
 	e.GET("/v1/outbox", func(c echo.Context) error { return c.String(http.StatusOK, "the API") })
 	u.Mount(e)
@@ -258,7 +262,10 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 		default:
 			code, _ := strconv.Atoi(reply[:3])
 			err := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
-			if code >= 500 {
+			switch {
+			case code == 535:
+				err.Verdict, err.Scope, err.Phase = smtpsend.Auth, smtpsend.ScopeAccount, smtpsend.PhaseAuth
+			case code >= 500:
 				err.Verdict = smtpsend.Hard
 			}
 			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Err: err, Response: reply})
@@ -280,6 +287,15 @@ func (senders) Gateway(context.Context, string) error { return nil }
 func (senders) Trial(context.Context, string) (bool, error) { return true, nil }
 
 func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
+
+// gateways are those of a list.
+type gateways struct{ list []api.GatewayInfo }
+
+func (g *gateways) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
+	from := min(page*pageSize, len(g.list))
+	rows := g.list[from:min(from+pageSize, len(g.list))]
+	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize, Gateways: rows}, nil
+}
 
 // sources names an endpoint of the settings.
 type sources struct{}
