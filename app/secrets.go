@@ -50,6 +50,8 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 		what   string
 		reseal func(context.Context) (int, error)
 	}{
+		{"accounts", a.accounts.Reseal},
+		{"gateways", a.relays.Reseal},
 		{"settings", a.settings.Reseal},
 		{"webhook endpoints", a.webhooks.Reseal},
 		{"access tokens", a.oauth.Reseal},
