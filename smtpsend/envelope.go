@@ -92,7 +92,7 @@ func (t *transaction) onMail(r reply) {
 		return
 	}
 	t.failure = t.d.s.replyError(PhaseMail, "MAIL FROM", r, len(t.to))
-	if r.code == 503 {
+	if aboutConnection(r.code) {
 		t.c.botched = true // we and the relay disagree about where we are
 	}
 }

@@ -79,6 +79,7 @@ func TestWaitingForAConnectionObeysTheContext(t *testing.T) {
 	}
 }
 
+// TestRelayRestart: every pooled connection is dead, and no message may notice.
 func TestRelayRestart(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{})
 	sender := newSender(t, smtpsend.Options{})
