@@ -1,6 +1,7 @@
 package smtpd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -266,5 +267,31 @@ func waitFor(t *testing.T, holds func() bool, what string) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %s: %s", patience, what)
 		}
+	}
+}
+
+// TestLogKeepsSecrets: neither tokens nor addresses are written, even at debug, whatever goes wrong.
+func TestLogKeepsSecrets(t *testing.T) {
+	var log bytes.Buffer
+	w := setup(t, settings{log: &log})
+	c := w.loggedIn()
+	c.say("MAIL FROM:<>", "250 .*")
+	c.say("RCPT TO:<ann@example.net>", "250 .*")
+	c.say("DATA", "354 .*")
+	c.say(mailText+".", "250 .*")
+	c.begin()
+	c.say("x\n.\r\n.", "550 .*")
+	other := w.connect()
+	other.say("EHLO x", "(?s)250.*")
+	other.say("AUTH PLAIN "+plain("ann@example.net", token), "535 .*")
+	other.say("AUTH PLAIN "+plain("acme", "a-token-that-is-wrong"), "535 .*")
+	w.stop()
+	for _, secret := range []string{token, plain("acme", token), "a-token-that-is-wrong", "ann@example.net", "shop@example.com", "Hi there"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("%q is in the log:\n%s", secret, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "message_id=Q1") {
+		t.Errorf("the log does not name the message:\n%s", log.String())
 	}
 }

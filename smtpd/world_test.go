@@ -51,6 +51,7 @@ type settings struct {
 	smtpd.Options
 	access   smtpd.Access   // nil: knows token, and nothing else
 	accounts smtpd.Accounts // nil: default, acme
+	log      io.Writer      // gets the log at debug as well; nil: nobody does
 	tls      bool           // with a certificate, STARTTLS and an address for implicit TLS
 }
 
@@ -59,7 +60,11 @@ func setup(t testing.TB, s settings) *world {
 	w := &world{t: t, outbox: &outbox{}, reg: prometheus.NewRegistry()}
 	o := s.Options
 	o.Listen, o.Hostname, o.Metrics = "127.0.0.1:0", "mail.example.com", w.reg
-	o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	out := t.Output()
+	if s.log != nil {
+		out = io.MultiWriter(out, s.log)
+	}
+	o.Logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.tls {
 		w.files = testcert.New(t)
 		w.ca = w.files.Issue(t, "first")
