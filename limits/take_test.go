@@ -152,7 +152,7 @@ func TestLowerRateVoidsBookings(t *testing.T) {
 func TestHigherRateHelpsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for range 4 {
+	for range 3 {
 		b.take(t, "", 1, account(Rate{PerMinute: 2}))
 	}
 	if w := b.wait(t, 1, account(Rate{PerMinute: 3})); w > 20*time.Second {
