@@ -2,10 +2,12 @@ package routes
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +162,37 @@ func TestStoryConnectionsAreSharedWithOthers(t *testing.T) {
 	expect(t, "a:delivered", w.Send(t.Context(), d))
 }
 
+func TestStoryManyAtOnce(t *testing.T) {
+	w := real(t, smtpsend.Options{})
+	w.Gateways = quiet{}
+	a, b := testsmtp.Start(t, testsmtp.Options{}), testsmtp.Start(t, testsmtp.Options{})
+	down := relays.Route{Gateway: "down", Relay: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)}, Weight: 1}
+	routes := []relays.Route{down, to("a", a), to("b", b)}
+	routes[1].Weight, routes[1].Rate = 1, limits.Rate{PerSecond: 10, Burst: 10}
+	const messages = 60
+	var group sync.WaitGroup
+	for range messages {
+		group.Go(func() {
+			if e, ok := errors.AsType[*smtpsend.Error](w.Send(t.Context(), dispatch(routes)).Err); ok && e.Permanent() {
+				t.Error(e)
+			}
+		})
+	}
+	group.Wait()
+	if a.Count() != 10 || b.Count() != 0 {
+		t.Errorf("the limited gateway took %d messages, its fallback %d", a.Count(), b.Count())
+	}
+	if late := w.send(routes); late.Wait.IsZero() {
+		t.Errorf("one gateway rests, the other is full, and a message meets %s", late.summary())
+	}
+}
+
+// quiet is Gateways that remember nothing.
+type quiet struct{ Gateways }
+
+func (quiet) Outcome(context.Context, string, int, error) {}
+func (quiet) Opened(context.Context, string, time.Time)   {}
+
 // TestLimitsAreUsedToTheFull has more messages than two gateways of a group take. Places that were given to messages which then went to the
 // other gateway must not be lost, and nobody may ask more often than it takes.
 func TestLimitsAreUsedToTheFull(t *testing.T) {
@@ -196,6 +229,28 @@ func TestLimitsAreUsedToTheFull(t *testing.T) {
 	}
 	if l.takes > 3*messages {
 		t.Errorf("%d questions for %d messages", l.takes, messages)
+	}
+}
+
+// TestASlowRelayIsNotStarved has a gateway so slow that most messages go to the other one. Each of them that asks is given a place at the
+// slow one: were those lost, nobody would ever be let through there.
+func TestASlowRelayIsNotStarved(t *testing.T) {
+	w := setup(t)
+	w.Limits = w.realLimits(t)
+	routes := list("slow:1", "fast:1")
+	routes[0].Rate, routes[1].Rate = limits.Rate{PerSecond: 0.2, Burst: 1}, limits.Rate{PerSecond: 100}
+	for range 200 {
+		expect(t, "", Sent{Err: w.send(routes).Err})
+		w.advance(500 * time.Millisecond)
+	}
+	slow := 0
+	for _, host := range w.relays.asked {
+		if host == "slow" {
+			slow++
+		}
+	}
+	if slow < 18 || slow > 21 || len(w.relays.asked) != 200 {
+		t.Errorf("in 100 s, %d of %d messages went through a gateway that takes one in 5 s", slow, len(w.relays.asked))
 	}
 }
 
