@@ -44,6 +44,9 @@ type direct struct {
 func (s direct) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
 	start := time.Now()
 	a, err := s.accounts.Resolve(ctx, d.Account)
+	if err == nil {
+		err = a.Ready()
+	}
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
@@ -116,6 +119,9 @@ func (v verifier) relay(ctx context.Context, req api.VerifyRequest) (smtpsend.Re
 		return smtpsend.Relay{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
 	}
 	a, err := v.accounts.Resolve(ctx, req.Account)
+	if err == nil {
+		err = a.Ready()
+	}
 	if err != nil {
 		return smtpsend.Relay{}, err
 	}
