@@ -128,7 +128,7 @@ const (
 	nameDNS        = "EDNS"
 )
 
-// Name is the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, ETLS, EENVELOPE, EMESSAGE, EPROTOCOL, ESOCKET,
+// Name is the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, EOAUTH2, ETLS, EENVELOPE, EMESSAGE, EPROTOCOL, ESOCKET,
 // ECONNECTION, ETIMEDOUT or EDNS.
 func (e *Error) Name() string {
 	if e.name != "" {

@@ -235,6 +235,16 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+func TestTokenError(t *testing.T) {
+	cause := errors.New("invalid_grant")
+	for permanent, verdict := range map[bool]smtpsend.Verdict{true: smtpsend.Auth, false: smtpsend.Soft} {
+		e := smtpsend.TokenError(cause, permanent, time.Minute)
+		if e.Verdict != verdict || e.Name() != "EOAUTH2" || !e.Elsewhere() || e.RetryAfter != time.Minute || !errors.Is(e, cause) {
+			t.Errorf("permanent %v: %+v", permanent, e)
+		}
+	}
+}
+
 func TestRequireTLS(t *testing.T) {
 	offer := []string{"REQUIRETLS"}
 	for _, row := range []struct {
