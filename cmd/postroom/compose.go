@@ -15,7 +15,7 @@ import (
 // request makes the request that the flags describe.
 func (s *sendCmd) request(con *console, now time.Time) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
-		Account: s.Account, Subject: s.Subject, IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
+		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject, IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
 		DeliveryAttempts: s.Attempts, DryRun: s.DryRun,
 	}
 	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.content, s.attachments} {

@@ -69,7 +69,7 @@ func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 	var late []string
 	for i, l := range tried {
 		a := list[i]
-		who := fmt.Sprintf("%s (%s): ", a.Account.Account, relayURL(a.SMTP))
+		who := fmt.Sprintf("%s (%s): ", a.Account.Account, way(a.Account))
 		switch {
 		case l.late:
 			late = append(late, a.Account.Account)

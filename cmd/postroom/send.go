@@ -21,6 +21,8 @@ type sendCmd struct {
 	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; as often as you like."`
 	Raw            string   `placeholder:"FILE" help:"A whole message (RFC 5322) instead; - is standard input."`
 	Account        string   `placeholder:"ID" help:"Account that sends. Default: the account named default."`
+	Gateway        string   `placeholder:"ID" help:"Gateway to send through, and no other. Default: as the account lists them."`
+	RequireTLS     bool     `name:"require-tls" help:"Every server on the way must use verified TLS (REQUIRETLS); fails when the relay does not offer that."`
 	IdempotencyKey string   `placeholder:"KEY" help:"The same key again sends nothing more, and answers the same."`
 	SendAt         string   `placeholder:"WHEN" help:"When to send: in 10m, or 2030-12-24T08:00:00Z. Default: now."`
 	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"transactional (as without) or bulk, which never delays the former."`

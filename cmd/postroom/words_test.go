@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
 )
@@ -106,6 +107,94 @@ func TestProgress(t *testing.T) {
 		if got := progress(tc.m, noon); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: got %q, want %q in it", tc.name, got, tc.want)
 		}
+	}
+}
+
+func TestWhy(t *testing.T) {
+	refused := api.Progress{Error: &api.DeliveryFault{Message: "451 busy"}}
+	for _, tc := range []struct {
+		name string
+		m    api.OutboxMessage
+		want string
+	}{
+		{"nothing to say", api.OutboxMessage{}, "-"},
+		{"an attempt failed", api.OutboxMessage{Progress: refused}, "451 busy"},
+		{"it waits since", api.OutboxMessage{Progress: refused, Reason: "account shop: 30 a minute"}, "account shop: 30 a minute"},
+		{"it may have arrived", api.OutboxMessage{Progress: refused, InDoubt: 1}, "in doubt: 451 busy"},
+		{"its worker died after the dot", api.OutboxMessage{InDoubt: 1}, "in doubt"},
+	} {
+		if got := why(tc.m); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	for _, tc := range []struct {
+		a              api.Attempt
+		asked, outcome string
+	}{
+		{api.Attempt{Host: "mx.example.com:25", Line: "250 OK"}, "mx.example.com:25", "250 OK"},
+		{api.Attempt{Gateway: "main", Host: "mx.example.com:25", Error: "ESOCKET", Line: "refused"}, "main, mx.example.com:25", "ESOCKET refused"},
+		{api.Attempt{Gateway: "main", Error: "EINTERNAL", Line: "the worker died", InDoubt: true}, "main", "in doubt: EINTERNAL the worker died"},
+		{api.Attempt{Error: "EAUTH", Line: "535 no", Held: true}, "", "not counted, the account was refused: EAUTH 535 no"},
+	} {
+		if got := asked(tc.a); got != tc.asked {
+			t.Errorf("asked: got %q, want %q", got, tc.asked)
+		}
+		if got := outcome(tc.a); got != tc.outcome {
+			t.Errorf("outcome: got %q, want %q", got, tc.outcome)
+		}
+	}
+}
+
+func TestWay(t *testing.T) {
+	for want, a := range map[string]api.Account{
+		"-":                                 {},
+		"gmail":                             {SMTP: &api.SMTPServer{Preset: "gmail"}},
+		"smtps://u@h.example:465":           {SMTP: &api.SMTPServer{Host: "h.example", Port: 465, Secure: true, Auth: &api.SMTPAuth{User: "u", Pass: "p"}}},
+		"gateways a=3, b":                   {Gateways: []api.Route{{Gateway: "a", Weight: 3}, {Gateway: "b"}}},
+		"smtp://h.example, then gateways a": {SMTP: &api.SMTPServer{Host: "h.example", Preset: "ses"}, Gateways: []api.Route{{Gateway: "a"}}},
+	} {
+		if got := way(a); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestPatchNamesWhatChanged: what an update does not name must not be written back, since somebody else may have changed it meanwhile.
+func TestPatchNamesWhatChanged(t *testing.T) {
+	a := api.Account{
+		Account: "shop", Email: "a@example.com", SMTP: &api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "u", Pass: "******"}},
+		Limits: &api.Limits{PerSecond: 1}, Gateways: []api.Route{{Gateway: "a"}}, DKIM: &api.DKIM{Domain: "d", Selector: "s", PrivateKey: "******"},
+	}
+	five, con := 5.0, &console{}
+	for _, tc := range []struct {
+		name  string
+		flags accountFlags
+		want  api.AccountPatch
+	}{
+		{"nothing", accountFlags{}, api.AccountPatch{}},
+		{"what is so already", accountFlags{Gateway: []string{"a"}}, api.AccountPatch{}},
+		{"a limit", accountFlags{relayFlags: relayFlags{PerMinute: &five}}, api.AccountPatch{Limits: &api.Limits{PerSecond: 1, PerMinute: 5}}},
+		{"a user", accountFlags{relayFlags: relayFlags{User: "v"}}, api.AccountPatch{SMTP: &api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "v", Pass: "******"}}}},
+		{"tokens instead of a password", accountFlags{relayFlags: relayFlags{OAuth2: oauthFlags{User: "v", ClientID: "c"}}}, api.AccountPatch{
+			SMTP: &api.SMTPServer{Host: "h", Port: 25}, OAuth2: &api.OAuth2{User: "v", ClientID: "c"},
+		}},
+		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{DKIM: &api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			to, err := tc.flags.over(a, con)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, accountPatch(a, to)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if a.SMTP.Auth.User != "u" || a.Limits.PerMinute != 0 {
+		t.Error("what was read was changed in place")
 	}
 }
 
