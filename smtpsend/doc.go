@@ -3,8 +3,8 @@
 //
 // It promises:
 //   - Every recipient gets an answer of its own, read from the relay's replies and judged by one pure function (Classify).
-//   - Nothing of the terminating dot is written before Message.BeforeDot has run and said yes, when all else of the message is
-//     on its way; until then nothing can have been delivered, so a failure up to there is never in doubt. Only a connection that
+//   - Nothing of the dot that ends a message is written before Message.BeforeDot has run and said yes, when all else of the message
+//     is on its way (a lone dot only ends content that was taken for nobody); until then nothing can have been delivered, so a failure up to there is never in doubt. Only a connection that
 //     dies between the dot and the reply to it makes Error.InDoubt true (RFC 1047).
 //   - Nothing of this message follows its dot. What may follow, in the same write, is the envelope (MAIL, RCPT, DATA) of the next
 //     message that waits for the connection, where the relay offers PIPELINING: it saves that message its round trips. The reply to
