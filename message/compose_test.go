@@ -43,7 +43,7 @@ func TestEveryRelayCanCarryIt(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := compose(t, s.draft)
 			checkCarriable(t, c)
-			if c.EightBit != (s.name == "message-attachment-8bit") {
+			if c.EightBit != (s.name == "message-attachment-signed") {
 				t.Errorf("EightBit is %v", c.EightBit)
 			}
 			if c.SMTPUTF8 != (s.name == "smtputf8") {

@@ -48,7 +48,7 @@ type Composed struct {
 	From      Address  // the (first) author
 	Envelope  Envelope // addresses in normal form; no recipient twice
 
-	SMTPUTF8   bool // an address in the envelope or in a composed header has no ASCII form: the relay must offer SMTPUTF8 (RFC 6531)
+	SMTPUTF8   bool // an address in the envelope or in the header has no ASCII form: the relay must offer SMTPUTF8 (RFC 6531)
 	UTF8Header bool // the header has octets above 127, which strictly needs SMTPUTF8 too; true without SMTPUTF8 only for raw messages
 	EightBit   bool // the body has octets above 127: the relay must offer 8BITMIME (RFC 6152)
 	LongLines  bool // a line is over 998 octets, which relays may refuse or break; only a raw message can have one

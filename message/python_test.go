@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,11 +88,20 @@ func knownHeaderDefect(sample, defect string) bool {
 
 func readWithPython(t *testing.T, all []sample) []pythonMail {
 	t.Helper()
+	raws := make([][]byte, len(all))
+	for i, s := range all {
+		raws[i] = compose(t, s.draft).Raw
+	}
+	return readRawWithPython(t, raws)
+}
+
+func readRawWithPython(t *testing.T, raws [][]byte) []pythonMail {
+	t.Helper()
 	dir := t.TempDir()
 	var files strings.Builder
-	for _, s := range all {
-		file := filepath.Join(dir, s.name+".eml")
-		if err := os.WriteFile(file, compose(t, s.draft).Raw, 0o600); err != nil {
+	for i, raw := range raws {
+		file := filepath.Join(dir, strconv.Itoa(i)+".eml")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		files.WriteString(file + "\n")
@@ -112,8 +122,8 @@ func readWithPython(t *testing.T, all []sample) []pythonMail {
 		}
 		mails = append(mails, m)
 	}
-	if len(mails) != len(all) {
-		t.Fatalf("Python read %d mails of %d", len(mails), len(all))
+	if len(mails) != len(raws) {
+		t.Fatalf("Python read %d mails of %d", len(mails), len(raws))
 	}
 	return mails
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,7 +32,8 @@ type Override struct {
 }
 
 // FromRaw makes a message that somebody else built ready to send: every bare CR or LF becomes CRLF, Bcc and control headers are taken out,
-// overrides are put in, and Date, Message-ID and MIME-Version are added where they are missing. Nothing else changes. What is wrong with
+// overrides are put in, Date, Message-ID and MIME-Version are added where they are missing, and parts that a relay might refuse or break,
+// with octets above 127 or lines over 998 octets, are encoded unless they are signed. Nothing else changes. What is wrong with
 // the message is reported under "raw", what is wrong with an override under its own name, all at once; any other error means that random
 // (nil: crypto/rand) gave out or the override has no Date. raw is only read.
 func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, error) {
@@ -105,8 +107,15 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// assemble writes the header and the body into one buffer and looks at what they need.
+// assemble encodes what any relay would not carry, writes the header and the body into one buffer, and looks at what they need.
 func (h *rawHeader) assemble(c *Composed, body []byte) {
+	needs := inspect(body)
+	if needs.eightBit || needs.longLines {
+		e := entity{header: *h, body: crlf(body)}
+		e.messageToSevenBit(0, nil)
+		*h, body = e.header, e.body
+		needs = inspect(body)
+	}
 	size := 2 + len(body)
 	for _, field := range h.fields {
 		size += len(field.bytes)
@@ -120,17 +129,35 @@ func (h *rawHeader) assemble(c *Composed, body []byte) {
 		c.Raw = append(c.Raw, field.bytes...)
 	}
 	header := inspect(c.Raw)
-	c.UTF8Header, c.LongLines = header.eightBit, header.longLines
 	c.Raw = append(c.Raw, "\r\n"...)
-	start := len(c.Raw)
 	if bare {
 		c.Raw = appendCRLF(c.Raw, body)
 	} else {
 		c.Raw = append(c.Raw, body...)
 	}
-	o := inspect(c.Raw[start:])
-	c.EightBit, c.LongLines = o.eightBit, c.LongLines || o.longLines
-	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8()
+	c.UTF8Header, c.EightBit, c.LongLines = header.eightBit, needs.eightBit, header.longLines || needs.longLines
+	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || header.eightBit && h.needsSMTPUTF8()
+}
+
+// needsSMTPUTF8 says whether a header names an address that has no ASCII form. Other UTF-8 in it, such as a name, has always been sent
+// without asking, and arrives.
+func (h *rawHeader) needsSMTPUTF8() bool {
+	return slices.ContainsFunc(h.fields, func(f rawField) bool {
+		if !addressFields[f.name] || isASCII(f.bytes) {
+			return false
+		}
+		list, err := ParseAddressList(f.value())
+		return err == nil && slices.ContainsFunc(list, func(a Address) bool {
+			normal, err := NormalizeAddress(a.Address)
+			return err == nil && NeedsSMTPUTF8(normal)
+		})
+	})
+}
+
+// addressFields are the fields of addresses (RFC 5322 section 3.6).
+var addressFields = map[string]bool{
+	"from": true, "sender": true, "reply-to": true, "to": true, "cc": true,
+	"resent-from": true, "resent-sender": true, "resent-to": true, "resent-cc": true,
 }
 
 // rawField is one field of a raw header with its folded lines and its last CRLF.

@@ -228,17 +228,25 @@ func TestFromRawSaysWhatTheRelayMustOffer(t *testing.T) {
 		want      needs
 	}{
 		{"nothing", complete + "\nplain", needs{}},
-		{"8-bit body", complete + "\nGrüße", needs{EightBit: true}},
+		{"8-bit body", complete + "\nGrüße", needs{}},
+		{"8-bit body, signed", "DKIM-Signature: v=1; b=x\n" + complete + "\nGrüße", needs{EightBit: true}},
 		{"line of 998", complete + "\n" + strings.Repeat("x", 998) + "\r\nx", needs{}},
-		{"line of 999", complete + "\nshort\n" + strings.Repeat("x", 999), needs{LongLines: true}},
+		{"line of 999", complete + "\nshort\n" + strings.Repeat("x", 999), needs{}},
+		{"line of 999, signed", "ARC-Seal: i=1; b=x\n" + complete + "\nshort\n" + strings.Repeat("x", 999), needs{LongLines: true}},
 		{"long line with bare ends around", complete + "\n" + strings.Repeat("x", 600) + "\r" + strings.Repeat("x", 600), needs{}},
 		{"long header line", "X: " + strings.Repeat("x", 999) + "\n" + complete + "\n", needs{LongLines: true}},
 		{"UTF-8 in a header", "X: ü\n" + complete + "\n", needs{UTF8Header: true}},
 		{"UTF-8 in an address", complete + "Cc: 用户@example.net\n\n", needs{SMTPUTF8: true, UTF8Header: true}},
+		{"UTF-8 in an address of the header only", strings.Replace(complete, "bob@", "Cc: x <用户@example.net>\nX-To: bob@", 1) + "\n", needs{SMTPUTF8: true, UTF8Header: true}},
+		{"UTF-8 in a name and a domain", strings.Replace(complete, "bob@example.net", "Jürgen <bob@bücher.example>", 1) + "\n", needs{UTF8Header: true}},
 		{"UTF-8 in Bcc", complete + "Bcc: 用户@example.net\n\n", needs{SMTPUTF8: true}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c, _, err := message.FromRaw([]byte(row.raw), override, steady())
+			o := override
+			if strings.Contains(row.raw, "X-To") {
+				o.Envelope = &message.Envelope{To: []string{"bob@example.net"}}
+			}
+			c, _, err := message.FromRaw([]byte(row.raw), o, steady())
 			if err != nil {
 				t.Fatal(err)
 			}

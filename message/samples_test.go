@@ -73,6 +73,9 @@ func samples() []sample {
 		{"message-attachment-8bit", draft(func(d *message.Draft) {
 			d.Attachments = []message.Attachment{{Filename: "b.eml", Content: []byte("Subject: inner\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\nGrüße\r\n")}}
 		})},
+		{"message-attachment-signed", draft(func(d *message.Draft) {
+			d.Attachments = []message.Attachment{{Filename: "c.eml", Content: []byte("DKIM-Signature: v=1; d=example.net; b=x\r\nSubject: inner\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\nGrüße\r\n")}}
+		})},
 		{"subject-japanese", draft(func(d *message.Draft) { d.Subject = strings.Repeat("日本語の件名", 20) })},
 		{"subject-umlaut", draft(func(d *message.Draft) {
 			d.Subject = "Grüße aus Köln, with a long plain tail that has to be folded somewhere near the end"

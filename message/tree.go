@@ -88,11 +88,15 @@ func attachmentPart(a Attachment, index int) *part {
 	return p
 }
 
-// carryMessage sends an attached message as it is, since none of its kind may be encoded (RFC 2046 section 5.2.1). One that no relay could
-// carry so, with a NUL or endless lines, travels as a plain file.
+// carryMessage sends an attached message as it is, since none of its kind may be encoded (RFC 2046 section 5.2.1); the parts in it may.
+// One that no relay could carry so, with a NUL or endless lines, travels as a plain file.
 func (p *part) carryMessage() {
 	body := crlf(p.body)
 	o := inspect(body)
+	if inner, ok := parseEntity(body); ok && p.kind == "message/rfc822" && (o.eightBit || o.longLines) && inner.messageToSevenBit(0, nil) {
+		body = inner.bytes()
+		o = inspect(body)
+	}
 	switch {
 	case o.nul || o.longLines:
 		p.kind, p.parameters = octetStream, nil

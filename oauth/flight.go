@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -10,10 +9,10 @@ import (
 )
 
 const (
-	flightTimeout = 30 * time.Second             // for one request with all that belongs to it
-	lockFor       = askTimeout*2 + 5*time.Second // two refresh tokens may be tried
-	lookEvery     = 50 * time.Millisecond        // while another process asks
-	storeTries    = 3                            // each of which insists for a second or two by itself
+	flightTimeout = 30 * time.Second // for one request with all that belongs to it
+	lockFor       = askTimeout + 5*time.Second
+	lookEvery     = 50 * time.Millisecond // while another process asks
+	storeTries    = 3                     // each of which insists for a second or two by itself
 )
 
 // fly gets a token and tells everybody who waits.
@@ -61,7 +60,6 @@ func pauseAfter(e *Error) time.Duration {
 // renew finds a token that another process got, or gets one itself. One process asks at a time: the others look again until it has stored
 // what it got, or its lock is gone.
 func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string) (record, error) {
-	fence := rand.Text()
 	for {
 		sealed, err := t.store.get(ctx, id)
 		if err != nil {
@@ -72,12 +70,12 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 			return r, nil
 		}
 		t.remember(id, r)
-		sealed, ours, err := t.store.claim(ctx, id, fence, lockFor)
+		sealed, ours, err := t.store.claim(ctx, id, t.fence, lockFor)
 		if err != nil {
 			return record{}, &Error{Err: err}
 		}
 		if ours {
-			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, fence: fence, sealed: sealed})
+			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, sealed: sealed})
 		}
 		if !pause(ctx, lookEvery+mathrand.N(lookEvery)) {
 			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w", ctx.Err())}}
@@ -90,7 +88,6 @@ type turn struct {
 	id      string
 	client  Client
 	refused string
-	fence   string // says in Redis that the turn is ours
 	sealed  string // what Redis had when the turn began
 }
 
@@ -100,7 +97,7 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 	if err == nil && !r.serves(u.client, t.now(), u.refused) {
 		r, err = t.ask(ctx, u, r)
 	}
-	if release := t.store.release(context.WithoutCancel(ctx), u.id, u.fence); release != nil {
+	if release := t.store.release(context.WithoutCancel(ctx), u.id, t.fence); release != nil {
 		t.log.Debug("lock of a token not released; it runs out", "owner", u.id, "error", release)
 	}
 	return r, err
@@ -134,9 +131,11 @@ func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	if u.refused != "" && r.Access == u.refused && r.Refused && asked.Sub(r.Obtained) < loyal {
 		return record{}, &Error{Permanent: true, Code: CodeRefused, Description: "the relay refuses one new token after the other: user, consent and scope have to fit it"}
 	}
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	var failed error
 	for _, refreshToken := range r.refreshTokens(u.client) {
-		got, err := t.asker.ask(ctx, u.client, refreshToken)
+		got, err := t.asker.ask(asking, u.client, refreshToken)
 		if err == nil {
 			next := r.follow(u.client, got, refreshToken, u.refused, asked, mathrand.Float64())
 			return t.keep(ctx, u, r, next)
@@ -192,7 +191,7 @@ func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err 
 		return "", err
 	}
 	for try := 1; ; try++ {
-		stored, err := t.store.put(ctx, u.id, u.fence, u.sealed, sealed, r.keep(t.now()))
+		stored, err := t.store.put(ctx, u.id, t.fence, u.sealed, sealed, r.keep(t.now()))
 		switch {
 		case err == nil && stored:
 			return sealed, nil

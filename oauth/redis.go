@@ -13,6 +13,8 @@ import (
 )
 
 var (
+	//go:embed claim.lua
+	claimSource string
 	//go:embed put.lua
 	putSource string
 	//go:embed release.lua
@@ -20,6 +22,7 @@ var (
 	//go:embed reseal.lua
 	resealSource string
 
+	claimScript   = redisdb.NewScript("oauth/claim", claimSource)
 	putScript     = redisdb.NewScript("oauth/put", putSource)
 	releaseScript = redisdb.NewScript("oauth/release", releaseSource)
 	resealScript  = redisdb.NewScript("oauth/reseal", resealSource)
@@ -54,15 +57,14 @@ func (s store) get(ctx context.Context, owner string) (string, error) {
 	return sealed, nil
 }
 
-// claim takes the turn to ask for a time, if nobody has it, and reads the record in the same step.
+// claim takes the turn to ask for a time, if nobody else has it, and reads the record in the same step.
 func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) (sealed string, ours bool, err error) {
-	pipe := s.client.TxPipeline()
-	lock := pipe.SetNX(ctx, lockKey(owner), fence, d)
-	record := pipe.Get(ctx, recordKey(owner))
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)}, fence, d.Milliseconds()).Slice()
+	if err != nil {
 		return "", false, failed(err, "lock the token", owner)
 	}
-	return record.Val(), lock.Val(), nil
+	sealed, _ = got[1].(string)
+	return sealed, got[0] == int64(1), nil
 }
 
 // put stores a record, if the turn is still ours or nobody else stored one since.

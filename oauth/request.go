@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	askTimeout = 10 * time.Second // for an answer of the token server, second try included
+	askTimeout = 10 * time.Second // for an answer of the token server, further tries included
 	maxAnswer  = 256 << 10        // bytes of an answer; the longest tokens known have 16 KiB
 	maxToken   = 16 << 10         // as long as the API takes them
 	// lifetime is assumed where the server does not say how long its token is good (RFC 6749 section 5.1 only recommends it). A relay
@@ -80,8 +80,6 @@ func newAsker(given *http.Client, now func() time.Time) asker {
 // The client's secret goes into the body, which all servers of large providers take and some insist on. One that takes it in the header
 // only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked once more; a refresh token is not used up by that.
 func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	got, err := a.request(ctx, c, refreshToken, false)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == "invalid_client" && c.ClientSecret != "" && c.Provider == "" {
 		return a.request(ctx, c, refreshToken, true)

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -27,7 +28,7 @@ const (
 
 // Options are the choices of the one who runs Postroom. The zero value works.
 type Options struct {
-	// HTTP gives the transport and the time-out of requests; nil: the default transport, 10 s. Redirects are never followed.
+	// HTTP gives the transport, and a time-out below 10 s if it has one; nil: the default transport. Redirects are never followed.
 	HTTP *http.Client
 	// Logger gets each token that was had, and each that was not. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -42,6 +43,7 @@ type Tokens struct {
 	asker asker
 	log   *slog.Logger
 	now   func() time.Time
+	fence string // names this process in locks
 
 	mu     sync.Mutex
 	owners map[string]*owner
@@ -85,7 +87,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 		o.Now = time.Now
 	}
 	return &Tokens{
-		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.HTTP, o.Now), log: o.Logger, now: o.Now,
+		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.HTTP, o.Now), log: o.Logger, now: o.Now, fence: rand.Text(),
 		owners: map[string]*owner{},
 	}, nil
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"time"
 
@@ -11,10 +12,18 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
+//go:embed replace.lua
+var replaceSource string
+
+var replaceScript = redisdb.NewScript("settings/replace", replaceSource)
+
 func settingsKey() string { return redisdb.Key(0, "settings") }
 
 // store is what Redis keeps of the settings.
-type store struct{ client hashes }
+type store struct {
+	client  hashes
+	scripts redisdb.Evaler
+}
 
 // hashes is as much of Redis as the settings need. Any client has it.
 type hashes interface {
@@ -34,6 +43,12 @@ func (s store) put(ctx context.Context, fields []field) error {
 		pairs = append(pairs, f.name, f.value)
 	}
 	return s.client.HSet(ctx, settingsKey(), pairs...).Err()
+}
+
+// replace changes the stored form of a setting, if it still is the one given; false means that it is not.
+func (s store) replace(ctx context.Context, name, before, after string) (bool, error) {
+	n, err := replaceScript.Run(ctx, s.scripts, []string{settingsKey()}, name, before, after).Int()
+	return n == 1, err
 }
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // failing is a Redis that tells it was asked, and fails.
@@ -21,4 +23,15 @@ func (f failing) HSet(ctx context.Context, _ string, _ ...any) *redis.IntCmd {
 	cmd := redis.NewIntCmd(ctx)
 	cmd.SetErr(io.EOF)
 	return cmd
+}
+
+// meddling is a Redis where something else happens before each script.
+type meddling struct {
+	redisdb.Evaler
+	before func()
+}
+
+func (m meddling) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	m.before()
+	return m.Evaler.EvalSha(ctx, sha, keys, args...)
 }

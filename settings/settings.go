@@ -49,7 +49,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("settings: a database and a key ring are needed")
 	}
-	s := &Settings{store: store{client: db.Client()}, ring: ring, log: o.Logger}
+	s := &Settings{store: store{client: db.Client(), scripts: db.Client()}, ring: ring, log: o.Logger}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

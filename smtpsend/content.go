@@ -75,10 +75,13 @@ func (t *transaction) beforeDot(ctx context.Context) *Error {
 	return nil
 }
 
-// dot writes the terminator and takes the answer. From here until a complete reply the message may have been delivered.
+// dot writes the terminator, with the envelope of whoever waits for the connection, and takes the answer. From here until a
+// complete reply the message may have been delivered.
 func (t *transaction) dot(ctx context.Context) *Error {
 	limit := t.d.s.timeout
-	err := t.c.write(endOfData, limit)
+	t.c.w = append(t.c.w, endOfData...)
+	t.follower = t.d.s.pool.chain(t.d.relay, t.c)
+	err := t.c.flush(limit)
 	if err != nil {
 		limit = min(limit, lastWords)
 	}

@@ -18,11 +18,17 @@ type delivery struct {
 	body   []byte   // the content as the wire wants it
 	utf8   bool     // the envelope or the content needs SMTPUTF8
 	rest   []int    // recipients not answered yet, as indexes into result.Recipients
+	fresh  bool     // only a connection that nobody has used will do
+	strict bool     // the message asks for more TLS than the relay's settings
 	result Result
 }
 
 func newDelivery(s *Sender, relay Relay, m Message) *delivery {
 	d := &delivery{s: s, relay: relay, m: m, rest: make([]int, len(m.To))}
+	if m.RequireTLS && relay.TLS == TLSOpportunistic {
+		// Over a connection of its own: those without such a wish are not verified.
+		d.relay.TLS, d.strict = TLSRequired, true
+	}
 	d.result.Recipients = make([]RecipientResult, len(m.To))
 	for i, to := range m.To {
 		d.rest[i] = i
@@ -68,19 +74,17 @@ func (d *delivery) wirePath(address string) string {
 // recipients than fit, or the relay says so (RFC 5321 section 4.5.3.1.10).
 func (d *delivery) run(ctx context.Context) {
 	for len(d.rest) > 0 {
-		c, failure := d.acquire(ctx, time.Time{})
+		t, failure := d.begin(ctx)
 		if failure == nil {
-			t := d.transact(ctx, c)
+			d.transact(ctx, t)
 			if t.stale {
-				// Nothing was answered, so nothing was seen: the connection had died of old age.
+				// Nothing was answered, so nothing was seen: the connection had died of old age. On one nobody has used that
+				// cannot happen, so this ends here.
 				d.s.pool.forget(d.relay)
-				if c, failure = d.acquire(ctx, time.Now()); failure == nil {
-					t = d.transact(ctx, c)
-				}
+				d.fresh = true
+				continue
 			}
-			if failure == nil {
-				failure = t.failure
-			}
+			failure, d.fresh = t.failure, false
 		}
 		if failure == nil || goesOn(failure) {
 			failure = d.announce(ctx)
@@ -125,38 +129,56 @@ func goesOn(e *Error) bool {
 	return e.Phase == PhaseRcpt || e.Phase == PhaseDot && e.Permanent()
 }
 
-// acquire takes a connection from the pool or opens one. It uses none that was opened before born.
-func (d *delivery) acquire(ctx context.Context, born time.Time) (*session, *Error) {
+// begin gets a connection, from the pool or a new one, and begins a transaction on it. It finds one begun when the message before
+// has taken the envelope along.
+func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	begun := time.Now()
+	g, err := d.s.pool.take(ctx, d)
+	d.result.Timings.Wait += lap(&begun)
 	for {
-		c, err := d.s.pool.take(ctx, d.relay)
-		d.result.Timings.Wait = time.Since(begun)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, d.s.waitError(ctx, err)
-		}
-		if c == nil {
-			return d.openPooled(ctx)
-		}
-		if c.born.After(born) && d.usable(ctx, c) {
+		case g.t != nil:
 			d.result.Reused = true
-			return c, nil
+			return g.t, nil
+		case g.c != nil && !d.fresh && d.usable(ctx, g.c):
+			d.result.Reused = true
+			return newTransaction(d, g.c), nil
+		case g.c != nil:
+			g.c.close()
 		}
-		d.s.pool.drop(d.relay)
-		c.close()
+		c, failure := d.s.open(ctx, d.relay)
+		if failure == nil {
+			d.opened(c)
+			return newTransaction(d, c), nil
+		}
+		if !errors.Is(failure, errNotAdmitted) {
+			d.s.pool.drop(d.relay, nil)
+			return nil, d.blame(failure)
+		}
+		lap(&begun)
+		g, err = d.s.pool.takeOpen(ctx, d)
+		d.result.Timings.Wait += lap(&begun)
+		if errors.Is(err, errAlone) {
+			return nil, failure
+		}
 	}
 }
 
-func (d *delivery) openPooled(ctx context.Context) (*session, *Error) {
-	c, err := d.s.open(ctx, d.relay)
-	if err != nil {
-		d.s.pool.drop(d.relay)
-		return nil, err
+// blame makes a relay without the TLS that only this message insists on the message's trouble, not the account's.
+func (d *delivery) blame(e *Error) *Error {
+	if d.strict && e.Verdict == Auth && (e.Phase == PhaseTLS || e.Phase == PhaseSTARTTLS) {
+		e.Verdict, e.Scope = Policy, ScopeMessage
 	}
+	return e
+}
+
+func (d *delivery) opened(c *session) {
 	d.result.Reused = false
 	d.result.Timings.Connect += c.timings.Connect
 	d.result.Timings.TLS += c.timings.TLS
 	d.result.Timings.Auth += c.timings.Auth
-	return c, nil
 }
 
 // usable asks a connection that was idle for a while whether it is still there. A round trip is not worth it for a short while.
@@ -170,29 +192,26 @@ func (d *delivery) usable(ctx context.Context, c *session) bool {
 	return stop() && ok
 }
 
-// transact runs one transaction on c and gives the connection back. Recipients it answered leave d.rest.
-func (d *delivery) transact(ctx context.Context, c *session) *transaction {
+// transact runs one transaction and gives its connection back, to the message whose envelope went along if there is one.
+// Recipients that were answered leave d.rest.
+func (d *delivery) transact(ctx context.Context, t *transaction) {
+	c := t.c
 	d.result.RemoteName, d.result.TLS = c.name, c.tls
 	d.result.RemoteAddress = c.raw.RemoteAddr().String()
-	limit := d.relay.RecipientsPerTransaction
-	if c.ext.maxRecipients > 0 {
-		limit = min(limit, c.ext.maxRecipients)
-	}
-	n := min(limit, len(d.rest))
-	t := &transaction{d: d, c: c, to: d.rest[:n]}
 	stop := c.watch(ctx)
 	t.run(ctx)
-	if !stop() || c.botched || c.r.Buffered() > 0 {
-		d.s.pool.drop(d.relay)
+	if t.ahead && t.stale && t.failure.Timeout() {
+		d.s.pool.unchain(d.relay) // it answered the dot, and lost what came with it
+	}
+	if !stop() || c.botched || t.follower == nil && c.r.Buffered() > 0 {
 		c.close()
+		d.s.pool.drop(d.relay, t.follower)
 	} else {
-		d.s.pool.give(d.relay, c)
+		d.s.pool.give(d.relay, c, t.follower)
 	}
-	if t.stale {
-		return t
+	if !t.stale {
+		d.rest = append(t.next, d.rest[len(t.to):]...)
 	}
-	d.rest = append(t.next, d.rest[n:]...)
-	return t
 }
 
 // failRest gives the recipients without an answer the failure of the whole. What is only true of the transaction that failed

@@ -7,7 +7,7 @@ import (
 )
 
 // pool keeps the connections of each relay: at most Relay.Connections open, the most recently used one first, so that the
-// others can fall idle. Who finds all of them busy waits in line.
+// others can fall idle. Who finds all of them busy waits in line. There the message before may take his envelope along (chain).
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
@@ -16,132 +16,97 @@ type pool struct {
 
 // connections is what the pool holds for one relay.
 type connections struct {
-	open    int // idle ones and those in use
-	idle    []*session
-	waiting []chan grant
+	open      int // idle ones, those in use, and rights to open one
+	idle      []*session
+	line      []*waiter
+	unchained bool // the relay has lost an envelope that came with a dot: no more of those
 }
 
-// grant is what a waiter gets: a connection, or nil for the right to open one.
-type grant struct{ c *session }
+// grant is what a message gets: a connection, or the right to open one. Either must come back, by give or by drop.
+type grant struct {
+	c *session     // nil: open one
+	t *transaction // on c, with its envelope under way; nil: none was begun
+}
 
 func newPool() *pool { return &pool{relays: map[Relay]*connections{}} }
 
-// take gives an idle connection, or nil for the right to open one. Either must come back: by give or by drop.
-func (p *pool) take(ctx context.Context, relay Relay) (*session, error) {
+// take gives an idle connection, or the right to open one, or waits for either.
+func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, errClosed
+		return grant{}, errClosed
 	}
-	k := p.relays[relay]
+	k := p.relays[d.relay]
 	if k == nil {
 		k = &connections{}
-		p.relays[relay] = k
+		p.relays[d.relay] = k
 	}
 	var stale []*session
-	c := k.pop(time.Now(), relay.IdleTimeout, &stale)
+	c := k.pop(time.Now(), &stale)
 	granted := c != nil
-	if c == nil && k.open < relay.Connections {
+	if c == nil && k.open < d.relay.Connections {
 		k.open++
 		granted = true
 	}
-	var line chan grant
+	var w *waiter
 	if !granted {
-		line = make(chan grant, 1)
-		k.waiting = append(k.waiting, line)
+		w = k.join(d)
 	}
 	p.mu.Unlock()
 	quitAll(stale)
 	if granted {
-		return c, nil
+		return grant{c: c}, nil
 	}
-	return p.wait(ctx, relay, line)
+	return p.wait(ctx, w)
 }
 
-func (p *pool) wait(ctx context.Context, relay Relay, line chan grant) (*session, error) {
-	select {
-	case g := <-line:
-		return g.c, nil
-	case <-ctx.Done():
-	}
-	p.mu.Lock()
-	k := p.relays[relay]
-	for i, w := range k.waiting {
-		if w == line {
-			k.waiting = append(k.waiting[:i], k.waiting[i+1:]...)
-			break
-		}
-	}
-	p.mu.Unlock()
-	select {
-	case g := <-line: // it was granted in the same moment: pass it on
-		if g.c != nil {
-			p.give(relay, g.c)
-		} else {
-			p.drop(relay)
-		}
-	default:
-	}
-	return nil, context.Cause(ctx)
-}
-
-// pop takes the youngest usable idle connection and counts those that are past use into stale.
-func (k *connections) pop(now time.Time, idleTimeout time.Duration, stale *[]*session) *session {
-	for len(k.idle) > 0 {
-		last := len(k.idle) - 1
-		c := k.idle[last]
-		k.idle[last] = nil
-		k.idle = k.idle[:last]
-		if now.Sub(c.idleSince) <= idleTimeout && now.Before(c.expires) {
-			return c
-		}
-		k.open--
-		*stale = append(*stale, c)
-	}
-	return nil
-}
-
-// give returns a connection that may be used again.
-func (p *pool) give(relay Relay, c *session) {
+// give returns a connection that may be used again. Next is the one whose envelope is under way on it, if any.
+func (p *pool) give(relay Relay, c *session, next *waiter) {
 	c.idleSince = time.Now()
-	if c.served >= relay.MessagesPerConnection || !c.idleSince.Before(c.expires) {
-		p.drop(relay)
-		c.quit(false)
-		return
-	}
 	p.mu.Lock()
 	k := p.relays[relay]
+	kept := true
 	switch {
+	case next != nil:
+		if kept = !next.gone; kept {
+			next.turn <- grant{c: c, t: next.t}
+		}
+	case c.worn(c.idleSince):
+		kept = false
+	case len(k.line) > 0:
+		k.next().turn <- grant{c: c}
 	case p.closed:
-		k.open--
-		p.mu.Unlock()
-		c.quit(false)
-		return
-	case len(k.waiting) > 0:
-		k.next() <- grant{c}
+		kept = false
 	default:
 		k.idle = append(k.idle, c)
 	}
 	p.mu.Unlock()
+	if kept {
+		return
+	}
+	if next != nil {
+		c.close()
+	} else {
+		c.quit(false)
+	}
+	p.drop(relay, nil)
 }
 
-// drop gives the right to a connection back, after one was closed or could not be opened.
-func (p *pool) drop(relay Relay) {
+// drop gives the right to a connection back, after one was closed or could not be opened. The one whose envelope was lost with it
+// comes before those in line.
+func (p *pool) drop(relay Relay, next *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.relays[relay]
-	if len(k.waiting) > 0 {
-		k.next() <- grant{}
-		return
+	switch {
+	case next != nil && !next.gone:
+		next.turn <- grant{}
+	case len(k.line) > 0:
+		k.next().turn <- grant{}
+	default:
+		k.open--
 	}
-	k.open--
-}
-
-// next takes the first waiter out of the line.
-func (k *connections) next() chan grant {
-	w := k.waiting[0]
-	k.waiting = k.waiting[1:]
-	return w
 }
 
 // forget closes the relay's idle connections: one of them turned out dead, and they tend to die together.
@@ -150,16 +115,10 @@ func (p *pool) forget(relay Relay) {
 	k := p.relays[relay]
 	dead := k.idle
 	k.idle = nil
-	k.open -= len(dead)
-	for range dead {
-		if len(k.waiting) > 0 {
-			k.open++
-			k.next() <- grant{}
-		}
-	}
 	p.mu.Unlock()
 	for _, c := range dead {
 		c.close()
+		p.drop(relay, nil)
 	}
 }
 
@@ -170,7 +129,7 @@ func (p *pool) reap(now time.Time, all bool) {
 	for relay, k := range p.relays {
 		kept := k.idle[:0]
 		for _, c := range k.idle {
-			if all || now.Sub(c.idleSince) > relay.IdleTimeout || !now.Before(c.expires) {
+			if all || c.idleTooLong(now) {
 				old = append(old, c)
 				k.open--
 			} else {
@@ -179,7 +138,7 @@ func (p *pool) reap(now time.Time, all bool) {
 		}
 		clear(k.idle[len(kept):])
 		k.idle = kept
-		if k.open == 0 && len(k.waiting) == 0 {
+		if k.open == 0 && len(k.line) == 0 {
 			delete(p.relays, relay)
 		}
 	}
@@ -192,6 +151,22 @@ func (p *pool) close() {
 	p.closed = true
 	p.mu.Unlock()
 	p.reap(time.Now(), true)
+}
+
+// pop takes the youngest usable idle connection and moves those that are past use to stale.
+func (k *connections) pop(now time.Time, stale *[]*session) *session {
+	for len(k.idle) > 0 {
+		last := len(k.idle) - 1
+		c := k.idle[last]
+		k.idle[last] = nil
+		k.idle = k.idle[:last]
+		if !c.idleTooLong(now) {
+			return c
+		}
+		k.open--
+		*stale = append(*stale, c)
+	}
+	return nil
 }
 
 // quitAll closes connections that are no longer the pool's.

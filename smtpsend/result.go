@@ -15,7 +15,7 @@ type Result struct {
 	Response      string // reply to the last dot that was answered, or the last refusal
 	Code          int    // code of Response; 0 without
 	RemoteName    string // name the relay greeted with
-	RemoteAddress string // IP address and port of the relay
+	RemoteAddress string // IP address and port of the relay, or of the proxy on the way to it
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
 	Timings       Timings

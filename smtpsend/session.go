@@ -152,6 +152,16 @@ func (c *session) ask(limit time.Duration, parts ...string) (reply, error) {
 	return c.read(limit)
 }
 
+// worn reports whether the connection has served enough messages or lived long enough.
+func (c *session) worn(now time.Time) bool {
+	return c.served >= c.relay.MessagesPerConnection || !now.Before(c.expires)
+}
+
+// idleTooLong reports whether an idle connection is past use.
+func (c *session) idleTooLong(now time.Time) bool {
+	return now.Sub(c.idleSince) > c.relay.IdleTimeout || !now.Before(c.expires)
+}
+
 // noop tells whether the other side is still there.
 func (c *session) noop(limit time.Duration) bool {
 	r, err := c.ask(limit, "NOOP")

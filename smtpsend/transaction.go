@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// window is how many commands may be on their way unanswered when the relay takes them in groups (RFC 2920). More could fill
-// both directions' buffers and leave each side waiting for the other to read.
-const window = 100
-
 // transaction is one MAIL, RCPT…, DATA, content and dot.
 type transaction struct {
 	d  *delivery
@@ -26,15 +22,28 @@ type transaction struct {
 	next     []int // recipients for the next transaction
 	data     reply // to DATA
 
-	stale   bool   // the connection was used before and died before answering: nothing was seen
-	failure *Error // of the transaction as a whole
+	ahead    bool    // the envelope left with the dot of the message before
+	follower *waiter // whose envelope left with this one's dot; nil: nobody's
+	stale    bool    // the connection was used before and died before answering: nothing was seen
+	failure  *Error  // of the transaction as a whole
+}
+
+// newTransaction prepares to send to as many of the message's recipients as one transaction takes.
+func newTransaction(d *delivery, c *session) *transaction {
+	limit := d.relay.RecipientsPerTransaction
+	if c.ext.maxRecipients > 0 {
+		limit = min(limit, c.ext.maxRecipients)
+	}
+	return &transaction{d: d, c: c, to: d.rest[:min(limit, len(d.rest))]}
 }
 
 // run has the whole conversation. Every recipient of t.to ends with an answer in the result, in t.next, or, when t.stale, as it was.
 func (t *transaction) run(ctx context.Context) {
 	reused := t.c.served > 0
 	t.c.served++
-	if t.failure = t.fits(); t.failure == nil {
+	if t.ahead {
+		t.conclude(ctx)
+	} else if t.failure = t.fits(); t.failure == nil {
 		t.envelope(ctx)
 	}
 	if t.failure != nil && reused && !t.answeredMail() && ctx.Err() == nil {
@@ -77,45 +86,6 @@ func (t *transaction) fits() *Error {
 		return t.d.s.silent(messageError("the message needs 8BITMIME, which the relay does not offer", nil))
 	}
 	return nil
-}
-
-// envelope says MAIL, RCPT and DATA: in one piece where the relay takes commands in groups, else one by one.
-func (t *transaction) envelope(ctx context.Context) {
-	begun := time.Now()
-	times := &t.d.result.Timings
-	if t.c.needReset {
-		t.c.needReset = false
-		t.say(ctx, func(reply) {}, "RSET")
-	}
-	t.say(ctx, t.onMail, t.mailCommand())
-	times.Mail += lap(&begun)
-	for _, i := range t.to {
-		if t.failure != nil {
-			break
-		}
-		t.say(ctx, func(r reply) { t.onRcpt(i, r) }, "RCPT TO:<", t.d.paths[i], ">", t.reports(t.d.paths[i]))
-	}
-	if !t.c.ext.pipelining {
-		times.Rcpt += lap(&begun)
-	}
-	if t.failure == nil && (t.c.ext.pipelining || len(t.accepted) > 0) {
-		t.say(ctx, func(r reply) { t.data = r }, "DATA")
-	}
-	t.settle(ctx)
-	times.Data += lap(&begun)
-	t.concludeEnvelope(ctx)
-}
-
-// say queues a command. Without pipelining, or with the window full, it waits for the answers due.
-func (t *transaction) say(ctx context.Context, on func(reply), parts ...string) {
-	if t.failure != nil && t.failure.Code == 0 {
-		return
-	}
-	t.c.queue(parts...)
-	t.pending = append(t.pending, on)
-	if !t.c.ext.pipelining || len(t.pending) >= window {
-		t.settle(ctx)
-	}
 }
 
 // settle writes what is queued and reads every reply due. A reply must be read even when the outcome is clear already: it
@@ -186,73 +156,6 @@ func (t *transaction) answeredRcpts() int {
 		}
 	}
 	return n
-}
-
-// onMail takes the reply to MAIL.
-func (t *transaction) onMail(r reply) {
-	if r.positive() {
-		t.mail = true
-		return
-	}
-	t.failure = t.d.s.replyError(PhaseMail, "MAIL FROM", r, len(t.to))
-	if r.code == 503 {
-		t.c.botched = true // we and the relay disagree about where we are
-	}
-}
-
-// onRcpt takes the reply to one RCPT. Replies that only follow from a refused MAIL say nothing.
-func (t *transaction) onRcpt(i int, r reply) {
-	if !t.mail {
-		return
-	}
-	if r.positive() {
-		t.accepted = append(t.accepted, i)
-		return
-	}
-	e := t.d.s.replyError(PhaseRcpt, "RCPT TO", r, 1)
-	if e.NewTransaction && len(t.accepted) > 0 {
-		t.next = append(t.next, i)
-		return
-	}
-	t.d.result.Recipients[i].Err = e
-	t.d.result.Recipients[i].Response = e.Line
-	t.d.result.Response, t.d.result.Code = e.Line, e.Code
-}
-
-// concludeEnvelope decides whether the content follows.
-func (t *transaction) concludeEnvelope(ctx context.Context) {
-	if t.c.botched {
-		return
-	}
-	if t.data.intermediate() && len(t.accepted) == 0 {
-		t.loneDot(ctx)
-		return
-	}
-	if t.failure != nil || len(t.accepted) == 0 {
-		t.c.needReset = t.mail
-		if t.failure == nil {
-			t.failure = t.d.allRejected(t.to)
-		}
-		return
-	}
-	if !t.data.intermediate() {
-		t.c.needReset = true
-		t.failure = t.d.s.replyError(PhaseData, "DATA", t.data, len(t.accepted))
-		if t.data.positive() {
-			t.c.botched = true
-			t.failure.Verdict, t.failure.name = Soft, nameProtocol
-		}
-	}
-}
-
-// loneDot ends content that goes to nobody: DATA was sent along with recipients that were all refused (RFC 2920 section 3.1).
-func (t *transaction) loneDot(ctx context.Context) {
-	if t.failure == nil {
-		t.failure = t.d.allRejected(t.to)
-	}
-	if _, err := t.c.ask(t.d.s.timeout, "."); err != nil {
-		t.c.botched = true
-	}
 }
 
 // allRejected is the failure of a transaction in which each recipient has its own.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +27,8 @@ var update = flag.Bool("update", false, "write what came of each dialog into tes
 // TestTranscripts plays the dialogs of testdata/*.txt. Each begins with a line "=== name", then
 //
 //	send KEY=VALUE …   what is sent: from, to (by commas), data (\r and \n escaped), tls, user, pass, token, auth, trust (the
-//	                   server's CA), timeout, basic, 8bit, times (how often it is sent, one after the other)
+//	                   server's CA), timeout, basic, 8bit, utf8, dsn, requiretls; behind: it is sent over the only connection
+//	                   and stands in line for it before the dot of the message above is written
 //	@hello WORD …      the greeting and an EHLO answer offering these
 //	the dialog         in the language of testsmtp.Transcript
 //	=> line            what came of it, as render writes it
@@ -101,33 +104,66 @@ func play(t *testing.T, text string) string {
 			dialog.WriteString(line + "\n")
 		}
 	}
-	server := testsmtp.Play(t, dialog.String())
+	c := &cast{t: t, server: testsmtp.Play(t, dialog.String()), sends: sends, said: make([]strings.Builder, len(sends)), senders: map[bool]*smtpsend.Sender{}}
+	for c.next < len(sends) {
+		c.send(c.take())
+		c.group.Wait()
+	}
 	var out strings.Builder
-	senders := map[bool]*smtpsend.Sender{}
-	for _, words := range sends {
-		relay, m, o := parseSend(t, server, words)
-		basic := o.Classifier == "basic"
-		if senders[basic] == nil {
-			s, err := smtpsend.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			senders[basic] = s
-		}
-		m.BeforeDot = func(_ context.Context, accepted []string) error {
-			fmt.Fprintf(&out, "=> before the dot: %s\n", strings.Join(accepted, " "))
-			if strings.Contains(string(m.Data), "do not record") {
-				return errors.New("the journal is away")
-			}
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-		defer cancel()
-		result, err := senders[basic].Send(ctx, relay, m)
-		out.WriteString(render(result, err))
+	for i := range c.said {
+		out.WriteString(c.said[i].String())
+	}
+	for _, s := range c.senders {
+		_ = s.Close()
 	}
 	return out.String()
+}
+
+// cast is who has a conversation: the server, and those who send to it.
+type cast struct {
+	t       *testing.T
+	server  *testsmtp.Transcript
+	senders map[bool]*smtpsend.Sender
+	sends   [][]string
+	said    []strings.Builder // of each send
+	next    int               // send not begun yet
+	group   sync.WaitGroup
+}
+
+func (c *cast) take() int {
+	c.next++
+	return c.next - 1
+}
+
+// send sends one message. Before its dot the next gets in line, if it is to.
+func (c *cast) send(i int) {
+	relay, m, o := parseSend(c.t, c.server, c.sends[i])
+	basic := o.Classifier == "basic"
+	if c.senders[basic] == nil {
+		s, err := smtpsend.New(o)
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		c.senders[basic] = s
+	}
+	sender, out := c.senders[basic], &c.said[i]
+	m.BeforeDot = func(_ context.Context, accepted []string) error {
+		fmt.Fprintf(out, "=> before the dot: %s\n", strings.Join(accepted, " "))
+		if strings.Contains(string(m.Data), "do not record") {
+			return errors.New("the journal is away")
+		}
+		if c.next < len(c.sends) && slices.Contains(c.sends[c.next], "behind") {
+			n := c.take()
+			c.group.Go(func() { c.send(n) })
+			eventually(c.t, "the next message is in line", func() bool { return sender.InLine() == 1 })
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	result, err := sender.Send(ctx, relay, m)
+	out.WriteString(render(result, err))
 }
 
 func ehlo(words []string) string {
@@ -144,7 +180,7 @@ func ehlo(words []string) string {
 }
 
 func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtpsend.Relay, smtpsend.Message, smtpsend.Options) {
-	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test", TLS: smtpsend.TLSNone}
+	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test", TLS: smtpsend.TLSNone, Connections: 1}
 	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"}, Data: []byte("Subject: x\r\n\r\nhello\r\n")}
 	o := smtpsend.Options{Timeout: 10 * time.Second}
 	for _, word := range words {
@@ -179,6 +215,9 @@ func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtps
 			m.EightBit = true
 		case "utf8":
 			m.UTF8 = true
+		case "requiretls":
+			m.RequireTLS = true
+		case "behind": // see cast.send
 		case "dsn":
 			m.DSN = smtpsend.DSN{Return: "HDRS", Envelope: "id=1", Notify: "FAILURE,DELAY"}
 		default:

@@ -65,7 +65,7 @@ type directory struct {
 	store   store
 	ring    *seal.Ring
 	sources Sources
-	service string // the instance's secret: signs for targets without one of their own
+	service [][]byte // the instance's keys: sign for targets without one of their own
 	log     *slog.Logger
 
 	now     atomic.Pointer[snapshot]
@@ -201,7 +201,7 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	}
 	targets := make([]*target, 0, len(named))
 	for _, n := range named {
-		t := &target{id: n.ID, url: n.URL, events: set(filter(n.Events)), headers: n.Headers, keys: d.serviceKeys}
+		t := &target{id: n.ID, url: n.URL, events: set(filter(n.Events)), headers: n.Headers, keys: func(time.Time) [][]byte { return d.service }}
 		if own := accountOf(n.ID); own != "" {
 			t.accounts = set([]string{own})
 		}
@@ -211,12 +211,16 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	return targets, nil
 }
 
-// serviceKeys signs for targets that have no secret of their own: the key is the bytes of the instance's secret.
-func (d *directory) serviceKeys(time.Time) [][]byte {
-	if d.service == "" {
+// serviceKeys are those that sign for targets without a secret of their own: the bytes of the instance's signing secrets.
+func serviceKeys(o Options) [][]byte {
+	if o.Secret == "" {
 		return nil
 	}
-	return [][]byte{[]byte(d.service)}
+	keys := [][]byte{[]byte(o.Secret)}
+	for _, older := range o.OlderSecrets {
+		keys = append(keys, []byte(older))
+	}
+	return keys
 }
 
 // find gives the target of an id; nil when there is none.

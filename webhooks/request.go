@@ -64,7 +64,7 @@ type posting struct {
 type poster struct {
 	client  *http.Client
 	timeout time.Duration
-	secret  string // the instance's, for X-EE-Wh-Signature
+	secret  string // the instance's signing secret, for X-EE-Wh-Signature
 	agent   string // "postroom/1.2.3"
 	service func() string
 }

@@ -47,7 +47,8 @@ type Options struct {
 	MaxPending   int           // deliveries that may wait for one endpoint; further events are left to a replay; zero: 100,000
 	LogSize      int           // finished deliveries kept for each endpoint; zero: 1,000
 	LogAge       time.Duration // how long they are kept; zero: 7 days
-	Secret       string        // the instance's, for X-EE-Wh-Signature and for endpoints of settings and accounts; empty: neither signs
+	Secret       string        // the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty: neither signs
+	OlderSecrets []string      // signed before it; endpoints of settings and accounts get a signature by each, too
 	Version      string        // of Postroom, for User-Agent; empty: "dev"
 	Logger       *slog.Logger  // nil: nothing is logged
 	Metrics      Registerer    // where to register the metrics; nil: nowhere
@@ -105,7 +106,7 @@ func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, ring *seal.Ring, s
 	}
 	o = o.complete()
 	st := store{client: db.Client()}
-	dir := &directory{store: st, ring: ring, sources: sources, service: o.Secret, log: o.Logger}
+	dir := &directory{store: st, ring: ring, sources: sources, service: serviceKeys(o), log: o.Logger}
 	w := &Webhooks{
 		db: db, store: st, tasks: tasks, inspector: inspector, ring: ring, dir: dir,
 		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,

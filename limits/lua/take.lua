@@ -1,0 +1,223 @@
+-- take admits a message in each scope, or books its place in the first that is full.
+--
+-- KEYS: limit:<scope> for each scope, in order
+-- ARGV: 1 now or '', 2 recipients, then for each scope seven:
+--       per second, per minute, per day, burst (0: not bounded), then what the message has there: '' nothing, 'p' it has passed the scope,
+--       'b' it has a booking; the scope's generation at that time; the time of the booking
+-- Result: {'ok'} or {'wait', number of the full scope from 1, time of the booking, reason, generation of each scope up to that one}
+-- Atomic, because two messages must never get the same place, and a scope's rates count together or not at all.
+--
+-- The hash of a scope:
+--   generation  made anew when the rate changes or a pause begins, which voids all bookings; spec: the rate it was made for
+--   booked      when the bucket of the second will be full again, bookings included (the "theoretical arrival time" of GCRA)
+--   minute, day what was taken and booked, by step of the window: "step:count step:count…", oldest first, one window back from the last
+--   flow_s, flow_m, flow_d  as booked, for each of the three rates, of what was admitted only: it holds back those who come late in a heap
+--   pause, strikes, paced   end of the last pause; how many came in a row; recipients admitted or booked since
+--   last        the last booking, for people
+
+local SLACK = 10000           -- nobody is sent away for 10 ms: coming back costs more
+local GRACE = 10 * SECOND     -- how much those with a booking may bunch, since queues look for due tasks every few seconds
+local LAPSE = 3600 * SECOND   -- how late a booking still holds
+
+local windows = {
+  minute = {length = 60 * SECOND, step = SECOND},
+  day = {length = 86400 * SECOND, step = 900 * SECOND},
+}
+
+local now = clock(ARGV[1])
+local n = tonumber(ARGV[2])
+
+local function parse(text)
+  local log = {}
+  for step, count in string.gmatch(text or '', '(%d+):(%S+)') do
+    log[#log + 1] = {step = tonumber(step), count = tonumber(count)}
+  end
+  return log
+end
+
+local function render(log)
+  local words = {}
+  for i, e in ipairs(log) do words[i] = whole(e.step) .. ':' .. string.format('%.6g', e.count) end
+  return table.concat(words, ' ')
+end
+
+-- freed is when the tokens of a step begin to come back: a window after the last of them can have been taken. It takes a step until all
+-- are back.
+local function freed(w, e) return (e.step + 1) * w.step + w.length end
+
+-- window_opens is when a window has room for n, in the order of asking.
+local function window_opens(w, log, limit)
+  local opens, used = now, 0
+  if #log > 0 then opens = math.max(now, log[#log].step * w.step) end
+  for _, e in ipairs(log) do used = used + e.count end
+  local missing = used + math.min(n, limit) - limit
+  if missing <= 0 then return opens end
+  for _, e in ipairs(log) do
+    if missing <= e.count then return math.max(opens, freed(w, e) + missing / e.count * w.step) end
+    missing = missing - e.count
+  end
+  return math.max(opens, freed(w, log[#log]) + w.step)
+end
+
+-- window_add notes n for a time, and forgets what has come back by then. What is beyond the limit is owed: it is as if the whole limit
+-- had been taken, as much later as paying takes.
+local function window_add(w, log, limit, at)
+  if n > limit then at = at + (n / limit - 1) * w.length end
+  local step, count = math.floor(at / w.step), math.min(n, limit)
+  local kept = {}
+  for _, e in ipairs(log) do
+    if freed(w, e) + w.step > at then kept[#kept + 1] = e end
+  end
+  local last = kept[#kept]
+  if last and last.step >= step then
+    last.count = last.count + count
+  else
+    kept[#kept + 1] = {step = step, count = count}
+  end
+  return kept
+end
+
+-- without_future drops bookings from a window.
+local function without_future(w, log)
+  local kept = {}
+  for _, e in ipairs(log) do
+    if e.step * w.step <= now then kept[#kept + 1] = e end
+  end
+  return kept
+end
+
+-- bucket is a rate as GCRA has it: microseconds a token takes, and tokens it holds.
+local function bucket(limit, length, size)
+  if limit > 0 then return {each = length / limit, size = size} end
+end
+
+-- bucket_opens is when a bucket that is full again at full has room for n.
+local function bucket_opens(b, full) return full + (math.min(n, b.size) - b.size) * b.each end
+
+local function bucket_add(b, full, at) return math.max(full, at) + n * b.each end
+
+-- open reads a scope, and begins a new generation when its rate is not the one of the last.
+local function open(key, arg)
+  local m = redis.call('HMGET', key, 'generation', 'spec', 'booked', 'minute', 'day', 'flow_s', 'flow_m', 'flow_d', 'pause', 'paced', 'last')
+  local second, minute, day, burst = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  if burst == 0 then burst = math.max(1, second) end
+  local s = {
+    key = key, generation = tonumber(m[1] or 0), booked = tonumber(m[3] or 0),
+    limits = {minute = minute, day = day}, logs = {minute = parse(m[4]), day = parse(m[5])},
+    buckets = {
+      flow_s = bucket(second, SECOND, burst), flow_m = bucket(minute, windows.minute.length, minute), flow_d = bucket(day, windows.day.length, day),
+    },
+    flow = {flow_s = tonumber(m[6] or 0), flow_m = tonumber(m[7] or 0), flow_d = tonumber(m[8] or 0)},
+    pause = tonumber(m[9] or 0), paced = tonumber(m[10] or 0), last = tonumber(m[11] or 0),
+    spec = table.concat({ARGV[arg], ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3]}, ' '),
+  }
+  if m[2] == s.spec then return s end
+  s.generation, s.changed, s.last = math.max(now, s.generation + 1), true, 0
+  for name, full in pairs(s.flow) do
+    local b = s.buckets[name]
+    s.flow[name] = b and math.min(full, now + b.size * b.each) or 0
+  end
+  s.booked = s.flow.flow_s
+  for name, w in pairs(windows) do s.logs[name] = without_future(w, s.logs[name]) end
+  return s
+end
+
+-- pace_at is how many recipients have been let go at a time after a pause, if all the pace allows went.
+local POOL = FIRST * (DOUBLING / SECOND) / math.log(2)
+local function pace_at(s, at) return POOL * (2 ^ ((at - s.pause) / DOUBLING) - 1) end
+
+local function throttled(s) return now < s.pause + OVER end
+
+-- pace_opens is when the next one may go after a pause.
+local function pace_opens(s)
+  if now >= s.pause and pace_at(s, now) >= s.paced then return now end
+  return s.pause + DOUBLING * math.log(1 + s.paced / POOL) / math.log(2)
+end
+
+-- next_place is the first time at which all rates of a scope have room, and which of them was the last to.
+local function next_place(s)
+  local at, reason = now, ''
+  local function consider(time, why)
+    if time > at then at, reason = time, why end
+  end
+  local b = s.buckets.flow_s
+  if b then consider(bucket_opens(b, s.booked), 's') end
+  for name, w in pairs(windows) do
+    if s.limits[name] > 0 then consider(window_opens(w, s.logs[name], s.limits[name]), string.sub(name, 1, 1)) end
+  end
+  for name, flow in pairs(s.buckets) do consider(bucket_opens(flow, s.flow[name]), string.sub(name, 6)) end
+  if throttled(s) then consider(pace_opens(s), 't') end
+  return math.ceil(at), reason
+end
+
+-- book takes a place.
+local function book(s, at)
+  local b = s.buckets.flow_s
+  if b then s.booked = bucket_add(b, s.booked, at) end
+  for name, w in pairs(windows) do
+    if s.limits[name] > 0 then s.logs[name] = window_add(w, s.logs[name], s.limits[name], at) end
+  end
+  if throttled(s) then s.paced = math.max(s.paced, pace_at(s, math.max(at, s.pause))) + n end
+  s.changed = true
+end
+
+-- go lets a message with a place out.
+local function go(s)
+  for name, b in pairs(s.buckets) do s.flow[name] = bucket_add(b, s.flow[name], now) end
+  s.changed = true
+end
+
+-- flows says whether those who come with a booking do so about as fast as they should.
+local function flows(s)
+  for name, b in pairs(s.buckets) do
+    if bucket_opens(b, s.flow[name]) > now + GRACE then return false end
+  end
+  return true
+end
+
+-- exact keeps fractions of a microsecond: they add up where a token takes few.
+local function exact(x) return string.format('%.2f', x) end
+
+local function save(s)
+  if not s.changed then return end
+  local ends = math.max(now, s.booked, s.last, s.pause + OVER)
+  for _, full in pairs(s.flow) do ends = math.max(ends, full) end
+  for name, w in pairs(windows) do
+    local log = s.logs[name]
+    if #log > 0 then ends = math.max(ends, freed(w, log[#log]) + w.step) end
+  end
+  redis.call('HSET', s.key, 'generation', whole(s.generation), 'spec', s.spec, 'booked', exact(s.booked),
+    'minute', render(s.logs.minute), 'day', render(s.logs.day),
+    'flow_s', exact(s.flow.flow_s), 'flow_m', exact(s.flow.flow_m), 'flow_d', exact(s.flow.flow_d),
+    'paced', string.format('%.17g', s.paced), 'last', whole(s.last))
+  expire(s.key, ends - now + LAPSE)
+end
+
+-- pass admits the message in a scope: nothing when it did, otherwise when to come back and why.
+local function pass(s, has, generation, at)
+  if has ~= '' and generation == s.generation then
+    if has == 'p' then return end
+    if at > now + SLACK then return at, '' end
+    if at + LAPSE > now and flows(s) then return go(s) end
+  end
+  local place, reason = next_place(s)
+  book(s, place)
+  if place <= now + SLACK then return go(s) end
+  s.last = math.max(s.last, place)
+  return place, reason
+end
+
+local generations = {}
+for i, key in ipairs(KEYS) do
+  local arg = 3 + (i - 1) * 7
+  local s = open(key, arg)
+  local at, reason = pass(s, ARGV[arg + 4], tonumber(ARGV[arg + 5]), tonumber(ARGV[arg + 6]))
+  save(s)
+  generations[i] = whole(s.generation)
+  if at then
+    local answer = {'wait', tostring(i), whole(at), reason}
+    for j = 1, i do answer[4 + j] = generations[j] end
+    return answer
+  end
+end
+return {'ok'}

@@ -1,0 +1,60 @@
+package limits
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts what was admitted and what had to wait. Without a registry it counts for nobody.
+type metrics struct {
+	takes, waits, pauses, fulls map[string]prometheus.Counter // by kind of scope
+}
+
+// kinds of scope, which is all a label may tell: names are as many as there are accounts.
+var kinds = []string{"account", "gateway", "other"}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{}
+	for _, c := range []struct {
+		counters *map[string]prometheus.Counter
+		name     string
+		help     string
+	}{
+		{&m.takes, "postroom_limit_taken_total", "Times a scope let a message go."},
+		{&m.waits, "postroom_limit_waits_total", "Times a message was told to wait."},
+		{&m.pauses, "postroom_limit_pauses_total", "Pauses that relays asked for."},
+		{&m.fulls, "postroom_limit_connections_full_total", "Connections not opened because there were as many as there may be."},
+	} {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, []string{"scope"})
+		*c.counters = map[string]prometheus.Counter{}
+		for _, kind := range kinds {
+			(*c.counters)[kind] = vec.WithLabelValues(kind)
+		}
+		if reg == nil {
+			continue
+		}
+		if err := reg.Register(vec); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func kindOf(scope string) string {
+	kind, _, _ := strings.Cut(scope, ":")
+	if kind == "account" || kind == "gateway" {
+		return kind
+	}
+	return "other"
+}
+
+func (m *metrics) taken(scopes []Scope) {
+	for _, s := range scopes {
+		m.takes[kindOf(s.Name)].Inc()
+	}
+}
+
+func (m *metrics) waited(scope string)    { m.waits[kindOf(scope)].Inc() }
+func (m *metrics) throttled(scope string) { m.pauses[kindOf(scope)].Inc() }
+func (m *metrics) full(scope string)      { m.fulls[kindOf(scope)].Inc() }

@@ -1,0 +1,62 @@
+package limits
+
+import (
+	"math"
+	"strconv"
+)
+
+// Rate bounds how many recipients a scope serves. A field that is zero, negative or infinite bounds nothing.
+type Rate struct {
+	PerSecond float64 // on average; Burst at once
+	PerMinute float64 // in any 60 seconds
+	PerDay    float64 // in any 24 hours
+	// Burst is how many may go at once after a pause, of those a second allows. Zero: as many as a second allows, at least 1.
+	Burst int
+}
+
+// Bounded reports whether the rate bounds anything.
+func (r Rate) Bounded() bool { return r.clean() != Rate{} }
+
+// clean turns every way of saying "unbounded" into zero.
+func (r Rate) clean() Rate {
+	for _, f := range []*float64{&r.PerSecond, &r.PerMinute, &r.PerDay} {
+		if !(*f > 0) || math.IsInf(*f, 1) {
+			*f = 0
+		}
+	}
+	if r.Burst < 0 || r.PerSecond == 0 {
+		r.Burst = 0
+	}
+	return r
+}
+
+// Scope is what a rate is counted for.
+type Scope struct {
+	// Name is "account:<id>" or "gateway:<id>". It must not be empty or contain a space.
+	Name string
+	// Rate is the rate of the scope now. The zero value bounds nothing, so that only pauses count.
+	Rate Rate
+}
+
+// The reasons a script gives for a wait.
+const (
+	bySecond   = "s"
+	byMinute   = "m"
+	byDay      = "d"
+	byThrottle = "t"
+)
+
+// reason puts into words what a script answered.
+func (r Rate) reason(code string) string {
+	switch code {
+	case bySecond:
+		return number(r.PerSecond) + " a second"
+	case byMinute:
+		return number(r.PerMinute) + " a minute"
+	case byDay:
+		return number(r.PerDay) + " a day"
+	}
+	return "slowed down, as the relay asked"
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

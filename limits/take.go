@@ -1,0 +1,71 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Answer is what a message is told.
+type Answer struct {
+	// OK: go now. The fields below are empty then.
+	OK bool
+	// At is when to come back, by Redis' clock.
+	At time.Time
+	// Slot is to be kept while waiting, and shown then.
+	Slot Slot
+	// Reason says which limit the message waits for, such as "account x: 30 a minute".
+	Reason string
+}
+
+// Take asks for n recipients (below 1: 1) in each scope, in order. The slot is the one that the last answer to the same message came with,
+// empty at first. Scopes that the message has already paid for while it waited for a later one are passed; a slot for a scope that is not
+// asked now is kept, so that a message may wait at several gateways. The error is of kind fault.Unavailable when Redis is away; the
+// message has then not been admitted, though it may have been charged.
+func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, slot Slot) (Answer, error) {
+	asked, err := l.asked(ctx, scopes)
+	if err != nil {
+		return Answer{}, err
+	}
+	if len(asked) == 0 {
+		l.metrics.taken(scopes)
+		return Answer{OK: true}, nil
+	}
+	places := slot.places()
+	reply, err := l.store.take(ctx, asked, max(n, 1), places)
+	if err != nil {
+		return Answer{}, away(err, "take from "+asked[0].Name)
+	}
+	if reply.ok {
+		l.metrics.taken(scopes)
+		return Answer{OK: true}, nil
+	}
+	full := asked[reply.full]
+	l.metrics.waited(full.Name)
+	return Answer{
+		At: time.UnixMicro(reply.at).UTC(), Slot: makeSlot(places, asked, reply),
+		Reason: strings.Replace(full.Name, ":", " ", 1) + ": " + full.Rate.reason(reply.reason),
+	}, nil
+}
+
+// asked leaves out the scopes that bound nothing, so that they cost nothing.
+func (l *Limits) asked(ctx context.Context, scopes []Scope) ([]Scope, error) {
+	asked := make([]Scope, 0, len(scopes))
+	for _, s := range scopes {
+		if s.Name == "" || strings.Contains(s.Name, " ") {
+			return nil, fmt.Errorf("limits: %q is not the name of a scope", s.Name)
+		}
+		if s.Rate = s.Rate.clean(); s.Rate == (Rate{}) {
+			slow, err := l.mayBeThrottled(ctx, s.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !slow {
+				continue
+			}
+		}
+		asked = append(asked, s)
+	}
+	return asked, nil
+}

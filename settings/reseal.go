@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Reseal seals the custom headers again, under the current secret, if they are sealed under an older one, and gives the number of settings
+// that changed. It can be run at any time, also while settings are edited, and again after a failure.
+func (s *Settings) Reseal(ctx context.Context) (int, error) {
+	for range 5 {
+		stored, err := s.store.all(ctx)
+		if err != nil {
+			return 0, away(err, "read settings")
+		}
+		before, ok := stored[nameCustomHeaders]
+		if !ok {
+			return 0, nil
+		}
+		after, err := s.resealed(before)
+		if err != nil {
+			return 0, fmt.Errorf("settings: seal %s again: %w", nameCustomHeaders, err)
+		}
+		if after == before {
+			return 0, nil
+		}
+		done, err := s.store.replace(ctx, nameCustomHeaders, before, after)
+		if err != nil {
+			return 0, away(err, "store settings")
+		}
+		if done {
+			return 1, nil
+		}
+	}
+	return 0, fmt.Errorf("settings: seal %s again: it keeps changing", nameCustomHeaders)
+}
+
+// resealed gives the stored headers under the current secret; as they are when that is so already.
+func (s *Settings) resealed(before string) (string, error) {
+	var sealed string
+	if err := json.Unmarshal([]byte(before), &sealed); err != nil {
+		return "", err
+	}
+	if !s.ring.NeedsRotation(sealed) {
+		return before, nil
+	}
+	plain, err := s.ring.Open(sealed, headersPlace)
+	if err != nil {
+		return "", err
+	}
+	after, err := s.sealed(plain)
+	return string(after), err
+}

@@ -1,0 +1,168 @@
+package smtpd
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// renewAfter is how long the check of a token at login is good for the first message: so long the two count as one request.
+const renewAfter = 30 * time.Second
+
+// login is who a client is.
+type login struct {
+	token   string // to be shown to access again with each message
+	tokenID string
+	account string    // who sends; empty: the default account
+	checked time.Time // when the token was last looked at, if no message was sent since; else zero
+}
+
+// auth logs a client in with a token (RFC 4954).
+func (s *session) auth(ctx context.Context, arg string) reply {
+	mechanism, initial, given := strings.Cut(arg, " ")
+	switch {
+	case !s.greeted || s.login != nil || s.t.begun:
+		return badSequence
+	case !s.mayLogIn():
+		return reply{code: 538, enhanced: "5.7.11", text: "Encryption required: use TLS to log in"}
+	}
+	var c credentials
+	var err error
+	switch strings.ToUpper(mechanism) {
+	case "PLAIN":
+		c, err = s.plain(initial, given)
+	case "LOGIN":
+		c, err = s.loginMechanism(initial, given)
+	default:
+		return reply{code: 504, enhanced: "5.5.4", text: "Use AUTH PLAIN or AUTH LOGIN"}
+	}
+	if err != nil {
+		return s.noAnswer(err)
+	}
+	return s.logIn(ctx, c)
+}
+
+// credentials are what a client logs in with.
+type credentials struct{ user, token string }
+
+// Errors of an exchange of AUTH.
+var (
+	errCancelled = errors.New("login cancelled by the client")
+	errMalformed = errors.New("malformed answer")
+)
+
+func (s *session) noAnswer(err error) reply {
+	switch {
+	case errors.Is(err, errCancelled):
+		return reply{code: 501, enhanced: "5.7.0", text: "Login cancelled"}
+	case errors.Is(err, errMalformed), errors.Is(err, errBareLineEnd):
+		return reply{code: 501, enhanced: "5.5.2", text: "Malformed answer"}
+	}
+	return s.farewell(err)
+}
+
+// plain is the mechanism of RFC 4616: whom to act as (here the user or nobody else), the user, the password.
+func (s *session) plain(initial string, given bool) (credentials, error) {
+	answer, err := s.answer("", initial, given)
+	if err != nil {
+		return credentials{}, err
+	}
+	parts := bytes.Split(answer, []byte{0})
+	if len(parts) != 3 || len(parts[0]) > 0 && !bytes.Equal(parts[0], parts[1]) {
+		return credentials{}, errMalformed
+	}
+	return credentials{string(parts[1]), string(parts[2])}, nil
+}
+
+// loginMechanism is the old way of Microsoft's clients: user and password one after the other.
+func (s *session) loginMechanism(initial string, given bool) (credentials, error) {
+	user, err := s.answer("Username:", initial, given)
+	if err != nil {
+		return credentials{}, err
+	}
+	token, err := s.answer("Password:", "", false)
+	return credentials{string(user), string(token)}, err
+}
+
+// answer is what came along with the command (where "=" stands for nothing), else what the client says when it is asked.
+func (s *session) answer(prompt, initial string, given bool) ([]byte, error) {
+	if given {
+		if initial = strings.TrimSpace(initial); initial == "=" {
+			return nil, nil
+		}
+		return decoded([]byte(initial))
+	}
+	s.wire.reply(reply{code: 334, text: base64.StdEncoding.EncodeToString([]byte(prompt))})
+	line, err := s.wire.line(maxAnswer, s.deadline())
+	switch {
+	case err != nil:
+		return nil, err
+	case string(line) == "*":
+		return nil, errCancelled
+	}
+	return decoded(line)
+}
+
+func decoded(line []byte) ([]byte, error) {
+	out, err := base64.StdEncoding.AppendDecode(nil, line)
+	if err != nil {
+		return nil, errMalformed
+	}
+	return out, nil
+}
+
+// logIn checks the token, what it may do, and the account, in that order: who has no token learns nothing about accounts.
+func (s *session) logIn(ctx context.Context, c credentials) reply {
+	now := s.opts.Now()
+	l := &login{token: c.token, account: c.user, checked: now}
+	err := s.check(ctx, l, now)
+	if err == nil {
+		err = s.Accounts.Known(ctx, l.account)
+	}
+	s.metrics.logins.WithLabelValues(loginResult(err)).Inc()
+	if err != nil {
+		s.failures++
+		s.log.loginRefused(ctx, s.remote, s.tls, err)
+		return loginRefusal(err)
+	}
+	s.login = l
+	s.log.loggedIn(ctx, s.remote, s.tls, l)
+	return reply{code: 235, enhanced: "2.7.0", text: "Authentication succeeded"}
+}
+
+// check asks whether the token may send as the account; a token bound to an account says which one, where the user name does not.
+func (s *session) check(ctx context.Context, l *login, now time.Time) error {
+	grant, err := s.Access.Authenticate(ctx, l.token, s.remote, now)
+	if err != nil {
+		return err
+	}
+	l.tokenID = grant.TokenID
+	if l.account == "" {
+		l.account = grant.Account
+	}
+	switch {
+	case !grant.Allows(api.ScopeSend):
+		return fault.New(fault.Forbidden, "", "Unauthorized scope")
+	case !grant.CanSee(l.account):
+		return fault.New(fault.Forbidden, "", "Unauthorized account: the user name must be empty or the account of the token")
+	}
+	return nil
+}
+
+// renew looks at the token again for a further message, which so counts as a request of its rate limit and finds out when the token is
+// gone.
+func (s *session) renew(ctx context.Context) error {
+	now := s.opts.Now()
+	fresh := now.Sub(s.login.checked) < renewAfter
+	s.login.checked = time.Time{}
+	if fresh {
+		return nil
+	}
+	return s.check(ctx, s.login, now)
+}

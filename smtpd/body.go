@@ -1,0 +1,137 @@
+package smtpd
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// freeMemory is what each message may take without asking; more of it is taken from what all messages share.
+const freeMemory = 1 << 20
+
+// errFarTooLarge ends the reading of a message that is more than twice as large as it may be.
+var errFarTooLarge = errors.New("message far too large")
+
+// body is the content of a message as it comes in.
+type body struct {
+	content []byte
+	limit   int64
+	read    int64 // octets, kept or not
+	refused reply // why the content will not do; its code is 0 while it does
+	memory  *semaphore.Weighted
+	held    int64 // of memory
+}
+
+func newBody(limit int64, memory *semaphore.Weighted) *body {
+	return &body{limit: limit, memory: memory}
+}
+
+// readDots reads the content of DATA up to the line with the one dot, which it takes away as well as the dots that the client put before
+// lines that begin with one. Lines end with CRLF and with nothing else. A CR or LF alone is content; whether the next server takes it for
+// the end of a line is no matter, since the outbox turns it into CRLF before it doubles dots, unless it stands beside a dot: there the
+// client may have meant the end of the message, or want the next server to believe so. Such a message is refused.
+func (b *body) readDots(r *bufio.Reader) error {
+	lineStart, bare := true, false // what the last piece ended with: CRLF, a CR or LF alone
+	var last byte                  // its last octet
+	for {
+		piece, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return unexpected(err)
+		}
+		if lineStart && string(piece) == ".\r\n" {
+			return nil
+		}
+		if b.read += int64(len(piece)); b.read > 2*b.limit {
+			return errFarTooLarge
+		}
+		dot := piece[0] == '.'
+		if dot && (bare || last == '\r') || bytes.Contains(piece, []byte("\r.")) || lineStart && dot && endsBare(piece[1:]) {
+			b.refuse(ambiguousEnd)
+		}
+		if lineStart && dot {
+			b.keep(piece[1:])
+		} else {
+			b.keep(piece)
+		}
+		end := piece[len(piece)-1] == '\n'
+		crlf := bytes.HasSuffix(piece, []byte("\r\n")) || len(piece) == 1 && end && last == '\r'
+		lineStart, bare, last = end && crlf, end && !crlf, piece[len(piece)-1]
+	}
+}
+
+// endsBare says whether what follows a dot is a line break that is not CRLF.
+func endsBare(rest []byte) bool {
+	return len(rest) > 0 && (rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] != '\n'))
+}
+
+// readChunk reads the octets of BDAT. Their number says where they end, so line breaks play no part.
+func (b *body) readChunk(r *bufio.Reader, size int64) error {
+	if b.read += size; b.read > 2*b.limit {
+		return errFarTooLarge
+	}
+	for size > 0 {
+		piece, err := r.Peek(int(min(size, int64(max(1, r.Buffered())))))
+		if err != nil {
+			return unexpected(err)
+		}
+		b.keep(piece)
+		size -= int64(len(piece))
+		if _, err := r.Discard(len(piece)); err != nil {
+			return unexpected(err)
+		}
+	}
+	return nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// keep adds to the content, as long as it will do.
+func (b *body) keep(piece []byte) {
+	size := int64(len(b.content) + len(piece))
+	switch {
+	case b.refused.code != 0:
+		return
+	case size > b.limit:
+		b.refuse(tooLarge)
+		return
+	case size > int64(cap(b.content)) && !b.grow(size):
+		b.refuse(tooMuchAtOnce)
+		return
+	}
+	b.content = append(b.content, piece...)
+}
+
+// grow makes room for size octets, if there is memory for them.
+func (b *body) grow(size int64) bool {
+	room := min(max(size, 2*int64(cap(b.content)), 4<<10), max(size, b.limit))
+	if room > freeMemory && room > b.held {
+		if !b.memory.TryAcquire(room - b.held) {
+			return false
+		}
+		b.held = room
+	}
+	content := make([]byte, len(b.content), room)
+	copy(content, b.content)
+	b.content = content
+	return true
+}
+
+func (b *body) refuse(why reply) {
+	if b.refused.code == 0 {
+		b.refused, b.content = why, nil
+	}
+}
+
+// release gives back what the body took of the memory that messages share.
+func (b *body) release() {
+	b.memory.Release(b.held)
+	b.held = 0
+}

@@ -1,0 +1,188 @@
+package smtpd
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+)
+
+// transaction is a message on its way in (RFC 5321 section 3.3).
+type transaction struct {
+	begun   bool // MAIL was accepted
+	from    string
+	to      []string
+	refused bool // a recipient was
+	utf8    bool
+	report  report
+	body    *body // nil: none of it has come yet
+}
+
+// mail begins a message.
+func (s *session) mail(ctx context.Context, arg string) reply {
+	switch {
+	case !s.greeted || s.t.begun:
+		return badSequence
+	case s.login == nil && !s.mayLogIn() && s.cert != nil:
+		return tlsFirst
+	case s.login == nil:
+		return loginFirst
+	}
+	address, params, isPath := parsePath(arg, "FROM:")
+	if !isPath {
+		return syntax("Syntax: MAIL FROM:<address>")
+	}
+	t := transaction{begun: true}
+	if r, fine := s.mailParams(&t, params); !fine {
+		return r
+	}
+	var r reply
+	if t.from, r = normal(address, "sender", "5.1.7", t.utf8); r.code != 0 && address != "" {
+		return r
+	}
+	if err := s.renew(ctx); err != nil {
+		s.log.loginRefused(ctx, s.remote, s.tls, err)
+		if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Forbidden) {
+			s.login = nil
+		}
+		return refusal(err)
+	}
+	s.t = t
+	return ok
+}
+
+// mailParams reads the parameters of MAIL.
+func (s *session) mailParams(t *transaction, params []param) (refused reply, fine bool) {
+	for _, p := range params {
+		switch p.name {
+		case "SIZE":
+			size, err := strconv.ParseUint(p.value, 10, 63)
+			if err != nil {
+				return syntax("SIZE must be a number"), false
+			}
+			if int64(size) > s.opts.MaxMessage {
+				return tooLarge, false
+			}
+		case "BODY":
+			if body := strings.ToUpper(p.value); body != "7BIT" && body != "8BITMIME" {
+				return syntax("BODY must be 7BIT or 8BITMIME"), false
+			}
+		case "SMTPUTF8":
+			if p.value != "" {
+				return syntax("SMTPUTF8 takes no value"), false
+			}
+			t.utf8 = true
+		case "AUTH": // who wrote the message, in the client's opinion (RFC 4954 section 5); the token knows better
+		case "RET", "ENVID":
+			if r, fine := t.report.mailParam(p); !fine {
+				return r, false
+			}
+		default:
+			return unknownParam(p), false
+		}
+	}
+	return reply{}, true
+}
+
+// rcpt adds a recipient.
+func (s *session) rcpt(_ context.Context, arg string) reply {
+	if !s.t.begun || s.t.body != nil {
+		return badSequence
+	}
+	r := s.addRecipient(arg)
+	if r.code != ok.code {
+		s.t.refused = true
+	}
+	return r
+}
+
+func (s *session) addRecipient(arg string) reply {
+	address, params, isPath := parsePath(arg, "TO:")
+	if !isPath {
+		return syntax("Syntax: RCPT TO:<address>")
+	}
+	if len(s.t.to) >= s.opts.MaxRecipients {
+		return reply{code: 452, enhanced: "4.5.3", text: "Too many recipients; send to the others in a further transaction"}
+	}
+	to, r := normal(address, "recipient", "5.1.3", s.t.utf8)
+	if r.code != 0 {
+		return r
+	}
+	report, r := s.t.report.with(params, to, len(s.t.to) == 0)
+	if r.code != 0 {
+		return r
+	}
+	s.t.report, s.t.to = report, append(s.t.to, to)
+	return ok
+}
+
+// normal checks an address of the envelope. One with other characters than ASCII was announced by SMTPUTF8, or is none (RFC 6531).
+func normal(address, who, enhanced string, utf8 bool) (string, reply) {
+	if !utf8 && message.NeedsSMTPUTF8(address) {
+		return "", reply{code: 553, enhanced: "5.6.7", text: "The " + who + " is not ASCII, and MAIL did not say SMTPUTF8"}
+	}
+	address, err := message.NormalizeAddress(address)
+	if err != nil {
+		return "", reply{code: 553, enhanced: enhanced, text: oneLine("The " + who + " " + err.Error())}
+	}
+	return address, reply{}
+}
+
+// request is the submit that the transaction stands for.
+func (t *transaction) request(account string, content []byte) api.SubmitRequest {
+	return api.SubmitRequest{
+		Account: account, Raw: content, Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)}, DSN: t.report.dsn(),
+	}
+}
+
+// param is a parameter of MAIL or RCPT, its name in capitals.
+type param struct{ name, value string }
+
+func unknownParam(p param) reply {
+	return reply{code: 555, enhanced: "5.5.4", text: oneLine("Parameter not supported: " + p.name)}
+}
+
+// parsePath takes FROM:<address> or TO:<address> apart from the parameters behind it. Blanks after the colon are tolerated; a missing
+// bracket is not, because the parameters would be guesswork.
+func parsePath(arg, keyword string) (address string, params []param, isPath bool) {
+	if len(arg) < len(keyword) || !strings.EqualFold(arg[:len(keyword)], keyword) {
+		return "", nil, false
+	}
+	path := strings.TrimLeft(arg[len(keyword):], " ")
+	end := closingBracket(path)
+	if end < 0 {
+		return "", nil, false
+	}
+	rest := path[end+1:]
+	if rest != "" && rest[0] != ' ' {
+		return "", nil, false
+	}
+	for field := range strings.FieldsSeq(rest) {
+		name, value, _ := strings.Cut(field, "=")
+		params = append(params, param{strings.ToUpper(name), value})
+	}
+	return path[1:end], params, true
+}
+
+// closingBracket finds the > of a path, which may also stand in a quoted local part; -1: there is none.
+func closingBracket(path string) int {
+	if path == "" || path[0] != '<' {
+		return -1
+	}
+	quoted := false
+	for i := 1; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '>' && !quoted:
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,72 @@
+package smtpd
+
+import (
+	"context"
+	"fmt"
+)
+
+// ehlo tells what is offered. It also begins anew (RFC 5321 section 4.1.4).
+func (s *session) ehlo(arg string) reply {
+	if arg == "" {
+		return syntax("Syntax: EHLO hostname")
+	}
+	s.reset()
+	s.greeted = true
+	offers := []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES", "CHUNKING",
+		fmt.Sprintf("SIZE %d", s.opts.MaxMessage),
+		fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients),
+	}
+	if s.cert != nil && !s.tls {
+		offers = append(offers, "STARTTLS")
+	}
+	if s.mayLogIn() && s.login == nil {
+		offers = append(offers, "AUTH PLAIN LOGIN")
+	}
+	return reply{code: 250, text: s.opts.Hostname, more: offers}
+}
+
+func (s *session) helo(arg string) reply {
+	if arg == "" {
+		return syntax("Syntax: HELO hostname")
+	}
+	s.reset()
+	s.greeted = true
+	return reply{code: 250, text: s.opts.Hostname}
+}
+
+// mayLogIn says whether a token can be sent on this connection without others reading it.
+func (s *session) mayLogIn() bool { return s.tls || s.opts.InsecureAuth || s.remote.IsLoopback() }
+
+// startTLS goes on encrypted. What came along with the command was sent in the clear, by whoever sits between: it is never looked at, and
+// the connection ends (RFC 3207 section 6, CVE-2011-0411).
+func (s *session) startTLS(ctx context.Context, arg string) reply {
+	switch {
+	case s.cert == nil:
+		return reply{code: 502, enhanced: "5.5.1", text: "TLS is not configured here"}
+	case s.tls:
+		return badSequence
+	case arg != "":
+		return syntax("STARTTLS takes no parameters")
+	case s.wire.r.Buffered() > 0:
+		return reply{code: 554, enhanced: "5.5.1", text: "Nothing may follow STARTTLS before its reply", close: true}
+	}
+	s.wire.reply(reply{code: 220, enhanced: "2.0.0", text: "Ready to start TLS"})
+	if err := s.wire.flush(); err != nil {
+		return gone
+	}
+	if err := s.encrypt(); err != nil {
+		s.log.handshake(ctx, s.remote, err)
+		return gone
+	}
+	s.reset()
+	s.greeted, s.login = false, nil // what was said in the clear does not count
+	return reply{silent: true}
+}
+
+func (s *session) encrypt() error {
+	if err := s.wire.startTLS(s.cert.config(), s.deadline()); err != nil {
+		return err
+	}
+	s.tls = true
+	return nil
+}

@@ -1,0 +1,161 @@
+package smtpd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Mistakes a client may make before it is told to go.
+const (
+	maxErrors   = 10
+	maxFailures = 3 // of logins; access counts them too, over all connections of a network
+)
+
+// maxIdleCommands is how many commands that lead to nothing (NOOP, RSET, VRFY…) a client may send between two messages.
+const maxIdleCommands = 200
+
+// session is one conversation with one client.
+type session struct {
+	*Inlet
+	wire   *wire
+	remote netip.Addr
+	began  time.Time
+	tls    bool
+
+	greeted  bool // the client has said EHLO or HELO
+	login    *login
+	failures int // of logins
+	errors   int
+	idle     int // commands that led to nothing since the last message
+	t        transaction
+}
+
+// serve greets the client and answers its commands until one of the two has had enough.
+func (s *session) serve(ctx context.Context, implicit bool) {
+	defer s.wire.flush()
+	defer s.reset()
+	if implicit {
+		if err := s.encrypt(); err != nil {
+			s.log.handshake(ctx, s.remote, err)
+			return
+		}
+	}
+	s.wire.reply(reply{code: 220, text: s.opts.Hostname + " ESMTP Postroom"})
+	for {
+		line, err := s.wire.line(maxCommand, s.deadline())
+		var r reply
+		switch {
+		case err == nil:
+			r = s.handle(ctx, line)
+		case errors.Is(err, errBareLineEnd):
+			r = reply{code: 500, enhanced: "5.5.2", text: "A command must end with CRLF, the only line break in it"}
+		default:
+			r = s.farewell(err)
+		}
+		if !r.silent {
+			s.wire.reply(r)
+		}
+		if r.close {
+			return
+		}
+		if r.isError() {
+			s.errors++
+		}
+		if s.errors > maxErrors || s.failures >= maxFailures || s.idle > maxIdleCommands {
+			s.wire.reply(tooManyErrors)
+			return
+		}
+	}
+}
+
+// deadline is when the next command must have come in.
+func (s *session) deadline() time.Time {
+	limit := time.Now().Add(s.opts.IdleTimeout)
+	if s.login != nil {
+		return limit
+	}
+	if login := s.began.Add(s.opts.LoginTimeout); login.Before(limit) {
+		return login
+	}
+	return limit
+}
+
+// gone is the end of a conversation whose client can't be told any more.
+var gone = reply{close: true, silent: true}
+
+// farewell is the last reply after reading failed.
+func (s *session) farewell(err error) reply {
+	switch {
+	case errors.Is(err, errDraining):
+		return stopping
+	case errors.Is(err, errLineTooLong):
+		return reply{code: 500, enhanced: "5.5.2", text: "Line too long", close: true}
+	case isTimeout(err) && s.login == nil:
+		return noLogin
+	case isTimeout(err):
+		return tooIdle
+	}
+	return gone
+}
+
+func isTimeout(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout()
+}
+
+// handle answers one command.
+func (s *session) handle(ctx context.Context, line []byte) reply {
+	if bytes.IndexByte(line, 0) >= 0 {
+		return reply{code: 500, enhanced: "5.5.2", text: "A command must not contain NUL"}
+	}
+	verb, arg, _ := strings.Cut(string(line), " ")
+	arg = strings.TrimSpace(arg)
+	switch strings.ToUpper(verb) {
+	case "EHLO":
+		return s.ehlo(arg)
+	case "HELO":
+		return s.helo(arg)
+	case "STARTTLS":
+		return s.startTLS(ctx, arg)
+	case "AUTH":
+		return s.auth(ctx, arg)
+	case "MAIL":
+		return s.mail(ctx, arg)
+	case "RCPT":
+		return s.rcpt(ctx, arg)
+	case "DATA":
+		return s.data(ctx, arg)
+	case "BDAT":
+		return s.bdat(ctx, arg)
+	case "QUIT":
+		return reply{code: 221, enhanced: "2.0.0", text: "Bye", close: true}
+	}
+	s.idle++
+	switch strings.ToUpper(verb) {
+	case "RSET":
+		s.reset()
+		return ok
+	case "NOOP":
+		return ok
+	case "VRFY":
+		return reply{code: 252, enhanced: "2.5.0", text: "Can't verify, but will try to deliver"}
+	case "HELP":
+		return reply{code: 214, enhanced: "2.0.0", text: "See RFC 5321 and RFC 6409"}
+	case "GET", "POST", "PUT", "HEAD", "OPTIONS", "CONNECT": // a browser that was tricked into coming here must not get to talk SMTP
+		return reply{code: 421, enhanced: "4.7.0", text: "This is not an HTTP server", close: true}
+	}
+	return reply{code: 500, enhanced: "5.5.1", text: "Command not recognized"}
+}
+
+// reset forgets the message that was being handed over.
+func (s *session) reset() {
+	if s.t.body != nil {
+		s.t.body.release()
+	}
+	s.t = transaction{}
+}

@@ -1,0 +1,177 @@
+package smtpd
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs far less.
+const (
+	readBuffer = 16 << 10
+	maxCommand = 4 << 10
+	maxAnswer  = 12288
+)
+
+// writeTimeout is how long a client may leave replies unread.
+const writeTimeout = time.Minute
+
+// Errors of reading a line.
+var (
+	errLineTooLong = errors.New("line too long")
+	errBareLineEnd = errors.New("line not ended by CRLF")
+	errDraining    = errors.New("the inlet is stopping")
+)
+
+// wire is one connection: lines and content in, replies out, each with its time-out. Replies to commands that came together go out
+// together (RFC 2920).
+type wire struct {
+	idle time.Duration // longest silence within a message
+	r    *bufio.Reader
+	w    *bufio.Writer
+
+	raw net.Conn // beneath TLS
+
+	mu       sync.Mutex
+	conn     net.Conn
+	draining bool // no further command is wanted
+	waiting  bool // nothing is on its way in, so that draining may interrupt
+}
+
+func newWire(conn net.Conn, idle time.Duration) *wire {
+	w := &wire{raw: conn, conn: conn, idle: idle}
+	w.r, w.w = bufio.NewReaderSize(content{w}, readBuffer), bufio.NewWriterSize(sink{w}, 1<<10)
+	return w
+}
+
+// content reads from the connection. Within a message each piece has its own deadline; a command has one as a whole, which is already set.
+type content struct{ *wire }
+
+func (c content) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	conn := c.conn
+	if !c.waiting {
+		_ = conn.SetReadDeadline(time.Now().Add(c.idle)) // fails on a closed connection, and then so does Read
+	}
+	c.mu.Unlock()
+	return conn.Read(p)
+}
+
+type sink struct{ *wire }
+
+func (s sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	conn := s.conn
+	s.mu.Unlock()
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return conn.Write(p)
+}
+
+// line reads a line of at most limit octets, without its CRLF, in full before the deadline. Replies go out first if the client has to be
+// waited for. The line is valid until the next read.
+func (w *wire) line(limit int, deadline time.Time) ([]byte, error) {
+	if !w.await(deadline) {
+		return nil, errDraining
+	}
+	defer w.resume()
+	if buffered, _ := w.r.Peek(w.r.Buffered()); bytes.IndexByte(buffered, '\n') < 0 {
+		if err := w.flush(); err != nil {
+			return nil, err
+		}
+	}
+	line, err := w.r.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull), err == nil && len(line) > limit:
+		return nil, errLineTooLong
+	case err != nil && w.isDraining():
+		return nil, errDraining
+	case err != nil:
+		return nil, err
+	}
+	line, crlf := bytes.CutSuffix(line, []byte("\r\n"))
+	if !crlf || bytes.IndexByte(line, '\r') >= 0 {
+		return nil, errBareLineEnd
+	}
+	return line, nil
+}
+
+// await begins to wait for the client until the deadline; false: the inlet is stopping and waits for nobody.
+func (w *wire) await(deadline time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining {
+		return false
+	}
+	w.waiting = true
+	_ = w.conn.SetReadDeadline(deadline)
+	return true
+}
+
+func (w *wire) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = false
+}
+
+// drain lets what is on its way in come in, and no further command.
+func (w *wire) drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.draining = true
+	if w.waiting {
+		_ = w.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+func (w *wire) isDraining() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.draining
+}
+
+// startTLS makes the connection an encrypted one. Nothing that was read in the clear is left in the buffer: the caller has checked.
+func (w *wire) startTLS(config *tls.Config, deadline time.Time) error {
+	if !w.await(deadline) {
+		return errDraining
+	}
+	defer w.resume()
+	_ = w.raw.SetWriteDeadline(deadline)
+	encrypted := tls.Server(w.raw, config)
+	if err := encrypted.Handshake(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conn = encrypted
+	return nil
+}
+
+// reply puts a reply behind those that have not gone out yet. What fails to go out shows when the next line is read.
+func (w *wire) reply(r reply) {
+	_, _ = w.w.Write(r.lines())
+	_, _ = w.w.WriteString("\r\n")
+}
+
+func (w *wire) flush() error { return w.w.Flush() }
+
+// discard reads n octets and forgets them.
+func (w *wire) discard(n int64) error {
+	_, err := io.CopyN(io.Discard, w.r, n)
+	return err
+}
+
+// close ends the connection in order.
+func (w *wire) close() {
+	w.mu.Lock()
+	conn := w.conn
+	w.mu.Unlock()
+	_ = conn.Close() // the conversation is over either way
+}
+
+// cut ends the connection at once, without the farewell of TLS, which could take its time.
+func (w *wire) cut() { _ = w.raw.Close() }

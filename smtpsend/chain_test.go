@@ -1,0 +1,187 @@
+package smtpsend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// TestChainCancelled: who gives up with his envelope on its way gets no mail sent, and costs the message before and those after him
+// nothing but a connection.
+func TestChainCancelled(t *testing.T) {
+	dotReached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	server := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "DOT" {
+			once.Do(func() { close(dotReached); <-goOn })
+		}
+		return testsmtp.Action{}
+	}})
+	sender := newSender(t, smtpsend.Options{})
+	relay := relayTo(server)
+	relay.Connections = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	second := make(chan error, 1)
+	m := mail("first@example.org")
+	m.BeforeDot = func(context.Context, []string) error {
+		go func() {
+			_, err := sender.Send(ctx, relay, mail("second@example.org"))
+			second <- err
+		}()
+		eventually(t, "the second is in line", func() bool { return sender.InLine() == 1 })
+		return nil
+	}
+	first := make(chan error, 1)
+	go func() {
+		_, err := sender.Send(t.Context(), relay, m)
+		first <- err
+	}()
+	<-dotReached
+	if sender.InLine() != 0 {
+		t.Error("the second was not taken along")
+	}
+	cancel()
+	if e := failure(t, <-second); !errors.Is(e, context.Canceled) || e.InDoubt || e.Phase != smtpsend.PhaseConnect {
+		t.Errorf("second: %v", e)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("first: %v", err)
+	}
+	if _, err := sender.Send(t.Context(), relay, mail("third@example.org")); err != nil {
+		t.Errorf("third: %v", err)
+	}
+	for i, m := range server.Wait(2) {
+		if want := []string{"first@example.org", "third@example.org"}[i]; m.To[0] != want {
+			t.Errorf("message %d is for %s, want %s", i, m.To[0], want)
+		}
+	}
+	if server.Connections() != 2 {
+		t.Errorf("%d connections, want the one with the envelope of nobody closed", server.Connections())
+	}
+}
+
+// TestChainIsOneWrite: the dot and what follows it leave together, or there would be nothing won.
+func TestChainIsOneWrite(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	withDot := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		buf := make([]byte, 64<<10)
+		for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n"} {
+			_, _ = conn.Write([]byte(reply))
+			_, _ = conn.Read(buf)
+		}
+		for { // the last read was the content, or the first part of it
+			n, err := conn.Read(buf)
+			if got := string(buf[:n]); err != nil || strings.Contains(got, "\r\n.\r\n") {
+				withDot <- got
+				return
+			}
+		}
+	}()
+	sender := newSender(t, smtpsend.Options{Timeout: 5 * time.Second})
+	relay := smtpsend.Relay{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Connections: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	m := mail("b@example.org")
+	m.BeforeDot = func(context.Context, []string) error {
+		group.Go(func() { _, _ = sender.Send(ctx, relay, mail("c@example.org")) })
+		eventually(t, "the second is in line", func() bool { return sender.InLine() == 1 })
+		return nil
+	}
+	_, _ = sender.Send(t.Context(), relay, m)
+	cancel()
+	group.Wait()
+	if got, want := <-withDot, "\r\n.\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<c@example.org>\r\nDATA\r\n"; got != want {
+		t.Errorf("with the dot came %q, want %q", got, want)
+	}
+}
+
+// TestChainLosesAndDoublesNothing sends through a relay that breaks off wherever it can, and counts copies.
+func TestChainLosesAndDoublesNothing(t *testing.T) {
+	var commands atomic.Int64
+	server := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		n := commands.Add(1)
+		switch {
+		case c.Verb == "DOT" && n%11 == 0:
+			return testsmtp.Action{Store: true, Close: true}
+		case c.Verb == "DOT" && n%13 == 0:
+			return testsmtp.Action{Reply: "421 4.3.2 Shutting down", Close: true}
+		case c.Verb == "DOT" && n%5 == 0:
+			return testsmtp.Action{Reply: "451 4.3.0 Later"}
+		case c.Verb == "DOT" && n%17 == 0:
+			return testsmtp.Action{Reset: true}
+		case c.Verb == "MAIL" && n%19 == 0:
+			return testsmtp.Action{Reply: "421 4.7.0 Idle too long", Close: true}
+		case c.Verb == "MAIL" && n%23 == 0, c.Verb == "DATA" && n%29 == 0:
+			return testsmtp.Action{Close: true}
+		case c.Verb == "RCPT" && n%7 == 0:
+			return testsmtp.Action{Reply: "450 4.2.0 Later"}
+		}
+		return testsmtp.Action{}
+	}})
+	sender := newSender(t, smtpsend.Options{Timeout: 20 * time.Second})
+	relay := relayTo(server)
+	relay.Connections, relay.MessagesPerConnection = 3, 20
+	const senders, each = 16, 40
+	outcomes := make([]error, senders*each)
+	var group sync.WaitGroup
+	for s := range senders {
+		group.Go(func() {
+			for i := s * each; i < (s+1)*each; i++ {
+				_, outcomes[i] = sender.Send(t.Context(), relay, mail(fmt.Sprintf("user%d@example.org", i)))
+			}
+		})
+	}
+	group.Wait()
+	copies := map[string]int{}
+	for _, m := range server.Messages() {
+		copies[m.To[0]]++
+	}
+	var delivered, doubtful, failed int
+	for i, err := range outcomes {
+		n := copies[fmt.Sprintf("user%d@example.org", i)]
+		switch {
+		case err == nil:
+			delivered++
+			if n != 1 {
+				t.Errorf("message %d: delivered, and %d copies", i, n)
+			}
+		case failure(t, err).InDoubt:
+			doubtful++
+			if n > 1 {
+				t.Errorf("message %d: in doubt, and %d copies", i, n)
+			}
+		default:
+			failed++
+			if n != 0 {
+				t.Errorf("message %d: %d copies in spite of %v", i, n, err)
+			}
+		}
+	}
+	t.Logf("%d delivered, %d in doubt, %d failed, over %d connections", delivered, doubtful, failed, server.Connections())
+	if delivered == 0 || doubtful == 0 || failed == 0 {
+		t.Error("the relay was not unreliable enough to show anything")
+	}
+	if sender.InLine() != 0 {
+		t.Error("somebody is still in line")
+	}
+}

@@ -1,0 +1,12 @@
+package smtpsend
+
+// InLine is how many messages wait for a connection.
+func (s *Sender) InLine() int {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	n := 0
+	for _, k := range s.pool.relays {
+		n += len(k.line)
+	}
+	return n
+}

@@ -1,0 +1,61 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// Reseal seals again, under the current secret, what endpoints have sealed under an older one, and gives their number. It can be run at any
+// time, also while endpoints are edited, and again after a failure. An endpoint that can't be opened is left as it is and told in the error;
+// the others are still done.
+func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
+	all, err := w.store.all(ctx)
+	if err != nil {
+		return 0, away(err)
+	}
+	changed := 0
+	var failed []error
+	for id, raw := range all.endpoints {
+		did, err := w.resealOne(ctx, id, raw)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("webhooks: seal the secrets of endpoint %s again: %w", id, err))
+		}
+		if did {
+			changed++
+		}
+	}
+	return changed, errors.Join(failed...)
+}
+
+// resealOne begins with the endpoint as it was when all were read. Who edits it meanwhile seals it anew anyway, unless that is a process
+// that does not have the current secret yet.
+func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) {
+	for range 5 {
+		var e endpoint
+		if err := json.Unmarshal([]byte(raw), &e); err != nil {
+			return false, err
+		}
+		if !w.ring.NeedsRotation(e.Sealed) {
+			return false, nil
+		}
+		s, err := e.open(w.ring)
+		if err != nil {
+			return false, err
+		}
+		err = w.write(ctx, raw, &e, s, false)
+		if fault.CodeOf(err) != codeChanged {
+			return err == nil, err
+		}
+		if raw, _, _, err = w.store.one(ctx, id); err != nil {
+			return false, away(err)
+		}
+		if raw == "" { // deleted meanwhile
+			return false, nil
+		}
+	}
+	return false, errors.New("it keeps changing")
+}
