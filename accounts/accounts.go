@@ -2,6 +2,10 @@ package accounts
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 )
 
@@ -24,36 +29,50 @@ const putTries = 5
 type Options struct {
 	// Default is the account from the configuration; its id is DefaultID, whatever it says. Nil: there is none.
 	Default *api.Account
-	// Logger gets outcomes that could not be written. Nil: nothing is logged.
+	// Hold lets the mail of accounts that don't say otherwise wait while the account itself is refused. False: it fails.
+	Hold bool
+	// Logger gets troubles of accounts, gateways that are missing, and outcomes that could not be written. Nil: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: the machine's.
 	Now func() time.Time
+}
+
+// Gateways are the relays that accounts share. relays.Relays implements it.
+type Gateways interface {
+	// Resolve gives a gateway ready to use. Unknown: NotFound.
+	Resolve(ctx context.Context, id string) (relays.Route, error)
+	// Exists reports whether there is a gateway of this id.
+	Exists(ctx context.Context, id string) (bool, error)
 }
 
 // Accounts is the store of senders. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
 	store      store
 	ring       *seal.Ring
+	gateways   Gateways
+	hold       bool
 	log        *slog.Logger
 	now        func() time.Time
 	configured *api.Account
+	is         string // tells this configured account from the one of another configuration
 	started    time.Time
 
-	senders *redisdb.Cache[Sender]
+	senders *redisdb.Cache[entry]
 
 	mu       sync.Mutex
 	outcomes map[string]outcome // what was last written of each account's state
 }
 
 // New prepares the package on an open database. It does no I/O. An account from the configuration that can't work is an error.
-func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Accounts, error) {
-	if db == nil || ring == nil {
-		return nil, errors.New("accounts: a database and a key ring are needed")
+func New(db *redisdb.DB, ring *seal.Ring, gateways Gateways, o Options) (*Accounts, error) {
+	if db == nil || ring == nil || gateways == nil {
+		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
 	}
 	a := &Accounts{
-		store: store{client: db.Client()}, ring: ring, log: o.Logger, now: o.Now, outcomes: map[string]outcome{},
+		store: store{client: db.Client()}, ring: ring, gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now,
+		outcomes: map[string]outcome{},
 	}
-	a.senders = redisdb.NewCache[Sender](db, versionKey(), a.forgetOutcomes)
+	a.senders = redisdb.NewCache[entry](db, versionKey(), a.forgetOutcomes)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -68,17 +87,34 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Accounts, error) {
 			return nil, fmt.Errorf("accounts: the account from the configuration: %w", err)
 		}
 		a.configured = &account
+		is, err := fingerprint(ring, account)
+		if err != nil {
+			return nil, err
+		}
+		a.is = is
 	}
 	return a, nil
+}
+
+// fingerprint tells one configured account from another without telling anything about its secrets.
+func fingerprint(ring *seal.Ring, account api.Account) (string, error) {
+	key, err := ring.Derive("configured account")
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(account)
+	if err != nil {
+		return "", fmt.Errorf("accounts: the account from the configuration: %w", err)
+	}
+	sum := hmac.New(sha256.New, key)
+	sum.Write(text)
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
 // Create stores an account, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every
 // wrong field.
 func (a *Accounts) Create(ctx context.Context, account api.Account) (api.AccountCreated, error) {
-	if err := validate(account); err != nil {
-		return api.AccountCreated{}, err
-	}
-	existed, err := a.change(ctx, account.Account, func(*stored) (api.Account, error) { return account, nil })
+	existed, err := a.change(ctx, account.Account, func(old *stored) (api.Account, error) { return a.checked(ctx, account, old) })
 	if err != nil {
 		return api.AccountCreated{}, err
 	}
@@ -89,15 +125,14 @@ func (a *Accounts) Create(ctx context.Context, account api.Account) (api.Account
 	return api.AccountCreated{Account: account.Account, State: state}, nil
 }
 
-// Update changes the fields that the patch has; smtp and limits are replaced as a whole. Unknown account: NotFound. Invalid reports every
-// wrong field.
+// Update changes the fields that the patch has; smtp, oauth2, dkim, limits and lists are replaced as a whole. If the account's mail is
+// held, the next check is due at once. Unknown account: NotFound. Invalid reports every wrong field.
 func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error) {
 	_, err := a.change(ctx, id, func(old *stored) (api.Account, error) {
 		if old == nil {
 			return api.Account{}, a.notFound(id)
 		}
-		account := patched(masked(old.Account), p)
-		return account, validate(account)
+		return a.checked(ctx, patched(masked(old.Account), p), old)
 	})
 	if err != nil {
 		return api.AccountInfo{}, err

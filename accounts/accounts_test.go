@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 )
 
@@ -52,9 +53,10 @@ func newRing(t testing.TB, secret string) *seal.Ring {
 // bundle is an Accounts on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Accounts
-	db    *redisdb.DB
-	clock *clock
-	url   string
+	relays *relays.Relays
+	db     *redisdb.DB
+	clock  *clock
+	url    string
 }
 
 func setup(t *testing.T, configured *api.Account) bundle {
@@ -68,11 +70,16 @@ func process(t *testing.T, url, secret string, configured *api.Account) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
 	c := &clock{at: start}
-	a, err := New(db, newRing(t, secret), Options{Default: configured, Now: c.now})
+	ring := newRing(t, secret)
+	gateways, err := relays.New(db, ring, relays.Options{Now: c.now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle{Accounts: a, db: db, clock: c, url: url}
+	a, err := New(db, ring, gateways, Options{Default: configured, Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle{Accounts: a, relays: gateways, db: db, clock: c, url: url}
 }
 
 func account(id string) api.Account {
@@ -187,7 +194,7 @@ func TestCreateReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second.SMTP.Auth.Pass = mask
+	second.SMTP.Auth.Pass = relays.Mask
 	want := api.AccountInfo{Account: second, State: "unset", Created: start, Updated: start.Add(time.Hour)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -215,7 +222,7 @@ func TestListPages(t *testing.T) {
 					}
 					for _, info := range answer.Accounts {
 						got = append(got, info.Account.Account)
-						if info.SMTP.Auth.Pass != mask {
+						if info.SMTP.Auth.Pass != relays.Mask {
 							t.Errorf("password %q is shown", info.SMTP.Auth.Pass)
 						}
 					}

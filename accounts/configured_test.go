@@ -9,18 +9,19 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/relays"
 )
 
 func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 	b := setup(t, configuredAccount())
 	for _, id := range []string{"", DefaultID} {
 		s, err := b.Resolve(t.Context(), id)
-		if err != nil || s.ID != DefaultID || s.Name != "Configured" || s.Relay.Password != "from the configuration" {
+		if err != nil || s.ID != DefaultID || s.Name != "Configured" || s.Routes[0].Relay.Password != "from the configuration" {
 			t.Errorf("%q: %v, %v", id, s, err)
 		}
 	}
 	info, err := b.Get(t.Context(), DefaultID)
-	if err != nil || info.SMTP.Auth.Pass != mask || !info.Created.Equal(start) || info.State != "unset" {
+	if err != nil || info.SMTP.Auth.Pass != relays.Mask || !info.Created.Equal(start) || info.State != "unset" {
 		t.Errorf("%+v, %v", info, err)
 	}
 	b.Outcome(t.Context(), DefaultID, nil)
@@ -46,13 +47,13 @@ func TestConfiguredAccountCannotBeDeleted(t *testing.T) {
 func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	b := setup(t, configuredAccount())
 	b.create(t, account("other"))
-	patch := api.AccountPatch{Name: ptr("Patched"), SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: mask}}}
+	patch := api.AccountPatch{Name: ptr("Patched"), SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: relays.Mask}}}
 	if _, err := b.Update(t.Context(), DefaultID, patch); err != nil {
 		t.Fatal(err)
 	}
 	s, err := b.Resolve(t.Context(), "")
-	if err != nil || s.Name != "Patched" || s.Relay.Port != 2525 || s.Relay.Password != "from the configuration" {
-		t.Errorf("patched: %v %+v, %v", s, s.Relay.Port, err)
+	if err != nil || s.Name != "Patched" || s.Routes[0].Relay.Port != 2525 || s.Routes[0].Relay.Password != "from the configuration" {
+		t.Errorf("patched: %v %+v, %v", s, s.Routes[0].Relay.Port, err)
 	}
 	if testredis.Holds(t, b.db, "from the configuration") {
 		t.Error("the configured password is in Redis")
@@ -96,7 +97,12 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	db := testredis.New(t)
 	wrong := configuredAccount()
 	wrong.Email, wrong.SMTP.Port = "", 0
-	_, err := New(db, newRing(t, "s"), Options{Default: wrong})
+	ring := newRing(t, "s")
+	gateways, err := relays.New(db, ring, relays.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(db, ring, gateways, Options{Default: wrong})
 	if diff := cmp.Diff([]string{"email", "smtp.port"}, wrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}

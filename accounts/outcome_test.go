@@ -4,37 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/oauth"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/smtpsend"
 )
 
-func TestStateOf(t *testing.T) {
+func TestWhatAnAttemptSaysAboutTheAccount(t *testing.T) {
 	tests := []struct {
-		name        string
-		err         error
-		state, text string
+		name string
+		err  error
+		want met
 	}{
-		{"success", nil, stateConnected, ""},
-		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Scope: smtpsend.ScopeRecipient}, stateConnected, ""},
-		{"the message refused", fmt.Errorf("send: %w", &smtpsend.Error{Phase: smtpsend.PhaseDot, Code: 554, Scope: smtpsend.ScopeMessage}), stateConnected, ""},
-		{"the message refused by ourselves", &smtpsend.Error{Phase: smtpsend.PhaseCheck, Scope: smtpsend.ScopeMessage}, "", ""},
-		{"login refused", &smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 no", Scope: smtpsend.ScopeAccount}, stateError, "smtp auth: 535 no"},
-		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")}, stateError, "smtp connect: refused"},
-		{"we stopped", fmt.Errorf("send: %w", context.Canceled), "", ""},
-		{"something else", errors.New("two\r\nlines\x1b[31m"), stateError, "two  lines [31m"},
+		{"success", nil, met{state: stateConnected}},
+		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient}, met{state: stateConnected}},
+		{"login refused", refused(), met{state: metTrouble, text: "smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
+		{"login refused at a gateway", fmt.Errorf("send: %w", relays.Via("g", refused())), met{state: metTrouble, text: "send: smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
+		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")},
+			met{state: stateError, text: "smtp connect: refused"}},
+		{"consent taken back", &oauth.Error{Owner: "account:a", Permanent: true, Code: "invalid_grant"},
+			met{state: metTrouble, text: "access token of account:a: invalid_grant", kind: "EOAUTH2"}},
+		{"the token server is away", &oauth.Error{Owner: "account:a", Status: 503}, met{state: stateError, text: "access token of account:a: the token server answers 503"}},
+		{"we stopped", fmt.Errorf("send: %w", context.Canceled), met{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if state, text := stateOf(tt.err); state != tt.state || text != tt.text {
-				t.Errorf("%q %q, want %q %q", state, text, tt.state, tt.text)
+			if got := metOf(tt.err); got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 		})
 	}
-	if _, text := stateOf(errors.New(strings.Repeat("ä", 1000))); len(text) > maxErrorText || strings.Contains(text, "\ufffd") {
-		t.Errorf("a long text became %d bytes", len(text))
+}
+
+// refused is what a relay says to a wrong password.
+func refused() *smtpsend.Error {
+	return &smtpsend.Error{
+		Phase: smtpsend.PhaseAuth, Command: "AUTH PLAIN", Code: 535, Enhanced: "5.7.8", Line: "535 5.7.8 no", Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
 	}
 }
 

@@ -5,15 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/relays"
 )
-
-// mask stands for a secret in answers.
-const mask = "******"
 
 // stored is an account as Redis has it: its secrets are sealed.
 type stored struct {
@@ -22,6 +19,9 @@ type stored struct {
 	Updated  time.Time   `json:"updated"`
 	revision string      // changes with every write; empty: nothing is stored
 }
+
+// place names an account's record, which is what its sealed secrets are bound to and what its connections are counted under.
+func place(id string) string { return "account:" + id }
 
 func (s stored) encode() ([]byte, error) {
 	record, err := json.Marshal(s)
@@ -56,107 +56,82 @@ func (a *Accounts) load(ctx context.Context, id string) (*stored, error) {
 	return s, nil
 }
 
+// withSecrets gives a copy of an account after something was done to its secrets.
+func withSecrets(account api.Account, do func(relays.Secrets) error) (api.Account, error) {
+	settings := relays.OfAccount(account)
+	all := settings.Secrets()
+	if account.DKIM != nil {
+		key := *account.DKIM
+		account.DKIM = &key
+		all = append(all, relays.Secret{Field: "dkim.privateKey", Value: &key.PrivateKey})
+	}
+	err := do(all)
+	return settings.IntoAccount(account), err
+}
+
 // sealed makes the record of an account, with the masked secrets taken over from the record before.
 func (a *Accounts) sealed(account api.Account, old *stored) (*stored, error) {
 	now := a.now().UTC().Truncate(time.Millisecond)
-	next := &stored{Account: account, Created: now, Updated: now, revision: rand.Text()}
-	var before *api.SMTPServer
+	next := &stored{Created: now, Updated: now, revision: rand.Text()}
+	var before relays.Secrets
 	if old != nil {
-		next.Created, before = old.Created, old.Account.SMTP
+		next.Created = old.Created
+		_, _ = withSecrets(old.Account, func(all relays.Secrets) error { before = all; return nil })
 	}
-	if account.SMTP == nil || account.SMTP.Auth == nil {
-		return next, nil
-	}
-	smtp, auth := *account.SMTP, *account.SMTP.Auth
-	smtp.Auth, next.Account.SMTP = &auth, &smtp
-	var wrong []fault.Field
-	for _, s := range secrets(&auth, before) {
-		switch {
-		case *s.value == "":
-		case *s.value != mask:
-			*s.value = a.ring.Seal([]byte(*s.value), place(account.Account, s.field))
-		case s.before == "":
-			wrong = append(wrong, fault.Field{Key: s.field, Message: "is masked, but there is no stored value to keep"})
-		case !strings.EqualFold(before.Host, smtp.Host):
-			wrong = append(wrong, fault.Field{Key: s.field, Message: "must be entered again when smtp.host changes"})
-		default:
-			*s.value = s.before
-		}
-	}
-	return next, fault.InvalidFields(wrong)
-}
-
-// secret is one secret field of a relay's credentials.
-type secret struct {
-	field  string
-	value  *string
-	before string // sealed, of the record before; empty: there was none
-}
-
-func secrets(auth *api.SMTPAuth, before *api.SMTPServer) []secret {
-	var was api.SMTPAuth
-	if before != nil && before.Auth != nil {
-		was = *before.Auth
-	}
-	return []secret{
-		{field: "smtp.auth.pass", value: &auth.Pass, before: was.Pass},
-		{field: "smtp.auth.accessToken", value: &auth.AccessToken, before: was.AccessToken},
-	}
+	var err error
+	next.Account, err = withSecrets(account, func(all relays.Secrets) error {
+		return fault.InvalidFields(all.Seal(a.ring, place(account.Account), before))
+	})
+	return next, err
 }
 
 // opened gives an account with its secrets in clear.
 func (a *Accounts) opened(s *stored) (api.Account, error) {
-	account := s.Account
-	if account.SMTP == nil || account.SMTP.Auth == nil {
-		return account, nil
-	}
-	smtp, auth := *account.SMTP, *account.SMTP.Auth
-	smtp.Auth, account.SMTP = &auth, &smtp
-	for _, s := range secrets(&auth, nil) {
-		if *s.value == "" {
-			continue
-		}
-		plain, err := a.ring.Open(*s.value, place(account.Account, s.field))
-		if err != nil {
-			return api.Account{}, fmt.Errorf("open %s of account %s (was the secret of this instance changed?): %w",
-				s.field, account.Account, err)
-		}
-		*s.value = string(plain)
-	}
-	return account, nil
+	return withSecrets(s.Account, func(all relays.Secrets) error { return all.Open(a.ring, place(s.Account.Account)) })
 }
-
-// place names where a sealed value belongs, and the only place where it opens.
-func place(id, field string) string { return "account:" + id + ":" + field }
 
 // masked gives an account as answers show it.
 func masked(account api.Account) api.Account {
-	if account.SMTP == nil || account.SMTP.Auth == nil {
-		return account
-	}
-	smtp, auth := *account.SMTP, *account.SMTP.Auth
-	smtp.Auth, account.SMTP = &auth, &smtp
-	for _, s := range secrets(&auth, nil) {
-		if *s.value != "" {
-			*s.value = mask
-		}
-	}
+	account, _ = withSecrets(account, func(all relays.Secrets) error { all.Mask(); return nil })
 	return account
 }
 
-// patched lays the fields that a patch has over an account.
+// patched lays the fields that a patch has over an account. A login that the patch names replaces one of the other kind.
 func patched(account api.Account, p api.AccountPatch) api.Account {
 	set(&account.Name, p.Name)
 	set(&account.Email, p.Email)
+	set(&account.Gateways, p.Gateways)
+	set(&account.AccountTrouble, p.AccountTrouble)
+	set(&account.Proxy, p.Proxy)
 	set(&account.Webhooks, p.Webhooks)
 	set(&account.LocalAddress, p.LocalAddress)
 	set(&account.SMTPEhloName, p.SMTPEhloName)
 	set(&account.Retry, p.Retry)
-	if p.SMTP != nil {
-		account.SMTP = p.SMTP
+	if p.DKIM != nil {
+		account.DKIM = p.DKIM
 	}
 	if p.Limits != nil {
 		account.Limits = p.Limits
+	}
+	return relogged(account, p)
+}
+
+// relogged lays the relay and the login that a patch has over an account.
+func relogged(account api.Account, p api.AccountPatch) api.Account {
+	if p.SMTP != nil {
+		account.SMTP = p.SMTP
+		if p.SMTP.Auth != nil && p.OAuth2 == nil {
+			account.OAuth2 = nil
+		}
+	}
+	if p.OAuth2 == nil {
+		return account
+	}
+	account.OAuth2 = p.OAuth2
+	if account.SMTP != nil && p.SMTP == nil {
+		smtp := *account.SMTP
+		smtp.Auth = nil
+		account.SMTP = &smtp
 	}
 	return account
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/relays"
 )
 
 func TestSecretsAreSealedInRedis(t *testing.T) {
@@ -54,13 +55,13 @@ func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	if _, err := later.Resolve(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "secret") {
 		t.Errorf("resolve: %v", err)
 	}
-	if info, err := later.Get(t.Context(), "a"); err != nil || info.SMTP.Auth.Pass != mask {
+	if info, err := later.Get(t.Context(), "a"); err != nil || info.SMTP.Auth.Pass != relays.Mask {
 		t.Errorf("get: %+v, %v", info, err)
 	}
 	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: account("a").SMTP}); err != nil {
 		t.Errorf("entering the password again: %v", err)
 	}
-	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" {
+	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" {
 		t.Errorf("resolve: %v, %v", s, err)
 	}
 }

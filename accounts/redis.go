@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,6 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 )
 
 var (
@@ -21,22 +21,38 @@ var (
 	deleteSource string
 	//go:embed state.lua
 	stateSource string
+	//go:embed trial.lua
+	trialSource string
+	//go:embed edited.lua
+	editedSource string
 
 	putScript    = redisdb.NewScript("accounts/put", putSource)
 	deleteScript = redisdb.NewScript("accounts/delete", deleteSource)
 	stateScript  = redisdb.NewScript("accounts/state", stateSource)
+	trialScript  = redisdb.NewScript("accounts/trial", trialSource)
+	editedScript = redisdb.NewScript("accounts/edited", editedSource)
 )
 
 func accountKey(id string) string { return redisdb.Key(0, "account", id) }
 func stateKey(id string) string   { return redisdb.Key(0, "account", id, "state") }
 func indexKey() string            { return redisdb.Key(0, "accounts") }
 func versionKey() string          { return redisdb.Key(0, "accounts", "version") }
+func eventsKey() string           { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write
 
 // store is what Redis keeps of accounts.
 type store struct{ client redis.UniversalClient }
 
 // put stores an account that was read as old; false when somebody changed it meanwhile.
 func (s store) put(ctx context.Context, next, old *stored) (bool, error) {
+	return s.write(ctx, next, old, false)
+}
+
+// reseal is put for an account that is the same as before, but for the sealing of its secrets.
+func (s store) reseal(ctx context.Context, next, old *stored) (bool, error) {
+	return s.write(ctx, next, old, true)
+}
+
+func (s store) write(ctx context.Context, next, old *stored, keepState bool) (bool, error) {
 	record, err := next.encode()
 	if err != nil {
 		return false, err
@@ -46,16 +62,31 @@ func (s store) put(ctx context.Context, next, old *stored) (bool, error) {
 		read = old.revision
 	}
 	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
-	done, err := putScript.Run(ctx, s.client, keys, id, read, next.revision, record).Int()
+	done, err := putScript.Run(ctx, s.client, keys, id, read, next.revision, record, keepState).Int()
 	return done == 1, err
 }
 
 // load reads an account; nil when there is none.
 func (s store) load(ctx context.Context, id string) (*stored, error) {
-	if !idPattern.MatchString(id) {
+	if !relays.ValidID(id) {
 		return nil, nil // such as "a:state", which would be the key of something else
 	}
 	return readStored(id, s.client.HMGet(ctx, accountKey(id), "record", "revision"))
+}
+
+// loadWithState reads an account and its state; nil when it is not stored.
+func (s store) loadWithState(ctx context.Context, id string) (*stored, state, error) {
+	if !relays.ValidID(id) {
+		return nil, nil, nil
+	}
+	pipe := s.client.Pipeline()
+	record := pipe.HMGet(ctx, accountKey(id), "record", "revision")
+	values := pipe.HGetAll(ctx, stateKey(id))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, nil, err
+	}
+	found, err := readStored(id, record)
+	return found, values.Val(), err
 }
 
 func readStored(id string, row *redis.SliceCmd) (*stored, error) {
@@ -73,7 +104,7 @@ func readStored(id string, row *redis.SliceCmd) (*stored, error) {
 
 // remove deletes an account and reports whether there was one.
 func (s store) remove(ctx context.Context, id string) (bool, error) {
-	if !idPattern.MatchString(id) {
+	if !relays.ValidID(id) {
 		return false, nil
 	}
 	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
@@ -81,10 +112,61 @@ func (s store) remove(ctx context.Context, id string) (bool, error) {
 	return existed == 1, err
 }
 
-// putState notes an account's state, if it still exists.
-func (s store) putState(ctx context.Context, id string, configured bool, state, text string, now time.Time) error {
-	keys := []string{accountKey(id), stateKey(id)}
-	return stateScript.Run(ctx, s.client, keys, configured, state, text, now.UnixMilli()).Err()
+// met notes what an attempt through an account met, if it still exists, and says what became of that in the words of the script.
+func (s store) met(ctx context.Context, id, of string, m met, hold bool, now time.Time) (string, error) {
+	keys := []string{accountKey(id), stateKey(id), versionKey(), eventsKey()}
+	return stateScript.Run(ctx, s.client, keys, of != "", m.state, m.text, now.UnixMilli(), m.kind, m.line, hold,
+		checks[0].Milliseconds(), settling.Milliseconds(), of).Text()
+}
+
+// trial claims the check of a held account that is due; true also when it is not held.
+func (s store) trial(ctx context.Context, id string, now time.Time) (bool, error) {
+	args := []any{now.UnixMilli()}
+	for _, wait := range checks {
+		args = append(args, wait.Milliseconds())
+	}
+	may, err := trialScript.Run(ctx, s.client, []string{stateKey(id), versionKey()}, args...).Int()
+	return may == 1, err
+}
+
+// edited makes the next check of a held account from the configuration due at once, if it was held for another one.
+func (s store) edited(ctx context.Context, id, of string) (bool, error) {
+	done, err := editedScript.Run(ctx, s.client, []string{stateKey(id)}, of).Int()
+	return done == 1, err
+}
+
+// after reads up to n ids that follow one in the alphabet; empty: from the first.
+func (s store) after(ctx context.Context, id string, n int) ([]string, error) {
+	from := "-"
+	if id != "" {
+		from = "(" + id
+	}
+	return s.client.ZRangeByLex(ctx, indexKey(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(n)}).Result()
+}
+
+// records reads accounts as they are stored. Those that are not are left out.
+func (s store) records(ctx context.Context, ids []string) ([]*stored, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	pipe := s.client.Pipeline()
+	rows := make([]*redis.SliceCmd, len(ids))
+	for i, id := range ids {
+		rows[i] = pipe.HMGet(ctx, accountKey(id), "record", "revision")
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	found := make([]*stored, 0, len(ids))
+	for i, id := range ids {
+		switch s, err := readStored(id, rows[i]); {
+		case err != nil:
+			return nil, err
+		case s != nil:
+			found = append(found, s)
+		}
+	}
+	return found, nil
 }
 
 // page reads ids in their order. A configured account that is not stored counts as the first of all.
@@ -115,10 +197,10 @@ func (s store) page(ctx context.Context, from, size int, configured bool) (ids [
 func (a *Accounts) infos(ctx context.Context, ids []string) ([]api.AccountInfo, error) {
 	pipe := a.store.client.Pipeline()
 	records := make([]*redis.SliceCmd, len(ids))
-	states := make([]*redis.SliceCmd, len(ids))
+	states := make([]*redis.MapStringStringCmd, len(ids))
 	for i, id := range ids {
 		records[i] = pipe.HMGet(ctx, accountKey(id), "record", "revision")
-		states[i] = pipe.HMGet(ctx, stateKey(id), "state", "lastError", "lastErrorAt")
+		states[i] = pipe.HGetAll(ctx, stateKey(id))
 	}
 	infos := make([]api.AccountInfo, 0, len(ids))
 	if len(ids) == 0 {
@@ -139,30 +221,10 @@ func (a *Accounts) infos(ctx context.Context, ids []string) ([]api.AccountInfo, 
 			continue
 		}
 		info := api.AccountInfo{Account: masked(s.Account), State: stateUnset, Created: s.Created, Updated: s.Updated}
-		if err := readState(&info, states[i].Val()); err != nil {
-			return nil, err
-		}
+		state(states[i].Val()).show(&info, holds(s.Account, a.hold))
 		infos = append(infos, info)
 	}
 	return infos, nil
-}
-
-func readState(info *api.AccountInfo, values []any) error {
-	if state, ok := values[0].(string); ok {
-		info.State = state
-	}
-	text, ok := values[1].(string)
-	if !ok {
-		return nil
-	}
-	at, _ := values[2].(string)
-	ms, err := strconv.ParseInt(at, 10, 64)
-	if err != nil {
-		return fmt.Errorf("read the state of account %s: %w", info.Account.Account, err)
-	}
-	when := time.UnixMilli(ms).UTC()
-	info.LastError, info.LastErrorAt = text, &when
-	return nil
 }
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.

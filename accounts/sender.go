@@ -2,122 +2,176 @@ package accounts
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Sender is an account ready to use. Its relay holds secrets in clear: it is for sending, not for showing.
+// Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Sender struct {
 	ID       string
 	Name     string // display name; empty: none
 	Email    string
-	Relay    smtpsend.Relay
-	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
 	Webhooks string          // URL that gets the account's events; empty: none
+	Routes   []relays.Route  // the account's own relay first, then its gateways in order; never empty. Not to be changed
+	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
+	Rate     limits.Rate     // of the account, whichever route its mail takes; zero: not bounded
+	Hold     bool            // mail waits while the account itself is refused, instead of failing
+	Held     *Held           // nil: it does not wait now
+	DKIM     *api.DKIM       // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
 }
 
-// LogValue keeps the relay's secrets out of logs.
+// LogValue keeps the sender's secrets out of logs.
 func (s Sender) LogValue() slog.Value { return slog.StringValue(s.ID) }
 
-// String keeps the relay's secrets out of text.
+// String keeps the sender's secrets out of text.
 func (s Sender) String() string { return "account " + s.ID }
 
+// GoString is String, for %#v.
+func (s Sender) GoString() string { return s.String() }
+
+// MarshalText keeps the sender's secrets out of JSON.
+func (s Sender) MarshalText() ([]byte, error) { return []byte(s.ID), nil }
+
+// entry is what is remembered of an account.
+type entry struct {
+	sender   Sender      // with its own relay for a route, if it has one
+	gateways []api.Route // the rest of its routes, resolved each time, as they change without the account
+	broken   error       // why its secrets don't open
+	warned   *sync.Map   // gateways whose absence was logged
+}
+
 // Resolve gives an account ready to use; the empty id means DefaultID. What it gives is at most about a second old, and mostly costs no
-// round trip. Unknown: NotFound, code AccountNotFound, with a message that says what to do.
+// round trip. Gateways of its list that were deleted, or whose secrets don't open, are left out. Unknown: NotFound, code AccountNotFound,
+// with a message that says what to do. Conflict, code AccountWithoutRelay: none of its gateways is left.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
+	e, err := a.find(ctx, id)
+	switch {
+	case err != nil:
+		return Sender{}, err
+	case e.broken != nil:
+		return Sender{}, e.broken
+	case len(e.gateways) == 0:
+		return e.sender, nil
+	}
+	return a.withGateways(ctx, e)
+}
+
+// Webhooks gives the URL that an account's events go to, empty for none, even when its relays can't be used. Unknown: NotFound.
+func (a *Accounts) Webhooks(ctx context.Context, id string) (string, error) {
+	e, err := a.find(ctx, id)
+	return e.sender.Webhooks, err
+}
+
+// find reads an account, mostly from memory.
+func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 	if id == "" {
 		id = DefaultID
 	}
-	sender, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (Sender, bool, error) {
-		s, err := a.loadSender(ctx, id)
-		return s, err == nil, err
+	e, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (entry, bool, error) {
+		e, err := a.loadSender(ctx, id)
+		return e, err == nil, err
 	})
 	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
 		err = away(err, "look up account %s", id)
 	}
-	return sender, err
+	return e, err
 }
 
-// loadSender reads an account and opens its secrets.
-func (a *Accounts) loadSender(ctx context.Context, id string) (Sender, error) {
-	s, err := a.store.load(ctx, id)
-	switch {
-	case err != nil:
-		return Sender{}, away(err, "load account %s", id)
-	case s == nil && a.Configured(id):
-		return newSender(*a.configured)
-	case s == nil:
-		return Sender{}, a.notFound(id)
-	}
-	account, err := a.opened(s)
-	if err != nil {
-		return Sender{}, err
-	}
-	return newSender(account)
-}
-
-func newSender(account api.Account) (Sender, error) {
-	if account.SMTP == nil {
-		return Sender{}, fmt.Errorf("account %s has no relay", account.Account)
-	}
-	s := Sender{ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, Relay: relay(*account.SMTP)}
-	s.Relay.ID = account.Account
-	s.Relay.LocalAddress, s.Relay.EHLOName = account.LocalAddress, account.SMTPEhloName
-	if l := account.Limits; l != nil {
-		s.Relay.Connections, s.Relay.MessagesPerConnection = l.Connections, l.PerConnection
-	}
-	for _, text := range account.Retry {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return Sender{}, fmt.Errorf("retry schedule of account %s: %w", account.Account, err)
+// withGateways adds the gateways to an account's own relay.
+func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
+	s := e.sender
+	s.Routes = append(make([]relays.Route, 0, len(s.Routes)+len(e.gateways)), s.Routes...)
+	var last error
+	for _, g := range e.gateways {
+		route, err := a.gateways.Resolve(ctx, g.Gateway)
+		switch {
+		case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
+			return Sender{}, err
+		case err != nil:
+			last = err
+			if _, again := e.warned.LoadOrStore(g.Gateway, true); !again {
+				a.log.WarnContext(ctx, "gateway of an account left out", "account", s.ID, "gateway", g.Gateway, "error", err)
+			}
+			continue
 		}
-		s.Retry = append(s.Retry, d)
+		route.Weight = g.Weight
+		s.Routes = append(s.Routes, route)
+	}
+	if len(s.Routes) == 0 {
+		return Sender{}, fault.Wrap(last, fault.Conflict, "AccountWithoutRelay",
+			"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID, s.ID)
 	}
 	return s, nil
 }
 
+// loadSender reads an account with its state and opens its secrets.
+func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
+	s, values, err := a.store.loadWithState(ctx, id)
+	switch {
+	case err != nil:
+		return entry{}, away(err, "load account %s", id)
+	case s == nil && !a.Configured(id):
+		return entry{}, a.notFound(id)
+	}
+	account := api.Account{}
+	var broken error
+	if s == nil {
+		account = *a.configured
+		if err := a.noticeEdit(ctx, values); err != nil {
+			return entry{}, err
+		}
+	} else if account, broken = a.opened(s); broken != nil {
+		account = s.Account
+	}
+	e, err := newEntry(account, a.hold)
+	e.broken = broken
+	if broken != nil {
+		e.sender.Routes, e.sender.DKIM = nil, nil // sealed, of no use
+	}
+	if e.sender.Hold {
+		e.sender.Held = values.hold()
+	}
+	return e, err
+}
+
+// newEntry makes an account, with its secrets in clear, ready to use. holdByDefault stands in for an absent accountTrouble.
+func newEntry(account api.Account, holdByDefault bool) (entry, error) {
+	settings := relays.OfAccount(account)
+	s := Sender{
+		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM,
+		Rate: relays.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
+	}
+	if account.SMTP != nil {
+		s.Routes = []relays.Route{settings.Route(place(account.Account))}
+	}
+	for _, text := range account.Retry {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return entry{}, fmt.Errorf("retry schedule of account %s: %w", account.Account, err)
+		}
+		s.Retry = append(s.Retry, d)
+	}
+	return entry{sender: s, gateways: account.Gateways, warned: &sync.Map{}}, nil
+}
+
 // VerifyRelay gives the relay that a request to verify settings is about. Invalid reports every wrong field.
 func VerifyRelay(req api.VerifyRequest) (smtpsend.Relay, error) {
-	var f faults
-	f.relay(req.SMTP, req.LocalAddress, req.SMTPEhloName)
+	settings := relays.OfAccount(api.Account{SMTP: req.SMTP, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName})
+	f := settings.Check()
+	if req.SMTP == nil {
+		f.Add("smtp", "is required: the relay to try")
+	}
 	if err := fault.InvalidFields(f); err != nil {
 		return smtpsend.Relay{}, err
 	}
-	r := relay(*req.SMTP)
-	r.LocalAddress, r.EHLOName = req.LocalAddress, req.SMTPEhloName
-	return r, nil
-}
-
-// relay puts the settings of a relay into smtpsend's terms.
-func relay(s api.SMTPServer) smtpsend.Relay {
-	r := smtpsend.Relay{Host: s.Host, Port: s.Port}
-	if s.Auth != nil {
-		r.Username, r.Password, r.AccessToken = s.Auth.User, s.Auth.Pass, s.Auth.AccessToken
-	}
-	var t api.SMTPTLS
-	if s.TLS != nil {
-		t = *s.TLS
-	}
-	switch {
-	case s.Secure:
-		r.TLS = smtpsend.TLSImplicit
-	case t.StartTLS == "required":
-		r.TLS = smtpsend.TLSRequired
-	case t.StartTLS == "opportunistic":
-		r.TLS = smtpsend.TLSOpportunistic
-	case t.StartTLS == "off":
-		r.TLS = smtpsend.TLSNone
-	}
-	r.InsecureSkipVerify = t.RejectUnauthorized != nil && !*t.RejectUnauthorized
-	if t.MinVersion == "TLSv1.3" {
-		r.MinVersion = tls.VersionTLS13
-	}
-	return r
+	return settings.Route("").Relay, nil
 }

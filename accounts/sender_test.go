@@ -7,6 +7,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/relays"
 )
 
 func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
@@ -105,7 +106,12 @@ func TestResolveWhileRedisIsAway(t *testing.T) {
 
 func BenchmarkResolve(b *testing.B) {
 	db := testredis.New(b)
-	a, err := New(db, newRing(b, "secret"), Options{Default: configuredAccount()})
+	ring := newRing(b, "secret")
+	gateways, err := relays.New(db, ring, relays.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := New(db, ring, gateways, Options{Default: configuredAccount()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/relays"
 )
 
 func TestUpdateChangesWhatThePatchHas(t *testing.T) {
@@ -31,7 +32,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
 		}},
 		{"the port, keeping the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
-			Auth: &api.SMTPAuth{User: "u", Pass: mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
+			Auth: &api.SMTPAuth{User: "u", Pass: relays.Mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
 		{"the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
 			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}}}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
 		{"password to token", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
@@ -54,11 +55,11 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			expect, err := newSender(want)
+			expect, err := newEntry(want, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(expect, sender); diff != "" {
+			if diff := cmp.Diff(expect.sender, sender); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -80,9 +81,9 @@ func TestUpdateRefuses(t *testing.T) {
 		want     []string
 	}{
 		{"wrong values, all of them", "a", api.AccountPatch{Email: ptr("x"), Webhooks: ptr("ftp://x")}, []string{"email", "webhooks"}},
-		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
-		{"a mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: mask}), []string{"smtp.auth.pass"}},
-		{"a mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: mask}), []string{"smtp.auth.accessToken"}},
+		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: relays.Mask}), []string{"smtp.auth.pass"}},
+		{"a relays.Mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: relays.Mask}), []string{"smtp.auth.pass"}},
+		{"a relays.Mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: relays.Mask}), []string{"smtp.auth.accessToken"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestUpdateRefuses(t *testing.T) {
 	if _, err := b.Update(t.Context(), "nosuch", api.AccountPatch{}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown account: %v", err)
 	}
-	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Relay.Password != "correct horse" || s.Relay.Host != "smtp.example.com" {
+	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" || s.Routes[0].Relay.Host != "smtp.example.com" {
 		t.Errorf("after the refusals: %v, %v", s, err)
 	}
 }

@@ -14,12 +14,15 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/smtpd"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -42,14 +45,17 @@ type App struct {
 	db       *redisdb.DB
 	ring     *seal.Ring
 	settings *settings.Settings
+	relays   *relays.Relays
 	accounts *accounts.Accounts
 	access   *access.Access
+	oauth    *oauth.Tokens
 	tasks    *queue.Client
 	control  *queue.Control
 	sender   *smtpsend.Sender
 	outbox   *outbox.Outbox
 	webhooks *webhooks.Webhooks
 	server   *server.Server
+	inlet    *smtpd.Inlet
 }
 
 // New builds Postroom from its settings. On an error everything opened so far is closed again.
@@ -63,7 +69,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWorkers, a.buildServer, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -117,7 +123,7 @@ func (a *App) openSecrets(ctx context.Context) error {
 	if creds.FirstStart {
 		a.log.Info("first start: secret and admin token made", "secret_file", creds.SecretFile, "token_file", creds.TokenFile)
 	}
-	a.ring, err = seal.New([]byte(creds.Secret.Reveal()))
+	a.ring, err = newRing(a.cfg, creds.Secret)
 	return err
 }
 
@@ -131,10 +137,19 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("settings", a.settings.Run)
-	a.accounts, err = accounts.New(a.db, a.ring, accounts.Options{Default: defaultAccount(c), Logger: a.log})
+	a.relays, err = relays.New(a.db, a.ring, relays.Options{Logger: a.log})
 	if err != nil {
 		return err
 	}
+	a.life.onRun("gateways", a.relays.Run)
+	a.accounts, err = accounts.New(a.db, a.ring, a.relays, accounts.Options{Default: defaultAccount(c), Logger: a.log})
+	if err != nil {
+		return err
+	}
+	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
+		return err
+	}
+	a.life.onRun("access tokens of relays", a.oauth.Run)
 	a.access, err = access.New(a.db, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
 	return err
 }
@@ -171,10 +186,13 @@ func (a *App) buildDelivery(context.Context) error {
 
 func (a *App) buildWebhooks(context.Context) error {
 	c := a.cfg
-	var err error
+	signing, err := signingSecrets(c, a.ring)
+	if err != nil {
+		return err
+	}
 	a.webhooks, err = webhooks.New(a.db, a.tasks, a.control, a.ring, sources{a.settings, a.accounts}, webhooks.Options{
 		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c), DisableAfter: orNever(c.Webhooks.DisableAfter),
-		AllowPrivate: c.Webhooks.AllowPrivate, Secret: a.creds.Secret.Reveal(), Version: a.version, Logger: a.log, Metrics: a.metrics,
+		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version, Logger: a.log, Metrics: a.metrics,
 	})
 	if err != nil {
 		return err

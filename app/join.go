@@ -47,8 +47,9 @@ func (s direct) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
-	r, err := s.sender.Send(ctx, a.Relay, d.Message)
-	host := net.JoinHostPort(a.Relay.Host, strconv.Itoa(a.Relay.Port))
+	relay := a.Routes[0].Relay
+	r, err := s.sender.Send(ctx, relay, d.Message)
+	host := net.JoinHostPort(relay.Host, strconv.Itoa(relay.Port))
 	return outbox.Dispatched{Result: r, Err: err, Tries: []outbox.Try{{Host: host, Start: start, End: time.Now(), Result: r, Err: err}}}
 }
 
@@ -77,11 +78,11 @@ func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Targe
 	if account == "" {
 		return targets, nil
 	}
-	a, err := s.accounts.Resolve(ctx, account)
-	if err != nil || a.Webhooks == "" {
+	url, err := s.accounts.Webhooks(ctx, account)
+	if err != nil || url == "" {
 		return targets, ignoreNotFound(err)
 	}
-	return append(targets, webhooks.Target{ID: webhooks.AccountID(account), URL: a.Webhooks}), nil
+	return append(targets, webhooks.Target{ID: webhooks.AccountID(account), URL: url}), nil
 }
 
 // verifier tries the login of a relay.
@@ -115,7 +116,10 @@ func (v verifier) relay(ctx context.Context, req api.VerifyRequest) (smtpsend.Re
 		return smtpsend.Relay{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
 	}
 	a, err := v.accounts.Resolve(ctx, req.Account)
-	return a.Relay, err
+	if err != nil {
+		return smtpsend.Relay{}, err
+	}
+	return a.Routes[0].Relay, nil
 }
 
 // operator mirrors what is done in the queue's dashboard to the messages behind the tasks.

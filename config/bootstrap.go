@@ -45,6 +45,20 @@ func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
 	return out, nil
 }
 
+// PresentSecret gives the secret that is in force, for commands beside a running Postroom. Unlike Bootstrap it makes none: one that nobody
+// else knows would open nothing.
+func PresentSecret(c *Config) (Secret, error) {
+	if c.Secret != "" {
+		return c.Secret, nil
+	}
+	var s Secret
+	file := filepath.Join(c.Data, "secret")
+	if err := new(Credentials).read(&s, file, checkSecret); err != nil {
+		return "", fmt.Errorf("secret: %w; run this with the settings of the running Postroom: secret or data", err)
+	}
+	return s, nil
+}
+
 // keep reads the file into s, or makes it. The file name is empty when there is nothing to keep.
 func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check func(string) string) error {
 	if file == "" {

@@ -133,3 +133,27 @@ func TestStuckLockEndsWithTheContext(t *testing.T) {
 		t.Errorf("Bootstrap beside a held lock: %v", err)
 	}
 }
+
+func TestPresentSecretIsNeverMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if got, err := config.PresentSecret(&config.Config{Data: dir}); err == nil || got != "" {
+		t.Errorf("where there is none: %d bytes, %v", len(got), err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the data directory was made: %v", err)
+	}
+	want := bootstrap(t, config.Config{Data: dir}).Secret
+	if got, err := config.PresentSecret(&config.Config{Data: dir}); err != nil || got != want {
+		t.Errorf("from its file: the right one %v, %v", got == want, err)
+	}
+	set := config.Secret(strings.Repeat("s", 32))
+	if got, err := config.PresentSecret(&config.Config{Data: dir, Secret: set}); err != nil || got != set {
+		t.Errorf("from the settings: the right one %v, %v", got == set, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("cut off"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.PresentSecret(&config.Config{Data: dir}); err == nil {
+		t.Error("a damaged one was taken")
+	}
+}

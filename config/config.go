@@ -16,25 +16,27 @@ import (
 //	check    the rule of format.go that a text has to follow, named as the documentation names it
 //	secret   "value": never shown; "url": shown without its credentials
 type Config struct {
-	HTTP        HTTP        `key:"http"`
-	Redis       Redis       `key:"redis"`
-	Outbox      Outbox      `key:"outbox"`
-	Data        string      `key:"data" default:"./data" check:"path" doc:"Directory of the embedded Redis, the secret and the admin token. Made at first start, readable by its owner only."`
-	Secret      Secret      `key:"secret" check:"32 bytes or more" secret:"value" empty:"made at first start, in the data directory" doc:"Key that seals the passwords and other secrets Postroom stores. Every process on one Redis needs the same one; without it, what it sealed can't be read again."`
-	Token       Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"Admin token to begin with: it may do everything, tokens made through the API can replace it."`
-	ServiceURL  string      `key:"serviceUrl" check:"web address" empty:"none" doc:"Public address of this Postroom, such as https://mail.example.com. Webhooks carry it."`
-	SMTP        Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs."`
-	From        Mailbox     `key:"from" empty:"none" doc:"Sender of the default account, an address or a name with an address: Example Shop <shop@example.com>. Needs smtp."`
-	Role        string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api takes mail and shows pages, worker delivers, all does both. With api and worker apart, redis.url must be set."`
-	Workers     Workers     `key:"workers"`
-	Delivery    Delivery    `key:"delivery"`
-	Message     Message     `key:"message"`
-	DeadLetters DeadLetters `key:"deadLetters"`
-	Messages    Messages    `key:"messages"`
-	Idempotency Idempotency `key:"idempotency"`
-	Webhooks    Webhooks    `key:"webhooks"`
-	Log         Log         `key:"log"`
-	Shutdown    Shutdown    `key:"shutdown"`
+	HTTP           HTTP        `key:"http"`
+	Redis          Redis       `key:"redis"`
+	Outbox         Outbox      `key:"outbox"`
+	Data           string      `key:"data" default:"./data" check:"path" doc:"Directory of the embedded Redis, the secret and the admin token. Made at first start, readable by its owner only."`
+	Secret         Secret      `key:"secret" check:"32 bytes or more" secret:"value" empty:"made at first start, in the data directory" doc:"Key that seals the passwords and other secrets Postroom stores. Every process on one Redis needs the same one; without it, what it sealed can't be read again."`
+	SecretPrevious Secret      `key:"secretPrevious" check:"32 bytes or more" secret:"value" empty:"none" doc:"The secret that was in force before, after a change of it: what it sealed can still be opened. Once postroom secret rotate has sealed everything anew it can go, see Changing the secret."`
+	Token          Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"Admin token to begin with: it may do everything, tokens made through the API can replace it."`
+	ServiceURL     string      `key:"serviceUrl" check:"web address" empty:"none" doc:"Public address of this Postroom, such as https://mail.example.com. Webhooks carry it."`
+	SMTP           Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs."`
+	From           Mailbox     `key:"from" empty:"none" doc:"Sender of the default account, an address or a name with an address: Example Shop <shop@example.com>. Needs smtp."`
+	Role           string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api takes mail and shows pages, worker delivers, all does both. With api and worker apart, redis.url must be set."`
+	Workers        Workers     `key:"workers"`
+	Delivery       Delivery    `key:"delivery"`
+	Message        Message     `key:"message"`
+	DeadLetters    DeadLetters `key:"deadLetters"`
+	Messages       Messages    `key:"messages"`
+	Idempotency    Idempotency `key:"idempotency"`
+	Webhooks       Webhooks    `key:"webhooks"`
+	SMTPD          SMTPD       `key:"smtpd"`
+	Log            Log         `key:"log"`
+	Shutdown       Shutdown    `key:"shutdown"`
 }
 
 // HTTP is where the API and the pages are served.
@@ -115,10 +117,29 @@ type Idempotency struct {
 
 // Webhooks is how events are handed over.
 type Webhooks struct {
-	AllowPrivate bool          `key:"allowPrivate" default:"false" doc:"Whether webhooks may go to private and loopback addresses. Link-local and cloud metadata addresses are refused either way."`
-	Attempts     int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for one event at one endpoint, in all. They wait as mail does (delivery.retry)."`
-	Timeout      time.Duration `key:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long an endpoint may take to answer."`
-	DisableAfter time.Duration `key:"disableAfter" default:"120h" min:"0" doc:"An endpoint that has failed for this long without one success is switched off, with an event. 0: never."`
+	AllowPrivate  bool          `key:"allowPrivate" default:"false" doc:"Whether webhooks may go to private and loopback addresses. Link-local and cloud metadata addresses are refused either way."`
+	Attempts      int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for one event at one endpoint, in all. They wait as mail does (delivery.retry)."`
+	Timeout       time.Duration `key:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long an endpoint may take to answer."`
+	DisableAfter  time.Duration `key:"disableAfter" default:"120h" min:"0" doc:"An endpoint that has failed for this long without one success is switched off, with an event. 0: never."`
+	SigningSecret Secret        `key:"signingSecret" check:"32 bytes or more" secret:"value" empty:"derived from the secret" doc:"Key of X-EE-Wh-Signature, and of the requests to the endpoints of settings and accounts, which have no secret of their own. postroom secret signing prints the one in force."`
+}
+
+// SMTPD is the inlet for applications that speak SMTP.
+type SMTPD struct {
+	Listen         string        `key:"listen" check:"host:port" empty:"off" doc:"Address that takes mail over SMTP, such as 127.0.0.1:2525; with STARTTLS where smtpd.tls is set. Applications log in with a token as their password."`
+	ListenTLS      string        `key:"listenTls" check:"host:port" empty:"off" doc:"Address that takes mail over SMTP with TLS from the first byte, such as :465. Needs smtpd.tls."`
+	TLS            SMTPDTLS      `key:"tls"`
+	Hostname       string        `key:"hostname" empty:"the machine's" doc:"Name the inlet greets with."`
+	InsecureAuth   bool          `key:"insecureAuth" default:"false" doc:"Whether tokens are taken without TLS. From this machine itself they always are."`
+	MaxRecipients  int           `key:"maxRecipients" default:"1000" min:"1" max:"10000" doc:"Recipients of one message over SMTP. Further ones are answered 452, which makes a client send to them separately."`
+	MaxConnections int           `key:"maxConnections" default:"500" min:"1" max:"100000" doc:"Connections over SMTP at once. Further ones are answered 421."`
+	IdleTimeout    time.Duration `key:"idleTimeout" default:"5m" min:"1s" max:"1h" doc:"How long a client may stay silent before its connection is ended. RFC 5321 asks for 5 minutes."`
+}
+
+// SMTPDTLS is the certificate of the SMTP inlet.
+type SMTPDTLS struct {
+	Cert string `key:"cert" check:"path" empty:"no TLS" doc:"File with the certificate chain in PEM, for STARTTLS and smtpd.listenTls; read again when it changes. Needs smtpd.tls.key."`
+	Key  string `key:"key" check:"path" empty:"no TLS" doc:"File with the certificate's private key in PEM. Needs smtpd.tls.cert."`
 }
 
 // Log is what is written to standard error.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,21 +97,41 @@ func (l *loading) inForce(k Key) given {
 
 // crossCheck finds settings that are right alone but not together. It leaves out those that are already at fault.
 func (l *loading) crossCheck(c *Config) {
-	cert, key := c.HTTP.TLS.Cert, c.HTTP.TLS.Key
-	switch {
-	case cert != "" && key == "" && l.fine("http.tls.key"):
-		l.problem("http.tls.key", l.given["http.tls.cert"].source, "is missing, but http.tls.cert is set; TLS needs both files")
-	case cert == "" && key != "" && l.fine("http.tls.cert"):
-		l.problem("http.tls.cert", l.given["http.tls.key"].source, "is missing, but http.tls.key is set; TLS needs both files")
-	}
+	l.crossCheckPair("http.tls", c.HTTP.TLS.Cert, c.HTTP.TLS.Key)
+	l.crossCheckPair("smtpd.tls", c.SMTPD.TLS.Cert, c.SMTPD.TLS.Key)
+	l.crossCheckInlet(c.SMTPD)
 	if c.From != (Mailbox{}) && c.SMTP == (Relay{}) && l.fine("smtp") {
 		l.problem("from", l.given["from"].source, "is the sender of the default account, which needs a relay; set smtp too")
 	}
 	if c.Redis.URL == "" && c.Role != "all" && l.fine("redis.url", "role") {
 		l.problem("role", l.given["role"].source, "is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
 	}
+	if g, ok := l.given["secretPrevious"]; ok && c.SecretPrevious != "" && c.SecretPrevious == c.Secret {
+		l.warnings = append(l.warnings, "secretPrevious ("+g.source+") has no effect: it is the same as secret")
+	}
 	if g, ok := l.given["redis.fsync"]; ok && c.Redis.URL != "" {
 		l.warnings = append(l.warnings, "redis.fsync ("+g.source+") has no effect: it is for the embedded Redis, and redis.url names another")
+	}
+}
+
+// crossCheckPair finds a certificate without its key, or the other way round.
+func (l *loading) crossCheckPair(tls, cert, key string) {
+	switch {
+	case cert != "" && key == "" && l.fine(tls+".key"):
+		l.problem(tls+".key", l.given[tls+".cert"].source, "is missing, but "+tls+".cert is set; TLS needs both files")
+	case cert == "" && key != "" && l.fine(tls+".cert"):
+		l.problem(tls+".cert", l.given[tls+".key"].source, "is missing, but "+tls+".key is set; TLS needs both files")
+	}
+}
+
+// crossCheckInlet finds an inlet for SMTP that could not serve anybody.
+func (l *loading) crossCheckInlet(c SMTPD) {
+	if c.ListenTLS != "" && c.TLS.Cert == "" && l.fine("smtpd.tls.cert", "smtpd.listenTls") {
+		l.problem("smtpd.tls.cert", l.given["smtpd.listenTls"].source, "is missing, but smtpd.listenTls is set; TLS needs a certificate")
+	}
+	host, _, _ := net.SplitHostPort(c.Listen)
+	if c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		l.warnings = append(l.warnings, "smtpd.listen ("+l.given["smtpd.listen"].source+") has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
 	}
 }
 

@@ -74,6 +74,7 @@ func TestDefaults(t *testing.T) {
 		Messages:    config.Messages{Retention: 168 * time.Hour, Max: 1_000_000},
 		Idempotency: config.Idempotency{Retention: 168 * time.Hour},
 		Webhooks:    config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
+		SMTPD:       config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
 		Log:         config.Log{Level: slog.LevelInfo, Format: "auto"},
 		Shutdown:    config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
@@ -103,6 +104,7 @@ func TestNames(t *testing.T) {
 		{"outbox.maxLive", "POSTROOM_OUTBOX_MAX_LIVE"},
 		{"data", "POSTROOM_DATA"},
 		{"secret", "POSTROOM_SECRET"},
+		{"secretPrevious", "POSTROOM_SECRET_PREVIOUS"},
 		{"token", "POSTROOM_TOKEN"},
 		{"serviceUrl", "POSTROOM_SERVICE_URL"},
 		{"smtp", "POSTROOM_SMTP"},
@@ -134,6 +136,16 @@ func TestNames(t *testing.T) {
 		{"webhooks.attempts", "POSTROOM_WEBHOOKS_ATTEMPTS"},
 		{"webhooks.timeout", "POSTROOM_WEBHOOKS_TIMEOUT"},
 		{"webhooks.disableAfter", "POSTROOM_WEBHOOKS_DISABLE_AFTER"},
+		{"webhooks.signingSecret", "POSTROOM_WEBHOOKS_SIGNING_SECRET"},
+		{"smtpd.listen", "POSTROOM_SMTPD_LISTEN"},
+		{"smtpd.listenTls", "POSTROOM_SMTPD_LISTEN_TLS"},
+		{"smtpd.tls.cert", "POSTROOM_SMTPD_TLS_CERT"},
+		{"smtpd.tls.key", "POSTROOM_SMTPD_TLS_KEY"},
+		{"smtpd.hostname", "POSTROOM_SMTPD_HOSTNAME"},
+		{"smtpd.insecureAuth", "POSTROOM_SMTPD_INSECURE_AUTH"},
+		{"smtpd.maxRecipients", "POSTROOM_SMTPD_MAX_RECIPIENTS"},
+		{"smtpd.maxConnections", "POSTROOM_SMTPD_MAX_CONNECTIONS"},
+		{"smtpd.idleTimeout", "POSTROOM_SMTPD_IDLE_TIMEOUT"},
 		{"log.level", "POSTROOM_LOG_LEVEL"},
 		{"log.format", "POSTROOM_LOG_FORMAT"},
 		{"shutdown.grace", "POSTROOM_SHUTDOWN_GRACE"},
@@ -152,7 +164,7 @@ func samples() map[string]string {
 	return map[string]string{
 		"http.listen": ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
 		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4", "redis.maxMemoryShare": "0.5", "outbox.maxLive": "7",
-		"data": "elsewhere", "secret": strings.Repeat("s", 32), "token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
+		"data": "elsewhere", "secret": strings.Repeat("s", 32), "secretPrevious": strings.Repeat("p", 32), "token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
 		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
 		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
 		"delivery.attempts": "3", "delivery.retry.base": "1s", "delivery.retry.factor": "3", "delivery.retry.jitter": "0", "delivery.retry.max": "1h",
@@ -160,30 +172,39 @@ func samples() map[string]string {
 		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
 		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8", "idempotency.retention": "1h",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
-		"log.level": "debug", "log.format": "json", "shutdown.grace": "1m",
+		"webhooks.signingSecret": strings.Repeat("w", 32),
+		"smtpd.listen":           "127.0.0.1:2525", "smtpd.listenTls": ":465", "smtpd.tls.cert": "cert.pem", "smtpd.tls.key": "key.pem",
+		"smtpd.hostname": "mail.example.com", "smtpd.insecureAuth": "true", "smtpd.maxRecipients": "50", "smtpd.maxConnections": "60",
+		"smtpd.idleTimeout": "1m",
+		"log.level":         "debug", "log.format": "json", "shutdown.grace": "1m",
 	}
 }
 
 func sampled() config.Config {
 	return config.Config{
-		HTTP:        config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
-		Redis:       config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5},
-		Outbox:      config.Outbox{MaxLive: 7},
-		Data:        "elsewhere",
-		Secret:      config.Secret(strings.Repeat("s", 32)),
-		Token:       config.Secret(strings.Repeat("t", 16)),
-		ServiceURL:  "https://mail.example.com",
-		SMTP:        config.Relay{Host: "relay.example.com", Port: 2525, StartTLS: "opportunistic"},
-		From:        config.Mailbox{Name: "Shop", Address: "shop@example.com"},
-		Role:        "worker",
-		Workers:     config.Workers{Submit: 1, Bulk: 2, Notify: 3, Documents: 5},
-		Message:     config.Message{MaxSize: 10 << 20},
-		DeadLetters: config.DeadLetters{Max: 9},
-		Messages:    config.Messages{Retention: 24 * time.Hour, Max: 8},
-		Idempotency: config.Idempotency{Retention: time.Hour},
-		Webhooks:    config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second},
-		Log:         config.Log{Level: slog.LevelDebug, Format: "json"},
-		Shutdown:    config.Shutdown{Grace: time.Minute},
+		HTTP:           config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
+		Redis:          config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5},
+		Outbox:         config.Outbox{MaxLive: 7},
+		Data:           "elsewhere",
+		Secret:         config.Secret(strings.Repeat("s", 32)),
+		SecretPrevious: config.Secret(strings.Repeat("p", 32)),
+		Token:          config.Secret(strings.Repeat("t", 16)),
+		ServiceURL:     "https://mail.example.com",
+		SMTP:           config.Relay{Host: "relay.example.com", Port: 2525, StartTLS: "opportunistic"},
+		From:           config.Mailbox{Name: "Shop", Address: "shop@example.com"},
+		Role:           "worker",
+		Workers:        config.Workers{Submit: 1, Bulk: 2, Notify: 3, Documents: 5},
+		Message:        config.Message{MaxSize: 10 << 20},
+		DeadLetters:    config.DeadLetters{Max: 9},
+		Messages:       config.Messages{Retention: 24 * time.Hour, Max: 8},
+		Idempotency:    config.Idempotency{Retention: time.Hour},
+		Webhooks:       config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second, SigningSecret: config.Secret(strings.Repeat("w", 32))},
+		SMTPD: config.SMTPD{
+			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"}, Hostname: "mail.example.com",
+			InsecureAuth: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
+		},
+		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},
+		Shutdown: config.Shutdown{Grace: time.Minute},
 		Delivery: config.Delivery{
 			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold", QueueKeep: 100, Classifier: "basic",
 			Retry: config.Retry{
@@ -266,6 +287,8 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 	}{
 		{"certificate without key", map[string]string{"http.tls.cert": "c.pem"}, []string{"http.tls.key: is missing, but http.tls.cert is set; TLS needs both files (flag http.tls.cert)"}},
 		{"key without certificate", map[string]string{"http.tls.key": "k.pem"}, []string{"http.tls.cert: is missing, but http.tls.key is set; TLS needs both files (flag http.tls.key)"}},
+		{"inlet's certificate without key", map[string]string{"smtpd.tls.cert": "c.pem"}, []string{"smtpd.tls.key: is missing, but smtpd.tls.cert is set; TLS needs both files (flag smtpd.tls.cert)"}},
+		{"TLS inlet without certificate", map[string]string{"smtpd.listenTls": ":465"}, []string{"smtpd.tls.cert: is missing, but smtpd.listenTls is set; TLS needs a certificate (flag smtpd.listenTls)"}},
 		{"sender without relay", map[string]string{"from": "a@example.com"}, []string{"from: is the sender of the default account, which needs a relay; set smtp too (flag from)"}},
 		{"worker alone without Redis", map[string]string{"role": "worker"}, []string{"role: is worker, but the embedded Redis serves one process only; set redis.url, or role to all (flag role)"}},
 		{
@@ -290,6 +313,15 @@ func TestFsyncOfForeignRedisIsWarnedAbout(t *testing.T) {
 	}
 }
 
+func TestSamePreviousSecretIsWarnedAbout(t *testing.T) {
+	same := strings.Repeat("s", 32)
+	l := load(t, config.Sources{Flags: map[string]string{"secret": same, "secretPrevious": same}})
+	want := []string{"secretPrevious (flag secretPrevious) has no effect: it is the same as secret"}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAllFaultsAtOnce(t *testing.T) {
 	file := write(t, "config.yaml", "delivry:\n  attempts: 2\nworkers:\n  submit: many\n")
 	got := faults(t, config.Sources{
@@ -299,5 +331,28 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	})
 	if len(got) != 6 {
 		t.Errorf("%d faults, want 6:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+func TestInletNobodyElseCanUseIsWarnedAbout(t *testing.T) {
+	rows := []struct {
+		name  string
+		flags map[string]string
+		want  []string
+	}{
+		{"loopback", map[string]string{"smtpd.listen": "127.0.0.1:2525"}, nil},
+		{"localhost", map[string]string{"smtpd.listen": "localhost:2525"}, nil},
+		{"with TLS", map[string]string{"smtpd.listen": ":587", "smtpd.tls.cert": "c.pem", "smtpd.tls.key": "k.pem"}, nil},
+		{"allowed without", map[string]string{"smtpd.listen": ":25", "smtpd.insecureAuth": "true"}, nil},
+		{"every network", map[string]string{"smtpd.listen": ":587"}, []string{
+			"smtpd.listen (flag smtpd.listen) has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust",
+		}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if diff := cmp.Diff(r.want, load(t, config.Sources{Flags: r.flags}).Warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

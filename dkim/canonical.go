@@ -38,7 +38,7 @@ func appendRelaxed(dst []byte, f headerField) []byte {
 // it as one blank, no empty lines at the end, and a line end after the last line. A body without anything else is empty.
 func hashBody(body []byte) []byte {
 	h := sha256.New()
-	w := bufio.NewWriterSize(h, 32<<10) // a hash is slow with small pieces; neither fails
+	w := bufio.NewWriterSize(h, min(len(body), 32<<10)) // a hash is slow with small pieces; neither fails
 	empty := 0
 	for len(body) > 0 {
 		line := body

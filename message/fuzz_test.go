@@ -37,13 +37,40 @@ func FuzzNormalizeAddress(f *testing.F) {
 }
 
 func FuzzParseAddressList(f *testing.F) {
-	for _, seed := range []string{`"Doe, J" <j@x.example>, b@x.example (c)`, "a@b <a@b>, Team [A] <c@x.example>", "g: a@x, b@y;", "=?utf-8?q?x?= <a@b>", "\"\\", "(((", "<<>>"} {
+	for _, seed := range []string{`"Doe, J" <j@x.example>, b@x.example (c)`, "a@b <a@b>, Team [A] <c@x.example>", "g: a@x, b@y;", "=?utf-8?q?x?= <a@b>", "\"\\", "(((", "<<>>",
+		`"a..b"@x.example, "q u"@x.example`, "Jürgen <j@bücher.example>, 用户@x.example", "=?utf-8?b?DQpCY2M6IHg=?= <a@b.example>", "a@b.example\r\n ,\tc@d.example"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		list, err := message.ParseAddressList(s)
-		if err != nil && (list != nil || !strings.HasPrefix(err.Error(), "is not a list of addresses: ")) {
-			t.Errorf("%v, %v", list, err)
+		if err != nil {
+			if list != nil || !strings.HasPrefix(err.Error(), "is not a list of addresses: ") {
+				t.Errorf("%v, %v", list, err)
+			}
+			return
+		}
+		if len(list) == 0 {
+			return
+		}
+		c, err := message.Compose(message.Draft{From: ann, To: list, Date: noon, Text: "x"}, steady())
+		if err != nil {
+			faultsOf(t, err) // such as an address mail can't be sent to; never a panic, never a message with half of them
+			return
+		}
+		checkCarriable(t, c)
+		m, err := mail.ReadMessage(bytes.NewReader(c.Raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := message.ParseAddressList(m.Header.Get("To"))
+		if err != nil || len(again) != len(list) {
+			t.Fatalf("%q became %q, which reads as %q, %v", list, m.Header.Get("To"), again, err)
+		}
+		for i, a := range list {
+			normal, err := message.NormalizeAddress(a.Address)
+			if err != nil || again[i].Address != normal || again[i].Name != strings.TrimSpace(a.Name) {
+				t.Errorf("%q became %q, which reads as %q, %v", a, m.Header.Get("To"), again[i], err)
+			}
 		}
 	})
 }

@@ -107,7 +107,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 
 // placeSocket puts the socket beside the data, or in a temporary directory when that path is too long for a socket.
 func (c *child) placeSocket() error {
-	c.socket = filepath.Join(c.dir, "redis.sock")
+	c.socket = filepath.Join(c.dir, socketName)
 	if len(c.socket) <= maxSocketPath {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (c *child) placeSocket() error {
 	if c.tempDir, err = os.MkdirTemp("", "postroom-"); err != nil {
 		return fmt.Errorf("a place for the socket: %w", err)
 	}
-	c.socket = filepath.Join(c.tempDir, "redis.sock")
+	c.socket = filepath.Join(c.tempDir, socketName)
 	return nil
 }
 

@@ -3,8 +3,14 @@ package redisdb
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os/exec"
+	"path/filepath"
 )
+
+// socketName is the embedded server's socket, beside its data.
+const socketName = "redis.sock"
 
 // openHome starts a Redis of our own: a redis-server when the program is installed, else a store in this process.
 func openHome(ctx context.Context, o Options) (home, error) {
@@ -19,4 +25,21 @@ func openHome(ctx context.Context, o Options) (home, error) {
 		return nil, fmt.Errorf("embedded redis: %w", err)
 	}
 	return c, nil
+}
+
+// Running gives the address of the embedded server that another process runs in a data directory, for commands beside it; empty when none
+// answers there. One whose directory has so long a path that its socket had to be put elsewhere is not found.
+func Running(ctx context.Context, dir string) string {
+	socket, err := filepath.Abs(filepath.Join(dir, "redis", socketName))
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return ""
+	}
+	_ = conn.Close() // nothing was sent
+	return (&url.URL{Scheme: "unix", Path: socket}).String()
 }

@@ -277,3 +277,34 @@ func TestSharedServerDoesEverything(t *testing.T) {
 	t.Parallel()
 	checkEverythingWorks(t, testredis.Open(t, redisdb.Options{Partitions: 2}))
 }
+
+// TestRunningEmbeddedIsJoined: a command beside the process that runs the embedded server reads what that one wrote.
+func TestRunningEmbeddedIsJoined(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "100% data")
+	if url := redisdb.Running(t.Context(), dir); url != "" {
+		t.Errorf("before anything runs there: %s", url)
+	}
+	home, err := redisdb.Open(t.Context(), redisdb.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := home.Client().Set(t.Context(), "word", "spoken", 0).Err(); err != nil {
+		t.Error(err)
+	}
+	beside, err := redisdb.Open(t.Context(), redisdb.Options{URL: redisdb.Running(t.Context(), dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if word, err := beside.Client().Get(t.Context(), "word").Result(); err != nil || word != "spoken" {
+		t.Errorf("got %q, %v", word, err)
+	}
+	for _, db := range []*redisdb.DB{beside, home} {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if url := redisdb.Running(t.Context(), dir); url != "" {
+		t.Errorf("after the server has stopped: %s", url)
+	}
+}

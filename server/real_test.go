@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/webhooks"
@@ -34,7 +35,9 @@ func setupReal(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	senders, err := accounts.New(db, ring, accounts.Options{})
+	gateways, err := relays.New(db, ring, relays.Options{})
+	must(err)
+	senders, err := accounts.New(db, ring, gateways, accounts.Options{})
 	must(err)
 	rights, err := access.New(db, access.Options{Token: adminToken})
 	must(err)

@@ -165,13 +165,28 @@ func (w *wire) discard(n int64) error {
 	return err
 }
 
-// close ends the connection in order.
+// Limits of the politeness of close.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 256 << 10
+)
+
+// close ends the connection so that the last reply arrives: what the client goes on sending is read for a moment, because closing a
+// connection with octets unread makes the kernel throw away what is on its way out.
 func (w *wire) close() {
 	w.mu.Lock()
 	conn := w.conn
 	w.mu.Unlock()
-	_ = conn.Close() // the conversation is over either way
+	_ = conn.SetWriteDeadline(time.Now().Add(lingerTime))
+	for _, c := range []net.Conn{conn, w.raw} { // TLS says farewell first, then TCP
+		if half, is := c.(interface{ CloseWrite() error }); is {
+			_ = half.CloseWrite()
+		}
+	}
+	_ = w.raw.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, w.raw, lingerBytes)
+	w.cut()
 }
 
-// cut ends the connection at once, without the farewell of TLS, which could take its time.
-func (w *wire) cut() { _ = w.raw.Close() }
+// cut ends the connection at once.
+func (w *wire) cut() { _ = w.raw.Close() } // the conversation is over either way

@@ -43,6 +43,9 @@ func Classify(e Evidence) Judgement {
 	if !decided {
 		j = byCode(e)
 	}
+	if j.Verdict == Soft && aboutServer(e) {
+		j.Scope = ScopeConnection
+	}
 	if j.Verdict == Soft || j.Verdict == Throttle {
 		j.RetryAfter = max(j.RetryAfter, retryAfter(e.Text, e.Now))
 	}
@@ -112,6 +115,9 @@ func byEffect(e Evidence, f effect) (Judgement, bool) {
 		if e.Phase == PhaseMail && permanent {
 			return Judgement{Verdict: Auth, Scope: ScopeAccount}, true // the sender's own
 		}
+		if e.Enhanced == "4.3.1" {
+			return Judgement{Verdict: Soft, Scope: scopeOf(e.Phase)}, true // the relay's disk, nobody's mailbox
+		}
 		return retryable(e, Judgement{Verdict: Hard, Scope: ScopeRecipient}), true
 	case effectPolicy:
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}, true
@@ -132,6 +138,12 @@ func byEffect(e Evidence, f effect) (Judgement, bool) {
 		return Judgement{Verdict: Soft, Scope: scopeOf(e.Phase)}, true
 	}
 	return Judgement{}, false
+}
+
+// aboutServer reports whether a refusal for now comes so early, and in such terms, that it is the relay's own trouble: it is shutting
+// down, out of space, or has lost a part of itself (RFC 3463 section 3.4).
+func aboutServer(e Evidence) bool {
+	return e.Phase == PhaseMail && (e.Code == 421 || strings.HasPrefix(e.Enhanced, "4.3."))
 }
 
 // retryable turns a refusal for good into one for now when the reply code says so.

@@ -31,12 +31,15 @@ func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))
 	}
-	for body := t.d.body; len(body) > 0; {
-		n := min(blockSize, len(body))
-		if err := t.c.write(body[:n], t.d.s.timeout); err != nil {
-			return t.premature(ctx, err)
-		}
-		body = body[n:]
+	body := t.d.body
+	var err error
+	if len(body) <= blockSize {
+		err = t.c.write(body, t.d.s.timeout)
+	} else if err = t.c.writeListening(body, t.d.s.timeout); err == nil && t.c.r.Buffered() > 0 {
+		err = errInterrupted
+	}
+	if err != nil {
+		return t.premature(ctx, err)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (t *transaction) onMail(r reply) {
 		return
 	}
 	t.failure = t.d.s.replyError(PhaseMail, "MAIL FROM", r, len(t.to))
-	if r.code == 503 {
+	if aboutConnection(r.code) {
 		t.c.botched = true // we and the relay disagree about where we are
 	}
 }
@@ -138,10 +138,7 @@ func (t *transaction) concludeEnvelope(ctx context.Context) {
 	if !t.data.intermediate() {
 		t.c.needReset = true
 		t.failure = t.d.s.replyError(PhaseData, "DATA", t.data, len(t.accepted))
-		if t.data.positive() {
-			t.c.botched = true
-			t.failure.Verdict, t.failure.name = Soft, nameProtocol
-		}
+		t.c.botched = t.data.positive()
 	}
 }
 

@@ -16,6 +16,13 @@ import (
 // replyError is what a reply means in its phase, as judged by the sender's classifier. Recipients is how many the reply is about.
 func (s *Sender) replyError(p Phase, command string, r reply, recipients int) *Error {
 	enhanced, text := r.enhanced()
+	if r.code < 400 {
+		// A yes, or a "go on", where neither can be meant: we and the relay are not in the same conversation any more.
+		return &Error{
+			Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
+			Verdict: Soft, Scope: ScopeConnection, name: nameProtocol,
+		}
+	}
 	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients, Now: time.Now()})
 	return &Error{
 		Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),

@@ -1,12 +1,14 @@
 package smtpsend_test
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,42 +61,120 @@ func stored(t *testing.T, dir string) int {
 	return n
 }
 
+// TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay misbehaves. Where it is told to
+// think before it answers a command of the envelope, pipelining is off: it would go on to the next command meanwhile.
 func TestSMTPSink(t *testing.T) {
+	const brief = 500 * time.Millisecond
 	for _, row := range []struct {
 		name    string
 		flags   []string
+		timeout time.Duration // 0: 15 s
+		large   bool
 		stored  bool
 		inDoubt bool
+		phase   smtpsend.Phase
 		code    int
 		verdict smtpsend.Verdict // empty: delivered
 	}{
 		{name: "accepts", stored: true},
+		{name: "accepts a large message", large: true, stored: true},
 		{name: "accepts without pipelining", flags: []string{"-p"}, stored: true},
 		{name: "accepts without ESMTP", flags: []string{"-e"}, stored: true},
-		{name: "hangs up after the dot", flags: []string{"-q", "."}, stored: true, inDoubt: true, verdict: smtpsend.Soft},
-		{name: "421 after the dot", flags: []string{"-Q", "."}, code: 421, verdict: smtpsend.Soft},
-		{name: "4xx at the dot", flags: []string{"-r", "."}, code: 450, verdict: smtpsend.Soft},
-		{name: "5xx at the dot", flags: []string{"-f", "."}, code: 500, verdict: smtpsend.Policy},
-		{name: "hangs up at RCPT", flags: []string{"-q", "RCPT"}, verdict: smtpsend.Soft},
-		{name: "421 at MAIL", flags: []string{"-Q", "MAIL"}, code: 421, verdict: smtpsend.Soft},
-		{name: "4xx at RCPT", flags: []string{"-r", "RCPT"}, code: 450, verdict: smtpsend.Soft},
-		{name: "5xx at DATA", flags: []string{"-f", "DATA"}, code: 500, verdict: smtpsend.Policy},
-		{name: "hangs up at DATA", flags: []string{"-q", "DATA"}, verdict: smtpsend.Soft},
+		{name: "accepts without 8BITMIME, DSN and enhanced codes", flags: []string{"-8", "-N", "-E"}, stored: true},
+
+		{name: "hangs up after the dot", flags: []string{"-q", "."}, stored: true, inDoubt: true, phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
+		{name: "hangs up at CONNECT", flags: []string{"-q", "CONNECT"}, phase: smtpsend.PhaseGreeting, verdict: smtpsend.Soft},
+		{name: "hangs up at EHLO", flags: []string{"-q", "EHLO"}, phase: smtpsend.PhaseEHLO, verdict: smtpsend.Soft},
+		{name: "hangs up at MAIL", flags: []string{"-q", "MAIL"}, phase: smtpsend.PhaseMail, verdict: smtpsend.Soft},
+		{name: "hangs up at RCPT", flags: []string{"-q", "RCPT"}, phase: smtpsend.PhaseRcpt, verdict: smtpsend.Soft},
+		{name: "hangs up at DATA", flags: []string{"-q", "DATA"}, phase: smtpsend.PhaseData, verdict: smtpsend.Soft},
+
+		{name: "421 after the dot", flags: []string{"-Q", "."}, phase: smtpsend.PhaseDot, code: 421, verdict: smtpsend.Soft},
+		{name: "421 at CONNECT", flags: []string{"-Q", "CONNECT"}, phase: smtpsend.PhaseGreeting, code: 421, verdict: smtpsend.Soft},
+		{name: "421 at MAIL", flags: []string{"-Q", "MAIL"}, phase: smtpsend.PhaseMail, code: 421, verdict: smtpsend.Soft},
+		{name: "421 at RCPT", flags: []string{"-Q", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 421, verdict: smtpsend.Soft},
+		{name: "421 at DATA", flags: []string{"-Q", "DATA"}, phase: smtpsend.PhaseData, code: 421, verdict: smtpsend.Soft},
+
+		{name: "4xx at the dot", flags: []string{"-r", "."}, phase: smtpsend.PhaseDot, code: 450, verdict: smtpsend.Soft},
+		{name: "4xx at MAIL", flags: []string{"-r", "MAIL"}, phase: smtpsend.PhaseMail, code: 450, verdict: smtpsend.Soft},
+		{name: "4xx at RCPT", flags: []string{"-r", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 450, verdict: smtpsend.Soft},
+		{name: "4xx at DATA", flags: []string{"-r", "DATA"}, phase: smtpsend.PhaseData, code: 450, verdict: smtpsend.Soft},
+		{name: "throttles at the dot", flags: []string{"-r", ".", "-b", "454 4.7.0 Throttling failure: Maximum sending rate exceeded."}, phase: smtpsend.PhaseDot, code: 454, verdict: smtpsend.Throttle},
+
+		{name: "5xx at the dot", flags: []string{"-f", "."}, phase: smtpsend.PhaseDot, code: 500, verdict: smtpsend.Policy},
+		{name: "5xx at MAIL", flags: []string{"-f", "MAIL"}, phase: smtpsend.PhaseMail, code: 500, verdict: smtpsend.Policy},
+		{name: "5xx at DATA", flags: []string{"-f", "DATA"}, phase: smtpsend.PhaseData, code: 500, verdict: smtpsend.Policy},
+		{name: "unknown user at RCPT", flags: []string{"-f", "RCPT", "-B", "550 5.1.1 User unknown"}, phase: smtpsend.PhaseRcpt, code: 550, verdict: smtpsend.Hard},
+		{name: "listed at CONNECT", flags: []string{"-f", "CONNECT", "-B", "554 5.7.1 Client host blocked using zen.spamhaus.org"}, phase: smtpsend.PhaseGreeting, code: 554, verdict: smtpsend.Block},
+
+		{name: "gives up in the middle of a large message", flags: []string{"-A", "0"}, large: true, phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
+		{name: "gives up a while into a large message", flags: []string{"-A", "1", "-T", "4096"}, large: true, phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
+
+		{name: "thinks before it answers the dot", flags: []string{"-W", ".:1"}, stored: true},
+		{name: "thinks too long before it answers the dot", flags: []string{"-W", ".:30"}, timeout: brief, stored: true, inDoubt: true, phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
+		{name: "thinks before it answers RCPT", flags: []string{"-p", "-W", "RCPT:1:50"}, timeout: 30 * time.Second, stored: true},
+		{name: "thinks too long before it answers MAIL", flags: []string{"-p", "-W", "MAIL:30"}, timeout: brief, phase: smtpsend.PhaseMail, verdict: smtpsend.Soft},
+		{name: "thinks too long before it greets", flags: []string{"-W", "CONNECT:30"}, timeout: brief, phase: smtpsend.PhaseGreeting, verdict: smtpsend.Soft},
+
+		{name: "reads late", flags: []string{"-H", "1", "-T", "4096"}, large: true, stored: true},
+		{name: "reads too late", flags: []string{"-H", "30", "-T", "4096"}, timeout: brief, large: true, phase: smtpsend.PhaseBody, verdict: smtpsend.Soft},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			relay, dir := sink(t, row.flags...)
-			sender := newSender(t, smtpsend.Options{Timeout: 10 * time.Second})
-			_, err := sender.Send(t.Context(), relay, mail("b@example.org"))
+			if row.timeout == 0 {
+				row.timeout = 15 * time.Second
+			}
+			m := mail("b@example.org")
+			if row.large {
+				m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
+			}
+			_, err := newSender(t, smtpsend.Options{Timeout: row.timeout}).Send(t.Context(), relay, m)
 			if row.verdict == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-			} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt || e.Code != row.code {
-				t.Errorf("%s, in doubt %v, code %d: %v", e.Verdict, e.InDoubt, e.Code, e)
+			} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt || e.Code != row.code || e.Phase != row.phase {
+				t.Errorf("%s at %s, in doubt %v, code %d: %v", e.Verdict, e.Phase, e.InDoubt, e.Code, e)
 			}
 			if row.stored {
 				eventually(t, "the message is stored", func() bool { return stored(t, dir) == 1 })
 			}
+		})
+	}
+}
+
+// TestSMTPSinkChained: Postfix' server takes the next envelope with the dot as it takes any other group of commands.
+func TestSMTPSinkChained(t *testing.T) {
+	const messages = 200
+	for _, row := range []struct {
+		name  string
+		flags []string
+		fails bool
+	}{
+		{"accepts", nil, false},
+		{"hangs up after each dot", []string{"-q", "."}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			relay, dir := sink(t, row.flags...)
+			relay.Connections = 2
+			sender := newSender(t, smtpsend.Options{Timeout: 20 * time.Second})
+			var group sync.WaitGroup
+			for range messages {
+				group.Go(func() {
+					_, err := sender.Send(t.Context(), relay, mail("b@example.org"))
+					if row.fails {
+						if e := failure(t, err); !e.InDoubt || e.Phase != smtpsend.PhaseDot {
+							t.Error(e)
+						}
+					} else if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			eventually(t, "every message is stored once", func() bool { return stored(t, dir) == messages })
 		})
 	}
 }

@@ -79,6 +79,7 @@ func TestWaitingForAConnectionObeysTheContext(t *testing.T) {
 	}
 }
 
+// TestRelayRestart: every pooled connection is dead, and no message may notice.
 func TestRelayRestart(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{})
 	sender := newSender(t, smtpsend.Options{})
@@ -139,5 +140,31 @@ func TestCloseRefusesNewMessages(t *testing.T) {
 	eventually(t, "the idle connection is closed", func() bool { return server.Open() == 0 })
 	if _, err := sender.Send(t.Context(), relayTo(server), mail("b@example.org")); failure(t, err).Permanent() {
 		t.Errorf("closing loses mail: %v", err)
+	}
+}
+
+func TestARelaysOwnTimes(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		relay       smtpsend.Relay
+		options     smtpsend.Options
+		connections int
+	}{
+		{"the usual ones", smtpsend.Relay{}, smtpsend.Options{}, 1},
+		{"idle time over", smtpsend.Relay{IdleTimeout: 1}, smtpsend.Options{}, 3},
+		{"lifetime over", smtpsend.Relay{Lifetime: 1}, smtpsend.Options{}, 3},
+		{"longer than the usual ones", smtpsend.Relay{IdleTimeout: time.Hour, Lifetime: time.Hour}, smtpsend.Options{IdleTimeout: 1, Lifetime: 1}, 1},
+	} {
+		server := testsmtp.Start(t, testsmtp.Options{})
+		sender := newSender(t, row.options)
+		row.relay.Host, row.relay.Port = server.Host(), server.Port()
+		for range 3 {
+			if _, err := sender.Send(t.Context(), row.relay, mail("b@example.org")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if server.Connections() != row.connections {
+			t.Errorf("%s: %d connections, want %d", row.name, server.Connections(), row.connections)
+		}
 	}
 }

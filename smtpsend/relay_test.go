@@ -21,6 +21,7 @@ func TestRelayDefaults(t *testing.T) {
 		{"port 465 with credentials", Relay{Port: 465, Password: "p"}, 465, TLSImplicit},
 		{"port 25 with a token", Relay{Port: 25, AccessToken: "t"}, 25, TLSRequired},
 		{"implicit", Relay{TLS: TLSImplicit}, 465, TLSImplicit},
+		{"pinned", Relay{Pin: "x"}, 25, TLSRequired},
 		{"none, as asked", Relay{TLS: TLSNone, Username: "u"}, 587, TLSNone},
 	} {
 		got := row.relay.withDefaults()
@@ -31,11 +32,49 @@ func TestRelayDefaults(t *testing.T) {
 }
 
 func TestRelayPrintsNoCredentials(t *testing.T) {
-	r := Relay{ID: "main", Host: "mx.example", Port: 587, Username: "user", Password: "secret", AccessToken: "secret"}
+	r := Relay{ID: "main", Host: "mx.example", Port: 587, Username: "user", Password: "secret", AccessToken: "secret", Proxy: "http://user:secret@proxy.example"}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", slog.Any("relay", r))
 	said := fmt.Sprintf("%v %+v %#v %s %v", r, r, r, r, []Relay{r}) + log.String()
 	if strings.Contains(said, "secret") || !strings.Contains(said, "main mx.example:587") {
 		t.Error(said)
+	}
+}
+
+func TestRelayCheck(t *testing.T) {
+	pin := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	for _, row := range []struct {
+		name  string
+		relay Relay
+		wrong string // part of what is wrong; empty: nothing
+	}{
+		{"pin", Relay{Pin: pin}, ""},
+		{"two pins", Relay{Pin: pin + " " + pin, TLS: TLSImplicit}, ""},
+		{"pin in hexadecimal", Relay{Pin: strings.Repeat("ab", 32)}, "not the base64 form"},
+		{"blank pin", Relay{Pin: " "}, "blank"},
+		{"pin without TLS", Relay{Pin: pin, TLS: TLSNone}, "needs TLS"},
+		{"pin with TLS that is only liked", Relay{Pin: pin, TLS: TLSOpportunistic}, "needs TLS"},
+		{"HTTP proxy", Relay{Proxy: "http://user:secret@proxy.example:3128"}, ""},
+		{"HTTPS proxy", Relay{Proxy: "https://proxy.example/"}, ""},
+		{"SOCKS proxy", Relay{Proxy: "socks5://[2001:db8::1]:1080"}, ""},
+		{"proxy of another kind", Relay{Proxy: "ftp://user:secret@proxy.example"}, "scheme"},
+		{"proxy that is no URL", Relay{Proxy: "http://user:sec%ret@proxy example"}, "not a URL"},
+		{"proxy without a scheme", Relay{Proxy: "user:secret@proxy.example"}, "not a URL"},
+		{"proxy with a path", Relay{Proxy: "http://user:secret@proxy.example/path"}, "more than a host"},
+		{"proxy port", Relay{Proxy: "http://user:secret@proxy.example:70000"}, "port"},
+		{"proxy password too long", Relay{Proxy: "http://user:" + strings.Repeat("secret", 50) + "@proxy.example"}, "longer than 255"},
+		{"idle time", Relay{IdleTimeout: -1}, "negative"},
+		{"lifetime", Relay{Lifetime: -1}, "negative"},
+	} {
+		row.relay.Host = "mx.example"
+		err := row.relay.Check()
+		switch {
+		case row.wrong == "" && err != nil:
+			t.Errorf("%s: %v", row.name, err)
+		case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
+			t.Errorf("%s: %v, want %q", row.name, err, row.wrong)
+		case err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec%")):
+			t.Errorf("%s: the password is told: %v", row.name, err)
+		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +38,6 @@ func mail(to ...string) smtpsend.Message {
 }
 
 // failure is err as the *Error it must be.
-
 func failure(t *testing.T, err error) *smtpsend.Error {
 	t.Helper()
 	var e *smtpsend.Error
@@ -47,7 +48,6 @@ func failure(t *testing.T, err error) *smtpsend.Error {
 }
 
 // eventually waits for a condition that another goroutine brings about.
-
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -83,7 +83,6 @@ func TestSendDelivers(t *testing.T) {
 }
 
 // TestFaultsAtEachPhase counts that a failure before the dot never delivers and is never in doubt, and that one after it is.
-
 func TestFaultsAtEachPhase(t *testing.T) {
 	type fault struct {
 		name string
@@ -141,51 +140,80 @@ func TestFaultsAtEachPhase(t *testing.T) {
 	}
 }
 
-// TestPrematureReply: a relay that gives up in the middle of the content says why before it closes. Losing that text would make a
-
-// quota or a size limit look like a broken line.
-
+// TestPrematureReply: a relay that gives up in the middle of the content says why before it closes, or stops reading. Losing that text
+// would make a quota or a size limit look like a broken line; waiting for it to read on would take as long as the deadline.
 func TestPrematureReply(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		say := func(s string) { _, _ = conn.Write([]byte(s)) }
-		buf := make([]byte, 64<<10)
-		say("220 mx\r\n")
-		_, _ = conn.Read(buf)
-		say("250-mx\r\n250 PIPELINING\r\n")
-		_, _ = conn.Read(buf)
-		say("250 ok\r\n250 ok\r\n354 go\r\n")
-		_, _ = conn.Read(buf)
-		say("552 5.3.4 Message too big\r\n")
-		_ = conn.(*net.TCPConn).CloseRead()
-		_, _ = conn.Read(buf)
-	}()
-	addr := listener.Addr().(*net.TCPAddr)
-	m := mail("b@example.org")
-	m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 2<<20)...)
-	m.BeforeDot = func(context.Context, []string) error { t.Error("the dot was near"); return nil }
-	_, err = newSender(t, smtpsend.Options{Timeout: 3 * time.Second}).Send(t.Context(), smtpsend.Relay{Host: "127.0.0.1", Port: addr.Port}, m)
-	_ = listener.Close()
-	<-done
-	if e := failure(t, err); e.InDoubt || e.Code != 552 || e.Verdict != smtpsend.Policy || e.Phase != smtpsend.PhaseBody {
-		t.Errorf("got %v, verdict %s in phase %s, in doubt %v", e, e.Verdict, e.Phase, e.InDoubt)
+	discard := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+	for _, row := range []struct {
+		name, reply string
+		then        func(net.Conn)
+		code        int
+		verdict     smtpsend.Verdict
+	}{
+		{"552, and no more reading", "552 5.3.4 Message too big\r\n", nil, 552, smtpsend.Policy},
+		{"552, and closes", "552 5.3.4 Message too big\r\n", func(conn net.Conn) { _ = conn.(*net.TCPConn).CloseRead() }, 552, smtpsend.Policy},
+		{"552, and reads on", "552 5.3.4 Message too big\r\n", discard, 552, smtpsend.Policy},
+		{"421, and no more reading", "421 4.3.2 Shutting down\r\n", nil, 421, smtpsend.Soft},
+		{"421, and reads on", "421 4.3.2 Shutting down\r\n", discard, 421, smtpsend.Soft},
+		{"a yes to half a message", "250 2.0.0 Ok\r\n", discard, 0, smtpsend.Soft},
+		{"nonsense", "enough\r\n", discard, 0, smtpsend.Soft},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			address := listening(t, func(conn net.Conn) {
+				buf := make([]byte, 64<<10)
+				for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n", row.reply} {
+					_, _ = io.WriteString(conn, reply)
+					if reply != row.reply {
+						_, _ = conn.Read(buf)
+					}
+				}
+				if row.then != nil {
+					row.then(conn)
+				}
+				<-over
+			})
+			defer close(over)
+			_, port, _ := net.SplitHostPort(address)
+			number, _ := strconv.Atoi(port)
+			m := mail("b@example.org")
+			m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 4<<20)...)
+			m.BeforeDot = func(context.Context, []string) error { t.Error("the dot was near"); return nil }
+			begun := time.Now()
+			_, err := newSender(t, smtpsend.Options{Timeout: time.Minute}).Send(t.Context(), smtpsend.Relay{Host: "127.0.0.1", Port: number}, m)
+			if e := failure(t, err); e.InDoubt || e.Code != row.code || e.Verdict != row.verdict || e.Phase != smtpsend.PhaseBody {
+				t.Errorf("got %v, verdict %s in phase %s, in doubt %v", e, e.Verdict, e.Phase, e.InDoubt)
+			}
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("noticed after %s", took)
+			}
+		})
 	}
 }
 
-// TestNeverLogsInInClear: what a relay elsewhere would need is an address that is not loopback; this machine's own will do.
-
-// outwardAddress is an address of this machine that is not loopback, or, on a machine without any, the one that reaches it all the same.
+// TestLargeMessages: listening beside the writing leaves the connection as it was, in clear and over TLS.
+func TestLargeMessages(t *testing.T) {
+	for _, security := range []testsmtp.Security{testsmtp.Clear, testsmtp.STARTTLS} {
+		server := testsmtp.Start(t, testsmtp.Options{Security: security})
+		sender := newSender(t, smtpsend.Options{})
+		m := mail("b@example.org")
+		m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 100_000)...)
+		for range 3 {
+			if _, err := sender.Send(t.Context(), relayTo(server), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, got := range server.Wait(3) {
+			if !bytes.Equal(got.Data, m.Data) {
+				t.Errorf("%d bytes arrived of %d", len(got.Data), len(m.Data))
+			}
+		}
+		if server.Connections() != 1 {
+			t.Errorf("%d connections", server.Connections())
+		}
+	}
+}
 
 func TestUnreachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -274,10 +302,7 @@ func TestCancelEndsEveryWait(t *testing.T) {
 	}
 }
 
-// TestRelayRestart: every pooled connection is dead, and no message may notice.
-
 // TestManyRecipients sends more than fit a window and a transaction.
-
 func TestManyRecipients(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{MaxRecipients: 180})
 	sender := newSender(t, smtpsend.Options{})

@@ -121,6 +121,7 @@ func TestTLSModes(t *testing.T) {
 	}
 }
 
+// TestNeverLogsInInClear: what a relay elsewhere would need is an address that is not loopback; one of this machine's own will do.
 func TestNeverLogsInInClear(t *testing.T) {
 	host := outwardAddress(t)
 	server := testsmtp.Start(t, testsmtp.Options{Addr: net.JoinHostPort(host, "0"), Username: "u", Password: "p", Record: true})

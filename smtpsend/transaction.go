@@ -59,14 +59,16 @@ func (t *transaction) run(ctx context.Context) {
 }
 
 // answeredMail reports whether the relay has taken notice of the message. A 421 or 503 to the first command is about the
-// connection, which was left idle or in a state we misjudged; a new one costs nobody anything. Too much haste it would only
-// make worse.
+// connection, which was left idle or in a state we misjudged, and a relay that does not know MAIL all of a sudden answers
+// something else; a new connection costs nobody anything. Too much haste it would only make worse.
 func (t *transaction) answeredMail() bool {
 	if !t.answered {
 		return t.failure.Phase == PhaseCheck
 	}
-	return t.failure.Phase != PhaseMail || t.failure.Code != 421 && t.failure.Code != 503 || t.failure.Verdict == Throttle
+	return t.failure.Phase != PhaseMail || !aboutConnection(t.failure.Code) || t.failure.Verdict == Throttle
 }
+
+func aboutConnection(code int) bool { return code == 421 || code == 500 || code == 502 || code == 503 }
 
 // fits refuses what the relay said it will not take, before it is asked.
 func (t *transaction) fits() *Error {
@@ -112,8 +114,7 @@ func (t *transaction) settle(ctx context.Context) {
 		}
 		t.answered = true
 		on(r)
-		if r.code == 421 {
-			t.c.botched = true
+		if r.code == 421 || r.intermediate() && !t.data.intermediate() {
 			t.breakOff(t.d.s.replyError(t.phase(), "", r, len(t.to)))
 			return
 		}

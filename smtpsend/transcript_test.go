@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var update = flag.Bool("update", false, "write what came of each dialog into testdata/*.txt instead of comparing")
+var update = flag.Bool("update", false, "write what came of each dialog into testdata instead of comparing")
 
 // TestTranscripts plays the dialogs of testdata/*.txt. Each begins with a line "=== name", then
 //
@@ -32,8 +32,14 @@ var update = flag.Bool("update", false, "write what came of each dialog into tes
 //	@hello WORD …      the greeting and an EHLO answer offering these
 //	the dialog         in the language of testsmtp.Transcript
 //	=> line            what came of it, as render writes it
-func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt") }
+
+// TestDecisionTable plays what each row of the table of verdicts says: one file a row, named after it, one dialog for each kind of
+// evidence in it. testdata/README.md lists the rows that are no dialogs and the tests they have instead.
+func TestDecisionTable(t *testing.T) { playAll(t, "testdata/table/*.txt") }
+
+func playAll(t *testing.T, pattern string) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}

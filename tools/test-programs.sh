@@ -13,6 +13,10 @@ need swaks swaks               # a mail client that others wrote
 need curl curl                 # types along after the demo
 need python3 python3           # reads composed mails back with its email package
 need chromium chromium         # opens the pages
+# dkimpy verifies our DKIM signatures; Debian's is for Debian's Python, which need not be the first one
+if ! python3 -c 'import dkim, nacl' 2>/dev/null && ! /usr/bin/python3 -c 'import dkim, nacl' 2>/dev/null; then
+	packages="$packages python3-dkim python3-nacl"
+fi
 
 [ -n "$packages" ] || exit 0
 echo "The tests need these packages, which are not installed:$packages"

@@ -29,6 +29,10 @@ func functions(static *files) template.FuncMap {
 		"every":    every,
 		"pretty":   pretty,
 		"code":     replyCode,
+		"limits":   limits,
+		"relay":    relayOf,
+		"int":      func(n int64) int { return int(n) },
+		"deref":    func(b *bool) bool { return *b },
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }

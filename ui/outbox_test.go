@@ -244,3 +244,40 @@ func FuzzReadFilter(f *testing.F) {
 		}
 	})
 }
+
+func TestFailedMailOfAnAccountIsSentAgain(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
+	w.relay.replies["locked@example.net"] = "535 5.7.8 Authentication failed"
+	nobody := w.submit(api.SubmitRequest{Subject: "to nobody", Tags: []string{"news"}, To: api.Addresses{{Address: "nobody@example.net"}}})
+	locked := w.submit(api.SubmitRequest{Subject: "locked out", To: api.Addresses{{Address: "locked@example.net"}}})
+	w.deliver(nobody)
+	w.deliver(locked)
+	b := w.operator()
+	for _, query := range []string{"/", "/?state=failed", "/?account=default", "/?state=failed&account=default&search=nobody"} {
+		b.get(query).lacks(t, "Send these again")
+	}
+	b.get("/messages/"+locked).has(t, "The account was refused, not the message", `href="/replay?account=default"`)
+	b.get("/messages/"+nobody).lacks(t, "The account was refused")
+	b.get("/?state=failed&account=default").has(t, "Send these again", `href="/replay?account=default&state=failed"`)
+	p := b.get("/replay?account=default&state=failed")
+	p.isSafe(t, "/replay")
+	p.has(t, "Send 2 failed messages again?", "account <strong>default</strong>")
+
+	b.submitForm("/replay", url.Values{"account": {"default"}, "trouble": {"1"}}).has(t, "1 message is due again.", "locked out")
+	if got := w.state(nobody); got != api.Failed {
+		t.Errorf("what failed for another reason is %s", got)
+	}
+	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"none"}}).has(t, "0 messages are due again.")
+	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"news"}}).has(t, "1 message is due again.")
+	for _, id := range []string{nobody, locked} {
+		if got := w.state(id); got != api.Waiting {
+			t.Errorf("%s is %s", id, got)
+		}
+	}
+	b.get("/replay?account=default").has(t, "Send 0 failed messages again?", "Back to the list")
+	if p := b.post("/replay", url.Values{}); p.status != http.StatusBadRequest {
+		t.Errorf("a replay of no account answers %d", p.status)
+	}
+}

@@ -84,9 +84,9 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "webhooks", "accounts", "status":
+	case "webhooks", "accounts", "gateways", "status":
 		return first
-	case "", "messages", "cancel":
+	case "", "messages", "cancel", "replay":
 		return "outbox"
 	}
 	return ""

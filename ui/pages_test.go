@@ -28,7 +28,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	w := setup(t)
 	id := w.later(api.SubmitRequest{Subject: "one"})
 	b := w.operator()
-	for _, path := range []string{"/", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/status", "/messages/none"} {
+	for _, path := range []string{"/", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
@@ -169,6 +169,55 @@ func TestAccounts(t *testing.T) {
 	p.lacks(t, "very secret")
 }
 
+func TestAccountsSayHowTheySend(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(-time.Minute)
+	none := false
+	list := []api.AccountInfo{{
+		Account: api.Account{
+			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3}, Proxy: "socks5://user:******@proxy.test",
+			SMTP:   &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: "x", RejectUnauthorized: &none}},
+			OAuth2: &api.OAuth2{Provider: "office365", User: "orders@example.com"}, Gateways: []api.Route{{Gateway: "main", Weight: 3}, {Gateway: "spare"}},
+		},
+		State: "held", LastError: "535 5.7.139 Authentication unsuccessful", LastErrorAt: &at,
+	}}
+	w := setup(t)
+	w.ui.Accounts = accountsOf{list}
+	p := w.operator().get("/accounts")
+	p.isSafe(t, "/accounts")
+	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its mail waits", "30 a minute, 3 connections", "office365",
+		"pinned", "any certificate is accepted", "OAuth 2.0 of office365, as orders@example.com", "through socks5://user:******@proxy.test", "main</span><small> × 3", "spare",
+		`href="/?account=shop&state=failed"`)
+}
+
+// accountsOf are those of a list.
+type accountsOf struct{ list []api.AccountInfo }
+
+func (a accountsOf) List(context.Context, int, int) (api.AccountPage, error) {
+	return api.AccountPage{Total: len(a.list), Pages: 1, Accounts: a.list}, nil
+}
+
+func TestGateways(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	b := w.operator()
+	b.get("/gateways").has(t, "There is no gateway", "postroom gateway add")
+	at := time.Now().Add(-time.Minute)
+	w.gateways.list = []api.GatewayInfo{
+		{Gateway: api.Gateway{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587, User: "shop", Pass: "******"}, State: "connected", Deliveries: 12345, LastUse: &at},
+		{Gateway: api.Gateway{Gateway: "spare", Name: "spare", Preset: "sendgrid"}, State: "open",
+			LastError: &api.GatewayError{Response: "connect: <refused>", ServerResponseCode: "ESOCKET", Time: at}},
+	}
+	p := b.get("/gateways")
+	p.isSafe(t, "/gateways")
+	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "resting", "ESOCKET", "connect: <refused>", "never")
+	for range endpointsPerPage {
+		w.gateways.list = append(w.gateways.list, w.gateways.list[0])
+	}
+	b.get("/gateways").has(t, "Page 1 of 2", `href="/gateways?page=2"`)
+	b.get("/gateways?page=2").lacks(t, "sendgrid")
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -222,7 +271,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Access: trusting{},
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Access: trusting{},
 		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
 	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

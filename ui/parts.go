@@ -16,6 +16,7 @@ type Parts struct {
 	Queues    Queues
 	Webhooks  Webhooks
 	Accounts  Accounts
+	Gateways  Gateways
 	Access    Access
 	State     State
 	Dashboard http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
@@ -38,10 +39,16 @@ type Changer interface {
 	Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error)
 }
 
+// Replayer sends failed messages again. It is outbox.Outbox.
+type Replayer interface {
+	ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error)
+}
+
 // Outbox is all that the pages of messages need. It is outbox.Outbox.
 type Outbox interface {
 	Reader
 	Changer
+	Replayer
 }
 
 // Queues counts, pauses and resumes. It is outbox.Outbox.
@@ -73,6 +80,11 @@ type Webhooks interface {
 // Accounts lists the senders. It is accounts.Accounts.
 type Accounts interface {
 	List(ctx context.Context, page, pageSize int) (api.AccountPage, error)
+}
+
+// Gateways lists the relays that accounts share. It is relays.Relays.
+type Gateways interface {
+	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
 }
 
 // Access says who may see the pages. It is access.Access.

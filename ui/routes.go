@@ -24,6 +24,8 @@ func (u *UI) routes() *http.ServeMux {
 	closed("GET /{$}", u.outbox)
 	closed("GET /cancel", u.confirmCancel)
 	closed("POST /cancel", u.cancelAll)
+	closed("GET /replay", u.confirmReplay)
+	closed("POST /replay", u.replayAll)
 	closed("POST /queues/{queue}/pause", u.pause)
 	closed("POST /queues/{queue}/resume", u.resume)
 	closed("GET /messages/{id}", u.message)
@@ -36,6 +38,7 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /webhooks/{id}/test", u.testEndpoint)
 	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", u.redeliver)
 	closed("GET /accounts", u.accounts)
+	closed("GET /gateways", u.gateways)
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -45,7 +48,7 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/cancel", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/status",
+	"/", "/static/*", "/login", "/logout", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
@@ -46,18 +47,22 @@ type world struct {
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
 	relay    *relay
+	gateways *gateways
+	ui       *UI
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
 
 func setupOn(t *testing.T, db *redisdb.DB) *world {
 	t.Helper()
-	w := &world{t: t, relay: &relay{replies: map[string]string{}}}
+	w := &world{t: t, relay: &relay{replies: map[string]string{}}, gateways: &gateways{}}
 	c := db.Client()
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	w.must(err)
-	w.accounts, err = accounts.New(db, ring, accounts.Options{Default: &api.Account{
+	gateways, err := relays.New(db, ring, relays.Options{})
+	w.must(err)
+	w.accounts, err = accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
@@ -70,9 +75,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Access: w.access, State: instance{db}, Dashboard: board,
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Access: w.access,
+		State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
+	w.ui = u
 	e := echo.New()
 	e.GET("/v1/outbox", func(c echo.Context) error { return c.String(http.StatusOK, "the API") })
 	u.Mount(e)
@@ -255,7 +262,10 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 		default:
 			code, _ := strconv.Atoi(reply[:3])
 			err := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
-			if code >= 500 {
+			switch {
+			case code == 535:
+				err.Verdict, err.Scope, err.Phase = smtpsend.Auth, smtpsend.ScopeAccount, smtpsend.PhaseAuth
+			case code >= 500:
 				err.Verdict = smtpsend.Hard
 			}
 			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Err: err, Response: reply})
@@ -277,6 +287,15 @@ func (senders) Gateway(context.Context, string) error { return nil }
 func (senders) Trial(context.Context, string) (bool, error) { return true, nil }
 
 func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
+
+// gateways are those of a list.
+type gateways struct{ list []api.GatewayInfo }
+
+func (g *gateways) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
+	from := min(page*pageSize, len(g.list))
+	rows := g.list[from:min(from+pageSize, len(g.list))]
+	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize, Gateways: rows}, nil
+}
 
 // sources names an endpoint of the settings.
 type sources struct{}

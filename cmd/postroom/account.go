@@ -17,6 +17,7 @@ type accountCmd struct {
 	List   accountListCmd   `cmd:"" default:"withargs" help:"List accounts (the default)."`
 	Show   accountShowCmd   `cmd:"" help:"Show one account; passwords are masked."`
 	Add    accountAddCmd    `cmd:"" help:"Add an account, or replace it."`
+	Update accountUpdateCmd `cmd:"" help:"Change what the flags name of an account. Mail it holds is tried at once."`
 	Delete accountDeleteCmd `cmd:"" help:"Delete an account; what it has queued is cancelled."`
 	Verify accountVerifyCmd `cmd:"" help:"Try to log in to the relay of an account, or any other, without sending anything."`
 }
@@ -41,9 +42,9 @@ func (a *accountListCmd) Run(ctx context.Context, con *console) error {
 		con.say("no accounts; to add one: postroom account add --help")
 		return nil
 	}
-	g := grid{headings: []string{"account", "sender", "relay", "state", "last error"}}
+	g := grid{headings: []string{"account", "sender", "relay", "limits", "state", "last error"}}
 	for _, info := range list {
-		g.add(info.Account.Account, mailbox(info.Name, info.Email), relayURL(info.SMTP), info.State, orDash(clip(info.LastError, 60)))
+		g.add(info.Account.Account, mailbox(info.Name, info.Email), way(info.Account), orDash(limits(info.Limits)), info.State, orDash(clip(info.LastError, 60)))
 	}
 	con.show(g)
 	return nil
@@ -90,69 +91,33 @@ func (a *accountShowCmd) Run(ctx context.Context, con *console) error {
 	if a.JSON {
 		return con.printJSON(info)
 	}
+	con.show(accountGrid(info, time.Now()))
+	return nil
+}
+
+func accountGrid(info api.AccountInfo, now time.Time) grid {
 	g := grid{headings: []string{"account", info.Account.Account}}
-	g.add("sender", mailbox(info.Name, info.Email))
-	g.add("relay", relayURL(info.SMTP))
-	g.add("state", info.State)
+	row := func(name, value string) {
+		if value != "" {
+			g.add(name, value)
+		}
+	}
+	row("sender", mailbox(info.Name, info.Email))
+	row("relay", relayURL(info.SMTP))
+	row("gateways", routes(info.Gateways))
+	settingsOf(info.Account).add(&g)
+	row("state", info.State)
 	if info.LastErrorAt != nil {
-		g.add("last error", info.LastError+" ("+moment(*info.LastErrorAt, time.Now())+")")
+		row("last error", info.LastError+" ("+moment(*info.LastErrorAt, now)+")")
 	}
-	if len(info.Retry) > 0 {
-		g.add("retry", strings.Join(info.Retry, ", "))
+	row("in trouble", map[string]string{"fail": "mail fails at once", "hold": "mail waits"}[info.AccountTrouble])
+	if k := info.DKIM; k != nil {
+		row("signed by", k.Selector+"._domainkey."+k.Domain)
 	}
-	if info.Webhooks != "" {
-		g.add("webhooks", info.Webhooks)
-	}
-	g.add("created", info.Created.Local().Format(time.DateTime))
-	con.show(g)
-	return nil
-}
-
-// accountAddCmd adds an account.
-type accountAddCmd struct {
-	reachFlags
-	relayFlag
-	Account  string   `arg:"" help:"Id of the account, chosen by you: letters, digits and . _ @ + -"`
-	From     string   `required:"" placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
-	Retry    []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
-	Webhooks string   `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
-	NoVerify bool     `help:"Do not try to log in first."`
-}
-
-// Run tries the relay, then adds the account.
-func (a *accountAddCmd) Run(ctx context.Context, con *console) error {
-	from, err := parseAddresses(a.From)
-	if err != nil || len(from) != 1 {
-		return usage("--from: %q is not one address, such as 'Shop <shop@example.com>'", a.From)
-	}
-	relay, err := a.server(con)
-	if err != nil {
-		return err
-	}
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	if !a.NoVerify {
-		answer, err := client.VerifyAccount(ctx, api.VerifyRequest{SMTP: relay})
-		if err != nil {
-			return err
-		}
-		if !answer.SMTP.Success {
-			return fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify", relayURL(relay), clean(answer.SMTP.Error))
-		}
-	}
-	answer, err := client.CreateAccount(ctx, api.Account{
-		Account: a.Account, Name: from[0].Name, Email: from[0].Address, SMTP: relay, Retry: a.Retry, Webhooks: a.Webhooks,
-	})
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("account %s: %s", answer.Account, map[string]string{"new": "added", "existing": "replaced"}[answer.State])
-	return nil
+	row("retry", strings.Join(info.Retry, ", "))
+	row("webhooks", info.Webhooks)
+	row("created", info.Created.Local().Format(time.DateTime))
+	return g
 }
 
 // accountDeleteCmd deletes an account.
@@ -227,7 +192,7 @@ func (a *accountVerifyCmd) request(con *console) (req api.VerifyRequest, name st
 	if a.Account != "" {
 		return api.VerifyRequest{Account: a.Account}, "the relay of account " + a.Account, nil
 	}
-	relay, err := relayFlag{a.SMTP}.server(con)
+	relay, err := readRelay(a.SMTP, nil, con)
 	return api.VerifyRequest{SMTP: relay}, relayURL(relay), err
 }
 

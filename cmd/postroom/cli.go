@@ -30,11 +30,15 @@ type cli struct {
 
 	Send   sendCmd   `cmd:"" group:"mail" help:"Send an email."`
 	Outbox outboxCmd `cmd:"" group:"mail" help:"See, retry and cancel what is queued."`
+	Dead   deadCmd   `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
 	Queue  queueCmd  `cmd:"" group:"mail" help:"See, pause and resume the queues."`
 
 	Account accountCmd `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`
+	Gateway gatewayCmd `cmd:"" group:"setup" help:"Relays that accounts share."`
 	Token   tokenCmd   `cmd:"" group:"setup" help:"Access tokens for programs."`
+	DKIM    dkimCmd    `cmd:"" name:"dkim" group:"setup" help:"Keys that mail is signed with, and their DNS records."`
 	Webhook webhookCmd `cmd:"" group:"setup" help:"Where events are sent."`
+	Secret  secretCmd  `cmd:"" group:"setup" help:"The secret that seals passwords: after a change of it, and for receivers of webhooks."`
 
 	Version versionCmd `cmd:"" group:"other" help:"Print the version."`
 }
@@ -63,6 +67,7 @@ func run(ctx context.Context, args []string, con *console) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"}, {Key: "other", Title: "Other"},
+			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
 			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
 		}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -31,6 +32,14 @@ type reachFlags struct {
 	URL   string `group:"reach" env:"POSTROOM_URL" placeholder:"URL" help:"Address of Postroom. Default: where the settings say it listens."`
 	Token string `group:"reach" placeholder:"TOKEN" help:"Access token. Default: $$POSTROOM_TOKEN, else the setting token, else the file token in the data directory."`
 	JSON  bool   `group:"reach" name:"json" help:"Print the answer as JSON, for programs."`
+
+	timeout time.Duration // of one request; 0: requestTimeout
+}
+
+// patient is the same with another bound of one request.
+func (f reachFlags) patient(timeout time.Duration) reachFlags {
+	f.timeout = timeout
+	return f
 }
 
 // client makes the client. The settings are read only as far as the flags leave something open.
@@ -61,7 +70,7 @@ func (f reachFlags) clientWith(c *config.Config, token string) (*api.Client, err
 	if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, usage("%q is not the address of a Postroom: write one such as http://127.0.0.1:3000", base)
 	}
-	return api.NewClient(base, token, &http.Client{Transport: naming{transport, base}, Timeout: requestTimeout}), nil
+	return api.NewClient(base, token, &http.Client{Transport: naming{transport, base}, Timeout: cmp.Or(f.timeout, requestTimeout)}), nil
 }
 
 // tokenOr is the token of the flags, else that of the settings.

@@ -14,7 +14,7 @@ type outboxCmd struct {
 	List   outboxListCmd   `cmd:"" default:"withargs" help:"List queued messages, oldest first (the default)."`
 	Show   outboxShowCmd   `cmd:"" help:"Show one message and its attempts, or how it ended."`
 	Retry  outboxRetryCmd  `cmd:"" help:"Attempt delivery now."`
-	Replay outboxReplayCmd `cmd:"" help:"Queue messages that failed for good again, for the recipients that failed."`
+	Replay deadReplayCmd   `cmd:"" help:"Send again what failed for good: the same as dead-letter replay."`
 	Cancel outboxCancelCmd `cmd:"" help:"Take messages back."`
 	Watch  outboxWatchCmd  `cmd:"" help:"Watch the outbox as it changes."`
 }
@@ -115,9 +115,9 @@ func fetch(ctx context.Context, client *api.Client, q api.OutboxQuery, limit int
 }
 
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
-	g := grid{headings: []string{"id", "state", "to", "subject", "attempts", "next", "last error"}}
+	g := grid{headings: []string{"id", "state", "to", "subject", "attempts", "next", "why"}}
 	for _, m := range messages {
-		g.add(m.QueueID, string(m.State), recipients(m), clip(m.Subject, 40), fmt.Sprintf("%d/%d", m.AttemptsMade, m.Attempts), nextAttempt(m, now), lastError(m))
+		g.add(m.QueueID, string(m.State), recipients(m), clip(m.Subject, 40), fmt.Sprintf("%d/%d", m.AttemptsMade, m.Attempts), nextAttempt(m, now), why(m))
 	}
 	return g
 }
@@ -144,11 +144,16 @@ func nextAttempt(m api.OutboxMessage, now time.Time) string {
 	return moment(*m.NextAttempt.Time, now)
 }
 
-func lastError(m api.OutboxMessage) string {
-	if m.Progress.Error == nil {
-		return "-"
+// why says what a message waits for, or else the last error; and whether it may have arrived all the same.
+func why(m api.OutboxMessage) string {
+	text := m.Reason
+	if text == "" && m.Progress.Error != nil {
+		text = m.Progress.Error.Message
 	}
-	return clip(m.Progress.Error.Message, 60)
+	if m.InDoubt > 0 {
+		text = strings.TrimSuffix("in doubt: "+text, ": ")
+	}
+	return orDash(clip(text, 60))
 }
 
 // clip cuts a text to n characters.

@@ -57,21 +57,6 @@ func (o *outboxRetryCmd) Run(ctx context.Context, con *console) error {
 	return con.retry(ctx, ids, client.Retry, o.JSON)
 }
 
-// outboxReplayCmd queues dead letters again. Unlike retry it leaves alone what has not failed, or was replayed by another meanwhile.
-type outboxReplayCmd struct {
-	reachFlags
-	IDs []string `arg:"" name:"id" help:"Queue ids of messages that failed for good."`
-}
-
-// Run queues the named dead letters again.
-func (o *outboxReplayCmd) Run(ctx context.Context, con *console) error {
-	client, err := o.client()
-	if err != nil {
-		return err
-	}
-	return con.retry(ctx, o.IDs, client.Replay, o.JSON)
-}
-
 // retried is what is printed for programs.
 type retried struct {
 	Retried int           `json:"retried"`

@@ -93,8 +93,15 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Lane", string(m.Lane))
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Key", m.IdempotencyKey)
-	if m.Progress.Error != nil {
-		c.line("Last error", m.Progress.Error.Message)
+	if m.Gateway != nil {
+		c.line("Gateway", *m.Gateway)
+	}
+	c.line("Waits", m.Reason)
+	if e := m.Progress.Error; e != nil {
+		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
+		if e.AccountTrouble {
+			c.line("", "the account was refused, not the message; once it is in order: postroom dead-letter replay --account "+m.Account+" --account-trouble")
+		}
 	}
 	if m.InDoubt > 0 {
 		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", m.InDoubt))
@@ -132,7 +139,30 @@ func attemptGrid(m api.OutboxMessage) grid {
 		if a.End != nil {
 			took = a.End.Sub(a.Start).Round(time.Millisecond).String()
 		}
-		g.add(fmt.Sprint(a.Number), a.Start.Local().Format(time.DateTime), took, orDash(a.Host), orDash(a.TLS), strings.TrimSpace(a.Error+" "+a.Line))
+		g.add(fmt.Sprint(a.Number), a.Start.Local().Format(time.DateTime), took, orDash(asked(a)), orDash(a.TLS), outcome(a))
 	}
 	return g
+}
+
+// asked names the relay of an attempt, with the gateway it is known by.
+func asked(a api.Attempt) string {
+	switch {
+	case a.Gateway == "":
+		return a.Host
+	case a.Host == "":
+		return a.Gateway
+	}
+	return a.Gateway + ", " + a.Host
+}
+
+// outcome words what an attempt met.
+func outcome(a api.Attempt) string {
+	text := strings.TrimSpace(a.Error + " " + a.Line)
+	switch {
+	case a.InDoubt:
+		return "in doubt: " + text
+	case a.Held:
+		return "not counted, the account was refused: " + text
+	}
+	return text
 }

@@ -1,39 +1,255 @@
 package main
 
 import (
+	"os"
+	"strings"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
 )
 
-// relayFlag is a relay given on the command line, or by standard input, which leaves no trace in the shell's history.
-type relayFlag struct {
-	SMTP string `name:"smtp" required:"" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input."`
+// relayFlags describe a relay: an account's own, or a gateway. What can be taken away again is a pointer: given and empty, it goes.
+type relayFlags struct {
+	SMTP         string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
+	Preset       *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
+	User         string   `group:"relay" placeholder:"NAME" help:"User to log in as, where the URL names none."`
+	Pass         string   `group:"relay" placeholder:"FROM" help:"Where the password is: a file, env:NAME, or - for standard input."`
+	CA           *string  `name:"ca" group:"relay" placeholder:"FILE" help:"Certificates (PEM) of the authorities to trust, instead of the system's."`
+	Pin          *string  `group:"relay" placeholder:"HASH" help:"Base64 SHA-256 of the relay's public key; several separated by spaces."`
+	Proxy        *string  `group:"relay" placeholder:"URL" help:"Connect through this proxy: http, https or socks5. - and env:NAME as for --smtp."`
+	LocalAddress *string  `group:"relay" placeholder:"IP" help:"Address to connect from."`
+	EhloName     *string  `group:"relay" placeholder:"NAME" help:"Name for EHLO. Default: the host's own."`
+	PerSecond    *float64 `group:"limits" placeholder:"N" help:"Recipients a second; 0: not bounded, but for what the preset says."`
+	PerMinute    *float64 `group:"limits" placeholder:"N" help:"Recipients a minute."`
+	PerDay       *float64 `group:"limits" placeholder:"N" help:"Recipients a day."`
+	Burst        *int     `group:"limits" placeholder:"N" help:"Recipients at once after a pause, of --per-second. Default: as many as a second allows."`
+	Connections  *int     `group:"limits" placeholder:"N" help:"Connections at once, of all processes together. Default: 10 for each process."`
+	PerConn      *int     `name:"per-connection" group:"limits" placeholder:"N" help:"Messages on one connection. Default: 100."`
+
+	OAuth2 oauthFlags `embed:"" prefix:"oauth2-" group:"oauth2"`
 }
 
-func (r relayFlag) server(con *console) (*api.SMTPServer, error) {
-	text, err := con.read(r.SMTP, r.SMTP == "-")
+// oauthFlags say how access tokens are had.
+type oauthFlags struct {
+	Provider     string `placeholder:"NAME" help:"gmail or office365. Default: as --preset says."`
+	TokenURL     string `name:"token-url" placeholder:"URL" help:"Token endpoint of another provider."`
+	ClientID     string `placeholder:"ID" help:"Id of your application there."`
+	ClientSecret string `placeholder:"FROM" help:"Where its secret is: a file, env:NAME, or - for standard input."`
+	RefreshToken string `placeholder:"FROM" help:"Where the refresh token is."`
+	Scope        string `placeholder:"SCOPE" help:"What to ask for. Default: sending mail."`
+	User         string `placeholder:"MAILBOX" help:"Mailbox to log in as."`
+}
+
+// relaySettings are what accounts and gateways have in common. The relay is nil where there is none.
+type relaySettings struct {
+	relay                         *api.SMTPServer
+	oauth2                        *api.OAuth2
+	limits                        *api.Limits
+	proxy, localAddress, ehloName string
+}
+
+// over lays what the flags say over settings that there are.
+func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
+	var err error
+	if f.SMTP != "" {
+		if s.relay, err = readRelay(f.SMTP, s.relay, con); err != nil {
+			return s, err
+		}
+		if s.relay.Auth != nil {
+			s.oauth2 = nil
+		}
+	}
+	if s, err = f.login(s, con); err != nil {
+		return s, err
+	}
+	if s, err = f.tls(s); err != nil {
+		return s, err
+	}
+	if f.Preset != nil {
+		s.relay = relayOf(s)
+		s.relay.Preset = *f.Preset
+	}
+	if f.Proxy != nil {
+		if s.proxy, err = con.secret("--proxy", *f.Proxy); err != nil {
+			return s, err
+		}
+	}
+	set(&s.localAddress, f.LocalAddress)
+	set(&s.ehloName, f.EhloName)
+	s.limits = f.bound(s.limits)
+	return s, nil
+}
+
+// relayOf is a copy of the relay to change, or a new one.
+func relayOf(s relaySettings) *api.SMTPServer {
+	if s.relay == nil {
+		return &api.SMTPServer{}
+	}
+	relay := *s.relay
+	return &relay
+}
+
+// login lays user, password and OAuth 2.0 over settings. Either takes the place of the other.
+func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) {
+	if f.OAuth2 != (oauthFlags{}) {
+		o, err := f.OAuth2.over(s.oauth2, con)
+		s.oauth2, s.relay = o, relayOf(s)
+		s.relay.Auth = nil
+		return s, err
+	}
+	if f.User == "" && f.Pass == "" {
+		return s, nil
+	}
+	s.oauth2, s.relay = nil, relayOf(s)
+	var auth api.SMTPAuth
+	if s.relay.Auth != nil {
+		auth = *s.relay.Auth
+	}
+	if f.User != "" {
+		auth.User = f.User
+	}
+	if f.Pass != "" {
+		pass, err := con.secretFrom("--pass", f.Pass)
+		if err != nil {
+			return s, err
+		}
+		auth.Pass, auth.AccessToken = pass, ""
+	}
+	s.relay.Auth = &auth
+	return s, nil
+}
+
+func (f oauthFlags) over(old *api.OAuth2, con *console) (*api.OAuth2, error) {
+	var o api.OAuth2
+	if old != nil {
+		o = *old
+	}
+	for _, field := range []struct {
+		into  *string
+		value string
+	}{{&o.Provider, f.Provider}, {&o.TokenURL, f.TokenURL}, {&o.ClientID, f.ClientID}, {&o.Scope, f.Scope}, {&o.User, f.User}} {
+		if field.value != "" {
+			*field.into = field.value
+		}
+	}
+	for _, field := range []struct {
+		name, from string
+		into       *string
+	}{{"--oauth2-client-secret", f.ClientSecret, &o.ClientSecret}, {"--oauth2-refresh-token", f.RefreshToken, &o.RefreshToken}} {
+		if field.from == "" {
+			continue
+		}
+		var err error
+		if *field.into, err = con.secretFrom(field.name, field.from); err != nil {
+			return nil, err
+		}
+	}
+	return &o, nil
+}
+
+// tls lays the trusted certificates over settings.
+func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
+	if f.CA == nil && f.Pin == nil {
+		return s, nil
+	}
+	s.relay = relayOf(s)
+	var t api.SMTPTLS
+	if s.relay.TLS != nil {
+		t = *s.relay.TLS
+	}
+	set(&t.PinSHA256, f.Pin)
+	if f.CA != nil {
+		t.CA = ""
+		if *f.CA != "" {
+			text, err := os.ReadFile(*f.CA)
+			if err != nil {
+				return s, usage("--ca: %v", err)
+			}
+			t.CA = string(text)
+		}
+	}
+	s.relay.TLS = &t
+	return s, nil
+}
+
+// bound lays the limits of the flags over others; nil: there are none.
+func (f relayFlags) bound(old *api.Limits) *api.Limits {
+	var l api.Limits
+	if old != nil {
+		l = *old
+	}
+	set(&l.PerSecond, f.PerSecond)
+	set(&l.PerMinute, f.PerMinute)
+	set(&l.PerDay, f.PerDay)
+	set(&l.Burst, f.Burst)
+	set(&l.Connections, f.Connections)
+	set(&l.PerConnection, f.PerConn)
+	if old == nil && l == (api.Limits{}) {
+		return nil
+	}
+	return &l
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// readRelay reads a relay off a URL. What a URL can't say stays as it was.
+func readRelay(text string, old *api.SMTPServer, con *console) (*api.SMTPServer, error) {
+	text, err := con.secret("--smtp", text)
 	if err != nil {
 		return nil, err
 	}
-	relay, err := config.ParseRelay(string(text))
+	parsed, err := config.ParseRelay(text)
 	if err != nil {
 		return nil, usage("--smtp %v", err)
 	}
-	return app.SMTPServer(relay), nil
+	relay := app.SMTPServer(parsed)
+	if old == nil {
+		return relay, nil
+	}
+	relay.Preset = old.Preset
+	if relay.Auth == nil {
+		relay.Auth = old.Auth
+	}
+	if old.TLS != nil {
+		relay.TLS.CA, relay.TLS.PinSHA256, relay.TLS.MinVersion = old.TLS.CA, old.TLS.PinSHA256, old.TLS.MinVersion
+	}
+	return relay, nil
 }
 
-// relayURL is a relay in one line, without its password.
-func relayURL(s *api.SMTPServer) string {
-	if s == nil {
-		return "-"
+// secret gives the value of a flag that may hold a secret: as it is given, - for standard input, which leaves no trace in the shell's
+// history, or env:NAME.
+func (c *console) secret(flag, value string) (string, error) {
+	if value == "-" || strings.HasPrefix(value, "env:") {
+		return c.secretFrom(flag, value)
 	}
-	scheme, user := "smtp://", ""
-	if s.Secure {
-		scheme = "smtps://"
+	return value, nil
+}
+
+// secretFrom reads a secret from where a flag says it is: a file, env:NAME, or - for standard input. One newline at its end is dropped.
+func (c *console) secretFrom(flag, from string) (string, error) {
+	if name, ok := strings.CutPrefix(from, "env:"); ok {
+		value := os.Getenv(name)
+		if value == "" {
+			return "", usage("%s: the environment has no %s", flag, name)
+		}
+		return value, nil
 	}
-	if s.Auth != nil && s.Auth.User != "" {
-		user = s.Auth.User + "@"
+	source := "@" + from
+	if from == "-" {
+		source = "-"
 	}
-	return scheme + user + hostPort(s.Host, s.Port)
+	text, err := c.read(source, from == "-")
+	if err != nil {
+		return "", usage("%s: %v", flag, err)
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if value == "" {
+		return "", usage("%s: nothing is there", flag)
+	}
+	return value, nil
 }

@@ -98,6 +98,9 @@ func progress(m api.OutboxMessage, now time.Time) string {
 		if m.Progress.Error != nil {
 			line = fmt.Sprintf("attempt %d of %d failed: %s", m.AttemptsMade, m.Attempts, clean(m.Progress.Error.Message))
 		}
+		if m.Reason != "" {
+			line = "waiting: " + clean(m.Reason)
+		}
 		if t := m.NextAttempt.Time; t != nil {
 			line += "; next attempt at " + t.Local().Format(time.TimeOnly)
 			if t.Sub(now) > 24*time.Hour {

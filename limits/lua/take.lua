@@ -9,9 +9,10 @@
 --
 -- The hash of a scope:
 --   generation  made anew when the rate changes or a pause begins, which voids all bookings; spec: the rate it was made for
---   booked      when the bucket of the second will be full again, bookings included (the "theoretical arrival time" of GCRA)
+--   booked_s, booked_m, booked_d  when the bucket of each rate will be full again, bookings included (the "theoretical arrival time" of
+--               GCRA). Those of minute and day hold what the window allows, so they matter only after somebody came late
 --   minute, day what was taken and booked, by step of the window: "step:count step:count…", oldest first, one window back from the last
---   flow_s, flow_m, flow_d  as booked, for each of the three rates, of what was admitted only: it holds back those who come late in a heap
+--   flow_s, flow_m, flow_d  as booked, of what was admitted only, at its time: it holds back those who come late in a heap
 --   pause, strikes, paced   end of the last pause; how many came in a row; recipients admitted or booked since
 --   last        the last booking, for people
 
@@ -98,17 +99,18 @@ local function bucket_add(b, full, at) return math.max(full, at) + n * b.each en
 
 -- open reads a scope, and begins a new generation when its rate is not the one of the last.
 local function open(key, arg)
-  local m = redis.call('HMGET', key, 'generation', 'spec', 'booked', 'minute', 'day', 'flow_s', 'flow_m', 'flow_d', 'pause', 'paced', 'last')
+  local m = redis.call('HMGET', key, 'generation', 'spec', 'minute', 'day', 'booked_s', 'booked_m', 'booked_d', 'flow_s', 'flow_m', 'flow_d',
+    'pause', 'paced', 'last')
   local second, minute, day, burst = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
   if burst == 0 then burst = math.max(1, second) end
   local s = {
-    key = key, generation = tonumber(m[1] or 0), booked = tonumber(m[3] or 0),
-    limits = {minute = minute, day = day}, logs = {minute = parse(m[4]), day = parse(m[5])},
+    key = key, generation = tonumber(m[1] or 0), pause = tonumber(m[11] or 0), paced = tonumber(m[12] or 0), last = tonumber(m[13] or 0),
+    limits = {minute = minute, day = day}, logs = {minute = parse(m[3]), day = parse(m[4])},
     buckets = {
-      flow_s = bucket(second, SECOND, burst), flow_m = bucket(minute, windows.minute.length, minute), flow_d = bucket(day, windows.day.length, day),
+      s = bucket(second, SECOND, burst), m = bucket(minute, windows.minute.length, minute), d = bucket(day, windows.day.length, day),
     },
-    flow = {flow_s = tonumber(m[6] or 0), flow_m = tonumber(m[7] or 0), flow_d = tonumber(m[8] or 0)},
-    pause = tonumber(m[9] or 0), paced = tonumber(m[10] or 0), last = tonumber(m[11] or 0),
+    booked = {s = tonumber(m[5] or 0), m = tonumber(m[6] or 0), d = tonumber(m[7] or 0)},
+    flow = {s = tonumber(m[8] or 0), m = tonumber(m[9] or 0), d = tonumber(m[10] or 0)},
     spec = table.concat({ARGV[arg], ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3]}, ' '),
   }
   if m[2] == s.spec then return s end
@@ -116,8 +118,8 @@ local function open(key, arg)
   for name, full in pairs(s.flow) do
     local b = s.buckets[name]
     s.flow[name] = b and math.min(full, now + b.size * b.each) or 0
+    s.booked[name] = s.flow[name]
   end
-  s.booked = s.flow.flow_s
   for name, w in pairs(windows) do s.logs[name] = without_future(w, s.logs[name]) end
   return s
 end
@@ -140,20 +142,17 @@ local function next_place(s)
   local function consider(time, why)
     if time > at then at, reason = time, why end
   end
-  local b = s.buckets.flow_s
-  if b then consider(bucket_opens(b, s.booked), 's') end
+  for name, b in pairs(s.buckets) do consider(bucket_opens(b, math.max(s.booked[name], s.flow[name])), name) end
   for name, w in pairs(windows) do
     if s.limits[name] > 0 then consider(window_opens(w, s.logs[name], s.limits[name]), string.sub(name, 1, 1)) end
   end
-  for name, flow in pairs(s.buckets) do consider(bucket_opens(flow, s.flow[name]), string.sub(name, 6)) end
   if throttled(s) then consider(pace_opens(s), 't') end
   return math.ceil(at), reason
 end
 
 -- book takes a place.
 local function book(s, at)
-  local b = s.buckets.flow_s
-  if b then s.booked = bucket_add(b, s.booked, at) end
+  for name, b in pairs(s.buckets) do s.booked[name] = bucket_add(b, math.max(s.booked[name], s.flow[name]), at) end
   for name, w in pairs(windows) do
     if s.limits[name] > 0 then s.logs[name] = window_add(w, s.logs[name], s.limits[name], at) end
   end
@@ -180,15 +179,15 @@ local function exact(x) return string.format('%.2f', x) end
 
 local function save(s)
   if not s.changed then return end
-  local ends = math.max(now, s.booked, s.last, s.pause + OVER)
-  for _, full in pairs(s.flow) do ends = math.max(ends, full) end
+  local ends = math.max(now, s.last, s.pause + OVER)
+  for name, full in pairs(s.flow) do ends = math.max(ends, full, s.booked[name]) end
   for name, w in pairs(windows) do
     local log = s.logs[name]
     if #log > 0 then ends = math.max(ends, freed(w, log[#log]) + w.step) end
   end
-  redis.call('HSET', s.key, 'generation', whole(s.generation), 'spec', s.spec, 'booked', exact(s.booked),
-    'minute', render(s.logs.minute), 'day', render(s.logs.day),
-    'flow_s', exact(s.flow.flow_s), 'flow_m', exact(s.flow.flow_m), 'flow_d', exact(s.flow.flow_d),
+  redis.call('HSET', s.key, 'generation', whole(s.generation), 'spec', s.spec, 'minute', render(s.logs.minute), 'day', render(s.logs.day),
+    'booked_s', exact(s.booked.s), 'booked_m', exact(s.booked.m), 'booked_d', exact(s.booked.d),
+    'flow_s', exact(s.flow.s), 'flow_m', exact(s.flow.m), 'flow_d', exact(s.flow.d),
     'paced', string.format('%.17g', s.paced), 'last', whole(s.last))
   expire(s.key, ends - now + LAPSE)
 end

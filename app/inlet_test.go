@@ -1,0 +1,246 @@
+package app_test
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// startInlet runs Postroom with an inlet for SMTP, with STARTTLS and implicit TLS, and an account that the default token may send as.
+func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmtp.Server, ca string) {
+	t.Helper()
+	relay = testsmtp.Start(t, testsmtp.Options{})
+	files := testcert.New(t)
+	files.Issue(t, "inlet")
+	set["smtp"], set["from"] = relay.URL(), "Shop <shop@example.com>"
+	set["smtpd.listen"], set["smtpd.listenTls"] = "127.0.0.1:0", "127.0.0.1:0"
+	set["smtpd.tls.cert"], set["smtpd.tls.key"] = files.Cert, files.Key
+	return start(t, set), relay, files.Cert
+}
+
+// TestSwaksHandsMailIn has the tool that mail administrators use send a message with an attachment, by every way into the inlet.
+func TestSwaksHandsMailIn(t *testing.T) {
+	a, relay, ca := startInlet(t, map[string]string{})
+	attachment := filepath.Join(t.TempDir(), "numbers.csv")
+	if err := os.WriteFile(attachment, []byte("a;b\n1;2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ways := []struct {
+		name, address string
+		flags         []string
+	}{
+		{"STARTTLS", a.SMTPAddr(), []string{"--tls", "--tls-verify", "--tls-ca-path", ca, "--auth", "PLAIN"}},
+		{"implicit TLS", a.SMTPSAddr(), []string{"--tls-on-connect", "--tls-verify", "--tls-ca-path", ca, "--auth", "LOGIN"}},
+		{"in the clear, from this machine", a.SMTPAddr(), []string{"--auth", "LOGIN"}},
+		{"in one go", a.SMTPAddr(), []string{"--auth", "PLAIN", "--pipeline"}},
+	}
+	for i, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			out := runProgram(t, "swaks", append([]string{
+				"--server", way.address, "--ehlo", "app.example.com", "--auth-user", "default", "--auth-password", a.Token(),
+				"--from", "shop@example.com", "--to", "ann@example.net,bob@example.net", "--header", "Subject: " + way.name,
+				"--add-header", "X-EE-Delivery-Attempts: 3", "--body", "Hello\n.\n..dots", "--attach", "@" + attachment,
+			}, way.flags...)...)
+			if !strings.Contains(out, "250 2.0.0 Ok: queued as ") {
+				t.Fatalf("swaks had no message queued:\n%s", out)
+			}
+			mail := relay.Wait(i + 1)[i]
+			if diff := cmp.Diff([]string{"ann@example.net", "bob@example.net"}, mail.To); diff != "" {
+				t.Error(diff)
+			}
+			content := string(mail.Data)
+			for _, want := range []string{"Subject: " + way.name, "numbers.csv", "\r\n.\r\n..dots"} {
+				if !strings.Contains(content, want) {
+					t.Errorf("the relay got no %q in:\n%s", want, content)
+				}
+			}
+			if strings.Contains(content, "X-EE-") {
+				t.Error("a control header reached the relay")
+			}
+		})
+	}
+}
+
+// sendWithPython is an application of a few lines.
+const sendWithPython = `
+import smtplib, ssl, sys
+from email.message import EmailMessage
+host, port, ca, token = sys.argv[1:]
+m = EmailMessage()
+m['Subject'], m['From'], m['To'], m['Bcc'] = 'Grüße', 'shop@example.com', 'ann@example.net', 'hidden@example.net'
+m['X-Postroom-Idempotency-Key'] = 'order-1'
+m['Message-ID'] = '<order-1@example.com>'
+m.set_content('Hallo Jörg\n')
+m.add_attachment(bytes(range(256)) * 40, maintype='application', subtype='octet-stream', filename='ö.bin')
+with smtplib.SMTP(host, int(port)) as s:
+    s.starttls(context=ssl.create_default_context(cafile=ca))
+    s.login('', token)
+    s.send_message(m, mail_options=['RET=HDRS'], rcpt_options=['NOTIFY=FAILURE'])
+    try:
+        s.sendmail('shop@example.com', ['broken'], b'x')
+    except smtplib.SMTPRecipientsRefused as e:
+        print(e.recipients['broken'][0])
+`
+
+// TestPythonHandsMailIn with the client of Python's own library.
+func TestPythonHandsMailIn(t *testing.T) {
+	a, relay, ca := startInlet(t, map[string]string{})
+	host, port, _ := net.SplitHostPort(a.SMTPAddr())
+	if out := runProgram(t, "python3", "-c", sendWithPython, strings.ReplaceAll(host, "127.0.0.1", "localhost"), port, ca, a.Token()); strings.TrimSpace(out) != "553" {
+		t.Errorf("python says %q", out)
+	}
+	mail := relay.Wait(1)[0]
+	if diff := cmp.Diff([]string{"ann@example.net", "hidden@example.net"}, mail.To); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(string(mail.Data), "hidden@") || strings.Contains(string(mail.Data), "Idempotency") {
+		t.Errorf("the relay got what is not to be seen:\n%s", mail.Data)
+	}
+}
+
+// TestRepeatedOverSMTP: the same bytes under one key are one message, whatever door they come in by again.
+func TestRepeatedOverSMTP(t *testing.T) {
+	a, relay, _ := startInlet(t, map[string]string{})
+	s := logIn(t, a)
+	mail := "From: shop@example.com\r\nTo: ann@example.net\r\nMessage-ID: <1@example.com>\r\nX-EE-Idempotency-Key: k1\r\n\r\nHello\r\n"
+	first := s.hand(t, mail, 250)
+	if again := s.hand(t, mail, 250); again != first {
+		t.Errorf("again: %q, first: %q", again, first)
+	}
+	if got := s.hand(t, mail+"and more\r\n", 550); !strings.Contains(got, "5.5.0") {
+		t.Errorf("another message under the key: %q", got)
+	}
+	if got := s.hand(t, "X-EE-Gateway: nowhere\r\n"+mail, 550); !strings.Contains(got, "5.5.") {
+		t.Errorf("an unknown gateway: %q", got)
+	}
+	if got := s.hand(t, "X-EE-Send-At: soon\r\n"+mail, 550); !strings.Contains(got, "5.6.0") || !strings.Contains(got, "Send-At") {
+		t.Errorf("a wrong time: %q", got)
+	}
+	later := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n", 250)
+	_, id, _ := strings.Cut(later, "queued as ")
+	m, err := api.NewClient(a.URL(), a.Token(), nil).Message(t.Context(), id)
+	if err != nil || m.Source != "smtp" || m.Account != "default" || m.Attempts != 3 || m.Scheduled.Year() != 2099 {
+		t.Errorf("the scheduled message is %+v (%v)", m, err)
+	}
+	relay.Wait(1)
+	if n := relay.Count(); n != 1 {
+		t.Errorf("the relay got %d messages", n)
+	}
+}
+
+// TestRedisKilledUnderTheInlet: what can't be made durable is answered 451, and taken when it comes again.
+func TestRedisKilledUnderTheInlet(t *testing.T) {
+	redis := testredis.Server(t, "--appendonly", "yes", "--appendfsync", "always")
+	a, relay, _ := startInlet(t, map[string]string{"redis.url": redis.URL()})
+	s := logIn(t, a)
+	s.hand(t, "Subject: before\r\n\r\nHello\r\n", 250)
+	relay.Wait(1)
+	redis.Kill()
+	if got := s.hand(t, "Subject: while\r\n\r\nHello\r\n", 451); !strings.Contains(got, "4.3.0") {
+		t.Errorf("while Redis is away: %q", got)
+	}
+	redis.Restart(t)
+	eventually(t, "the message is taken", func() bool {
+		code, _ := s.try(t, "Subject: after\r\n\r\nHello\r\n")
+		return code == 250
+	})
+	relay.Wait(2)
+}
+
+// TestNoInletUnlessAsked: nothing listens for SMTP by default, nor in a process that only delivers.
+func TestNoInletUnlessAsked(t *testing.T) {
+	a := start(t, map[string]string{})
+	if got := a.SMTPAddr() + a.SMTPSAddr(); got != "" {
+		t.Errorf("an inlet listens on %s", got)
+	}
+}
+
+// smtpClient is a conversation with an inlet, logged in.
+type smtpClient struct{ *textproto.Conn }
+
+func logIn(t *testing.T, a *app.App) smtpClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", a.SMTPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	s := smtpClient{textproto.NewConn(conn)}
+	t.Cleanup(func() { s.Close() })
+	s.want(t, "", 220)
+	s.want(t, "EHLO app.example.com", 250)
+	s.want(t, "AUTH PLAIN "+base64.StdEncoding.EncodeToString([]byte("\x00\x00"+a.Token())), 235)
+	return s
+}
+
+func (s smtpClient) want(t *testing.T, line string, code int) string {
+	t.Helper()
+	if line != "" {
+		if err := s.PrintfLine("%s", line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, text, err := s.ReadResponse(code)
+	if err != nil {
+		t.Fatalf("%.20q: %v", line, err)
+	}
+	return text
+}
+
+// hand hands a message over and checks the code of the last reply.
+func (s smtpClient) hand(t *testing.T, mail string, code int) string {
+	t.Helper()
+	got, text := s.try(t, mail)
+	if got != code {
+		t.Fatalf("the message was answered %d %s, want %d", got, text, code)
+	}
+	return text
+}
+
+func (s smtpClient) try(t *testing.T, mail string) (code int, text string) {
+	t.Helper()
+	s.want(t, "MAIL FROM:<shop@example.com>", 250)
+	s.want(t, "RCPT TO:<ann@example.net>", 250)
+	s.want(t, "DATA", 354)
+	if _, err := io.WriteString(s.W, mail+".\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.W.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	code, text, err := s.ReadResponse(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, text
+}
+
+// runProgram runs a program and gives what it wrote.
+func runProgram(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return string(out)
+}

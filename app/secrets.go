@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+)
+
+// Resealed is how much of one kind was sealed again.
+type Resealed struct {
+	What    string `json:"what"`
+	Records int    `json:"records"`
+}
+
+// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the previous one, and tells how many records
+// of each kind that were. It works beside running processes, with the same settings as theirs, and can be run again after a failure: what
+// can't be opened is told in the error, the rest is done.
+func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger) ([]Resealed, error) {
+	beside := *cfg
+	if beside.Redis.URL == "" {
+		url := redisdb.Running(ctx, beside.Data)
+		if url == "" {
+			return nil, errors.New("no embedded Redis runs in the data directory " + beside.Data + ": start Postroom first, or set redis.url or data to those of the running one")
+		}
+		beside.Redis.URL = config.Secret(url)
+	}
+	a := &App{cfg: &beside, log: logger, version: "dev", metrics: prometheus.NewRegistry(), life: lifecycle{log: logger}}
+	for _, build := range []func(context.Context) error{a.openRedis, a.readSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks} {
+		if err := build(ctx); err != nil {
+			return nil, errors.Join(err, a.life.close())
+		}
+	}
+	done, err := a.RotateSecrets(ctx)
+	return done, errors.Join(err, a.life.close())
+}
+
+// RotateSecrets is the function of that name for an App that is there already.
+func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
+	var done []Resealed
+	var failed error
+	for _, store := range []struct {
+		what   string
+		reseal func(context.Context) (int, error)
+	}{
+		{"accounts", a.accounts.Reseal},
+		{"gateways", a.relays.Reseal},
+		{"settings", a.settings.Reseal},
+		{"webhook endpoints", a.webhooks.Reseal},
+		{"access tokens", a.oauth.Reseal},
+	} {
+		n, err := store.reseal(ctx)
+		done = append(done, Resealed{store.what, n})
+		failed = errors.Join(failed, err)
+	}
+	return done, failed
+}
+
+// readSecrets is openSecrets for commands: it makes nothing that is not there.
+func (a *App) readSecrets(context.Context) error {
+	secret, err := config.PresentSecret(a.cfg)
+	if err != nil {
+		return err
+	}
+	a.creds = &config.Credentials{Secret: secret, Token: a.cfg.Token}
+	a.ring, err = newRing(a.cfg, secret)
+	return err
+}
+
+// newRing makes the ring of the present secret and the one before.
+func newRing(cfg *config.Config, secret config.Secret) (*seal.Ring, error) {
+	var older [][]byte
+	if cfg.SecretPrevious != "" {
+		older = append(older, []byte(cfg.SecretPrevious.Reveal()))
+	}
+	return seal.New([]byte(secret.Reveal()), older...)
+}
+
+// SigningSecret gives the secret that signs webhooks which have none of their own, so that it can be given to receivers.
+func SigningSecret(cfg *config.Config) (string, error) {
+	if cfg.Webhooks.SigningSecret != "" {
+		return cfg.Webhooks.SigningSecret.Reveal(), nil
+	}
+	secret, err := config.PresentSecret(cfg)
+	if err != nil {
+		return "", err
+	}
+	ring, err := newRing(cfg, secret)
+	if err != nil {
+		return "", err
+	}
+	all, err := signingSecrets(cfg, ring)
+	if err != nil {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// signingSecrets are those that sign webhooks which have none of their own, the present one first. Unless one is set they are derived from
+// the secret, which itself must not be given to receivers: it opens every password.
+func signingSecrets(cfg *config.Config, ring *seal.Ring) ([]string, error) {
+	if cfg.Webhooks.SigningSecret != "" {
+		return []string{cfg.Webhooks.SigningSecret.Reveal()}, nil
+	}
+	keys, err := ring.DeriveAll("webhook signatures")
+	if err != nil {
+		return nil, fmt.Errorf("the signing secret of webhooks: %w", err)
+	}
+	all := make([]string, len(keys))
+	for i, key := range keys {
+		all[i] = hex.EncodeToString(key)
+	}
+	return all, nil
+}

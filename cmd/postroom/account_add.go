@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+)
+
+// accountFlags describe an account beside its id and sender.
+type accountFlags struct {
+	Gateway        []string `placeholder:"ID[=WEIGHT]" help:"Gateway to send through, as often as you like, in order: the next one serves when those before it can't. Those with a weight share the load."`
+	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What becomes of mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
+	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
+	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
+	relayFlags
+	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
+	DKIMSelector string `name:"dkim-selector" group:"dkim" placeholder:"NAME" help:"Selector of the key: the DNS has it at NAME._domainkey.DOMAIN."`
+	DKIMKey      string `name:"dkim-key" group:"dkim" placeholder:"FILE" help:"Private key (PEM) to sign with: RSA of 2048 bits and more, or Ed25519. Default: the key of the sender's domain, if there is one."`
+}
+
+// over lays what the flags say over an account.
+func (f accountFlags) over(a api.Account, con *console) (api.Account, error) {
+	s, err := f.relayFlags.over(settingsOf(a), con)
+	if err != nil {
+		return a, err
+	}
+	a.SMTP, a.OAuth2, a.Limits, a.Proxy, a.LocalAddress, a.SMTPEhloName = s.relay, s.oauth2, s.limits, s.proxy, s.localAddress, s.ehloName
+	if len(f.Gateway) > 0 {
+		if a.Gateways, err = readRoutes(f.Gateway); err != nil {
+			return a, err
+		}
+	}
+	if f.AccountTrouble != "" {
+		a.AccountTrouble = f.AccountTrouble
+	}
+	if len(f.Retry) > 0 {
+		a.Retry = f.Retry
+	}
+	set(&a.Webhooks, f.Webhooks)
+	a.DKIM, err = f.dkim(a)
+	return a, err
+}
+
+// settingsOf are the settings of an account's own relay.
+func settingsOf(a api.Account) relaySettings {
+	return relaySettings{relay: a.SMTP, oauth2: a.OAuth2, limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName}
+}
+
+// readRoutes reads gateways as --gateway has them.
+func readRoutes(texts []string) ([]api.Route, error) {
+	out := make([]api.Route, len(texts))
+	for i, text := range texts {
+		id, weight, given := strings.Cut(text, "=")
+		out[i].Gateway = id
+		if !given {
+			continue
+		}
+		n, err := strconv.Atoi(weight)
+		if err != nil || n < 0 {
+			return nil, usage("--gateway: %q has no weight that is a number; write %s, or %s=2 for a share of the load", text, id, id)
+		}
+		out[i].Weight = n
+	}
+	return out, nil
+}
+
+// dkim is the key to sign an account's mail with; nil: none of its own.
+func (f accountFlags) dkim(a api.Account) (*api.DKIM, error) {
+	if f.DKIMDomain == "" && f.DKIMSelector == "" && f.DKIMKey == "" {
+		return a.DKIM, nil
+	}
+	var k api.DKIM
+	if a.DKIM != nil {
+		k = *a.DKIM
+	}
+	if f.DKIMDomain != "" {
+		k.Domain = f.DKIMDomain
+	}
+	if k.Domain == "" {
+		_, k.Domain, _ = strings.Cut(a.Email, "@")
+	}
+	if f.DKIMSelector != "" {
+		k.Selector = f.DKIMSelector
+	}
+	if f.DKIMKey != "" {
+		text, err := os.ReadFile(f.DKIMKey)
+		if err != nil {
+			return nil, usage("--dkim-key: %v", err)
+		}
+		k.PrivateKey = string(text)
+	}
+	if k.Selector == "" || k.PrivateKey == "" {
+		return nil, usage("to sign, both --dkim-selector and --dkim-key are needed")
+	}
+	return &k, nil
+}
+
+// accountAddCmd adds an account.
+type accountAddCmd struct {
+	Account  string `arg:"" help:"Id of the account, chosen by you: letters, digits and . _ @ + -"`
+	From     string `required:"" placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
+	NoVerify bool   `help:"Do not try to log in."`
+	accountFlags
+	reachFlags
+}
+
+// Run tries the relay, then adds the account.
+func (a *accountAddCmd) Run(ctx context.Context, con *console) error {
+	account := api.Account{Account: a.Account}
+	var err error
+	if account.Name, account.Email, err = readFrom(a.From); err != nil {
+		return err
+	}
+	if account, err = a.over(account, con); err != nil {
+		return err
+	}
+	if account.SMTP == nil && len(account.Gateways) == 0 {
+		return usage("where does its mail go? give a relay (--smtp, or --preset) or gateways (--gateway)")
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	if !a.NoVerify {
+		if err := tryRelay(ctx, client, settingsOf(account)); err != nil {
+			return err
+		}
+	}
+	answer, err := client.CreateAccount(ctx, account)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("account %s: %s", answer.Account, created[answer.State])
+	if account.SMTP != nil && !a.NoVerify && !triable(settingsOf(account)) {
+		con.note("its login was not tried; to do so: postroom account verify %s", answer.Account)
+	}
+	return nil
+}
+
+// created words the states of an answer to something new.
+var created = map[string]string{"new": "added", "existing": "replaced"}
+
+func readFrom(text string) (name, address string, err error) {
+	from, err := parseAddresses(text)
+	if err != nil || len(from) != 1 {
+		return "", "", usage("--from: %q is not one address, such as 'Shop <shop@example.com>'", text)
+	}
+	return from[0].Name, from[0].Address, nil
+}
+
+// triable says whether settings can be tried before they are stored: without a proxy and without tokens that have to be asked for.
+func triable(s relaySettings) bool { return s.relay != nil && s.oauth2 == nil && s.proxy == "" }
+
+// tryRelay logs in with settings before they are stored.
+func tryRelay(ctx context.Context, client *api.Client, s relaySettings) error {
+	if !triable(s) {
+		return nil
+	}
+	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{SMTP: s.relay, LocalAddress: s.localAddress, SMTPEhloName: s.ehloName})
+	if err != nil {
+		return err
+	}
+	if !answer.SMTP.Success {
+		return fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify", relayURL(s.relay), clean(answer.SMTP.Error))
+	}
+	return nil
+}
+
+// accountUpdateCmd changes an account.
+type accountUpdateCmd struct {
+	Account string `arg:"" help:"Id of the account."`
+	From    string `placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
+	accountFlags
+	reachFlags
+}
+
+// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
+func (a *accountUpdateCmd) Run(ctx context.Context, con *console) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	info, err := client.Account(ctx, a.Account)
+	if err != nil {
+		return err
+	}
+	account := info.Account
+	if a.From != "" {
+		if account.Name, account.Email, err = readFrom(a.From); err != nil {
+			return err
+		}
+	}
+	if account, err = a.over(account, con); err != nil {
+		return err
+	}
+	patch := accountPatch(info.Account, account)
+	if patch == (api.AccountPatch{}) {
+		return errNothing
+	}
+	if info, err = client.UpdateAccount(ctx, a.Account, patch); err != nil {
+		return err
+	}
+	if a.JSON {
+		return con.printJSON(info)
+	}
+	con.say("account %s: changed", info.Account.Account)
+	return nil
+}
+
+// errNothing is an update that names nothing to change, or only what is so already.
+var errNothing = errors.New("nothing was changed: no flag says anything new")
+
+// accountPatch is what makes one account out of another. What it does not name stays.
+func accountPatch(from, to api.Account) api.AccountPatch {
+	p := api.AccountPatch{
+		Name: changed(from.Name, to.Name), Email: changed(from.Email, to.Email), Gateways: changed(from.Gateways, to.Gateways),
+		AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble), Proxy: changed(from.Proxy, to.Proxy),
+		Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
+		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Retry: changed(from.Retry, to.Retry),
+	}
+	if changed(from.SMTP, to.SMTP) != nil {
+		p.SMTP = to.SMTP
+	}
+	if changed(from.OAuth2, to.OAuth2) != nil {
+		p.OAuth2 = to.OAuth2
+	}
+	if changed(from.DKIM, to.DKIM) != nil {
+		p.DKIM = to.DKIM
+	}
+	if changed(from.Limits, to.Limits) != nil {
+		p.Limits = to.Limits
+	}
+	return p
+}
+
+// changed is the value after, if it is another than before.
+func changed[T any](before, after T) *T {
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return &after
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/dkim"
+)
+
+// dkimCmd is about the keys that mail is signed with.
+type dkimCmd struct {
+	List     dkimListCmd     `cmd:"" default:"withargs" help:"List the keys of domains (the default); never the keys themselves."`
+	Generate dkimGenerateCmd `cmd:"" help:"Make a key, here, and print the DNS record to publish."`
+	Check    dkimCheckCmd    `cmd:"" help:"Look the record up in the DNS, and compare it with a key."`
+	Add      dkimAddCmd      `cmd:"" help:"Sign the mail of a domain with a key from now on."`
+	Remove   dkimRemoveCmd   `cmd:"" help:"Remove the key of a domain: its mail goes unsigned from now on."`
+}
+
+// dkimName says where the record of a key is published.
+type dkimName struct {
+	Domain   string `required:"" placeholder:"NAME" help:"Domain that mail is from, such as example.com."`
+	Selector string `required:"" placeholder:"NAME" help:"Selector, chosen by you, such as s1; a new key takes a new one."`
+}
+
+// checked gives both names in normal form.
+func (n dkimName) checked() (dkimName, error) {
+	domain, err := dkim.CheckDomain(n.Domain)
+	if err != nil {
+		return n, usage("--domain: %q %v", n.Domain, err)
+	}
+	selector, err := dkim.CheckSelector(n.Selector)
+	if err != nil {
+		return n, usage("--selector: %q %v", n.Selector, err)
+	}
+	return dkimName{domain, selector}, nil
+}
+
+// dkimGenerateCmd makes a key.
+type dkimGenerateCmd struct {
+	dkimName
+	Type string `enum:"rsa,ed25519" default:"rsa" help:"rsa, or ed25519, which some receivers can't verify yet."`
+	Bits int    `placeholder:"N" help:"Size of an RSA key, 2048 to 4096. Default: 2048."`
+	Out  string `placeholder:"FILE" help:"File for the private key, which must not exist. Default: standard output."`
+	JSON bool   `name:"json" help:"Print the answer as JSON, for programs."`
+}
+
+// madeKey is what generate prints for programs.
+type madeKey struct {
+	Domain     string `json:"domain"`
+	Selector   string `json:"selector"`
+	PrivateKey string `json:"privateKey,omitempty"` // unless it is in File
+	File       string `json:"file,omitempty"`
+	Name       string `json:"name"`   // of the TXT record
+	Record     string `json:"record"` // its value
+	Zone       string `json:"zone"`   // both as a line of a zone file
+}
+
+// Run makes a key. Without --out it is alone on standard output, so that it can be piped to where it belongs.
+func (g *dkimGenerateCmd) Run(con *console) error {
+	name, err := g.checked()
+	if err != nil {
+		return err
+	}
+	text, err := dkim.Generate(g.Type, g.Bits)
+	if err != nil {
+		return usage("--bits: %v", err)
+	}
+	record, err := recordOf(text)
+	if err != nil {
+		return err
+	}
+	made := madeKey{
+		Domain: name.Domain, Selector: name.Selector, File: g.Out,
+		Name: dkim.RecordName(name.Selector, name.Domain), Record: record, Zone: dkim.ZoneLine(name.Selector, name.Domain, record),
+	}
+	if g.Out == "" {
+		made.PrivateKey = text
+	} else if err := writeNew(g.Out, text); err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(made)
+	}
+	tell := con.say
+	if g.Out == "" {
+		con.say("%s", strings.TrimSpace(text))
+		tell = con.note
+	} else {
+		con.note("the private key is in %s; keep it secret", g.Out)
+	}
+	tell("Publish this TXT record:\n\n%s\n%s\n\nAs a line of a zone file:\n\n%s", made.Name, made.Record, made.Zone)
+	con.note("\nThen: postroom dkim check --domain %s --selector %s", made.Domain, made.Selector)
+	return nil
+}
+
+// writeNew writes a secret to a file that did not exist, for its owner only.
+func writeNew(name, text string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return usage("--out: %s exists already, and mail may be signed with it: choose another name", name)
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+func recordOf(text string) (string, error) {
+	key, err := dkim.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	return dkim.Record(key)
+}
+
+// dkimCheckCmd compares the DNS with a key.
+type dkimCheckCmd struct {
+	dkimName
+	Key  string `placeholder:"FILE" help:"Private key in PEM; - is standard input. Default: the record is only checked to be one."`
+	JSON bool   `name:"json" help:"Print the answer as JSON, for programs."`
+}
+
+// Run asks the DNS from this machine.
+func (c *dkimCheckCmd) Run(ctx context.Context, con *console) error {
+	name, err := c.checked()
+	if err != nil {
+		return err
+	}
+	var key *dkim.Key
+	if c.Key != "" {
+		text, err := readKey(con, c.Key)
+		if err != nil {
+			return err
+		}
+		if key, err = dkim.Parse(text); err != nil {
+			return usage("--key: %s %v", c.Key, err)
+		}
+	}
+	found, err := name.look(ctx, net.DefaultResolver, key)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := con.printJSON(found); err != nil {
+			return err
+		}
+	}
+	switch {
+	case found.Problem != "" && c.JSON:
+		return errReported
+	case found.Problem != "":
+		return fmt.Errorf("%s %s", found.Name, found.Problem)
+	case !c.JSON:
+		found.tell(con, key != nil)
+	}
+	return nil
+}
+
+// foundKey is what check prints for programs.
+type foundKey struct {
+	Name    string `json:"name"`
+	Record  string `json:"record,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Bits    int    `json:"bits,omitempty"`
+	Testing bool   `json:"testing,omitempty"`
+	Problem string `json:"problem,omitempty"` // none: receivers can verify
+}
+
+// look asks the DNS for the record. An error means that the DNS did not answer, which says nothing about the record.
+func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundKey, error) {
+	found := foundKey{Name: dkim.RecordName(n.Selector, n.Domain)}
+	unasked := func(err error) error {
+		return fmt.Errorf("not checked, because the DNS of the internet can't be asked from here: %w; run this where it can", err)
+	}
+	// A server of a closed network says of every name that it does not exist, of com too.
+	if _, err := dns.LookupNS(ctx, "com."); err != nil {
+		return found, unasked(err)
+	}
+	records, err := dns.LookupTXT(ctx, found.Name+".")
+	if err := unlessMissing(err); err != nil {
+		return found, unasked(err)
+	}
+	switch len(records) {
+	case 0:
+		found.Problem = "has no TXT record: publish the one that postroom dkim generate printed; a new one may take an hour to be seen"
+		return found, nil
+	case 1:
+	default:
+		found.Problem = fmt.Sprintf("has %d TXT records, of which receivers take any: leave one", len(records))
+		return found, nil
+	}
+	found.Record = records[0]
+	published, err := dkim.CheckRecord(found.Record, key)
+	found.Kind, found.Bits, found.Testing = published.Kind, published.Bits, published.Testing
+	if err != nil {
+		found.Problem = err.Error()
+	}
+	return found, nil
+}
+
+// tell says that all is well.
+func (f foundKey) tell(con *console, compared bool) {
+	what := "has a key"
+	if compared {
+		what = "publishes this key"
+	}
+	con.say("%s %s: %s of %d bits", f.Name, what, f.Kind, f.Bits)
+	if f.Testing {
+		con.note("it says that it is a test (t=y): receivers take failed signatures as if there were none; take t=y out when all is well")
+	}
+	if f.Kind == dkim.RSA && f.Bits < dkim.MinBits {
+		con.note("the key is short: Postroom signs with %d bits and more, and some receivers want that", dkim.MinBits)
+	}
+}
+
+// readKey reads a private key from a file, or from standard input.
+func readKey(con *console, name string) (string, error) {
+	text, err := con.read("@"+name, name == "-")
+	if err != nil {
+		return "", fmt.Errorf("--key: %w", err)
+	}
+	return string(text), nil
+}
+
+// dkimAddCmd stores the key of a domain.
+type dkimAddCmd struct {
+	reachFlags
+	dkimName
+	Key string `required:"" placeholder:"FILE" help:"Private key in PEM; - is standard input."`
+}
+
+// Run stores a key.
+func (a *dkimAddCmd) Run(ctx context.Context, con *console) error {
+	name, err := a.checked()
+	if err != nil {
+		return err
+	}
+	text, err := readKey(con, a.Key)
+	if err != nil {
+		return err
+	}
+	if _, err := dkim.Parse(text); err != nil {
+		return usage("--key: %s %v", a.Key, err)
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	answer, err := client.PutDomainKey(ctx, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain, dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
+	return nil
+}
+
+// dkimListCmd lists the keys of domains.
+type dkimListCmd struct{ reachFlags }
+
+// Run lists keys.
+func (l *dkimListCmd) Run(ctx context.Context, con *console) error {
+	client, err := l.client()
+	if err != nil {
+		return err
+	}
+	p, err := client.DomainKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return con.printJSON(p.Keys)
+	}
+	if len(p.Keys) == 0 {
+		con.say("no keys of domains; to make one: postroom dkim generate --help")
+		return nil
+	}
+	g, now := grid{headings: []string{"domain", "selector", "key", "created"}}, time.Now()
+	for _, k := range p.Keys {
+		g.add(k.Domain, k.Selector, keyWords(k.Record), moment(k.Created, now))
+	}
+	con.show(g)
+	return nil
+}
+
+func keyWords(record string) string {
+	published, err := dkim.CheckRecord(record, nil)
+	if err != nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s %d", published.Kind, published.Bits)
+}
+
+// dkimRemoveCmd removes the key of a domain.
+type dkimRemoveCmd struct {
+	reachFlags
+	Domain string `arg:"" help:"Domain, as the list shows it."`
+	Yes    bool   `short:"y" help:"Do not ask."`
+}
+
+// Run removes a key.
+func (r *dkimRemoveCmd) Run(ctx context.Context, con *console) error {
+	client, err := r.client()
+	if err != nil {
+		return err
+	}
+	if !r.Yes && !con.confirm("Remove the key of %s, so that its mail goes unsigned?", clean(r.Domain)) {
+		return errors.New("nothing was removed: say --yes to remove the key, so that mail from this domain goes unsigned")
+	}
+	answer, err := client.DeleteDomainKey(ctx, r.Domain)
+	if err != nil {
+		return err
+	}
+	return con.deleted(r.JSON, "key of", r.Domain, answer)
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// gatewayCmd is about the relays that accounts share.
+type gatewayCmd struct {
+	List   gatewayListCmd   `cmd:"" default:"withargs" help:"List gateways (the default)."`
+	Show   gatewayShowCmd   `cmd:"" help:"Show one gateway; passwords are masked."`
+	Add    gatewayAddCmd    `cmd:"" help:"Add a gateway, or replace it."`
+	Update gatewayUpdateCmd `cmd:"" help:"Change what the flags name of a gateway."`
+	Delete gatewayDeleteCmd `cmd:"" help:"Delete a gateway that no account lists."`
+}
+
+// gatewayListCmd lists gateways.
+type gatewayListCmd struct{ reachFlags }
+
+// Run lists gateways.
+func (g *gatewayListCmd) Run(ctx context.Context, con *console) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	list, err := pages(func(page int) ([]api.GatewayInfo, int, error) {
+		p, err := client.Gateways(ctx, page, maxPage)
+		return p.Gateways, p.Pages, err
+	})
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(list)
+	}
+	if len(list) == 0 {
+		con.say("no gateways; to add one: postroom gateway add --help")
+		return nil
+	}
+	con.show(gatewaysGrid(list, time.Now()))
+	return nil
+}
+
+func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
+	g := grid{headings: []string{"gateway", "relay", "limits", "state", "deliveries", "last use", "last error"}}
+	for _, info := range list {
+		s := settingsOfGateway(info.Gateway)
+		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(limits(s.limits)), info.State, fmt.Sprint(info.Deliveries), orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
+	}
+	return g
+}
+
+// gatewayError words the last failure of a gateway; empty: there was none.
+func gatewayError(info api.GatewayInfo, now time.Time) string {
+	e := info.LastError
+	if e == nil {
+		return ""
+	}
+	return e.ServerResponseCode + " " + moment(e.Time, now) + ": " + e.Response
+}
+
+// settingsOfGateway are the settings of a gateway, in the words that it shares with accounts.
+func settingsOfGateway(g api.Gateway) relaySettings {
+	s := relaySettings{
+		relay:  &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS},
+		oauth2: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
+	}
+	if g.User != "" || g.Pass != "" {
+		s.relay.Auth = &api.SMTPAuth{User: g.User, Pass: g.Pass}
+	}
+	return s
+}
+
+// into puts settings into a gateway.
+func (s relaySettings) into(g api.Gateway) api.Gateway {
+	r := relayOf(s)
+	g.Preset, g.Host, g.Port, g.Secure, g.TLS = r.Preset, r.Host, r.Port, r.Secure, r.TLS
+	g.User, g.Pass = "", ""
+	if r.Auth != nil {
+		g.User, g.Pass = r.Auth.User, r.Auth.Pass
+	}
+	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.oauth2, s.limits, s.proxy, s.localAddress, s.ehloName
+	return g
+}
+
+// gatewayShowCmd shows one gateway.
+type gatewayShowCmd struct {
+	reachFlags
+	Gateway string `arg:"" help:"Id of the gateway."`
+}
+
+// Run shows one gateway.
+func (g *gatewayShowCmd) Run(ctx context.Context, con *console) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	info, err := client.Gateway(ctx, g.Gateway)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(info)
+	}
+	con.show(gatewayGrid(info, time.Now()))
+	return nil
+}
+
+func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
+	g := grid{headings: []string{"gateway", info.Gateway.Gateway}}
+	if info.Name != "" {
+		g.add("name", info.Name)
+	}
+	s := settingsOfGateway(info.Gateway)
+	g.add("relay", relayURL(s.relay))
+	s.add(&g)
+	g.add("state", info.State)
+	g.add("deliveries", fmt.Sprint(info.Deliveries))
+	g.add("last use", orNever(info.LastUse, now))
+	if text := gatewayError(info, now); text != "" {
+		g.add("last error", text)
+	}
+	g.add("created", info.Created.Local().Format(time.DateTime))
+	return g
+}
+
+// gatewayAddCmd adds a gateway.
+type gatewayAddCmd struct {
+	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
+	Name     string `placeholder:"TEXT" help:"What people call it. Default: its id."`
+	NoVerify bool   `help:"Do not try to log in first."`
+	relayFlags
+	reachFlags
+}
+
+// Run tries the relay, then adds the gateway.
+func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
+	s, err := g.over(relaySettings{}, con)
+	if err != nil {
+		return err
+	}
+	if s.relay == nil {
+		return usage("which relay? give --smtp, or --preset for a provider")
+	}
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	if !g.NoVerify {
+		if err := tryRelay(ctx, client, s); err != nil {
+			return err
+		}
+	}
+	if g.Name == "" {
+		g.Name = g.Gateway
+	}
+	answer, err := client.CreateGateway(ctx, s.into(api.Gateway{Gateway: g.Gateway, Name: g.Name}))
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("gateway %s: %s", answer.Gateway, created[answer.State])
+	return nil
+}
+
+// gatewayUpdateCmd changes a gateway.
+type gatewayUpdateCmd struct {
+	Gateway string  `arg:"" help:"Id of the gateway."`
+	Name    *string `placeholder:"TEXT" help:"What people call it."`
+	relayFlags
+	reachFlags
+}
+
+// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
+func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	info, err := client.Gateway(ctx, g.Gateway)
+	if err != nil {
+		return err
+	}
+	s, err := g.over(settingsOfGateway(info.Gateway), con)
+	if err != nil {
+		return err
+	}
+	next := s.into(info.Gateway)
+	set(&next.Name, g.Name)
+	patch := gatewayPatch(info.Gateway, next)
+	if patch == (api.GatewayPatch{}) {
+		return errNothing
+	}
+	answer, err := client.UpdateGateway(ctx, g.Gateway, patch)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("gateway %s: changed", answer.Gateway)
+	return nil
+}
+
+// gatewayPatch is what makes one gateway out of another. What it does not name stays.
+func gatewayPatch(from, to api.Gateway) api.GatewayPatch {
+	p := api.GatewayPatch{
+		Name: changed(from.Name, to.Name), Preset: changed(from.Preset, to.Preset), Host: changed(from.Host, to.Host), Port: changed(from.Port, to.Port),
+		Secure: changed(from.Secure, to.Secure), User: changed(from.User, to.User), Pass: changed(from.Pass, to.Pass),
+		Proxy: changed(from.Proxy, to.Proxy), LocalAddress: changed(from.LocalAddress, to.LocalAddress), SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName),
+	}
+	if changed(from.TLS, to.TLS) != nil {
+		p.TLS = to.TLS
+	}
+	if changed(from.OAuth2, to.OAuth2) != nil {
+		p.OAuth2 = to.OAuth2
+	}
+	if changed(from.Limits, to.Limits) != nil {
+		p.Limits = to.Limits
+	}
+	return p
+}
+
+// gatewayDeleteCmd deletes a gateway.
+type gatewayDeleteCmd struct {
+	reachFlags
+	Gateway string `arg:"" help:"Id of the gateway."`
+	Yes     bool   `short:"y" help:"Do not ask."`
+}
+
+// Run deletes a gateway.
+func (g *gatewayDeleteCmd) Run(ctx context.Context, con *console) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	if !g.Yes && !con.confirm("Delete gateway %s?", g.Gateway) {
+		return errors.New("nothing was deleted: say --yes to delete the gateway")
+	}
+	answer, err := client.DeleteGateway(ctx, g.Gateway)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("gateway %s deleted", answer.Gateway)
+	return nil
+}

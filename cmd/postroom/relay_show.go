@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+)
+
+// relayURL is a relay in one line, without its password. What a preset fills in is told by its name.
+func relayURL(s *api.SMTPServer) string {
+	switch {
+	case s == nil:
+		return "-"
+	case s.Host == "":
+		return s.Preset
+	}
+	scheme, user, host := "smtp://", "", s.Host
+	if s.Secure {
+		scheme = "smtps://"
+	}
+	if s.Auth != nil && s.Auth.User != "" {
+		user = s.Auth.User + "@"
+	}
+	if s.Port != 0 {
+		host = hostPort(s.Host, s.Port)
+	}
+	return scheme + user + host
+}
+
+// way says which relays an account's mail goes through, in their order.
+func way(a api.Account) string {
+	var all []string
+	if a.SMTP != nil {
+		all = append(all, relayURL(a.SMTP))
+	}
+	if len(a.Gateways) > 0 {
+		all = append(all, "gateways "+routes(a.Gateways))
+	}
+	return orDash(strings.Join(all, ", then "))
+}
+
+// routes lists the gateways of an account as --gateway takes them.
+func routes(list []api.Route) string {
+	out := make([]string, len(list))
+	for i, r := range list {
+		out[i] = r.Gateway
+		if r.Weight > 0 {
+			out[i] += "=" + strconv.Itoa(r.Weight)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// limits words limits; empty: there are none.
+func limits(l *api.Limits) string {
+	if l == nil {
+		return ""
+	}
+	var all []string
+	say := func(n float64, what string) {
+		if n > 0 {
+			all = append(all, strconv.FormatFloat(n, 'f', -1, 64)+" "+what)
+		}
+	}
+	say(l.PerSecond, "a second")
+	say(float64(l.Burst), "at once")
+	say(l.PerMinute, "a minute")
+	say(l.PerDay, "a day")
+	say(float64(l.Connections), "connections")
+	say(float64(l.PerConnection), "messages a connection")
+	return strings.Join(all, ", ")
+}
+
+// add puts what accounts and gateways have in common into a grid, as far as there is something to say.
+func (s relaySettings) add(g *grid) {
+	row := func(name, value string) {
+		if value != "" {
+			g.add(name, value)
+		}
+	}
+	if s.relay != nil {
+		row("preset", s.relay.Preset)
+	}
+	if r := s.relay; r != nil && r.Host == "" && r.Auth != nil {
+		row("login", r.Auth.User)
+	}
+	if o := s.oauth2; o != nil {
+		provider := o.Provider
+		if o.TokenURL != "" {
+			provider = o.TokenURL
+		}
+		if provider == "" && s.relay != nil {
+			provider = s.relay.Preset
+		}
+		row("login", fmt.Sprintf("OAuth 2.0 of %s, as %s", provider, o.User))
+	}
+	if s.relay != nil {
+		row("tls", trust(s.relay.TLS))
+	}
+	row("limits", limits(s.limits))
+	row("proxy", s.proxy)
+	row("local address", s.localAddress)
+	row("EHLO name", s.ehloName)
+}
+
+// trust says what is special about how a relay is trusted.
+func trust(t *api.SMTPTLS) string {
+	if t == nil {
+		return ""
+	}
+	var all []string
+	if t.StartTLS != "" {
+		all = append(all, "STARTTLS "+t.StartTLS)
+	}
+	if t.MinVersion != "" {
+		all = append(all, t.MinVersion+" at least")
+	}
+	if t.CA != "" {
+		all = append(all, "authorities of its own")
+	}
+	if t.PinSHA256 != "" {
+		all = append(all, "pinned")
+	}
+	if t.RejectUnauthorized != nil && !*t.RejectUnauthorized {
+		all = append(all, "ANY certificate is accepted")
+	}
+	return strings.Join(all, ", ")
+}

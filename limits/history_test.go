@@ -1,0 +1,125 @@
+package limits
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/postroom/postroom/internal/testredis"
+)
+
+// admitted is what went, and when.
+type admitted struct {
+	at time.Time
+	n  int
+}
+
+// history is any sequence of messages and waits, in simulated time. Messages come back exactly when they were told to, or up to late after.
+type history struct {
+	*bench
+	scope   Scope
+	late    time.Duration
+	waiting []arrival // by n: arrival.message is how many recipients it has
+	went    []admitted
+	lastAt  time.Time
+	asks    int
+}
+
+// come lets a message ask, and notes what it is told.
+func (h *history) come(t *rapid.T, slot Slot, n int) {
+	a, err := h.Take(t.Context(), []Scope{h.scope}, n, slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.asks++
+	if a.OK {
+		h.went = append(h.went, admitted{h.Now(), n})
+		return
+	}
+	if !a.At.After(h.lastAt) {
+		t.Fatalf("slot %v is not behind the last one, %v", a.At, h.lastAt)
+	}
+	h.lastAt = a.At
+	h.waiting = append(h.waiting, arrival{a, n})
+}
+
+// pass lets time go by, and everybody whose time comes meanwhile.
+func (h *history) pass(t *rapid.T, until time.Time) {
+	for len(h.waiting) > 0 && !h.waiting[0].At.After(until) {
+		next := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		if next.At.After(h.Now()) {
+			h.set(next.At.Add(time.Duration(rapid.Int64Range(0, int64(h.late)).Draw(t, "late"))))
+		}
+		h.come(t, next.Slot, next.message)
+	}
+	if until.After(h.Now()) {
+		h.set(until)
+	}
+}
+
+// check adds up every stretch of the history.
+func (h *history) check(t *rapid.T) {
+	r := h.scope.Rate
+	burst := float64(r.Burst)
+	if burst == 0 {
+		burst = max(1, r.PerSecond)
+	}
+	for i := range h.went {
+		sum := 0.0
+		for _, w := range h.went[i:] {
+			sum += float64(w.n)
+			took := w.at.Sub(h.went[i].at)
+			owed := float64(w.n) // the last one may have more recipients than a bucket holds
+			slack := took + 10*time.Millisecond + h.late
+			if most := r.PerSecond*slack.Seconds() + max(burst, owed); r.PerSecond > 0 && sum > most+1e-3 {
+				t.Fatalf("%g in %v, at most %g are allowed by %+v", sum, took, most, r)
+			}
+			for limit, window := range map[float64]time.Duration{r.PerMinute: time.Minute, r.PerDay: 24 * time.Hour} {
+				if limit > 0 && took+h.late < window && sum > max(limit, owed)+1e-3 {
+					t.Fatalf("%g in %v, at most %g are allowed by %+v", sum, took, limit, r)
+				}
+			}
+		}
+	}
+}
+
+// TestAnyHistory: whatever comes and when, no stretch of time sees more than rate × time + burst (or the limit, for minutes and days),
+// slots are unique and in order, and each message asks at most twice.
+func TestAnyHistory(t *testing.T) {
+	t.Parallel()
+	for _, late := range []time.Duration{0, 5 * time.Second} {
+		t.Run(fmt.Sprint("late by ", late), func(t *testing.T) {
+			t.Parallel()
+			db, run := testredis.New(t), 0
+			rapid.Check(t, func(rt *rapid.T) {
+				run++
+				h := &history{bench: on(t, db), late: late}
+				h.scope = Scope{Name: fmt.Sprint("account:", run), Rate: Rate{
+					PerSecond: rapid.SampledFrom([]float64{0, 0.3, 1, 7.5, 40}).Draw(rt, "second"),
+					PerMinute: rapid.SampledFrom([]float64{0, 0.5, 3, 100}).Draw(rt, "minute"),
+					PerDay:    rapid.SampledFrom([]float64{0, 10, 500}).Draw(rt, "day"),
+					Burst:     rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "burst"),
+				}}
+				if !h.scope.Rate.Bounded() {
+					h.scope.Rate.PerSecond = 1
+				}
+				messages := rapid.IntRange(1, 60).Draw(rt, "messages")
+				for range messages {
+					wait := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute, 5 * time.Hour})
+					h.pass(rt, h.Now().Add(wait.Draw(rt, "wait")))
+					h.come(rt, "", rapid.SampledFrom([]int{1, 1, 1, 2, 4, 30}).Draw(rt, "n"))
+				}
+				for len(h.waiting) > 0 {
+					h.pass(rt, h.waiting[0].At)
+				}
+				if len(h.went) != messages || h.asks > 2*messages {
+					rt.Fatalf("%d of %d went, after asking %d times", len(h.went), messages, h.asks)
+				}
+				h.check(rt)
+			})
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package limits
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// story goes through everything once, on whatever Redis it is given, by its own clock.
+func story(t *testing.T, db *redisdb.DB) {
+	l, err := New(db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{Limits: l, db: db, at: time.Now()}
+	x, g := account(Rate{PerMinute: 2, PerDay: 100}), gateway(Rate{PerSecond: 0.01, Burst: 1})
+	if a := b.take(t, "", 1, x, g); !a.OK {
+		t.Fatalf("the first waits: %+v", a)
+	}
+	a := b.take(t, "", 1, x, g)
+	if wait := time.Until(a.At); wait < 30*time.Second || wait > 101*time.Second || a.Reason != "gateway g: 0.01 a second" {
+		t.Errorf("waits %v for %q", wait, a.Reason)
+	}
+	if again := b.take(t, a.Slot, 1, x, g); again != a {
+		t.Errorf("coming too early changed %+v to %+v", a, again)
+	}
+	b.slowDown(t, "gateway:h", 0)
+	a = b.take(t, "", 1, Scope{Name: "gateway:h"})
+	if wait := time.Until(a.At); wait < 30*time.Second || wait > time.Minute {
+		t.Errorf("after throttling it waits %v", wait)
+	}
+	if s := b.state(t, "gateway:h"); s.Pauses != 1 || s.Until.IsZero() || s.Booked.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	release, err := b.Connect(t.Context(), "gateway:h", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Connect(t.Context(), "gateway:h", 1); err == nil {
+		t.Error("two connections of one")
+	}
+	b.renew(t.Context())
+	if s := b.state(t, "gateway:h"); s.Connections != 1 {
+		t.Errorf("%+v", s)
+	}
+	release()
+	if s := b.state(t, "gateway:h"); s.Connections != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// In a Cluster the keys of a script must share a slot; one node with all the slots is as strict about that as many.
+func TestStoryOnACluster(t *testing.T) {
+	t.Parallel()
+	port := fmt.Sprint(testport.Pair(t, 10000))
+	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1", "--appendonly", "no")
+	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: node.Socket()})
+	defer direct.Close()
+	if err := direct.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); direct.Set(t.Context(), "x", 1, 0).Err() != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("the cluster does not come up")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	story(t, testredis.Connect(t, redisdb.Options{URL: "redis+cluster://127.0.0.1:" + port}))
+}
+
+// Without a redis-server Postroom brings a store of its own, which must know every command of the scripts.
+func TestStoryInMemory(t *testing.T) {
+	t.Setenv("PATH", "")
+	db := testredis.Connect(t, redisdb.Options{Dir: t.TempDir()})
+	if db.Mode() != redisdb.Memory {
+		t.Fatalf("mode %v, want in memory", db.Mode())
+	}
+	story(t, db)
+}

@@ -1,0 +1,38 @@
+package smtpd
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// ServeFrom serves a connection as if it came from an address.
+func (i *Inlet) ServeFrom(conn net.Conn, remote netip.Addr) {
+	w := newWire(conn, i.opts.IdleTimeout)
+	if !i.enter(w) {
+		panic("no room for a connection")
+	}
+	go func() {
+		defer i.leave(w)
+		(&session{Inlet: i, wire: w, remote: remote, began: time.Now()}).serve(context.Background(), false)
+	}()
+}
+
+// MemoryTaken says whether a message takes some of what all share.
+func (i *Inlet) MemoryTaken() bool {
+	if !i.memory.TryAcquire(i.opts.BodyMemory) {
+		return true
+	}
+	i.memory.Release(i.opts.BodyMemory)
+	return false
+}
+
+// Converse holds a whole conversation on a connection, with a client that is logged in already.
+func (i *Inlet) Converse(conn net.Conn) {
+	w := newWire(conn, i.opts.IdleTimeout)
+	s := &session{Inlet: i, wire: w, remote: netip.IPv6Loopback(), began: time.Now(), greeted: true}
+	s.login = &login{token: "any", checked: time.Now()}
+	s.serve(context.Background(), false)
+	w.close()
+}

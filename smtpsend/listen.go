@@ -1,0 +1,50 @@
+package smtpsend
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// errInterrupted is content that was not finished because the relay spoke.
+var errInterrupted = errors.New("the relay spoke in the middle of the content")
+
+// writeListening writes content block by block with an ear to the relay. One that has had enough says so and may stop reading: who
+// only writes would wait out the deadline, and a large message would be sent to the end for nothing.
+func (c *session) writeListening(content []byte, limit time.Duration) error {
+	var spoke atomic.Bool
+	past := time.Unix(1, 0)
+	heard := make(chan struct{})
+	if err := c.raw.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	go func() {
+		defer close(heard)
+		if _, err := c.r.Peek(1); !isTimeout(err) {
+			spoke.Store(true)
+			_ = c.raw.SetWriteDeadline(past)
+		}
+	}()
+	err := c.writeBlocks(content, limit, &spoke)
+	_ = c.raw.SetReadDeadline(past)
+	<-heard
+	return err
+}
+
+// writeBlocks writes until done or spoke. The order of deadline, question and write matters: whoever sets spoke sets the deadline after it.
+func (c *session) writeBlocks(content []byte, limit time.Duration, spoke *atomic.Bool) error {
+	for len(content) > 0 {
+		if err := c.raw.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+			return err
+		}
+		if spoke.Load() {
+			return errInterrupted
+		}
+		n := min(blockSize, len(content))
+		if _, err := c.conn.Write(content[:n]); err != nil {
+			return err
+		}
+		content = content[n:]
+	}
+	return nil
+}

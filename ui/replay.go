@@ -1,0 +1,65 @@
+package ui
+
+import (
+	"net/http"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// replayView asks whether the failed messages of an account are to be sent again.
+type replayView struct {
+	Filter filter
+	Total  int
+}
+
+// Replayable says whether what the filter leaves can be sent again at once: the failed messages of an account, perhaps those of a tag.
+func (f filter) Replayable() bool {
+	return f.Account != "" && f == filter{State: api.Failed, Account: f.Account, Tag: f.Tag}
+}
+
+// ReplayURL is the address of the page that confirms sending again what the filter leaves.
+func (f filter) ReplayURL() string { return address("/replay", f.values()) }
+
+func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
+	f, err := readReplay(r.URL.Query().Get)
+	if err != nil {
+		return err
+	}
+	view := replayView{Filter: f}
+	if view.Total, err = u.total(r.Context(), f); err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "replay", "Send again", view)
+}
+
+// replayAll sends the failed messages of an account again. One that another has sent again meanwhile is left alone.
+func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	f, err := readReplay(r.PostForm.Get)
+	if err != nil {
+		return err
+	}
+	req := api.ReplayRequest{Account: f.Account, Tag: f.Tag, AccountTrouble: r.PostForm.Get("trouble") != ""}
+	answer, err := u.Outbox.ReplayAll(r.Context(), req)
+	if err != nil {
+		return undone(w, r, f.URL(), err)
+	}
+	u.log.InfoContext(r.Context(), "dead letters replayed from the pages", "account", f.Account, "replayed", answer.Replayed, "skipped", answer.Skipped)
+	text := plural(answer.Replayed, "message is", "messages are") + " due again."
+	if answer.Skipped > 0 {
+		text += " " + plural(answer.Skipped, "message was", "messages were") + " left alone: no longer failed, or without content."
+	}
+	return done(w, r, f.With("").URL(), "%s", text)
+}
+
+// readReplay reads which failed messages are meant.
+func readReplay(get func(string) string) (filter, error) {
+	f := filter{State: api.Failed, Account: get("account"), Tag: get("tag")}
+	if f.Account == "" || len(f.Account) > 256 || len(f.Tag) > 256 {
+		return f, fault.New(fault.Invalid, "", "The account whose messages are to be sent again is missing")
+	}
+	return f, nil
+}
