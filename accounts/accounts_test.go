@@ -41,9 +41,16 @@ func (c *clock) advance(d time.Duration) {
 }
 
 // newRing makes the key ring of an instance with this secret.
-func newRing(t testing.TB, secret string) *seal.Ring {
+func newRing(t testing.TB, secret string) *seal.Ring { return ringOf(t, secret) }
+
+// ringOf makes the key ring of an instance with these secrets, the current one first.
+func ringOf(t testing.TB, current string, older ...string) *seal.Ring {
 	t.Helper()
-	ring, err := seal.New([]byte(strings.Repeat(secret, 32)))
+	var old [][]byte
+	for _, s := range older {
+		old = append(old, []byte(strings.Repeat(s, 32)))
+	}
+	ring, err := seal.New([]byte(strings.Repeat(current, 32)), old...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +75,13 @@ func setup(t *testing.T, configured *api.Account) bundle {
 // process is one more process on the same Redis.
 func process(t *testing.T, url, secret string, configured *api.Account) bundle {
 	t.Helper()
+	return processWith(t, url, newRing(t, secret), configured)
+}
+
+func processWith(t *testing.T, url string, ring *seal.Ring, configured *api.Account) bundle {
+	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
 	c := &clock{at: start}
-	ring := newRing(t, secret)
 	gateways, err := relays.New(db, ring, relays.Options{Now: c.now})
 	if err != nil {
 		t.Fatal(err)

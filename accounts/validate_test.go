@@ -57,6 +57,28 @@ func TestWrongAccounts(t *testing.T) {
 		{"delays", func(a *api.Account) { a.Retry = []string{"5m", "soon", "0s", "-1m", "721h", "5"} },
 			[]string{"retry[1]", "retry[2]", "retry[3]", "retry[4]", "retry[5]"}},
 		{"too many delays", func(a *api.Account) { a.Retry = many }, []string{"retry"}},
+		{"gateways too many", func(a *api.Account) {
+			for i := range 21 {
+				a.Gateways = append(a.Gateways, api.Route{Gateway: fmt.Sprint("g", i)})
+			}
+		}, []string{"gateways"}},
+		{"a gateway twice, one without name, a weight below zero", func(a *api.Account) {
+			a.SMTP, a.Gateways = nil, []api.Route{{Gateway: "g"}, {Gateway: "g"}, {Gateway: ""}, {Gateway: "h", Weight: -1}}
+		}, []string{"gateways[1].gateway", "gateways[2].gateway", "gateways[3].weight"}},
+		{"weights beside the own relay", func(a *api.Account) { a.Gateways = []api.Route{{Gateway: "g", Weight: 1}} }, []string{"gateways"}},
+		{"what goes with the own relay, without one", func(a *api.Account) {
+			a.SMTP, a.Gateways = nil, []api.Route{{Gateway: "g"}}
+			a.OAuth2, a.Proxy, a.LocalAddress, a.SMTPEhloName = &api.OAuth2{}, "http://proxy.example.com", "192.0.2.1", "me.example.com"
+			a.Limits = &api.Limits{PerSecond: 1, Connections: 1, PerConnection: 1}
+		}, []string{"oauth2", "proxy", "localAddress", "smtpEhloName", "limits.connections", "limits.perConnection"}},
+		{"a password and OAuth", func(a *api.Account) {
+			a.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
+		}, []string{"oauth2"}},
+		{"a CA and a pin that are none", func(a *api.Account) { a.SMTP.TLS = &api.SMTPTLS{CA: "x", PinSHA256: "x"} }, []string{"smtp.tls.ca", "smtp.tls.pinSha256"}},
+		{"a proxy that is none", func(a *api.Account) { a.Proxy = "proxy:1080" }, []string{"proxy"}},
+		{"a DKIM key that is none", func(a *api.Account) { a.DKIM = &api.DKIM{Domain: "-", Selector: " ", PrivateKey: "x"} },
+			[]string{"dkim.domain", "dkim.selector", "dkim.privateKey"}},
+		{"another way to take trouble", func(a *api.Account) { a.AccountTrouble = "panic" }, []string{"accountTrouble"}},
 		{"everything", func(a *api.Account) {
 			*a = api.Account{Account: "/", Name: "\x00", Email: "@", Webhooks: "x", LocalAddress: "x", SMTPEhloName: "-", Retry: []string{""}}
 		}, []string{"account", "name", "email", "webhooks", "localAddress", "smtpEhloName", "smtp", "retry[0]"}},
@@ -85,6 +107,9 @@ func TestGoodAccounts(t *testing.T) {
 		"EHLO literals":    func(a *api.Account) { a.SMTPEhloName = "[192.0.2.1]" },
 		"EHLO IPv6":        func(a *api.Account) { a.SMTPEhloName = "[IPv6:2001:db8::1]" },
 		"a foreign sender": func(a *api.Account) { a.Email = "jörg@bücher.example" },
+		"a preset":         func(a *api.Account) { a.SMTP = &api.SMTPServer{Preset: "postmark", Auth: a.SMTP.Auth} },
+		"gateways beside":  func(a *api.Account) { a.Gateways = []api.Route{{Gateway: "g"}} },
+		"trouble waits":    func(a *api.Account) { a.AccountTrouble = "hold" },
 		"a schedule":       func(a *api.Account) { a.Retry = []string{"1m", "1h30m", "720h"} },
 	}
 	for name, change := range tests {
@@ -102,6 +127,15 @@ func TestGoodAccounts(t *testing.T) {
 				t.Errorf("smtpsend refuses it: %v", err)
 			}
 		})
+	}
+}
+
+func TestWeightsBesideTheOwnRelayAreExplained(t *testing.T) {
+	a := account("a")
+	a.Gateways = []api.Route{{Gateway: "g", Weight: 1}}
+	err := validate(a)
+	if err == nil || !strings.Contains(err.Error(), "make the account's own relay a gateway, or leave the weights out") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -163,4 +197,3 @@ func TestSenderDoesNotShowItsPassword(t *testing.T) {
 		}
 	}
 }
-

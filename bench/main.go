@@ -33,6 +33,9 @@ func run() error {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if err := overALongLine(ctx); err != nil {
+		return err
+	}
 	if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
 		return err
 	}

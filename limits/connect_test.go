@@ -97,6 +97,17 @@ func TestReleaseOutlivesItsContext(t *testing.T) {
 	}
 }
 
+// TestConnectTwiceByName: a command is repeated when its answer was lost, and must not take a second place or be refused its own.
+func TestConnectTwiceByName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 2 {
+		if ok, err := b.store.connect(t.Context(), "account:x", "name", 1); !ok || err != nil {
+			t.Errorf("%t, %v", ok, err)
+		}
+	}
+}
+
 // TestGone: what was given back while leases were being renewed is noticed.
 func TestGone(t *testing.T) {
 	t.Parallel()

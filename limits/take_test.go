@@ -148,6 +148,34 @@ func TestLowerRateVoidsBookings(t *testing.T) {
 	}
 }
 
+// TestHigherRateHelpsAtOnce: what others have booked at the old rate is in nobody's way.
+func TestHigherRateHelpsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 3 {
+		b.take(t, "", 1, account(Rate{PerMinute: 2}))
+	}
+	if w := b.wait(t, 1, account(Rate{PerMinute: 3})); w > 20*time.Second {
+		t.Errorf("waits %v", w)
+	}
+}
+
+// TestStateStaysSmall: a long line is a few numbers, not a list of all who wait.
+func TestStateStaysSmall(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 3000 {
+		b.take(t, "", 1, account(Rate{PerSecond: 1, PerMinute: 50, PerDay: 1500}))
+	}
+	size := 0
+	for name, value := range b.db.Client().HGetAll(t.Context(), scopeKey("account:x")).Val() {
+		size += len(name) + len(value)
+	}
+	if size > 3000 {
+		t.Errorf("a line of 3,000 takes %d bytes", size)
+	}
+}
+
 // TestHeapOfLateOnes: after an outage all who waited come at once. They must not all go at once.
 func TestHeapOfLateOnes(t *testing.T) {
 	t.Parallel()
@@ -188,6 +216,9 @@ func TestOneLateDoesNotDoubleSlots(t *testing.T) {
 		one, other := b.take(t, "", 1, x), b.take(t, "", 1, x)
 		if !other.At.After(one.At) {
 			t.Errorf("%+v: one got %v, the next %v", rate, one.At, other.At)
+		}
+		if wait := one.At.Sub(b.Now()); wait < 26*time.Second { // 30 are owed from now on, not from when they should have gone
+			t.Errorf("%+v: the next waits only %v", rate, wait)
 		}
 	}
 }

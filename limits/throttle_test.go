@@ -101,6 +101,20 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+// TestSlowStartSavesNothingUp: what the pace would have allowed while nobody asked is not made up for.
+func TestSlowStartSavesNothingUp(t *testing.T) {
+	t.Parallel()
+	b, x := setup(t), account(Rate{})
+	b.slowDown(t, "account:x", time.Minute)
+	b.advance(time.Minute + 2*doubling) // 0.4 a second by now
+	if w := b.wait(t, 1, x); w != 0 {
+		t.Errorf("the first waits %v", w)
+	}
+	if w := b.wait(t, 1, x); w < 2*time.Second || w > 3*time.Second {
+		t.Errorf("the second waits %v, want about 2.4 s", w)
+	}
+}
+
 // TestThrottledVoidsBookings: nothing that was booked before may go during the pause, not even what has passed the scope already.
 func TestThrottledVoidsBookings(t *testing.T) {
 	t.Parallel()
@@ -171,6 +185,9 @@ func TestState(t *testing.T) {
 		t.Error("before:", diff)
 	}
 	b.slowDown(t, "account:x", time.Minute)
+	if ttl := b.db.Client().PTTL(t.Context(), scopeKey("account:x")).Val(); ttl < 15*time.Minute || ttl > 20*time.Minute {
+		t.Errorf("the pause is remembered for %v", ttl)
+	}
 	b.take(t, "", 1, x)
 	a := b.take(t, "", 1, x)
 	end := start.Add(time.Minute)

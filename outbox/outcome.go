@@ -415,7 +415,7 @@ func dsn(r *api.DSN) smtpsend.DSN {
 	if r == nil {
 		return smtpsend.DSN{}
 	}
-	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ","))}
+	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")), Original: r.Recipient}
 	switch r.Return {
 	case "headers":
 		out.Return = "HDRS"

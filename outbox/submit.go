@@ -165,6 +165,11 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 	if req.DeliverBy != nil && req.SendAt != nil && req.DeliverBy.Before(*req.SendAt) {
 		wrong("deliverBy", "must not be before sendAt")
 	}
+	if req.DSN != nil && req.DSN.Recipient != "" {
+		if _, err := message.NormalizeAddress(req.DSN.Recipient); err != nil {
+			wrong("dsn.recipient", "%s", err)
+		}
+	}
 	for i, tag := range req.Tags {
 		if tag == "" || len(tag) > 128 {
 			wrong(fmt.Sprintf("tags[%d]", i), "must have 1 to 128 characters")

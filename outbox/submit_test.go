@@ -35,6 +35,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"metadata too large":       {api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)}, fault.Invalid, "", []string{"metadata"}},
 		"an empty tag":             {api.SubmitRequest{To: to, Text: "x", Tags: []string{"a", ""}}, fault.Invalid, "", []string{"tags[1]"}},
 		"raw and text":             {api.SubmitRequest{Raw: []byte("To: ann@x.test\r\nFrom: a@b.test\r\n\r\nx"), Text: "x"}, fault.Invalid, "", []string{"raw"}},
+		"no original recipient":    {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Recipient: "nobody"}}, fault.Invalid, "", []string{"dsn.recipient"}},
 		"deliverBy before sendAt":  {api.SubmitRequest{To: to, Text: "x", SendAt: &future, DeliverBy: ptr(future.Add(-time.Minute))}, fault.Invalid, "", []string{"deliverBy"}},
 		"an unknown account":       {api.SubmitRequest{Account: "gone", To: to, Text: "x"}, fault.NotFound, "AccountNotFound", nil},
 		"an unknown gateway":       {api.SubmitRequest{Gateway: "nowhere", To: to, Text: "x"}, fault.NotFound, "GatewayNotFound", nil},

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
@@ -72,19 +73,29 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 		a.breakers.unused(p)
 		return
 	}
-	t := a.conversation(ctx, c)
-	last := t[len(t)-1]
-	if crowded(last) {
+	relay, failure := a.login(ctx, c, "")
+	t := a.once(ctx, c, relay, failure)
+	if crowded(t) {
 		a.breakers.unused(p)
-		a.crowd(c, last)
+		a.crowd(c, t)
 		return
 	}
 	if len(a.tries) > 0 {
 		a.metrics.failovers.Inc()
 	}
-	a.tries = append(a.tries, t...)
-	a.merge.add(last.Result)
-	a.learn(ctx, c, p, last)
+	a.keep(t)
+	if relay, failure, ok := a.secondChance(ctx, c, relay, t); ok {
+		if again := a.once(ctx, c, relay, failure); !crowded(again) {
+			a.keep(again)
+			t = again
+		}
+	}
+	a.learn(ctx, c, p, t)
+}
+
+func (a *attempt) keep(t Try) {
+	a.tries = append(a.tries, t)
+	a.merge.add(t.Result)
 }
 
 // lastResort is for a message for which nobody was tried: it goes to the one that is due first, even if that rests, or waits for the one
@@ -115,21 +126,21 @@ func (a *attempt) lastResort(ctx context.Context) {
 	}
 }
 
-// conversation is what one candidate was asked and said: one Try, or two when its access token was replaced.
-func (a *attempt) conversation(ctx context.Context, c candidate) []Try {
-	if c.OAuth == nil {
-		return []Try{a.once(ctx, c, c.Relay, nil)}
+// secondChance says whether the same relay is to be tried once more, at once: it refused an access token, and another can be had; or it only
+// wants no further message on that connection.
+func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.Relay, t Try) (smtpsend.Relay, *smtpsend.Error, bool) {
+	e, _ := errors.AsType[*smtpsend.Error](t.Err)
+	switch {
+	case e == nil || ctx.Err() != nil:
+		return relay, nil, false
+	case c.OAuth != nil && refusesToken(e):
+		another, failure := a.login(ctx, c, relay.AccessToken)
+		if failure == nil && another.AccessToken == relay.AccessToken || stubborn(failure) {
+			return relay, nil, false // there is no other token; what the relay said stands
+		}
+		return another, failure, true
 	}
-	relay, failure := a.login(ctx, c, "")
-	first := a.once(ctx, c, relay, failure)
-	if failure != nil || !refusesToken(first.Err) || ctx.Err() != nil {
-		return []Try{first}
-	}
-	another, failure := a.login(ctx, c, relay.AccessToken)
-	if failure == nil && another.AccessToken == relay.AccessToken || stubborn(failure) {
-		return []Try{first} // there is no other token; what the relay said stands
-	}
-	return []Try{first, a.once(ctx, c, another, failure)}
+	return relay, nil, e.Reconnect && elsewhere(e)
 }
 
 // once sends to a relay, unless the login has failed already.

@@ -9,8 +9,9 @@
 //
 // A relay is left for the next one
 //   - when it fails before it has judged anything ([smtpsend.Error.Elsewhere]): it can't be reached, TLS or the login fails, no access token
-//     can be had for it. That happens within the attempt, recipient by recipient: who was delivered, refused or may have been delivered
-//     is never taken to another relay.
+//     can be had for it, or it wants no mail from us now. That happens within the attempt, recipient by recipient: who was delivered,
+//     refused or may have been delivered is never taken to another relay. A relay that refuses an access token is first shown another
+//     one, and a relay that only wants a new connection gets one.
 //   - when it rests. After 5 such failures in a row a relay rests for 30 s, then for twice as long each time, up to 10 min; after each rest
 //     one message tries it. Resting only decides between relays: when all of them rest, the message tries the one that is due first,
 //     so no message waits for a relay without spending an attempt, and no relay that is an account's only one is ever spared.
@@ -37,6 +38,6 @@
 //
 // When limits can't be asked (Redis is away), nothing is sent: the message comes back in some seconds. Mail must not go out uncounted. Nor
 // does it when a gateway that the message names can't be looked up. A gateway that does not exist fails the message for good
-// ([ErrNoGateway]); secrets that can't be opened, and an account without any relay, are the account's trouble. Which relays rest is known to this process
-// only, and forgotten with it: every process finds out for itself, at the cost of 5 attempts that fail over.
+// ([ErrNoGateway]); secrets that can't be opened, and an account without any relay, are the account's trouble. Which relays rest or have no
+// room is known to this process only, and forgotten with it: every process finds out for itself, at the cost of 5 attempts that fail over.
 package routes

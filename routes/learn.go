@@ -78,7 +78,7 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 		case stopped && e.Code == 0: // our doing
 		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient && e.Scope != smtpsend.ScopeMessage:
 			what, why = slowed, e
-		case e.Elsewhere():
+		case elsewhere(e) && !e.Reconnect:
 			if what == broken {
 				what, why = unreachable, e
 			}

@@ -37,7 +37,7 @@ func tokenFailure(err error) *smtpsend.Error {
 // refusesToken reports whether a relay has refused the token it was shown (usually 535, RFC 4954 section 6).
 func refusesToken(err error) bool {
 	e, ok := errors.AsType[*smtpsend.Error](err)
-	return ok && e.Phase == smtpsend.PhaseAuth && e.Verdict == smtpsend.Auth && e.Code != 0
+	return ok && e != nil && e.Phase == smtpsend.PhaseAuth && e.Verdict == smtpsend.Auth && e.Code != 0
 }
 
 // stubborn reports whether there is no other token because the token server gives them and the relay refuses them.

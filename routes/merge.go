@@ -65,7 +65,7 @@ func (g *merge) add(r smtpsend.Result) {
 	changed := !g.begun
 	for n, i := range g.left {
 		got := r.Recipients[n]
-		if got.Err != nil && got.Err.Elsewhere() {
+		if got.Err != nil && elsewhere(got.Err) {
 			left = append(left, i)
 			if !better(got.Err, g.result.Recipients[i].Err) {
 				continue
@@ -79,6 +79,12 @@ func (g *merge) add(r smtpsend.Result) {
 		g.result.Recipients = all
 	}
 	g.begun, g.left = true, left
+}
+
+// elsewhere reports whether another relay may do better by a recipient. A relay that wants less mail from our network, and says so before
+// it knows for whom, is no judge of the recipient either.
+func elsewhere(e *smtpsend.Error) bool {
+	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle && e.Scope == smtpsend.ScopeDestination
 }
 
 // note takes in why a relay was not tried for those left.

@@ -48,7 +48,7 @@ func TestDialogs(t *testing.T) {
 			"> MAIL FROM:<a@b.example> RET=SOME\n501 .*\n> MAIL FROM:<a@b.example> ENVID=+0A\n501 .*\n" +
 			"> MAIL FROM:<a@b.example> BODY=8BITMIME AUTH=<> RET=HDRS ENVID=x+2By SMTPUTF8\n250 .*"},
 		{"recipients", login + "> RCPT TO:<a@b.example>\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> RCPT TO:<postmaster>\n553 5.1.3 The recipient is not a valid email address: it has no @\n" +
-			"> RCPT TO:a@b.example\n501 .*\n> RCPT TO:<a@b.example> NOTIFY=NEVER,DELAY\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x\n501 .*\n> RCPT TO:<\"a>b\"@c.example>\n553 .*\n" +
+			"> RCPT TO:a@b.example\n501 .*\n> RCPT TO:<a@b.example> NOTIFY=NEVER,DELAY\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x\n501 .*\n> RCPT TO:<a@b.example> ORCPT=utf-8;a\\x{D800}@b.example\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x400;a@b.example\n501 .*\n> RCPT TO:<\"a>b\"@c.example>\n553 .*\n" +
 			"> RCPT TO:<jörg@example.com>\n553 5.6.7 .*\n> DATA\n554 5.5.1 No valid recipients"},
 		{"content out of turn", login + "> DATA\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> DATA\n503 .*\n> RCPT TO:<a@b.example>\n250 .*\n> DATA now\n501 .*"},
 		{"little things", "> NOOP\n250 .*\n> VRFY ann\n252 .*\n> HELP\n214 .*\n> EXPN list\n500 5.5.1 .*\n> \n500 .*\n> QUIT\n221 2.0.0 Bye"},
@@ -109,6 +109,8 @@ func TestReportsAreFollowedToTheLetter(t *testing.T) {
 		{"never", []string{"<a@x.example> NOTIFY=never", "250 .*"}, &api.DSN{Notify: []string{"never"}}},
 		{"another wish", []string{"<a@x.example> NOTIFY=NEVER", "250 .*", "<b@x.example> NOTIFY=SUCCESS", "452 4.5.3 .*", "<c@x.example>", "452 4.5.3 .*"}, &api.DSN{Notify: []string{"never"}}},
 		{"original recipient", []string{"<a@x.example> ORCPT=rfc822;old+40x.example", "250 .*", "<b@x.example>", "452 4.5.3 .*"}, &api.DSN{Recipient: "old@x.example"}},
+		{"original recipient in UTF-8", []string{`<a@x.example> ORCPT=utf-8;b\x{FC}\x{2B}c@b\x{FC}cher.example`, "250 .*"}, &api.DSN{Recipient: "bü+c@xn--bcher-kva.example"}},
+		{"itself in another spelling", []string{`<a@x.example> ORCPT=UTF-8;\x{61}@X.example`, "250 .*", "<b@x.example>", "250 .*"}, nil},
 		{"later original recipient", []string{"<a@x.example>", "250 .*", "<b@x.example> ORCPT=rfc822;old@x.example", "452 4.5.3 .*"}, nil},
 	}
 	for _, row := range rows {

@@ -20,6 +20,8 @@ type transaction struct {
 	utf8    bool
 	report  report
 	body    *body // nil: none of it has come yet
+
+	requireTLS bool // the relay must take it over TLS, or nobody
 }
 
 // mail begins a message.
@@ -76,6 +78,14 @@ func (s *session) mailParams(t *transaction, params []param) (refused reply, fin
 				return syntax("SMTPUTF8 takes no value"), false
 			}
 			t.utf8 = true
+		case "REQUIRETLS":
+			if p.value != "" {
+				return syntax("REQUIRETLS takes no value"), false
+			}
+			if !s.tls {
+				return tlsFirst, false
+			}
+			t.requireTLS = true
 		case "AUTH": // who wrote the message, in the client's opinion (RFC 4954 section 5); the token knows better
 		case "RET", "ENVID":
 			if r, fine := t.report.mailParam(p); !fine {
@@ -136,6 +146,7 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 func (t *transaction) request(account string, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
 		Account: account, Raw: content, Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)}, DSN: t.report.dsn(),
+		RequireTLS: t.requireTLS,
 	}
 }
 

@@ -19,6 +19,9 @@ func (s *session) ehlo(arg string) reply {
 	if s.cert != nil && !s.tls {
 		offers = append(offers, "STARTTLS")
 	}
+	if s.tls {
+		offers = append(offers, "REQUIRETLS") // RFC 8689 section 4.1: offered only where this hop is encrypted
+	}
 	if s.mayLogIn() && s.login == nil {
 		offers = append(offers, "AUTH PLAIN LOGIN")
 	}

@@ -195,17 +195,26 @@ func TestSTARTTLS(t *testing.T) {
 	w := setup(t, settings{tls: true})
 	c := w.connect()
 	c.say("EHLO x", "(?s)250.*STARTTLS.*")
+	c.say("AUTH PLAIN "+plain("acme", token), "235 .*")
+	c.say("MAIL FROM:<> REQUIRETLS", "530 5.7.0 .*")
 	c = c.startTLS(w.ca)
 	c.say("MAIL FROM:<>", "503 .*") // what was said in the clear does not count
-	if got := c.say("EHLO x", "(?s)250.*AUTH PLAIN LOGIN"); strings.Contains(got, "STARTTLS") {
+	if got := c.say("EHLO x", "(?s)250.*REQUIRETLS.*AUTH PLAIN LOGIN"); strings.Contains(got, "STARTTLS") {
 		t.Error("STARTTLS is offered inside TLS")
 	}
 	c.say("STARTTLS", "503 .*")
 	c.say("AUTH PLAIN "+plain("acme", token), "235 .*")
 	c.begin()
 	c.say(mailText+".", "250 .*")
+	c.say("MAIL FROM:<> REQUIRETLS", "250 .*")
+	c.say("RCPT TO:<ann@example.net>", "250 .*")
+	c.say("DATA", "354 .*")
+	c.say(mailText+".", "250 .*")
 	c.say("QUIT", "221 .*")
 	c.closed()
+	if got := w.outbox.all(); got[0].RequireTLS || !got[1].RequireTLS {
+		t.Error("REQUIRETLS belongs to the second message and to no other")
+	}
 }
 
 func TestTLSFromTheFirstByte(t *testing.T) {

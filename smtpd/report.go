@@ -2,7 +2,9 @@ package smtpd
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message"
@@ -44,7 +46,7 @@ func (r report) with(params []param, to string, first bool) (report, reply) {
 		case "ORCPT":
 			address, valid := parseOriginal(p.value)
 			if !valid {
-				return r, syntax("ORCPT must be a type and an address in xtext")
+				return r, syntax("ORCPT must be rfc822; or utf-8; and an encoded address")
 			}
 			if address != to {
 				original = address
@@ -91,17 +93,40 @@ func parseNotify(value string) []string {
 	return list
 }
 
-// parseOriginal reads type and address of ORCPT. Only addresses of mail can be passed on.
+// parseOriginal reads type and address of ORCPT. Only addresses of mail can be passed on; they come back in the form of a recipient, so that
+// they equal it where they name the same mailbox.
 func parseOriginal(value string) (address string, valid bool) {
 	kind, encoded, _ := strings.Cut(value, ";")
-	address, valid = xtext(encoded)
-	if !valid || !strings.EqualFold(kind, "rfc822") {
+	switch strings.ToLower(kind) {
+	case "rfc822":
+		address, valid = xtext(encoded)
+	case "utf-8":
+		address, valid = unitext(encoded)
+	}
+	if !valid {
 		return "", false
 	}
-	if normal, err := message.NormalizeAddress(address); err == nil {
-		address = normal // so that it equals the recipient where it names the same mailbox
+	address, err := message.NormalizeAddress(address)
+	return address, err == nil
+}
+
+// unitext decodes RFC 6533 section 3: UTF-8 in which a character may be written as its number, \x{2B}.
+func unitext(s string) (string, bool) {
+	var b strings.Builder
+	for {
+		plain, rest, numbered := strings.Cut(s, `\x{`)
+		b.WriteString(plain)
+		if !numbered {
+			return b.String(), true
+		}
+		number, rest, closed := strings.Cut(rest, "}")
+		c, err := strconv.ParseUint(number, 16, 21)
+		if !closed || err != nil || !utf8.ValidRune(rune(c)) {
+			return "", false
+		}
+		b.WriteRune(rune(c))
+		s = rest
 	}
-	return address, address != "" && len(address) <= 256
 }
 
 // xtext decodes RFC 3461 section 4: printable ASCII, with + and two hex digits for what is not to be written as it is.

@@ -38,6 +38,9 @@ func (t *transaction) reports(path string) string {
 	if !t.c.ext.dsn || dsn == (DSN{}) {
 		return ""
 	}
+	if dsn.Original != "" {
+		path = dsn.Original
+	}
 	original := " ORCPT=rfc822;" + xtext(path)
 	if !ascii(path) {
 		original = " ORCPT=utf-8;" + unitext(path)

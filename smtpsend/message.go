@@ -33,11 +33,12 @@ type Message struct {
 	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
-// DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries the recipient's address as ORCPT.
+// DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries an ORCPT.
 type DSN struct {
 	Return   string // FULL or HDRS; empty: the relay's choice
 	Envelope string // ENVID, printable ASCII up to 100 characters; empty: none
 	Notify   string // NEVER, or SUCCESS, FAILURE, DELAY joined by commas; empty: the relay's choice
+	Original string // address to name as the original recipient (ORCPT), up to 256 octets; empty: each recipient's own
 }
 
 // check refuses what must not become part of a command line, whoever let it come so far.
@@ -67,6 +68,8 @@ func (d DSN) check() *Error {
 		return envelopeError("invalid DSN return type", fmt.Errorf("%q", d.Return))
 	case len(d.Envelope) > 100 || !printable(d.Envelope) || !ascii(d.Envelope):
 		return envelopeError("invalid DSN envelope id", fmt.Errorf("%q", d.Envelope))
+	case len(d.Original) > 256 || !printable(d.Original):
+		return envelopeError("invalid DSN original recipient", fmt.Errorf("%q", d.Original))
 	}
 	if d.Notify == "" || d.Notify == "NEVER" {
 		return nil

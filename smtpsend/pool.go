@@ -111,10 +111,11 @@ func (p *pool) drop(relay Relay, next *waiter) {
 
 // forget closes the relay's idle connections: one of them turned out dead, and they tend to die together.
 func (p *pool) forget(relay Relay) {
+	var dead []*session
 	p.mu.Lock()
-	k := p.relays[relay]
-	dead := k.idle
-	k.idle = nil
+	if k := p.relays[relay]; k != nil { // it may have been reaped meanwhile
+		dead, k.idle = k.idle, nil
+	}
 	p.mu.Unlock()
 	for _, c := range dead {
 		c.close()

@@ -3,10 +3,12 @@ package smtpsend_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,25 +145,35 @@ func TestFaultsAtEachPhase(t *testing.T) {
 // TestPrematureReply: a relay that gives up in the middle of the content says why before it closes, or stops reading. Losing that text
 // would make a quota or a size limit look like a broken line; waiting for it to read on would take as long as the deadline.
 func TestPrematureReply(t *testing.T) {
-	discard := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+	discard := func(conn net.Conn) { _, _ = io.CopyN(io.Discard, conn, 1<<20) }
+	large := bytes.Repeat([]byte("0123456789\r\n"), 1<<20) // more than all buffers on the way hold
 	for _, row := range []struct {
 		name, reply string
 		then        func(net.Conn)
 		code        int
 		verdict     smtpsend.Verdict
 	}{
+		{"552 over TLS, and no more reading", "552 5.3.4 Message too big\r\n", nil, 552, smtpsend.Policy},
 		{"552, and no more reading", "552 5.3.4 Message too big\r\n", nil, 552, smtpsend.Policy},
 		{"552, and closes", "552 5.3.4 Message too big\r\n", func(conn net.Conn) { _ = conn.(*net.TCPConn).CloseRead() }, 552, smtpsend.Policy},
-		{"552, and reads on", "552 5.3.4 Message too big\r\n", discard, 552, smtpsend.Policy},
+		{"552, and reads on for a while", "552 5.3.4 Message too big\r\n", discard, 552, smtpsend.Policy},
 		{"421, and no more reading", "421 4.3.2 Shutting down\r\n", nil, 421, smtpsend.Soft},
-		{"421, and reads on", "421 4.3.2 Shutting down\r\n", discard, 421, smtpsend.Soft},
+		{"421, and reads on for a while", "421 4.3.2 Shutting down\r\n", discard, 421, smtpsend.Soft},
 		{"a yes to half a message", "250 2.0.0 Ok\r\n", discard, 0, smtpsend.Soft},
 		{"nonsense", "enough\r\n", discard, 0, smtpsend.Soft},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			over := make(chan struct{})
+			relay := smtpsend.Relay{Host: "127.0.0.1", TLS: smtpsend.TLSNone}
+			encrypt := func(conn net.Conn) net.Conn { return conn }
+			if strings.Contains(row.name, "TLS") {
+				relay.TLS, relay.InsecureSkipVerify = smtpsend.TLSImplicit, true
+				config := serverTLS(t)
+				encrypt = func(conn net.Conn) net.Conn { return tls.Server(conn, config) }
+			}
 			address := listening(t, func(conn net.Conn) {
+				conn = encrypt(conn)
 				buf := make([]byte, 64<<10)
 				for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n", row.reply} {
 					_, _ = io.WriteString(conn, reply)
@@ -176,12 +188,12 @@ func TestPrematureReply(t *testing.T) {
 			})
 			defer close(over)
 			_, port, _ := net.SplitHostPort(address)
-			number, _ := strconv.Atoi(port)
+			relay.Port, _ = strconv.Atoi(port)
 			m := mail("b@example.org")
-			m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 4<<20)...)
+			m.Data = large
 			m.BeforeDot = func(context.Context, []string) error { t.Error("the dot was near"); return nil }
 			begun := time.Now()
-			_, err := newSender(t, smtpsend.Options{Timeout: time.Minute}).Send(t.Context(), smtpsend.Relay{Host: "127.0.0.1", Port: number}, m)
+			_, err := newSender(t, smtpsend.Options{Timeout: time.Minute}).Send(t.Context(), relay, m)
 			if e := failure(t, err); e.InDoubt || e.Code != row.code || e.Verdict != row.verdict || e.Phase != smtpsend.PhaseBody {
 				t.Errorf("got %v, verdict %s in phase %s, in doubt %v", e, e.Verdict, e.Phase, e.InDoubt)
 			}
@@ -190,6 +202,15 @@ func TestPrematureReply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serverTLS is a certificate nobody knows.
+func serverTLS(t *testing.T) *tls.Config {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	return &tls.Config{Certificates: server.TLS.Certificates}
 }
 
 // TestLargeMessages: listening beside the writing leaves the connection as it was, in clear and over TLS.

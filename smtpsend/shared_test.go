@@ -295,6 +295,11 @@ func TestOriginalRecipient(t *testing.T) {
 	if _, err := sender.Send(t.Context(), relayTo(server), m); err != nil {
 		t.Fatal(err)
 	}
+	m = mail("f@example.org")
+	m.DSN.Original = "old+f@example.org"
+	if _, err := sender.Send(t.Context(), relayTo(server), m); err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, c := range server.Commands() {
 		if c[:4] == "RCPT" {
@@ -307,6 +312,7 @@ func TestOriginalRecipient(t *testing.T) {
 		`RCPT TO:<bü+c@xn--bcher-kva.example> ORCPT=utf-8;bü\x{2B}c@xn--bcher-kva.example`,
 		"RCPT TO:<d@xn--bcher-kva.example> ORCPT=rfc822;d@xn--bcher-kva.example",
 		"RCPT TO:<e@example.org>",
+		"RCPT TO:<f@example.org> ORCPT=rfc822;old+2Bf@example.org",
 	}, got); diff != "" {
 		t.Error(diff)
 	}

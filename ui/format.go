@@ -32,7 +32,7 @@ func functions(static *files) template.FuncMap {
 		"limits":   limits,
 		"relay":    relayOf,
 		"int":      func(n int64) int { return int(n) },
-		"deref":    func(b *bool) bool { return *b },
+		"facts":    facts,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }

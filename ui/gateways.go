@@ -34,6 +34,28 @@ func relayOf(g api.Gateway) *api.SMTPServer {
 	return s
 }
 
+// facts says how a relay is spoken to, in a line without its host.
+func facts(s *api.SMTPServer) string {
+	var all []string
+	say := func(when bool, what string) {
+		if when {
+			all = append(all, what)
+		}
+	}
+	say(s.Host != "" && s.Preset != "", s.Preset)
+	say(s.Secure, "TLS")
+	if t := s.TLS; t != nil {
+		say(!s.Secure && t.StartTLS != "", "STARTTLS "+t.StartTLS)
+		say(t.CA != "", "authorities of its own")
+		say(t.PinSHA256 != "", "pinned")
+		say(t.RejectUnauthorized != nil && !*t.RejectUnauthorized, "any certificate is accepted")
+	}
+	if s.Auth != nil && s.Auth.User != "" {
+		all = append(all, "logs in as "+s.Auth.User)
+	}
+	return strings.Join(all, " · ")
+}
+
 // limits words limits; empty: there are none.
 func limits(l *api.Limits) string {
 	if l == nil {

@@ -103,10 +103,15 @@ func (w *world) submit(req api.SubmitRequest) string {
 	}
 	answer, err := w.outbox.Submit(w.t.Context(), req)
 	w.must(err)
-	for accepted := time.Now().UnixMilli(); time.Now().UnixMilli() == accepted; { // the next one is younger, by the clock of lists
+	w.tick() // the next one is younger
+	return answer.QueueID
+}
+
+// tick waits until the clock of lists, which counts milliseconds, has moved on.
+func (w *world) tick() {
+	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
 		runtime.Gosched()
 	}
-	return answer.QueueID
 }
 
 // later submits a message that is due tomorrow.

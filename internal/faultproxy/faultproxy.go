@@ -1,12 +1,18 @@
 package faultproxy
 
 import (
-	"io"
+	"bytes"
 	"net"
 	"sync"
-	"testing"
 	"time"
 )
+
+// TB is what a test gives to New; testing.TB is one.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
 
 // Proxy passes bytes between its clients and one server. It starts healthy. It is safe for concurrent use.
 type Proxy struct {
@@ -24,17 +30,26 @@ type Proxy struct {
 }
 
 // New starts a proxy in front of a server, given as "tcp" and host:port or as "unix" and a path, and ends it with the test.
-func New(t testing.TB, network, server string) *Proxy {
+func New(t TB, network, server string) *Proxy {
 	t.Helper()
+	p, err := Listen(network, server)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Listen is New without a test. Close ends the proxy.
+func Listen(network, server string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p := &Proxy{network: network, server: server, listener: l, conns: make(map[net.Conn]bool)}
 	p.changed = sync.NewCond(&p.mu)
 	p.serving.Go(p.accept)
-	t.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
 // Addr is the host:port clients connect to.
@@ -49,7 +64,8 @@ func (p *Proxy) Down() { p.set(func() { p.down = true; p.cut() }) }
 // Hang keeps connections open, and accepts new ones, but passes nothing on until Up.
 func (p *Proxy) Hang() { p.set(func() { p.hung = true }) }
 
-// Delay holds back every piece of data for d; zero: not at all.
+// Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave one behind the other arrive
+// one behind the other. Zero: no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
 // Up makes everything work again; what was held back by Hang is passed on.
@@ -121,35 +137,64 @@ func (p *Proxy) forget(c net.Conn) {
 	_ = c.Close()
 }
 
-// pipe copies, waiting before each piece as long as the proxy hangs or delays.
-func (p *Proxy) pipe(to io.Writer, from io.Reader) {
+// piece is data on its way.
+type piece struct {
+	data []byte
+	due  time.Time
+}
+
+// pipe copies until either side ends. What was read before the end still arrives.
+func (p *Proxy) pipe(to, from net.Conn) {
+	line := make(chan piece, 1024)
+	var arriving sync.WaitGroup
+	arriving.Go(func() { p.deliver(to, from, line) })
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		p.obstruct()
 		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
+			line <- piece{bytes.Clone(buf[:n]), time.Now().Add(p.lag())}
 		}
 		if err != nil {
-			return
+			break
+		}
+	}
+	close(line)
+	arriving.Wait()
+}
+
+// deliver writes each piece when it is due. When it cannot, it ends the reading.
+func (p *Proxy) deliver(to, from net.Conn, line <-chan piece) {
+	failed := false
+	for next := range line {
+		p.obstruct(next.due)
+		if failed {
+			continue
+		}
+		if _, err := to.Write(next.data); err != nil {
+			failed = true
+			_ = from.Close()
 		}
 	}
 }
 
-// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, then for the delay.
-func (p *Proxy) obstruct() {
+func (p *Proxy) lag() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.delay
+}
+
+// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, then until it is due.
+func (p *Proxy) obstruct(due time.Time) {
 	p.mu.Lock()
 	for p.hung && !p.closed {
 		p.changed.Wait()
 	}
-	delay := p.delay
 	p.mu.Unlock()
-	time.Sleep(delay)
+	time.Sleep(time.Until(due))
 }
 
-func (p *Proxy) close() {
+// Close breaks every connection, stops listening and waits until all is quiet.
+func (p *Proxy) Close() {
 	p.set(func() { p.closed = true; p.cut() })
 	_ = p.listener.Close()
 	p.serving.Wait()

@@ -3,7 +3,9 @@ package faultproxy_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,5 +123,54 @@ func TestDelay(t *testing.T) {
 	}
 	if took := time.Since(start); took < 2*brief { // there and back
 		t.Errorf("took %v, want at least %v", took, 2*brief)
+	}
+}
+
+// TestDelayIsALine: pieces that are sent one behind the other do not wait for each other.
+func TestDelayIsALine(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	p.Delay(brief)
+	c := dial(t, p)
+	if err := c.SetDeadline(time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	const lines = 20
+	line := strings.Repeat("x", 40_000) + "\n" // more than goes in one piece
+	go func() { _, _ = io.WriteString(c, strings.Repeat(line, lines)) }()
+	r := bufio.NewReader(c)
+	for i := range lines {
+		if got, err := r.ReadString('\n'); err != nil || got != line {
+			t.Fatalf("line %d: %d bytes, %v", i, len(got), err)
+		}
+	}
+	if took := time.Since(start); took < 2*brief || took > lines*brief {
+		t.Errorf("took %v, want little more than %v", took, 2*brief)
+	}
+}
+
+// TestEndArrivesAfterWhatWasSaid: a delayed connection that is closed loses nothing.
+func TestEndArrivesAfterWhatWasSaid(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := faultproxy.New(t, "tcp", l.Addr().String())
+	p.Delay(brief)
+	c := dial(t, p)
+	if _, err := fmt.Fprintln(c, "last words"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if got, err := io.ReadAll(server); string(got) != "last words\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -46,18 +46,17 @@ end
 -- are back.
 local function freed(w, e) return (e.step + 1) * w.step + w.length end
 
--- window_opens is when a window has room for n, in the order of asking.
+-- window_opens is when a window has room for n, on top of all that was booked.
 local function window_opens(w, log, limit)
-  local opens, used = now, 0
-  if #log > 0 then opens = math.max(now, log[#log].step * w.step) end
+  local used = 0
   for _, e in ipairs(log) do used = used + e.count end
   local missing = used + math.min(n, limit) - limit
-  if missing <= 0 then return opens end
+  if missing <= 0 then return now end
   for _, e in ipairs(log) do
-    if missing <= e.count then return math.max(opens, freed(w, e) + missing / e.count * w.step) end
+    if missing <= e.count then return freed(w, e) + missing / e.count * w.step end
     missing = missing - e.count
   end
-  return math.max(opens, freed(w, log[#log]) + w.step)
+  return freed(w, log[#log]) + w.step
 end
 
 -- window_add notes n for a time, and forgets what has come back by then. What is beyond the limit is owed: it is as if the whole limit

@@ -1,0 +1,10 @@
+package relays
+
+import (
+	"os"
+	"testing"
+
+	"github.com/postroom/postroom/internal/testredis"
+)
+
+func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

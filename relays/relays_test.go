@@ -1,0 +1,449 @@
+package relays
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/seal"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// clock is a clock that a test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// ringOf makes the key ring of an instance with these secrets, the current one first.
+func ringOf(t testing.TB, current string, older ...string) *seal.Ring {
+	t.Helper()
+	var old [][]byte
+	for _, s := range older {
+		old = append(old, []byte(strings.Repeat(s, 32)))
+	}
+	ring, err := seal.New([]byte(strings.Repeat(current, 32)), old...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// bundle is a Relays on a Redis of its own, with a clock that the test moves.
+type bundle struct {
+	*Relays
+	db    *redisdb.DB
+	clock *clock
+	url   string
+}
+
+func setup(t *testing.T) bundle {
+	t.Helper()
+	t.Parallel()
+	return process(t, testredis.URL(t), ringOf(t, "secret"))
+}
+
+// process is one more process on the same Redis.
+func process(t *testing.T, url string, ring *seal.Ring) bundle {
+	t.Helper()
+	db := testredis.Connect(t, redisdb.Options{URL: url})
+	c := &clock{at: start}
+	r, err := New(db, ring, Options{Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle{Relays: r, db: db, clock: c, url: url}
+}
+
+func gateway(id string) api.Gateway {
+	return api.Gateway{Gateway: id, Name: "A gateway", Host: "smtp.example.com", Port: 587, User: "u", Pass: "correct horse"}
+}
+
+// oauthGateway is one that has every other secret.
+func oauthGateway(id string) api.Gateway {
+	return api.Gateway{
+		Gateway: id, Host: "smtp.example.com", Port: 587, Proxy: "socks5://p:proxy%20battery@proxy.example.com:1080",
+		OAuth2: &api.OAuth2{
+			TokenURL: "https://login.example.com/token", ClientID: "client", ClientSecret: "client battery", RefreshToken: "refresh battery", User: "u",
+		},
+	}
+}
+
+func (b bundle) create(t *testing.T, g api.Gateway) api.GatewayCreated {
+	t.Helper()
+	created, err := b.Create(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+func (b bundle) get(t *testing.T, id string) api.GatewayInfo {
+	t.Helper()
+	info, err := b.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func (b bundle) resolve(t *testing.T, id string) Route {
+	t.Helper()
+	r, err := b.Resolve(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func second[T any](_ T, err error) error { return err }
+
+// wrongFields lists the keys of an Invalid error.
+func wrongFields(t *testing.T, err error) []string {
+	t.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.Invalid {
+		t.Fatalf("error %v, want Invalid", err)
+	}
+	var keys []string
+	for _, field := range f.Fields {
+		keys = append(keys, field.Key)
+	}
+	return keys
+}
+
+func TestAnswersAsTheOriginal(t *testing.T) {
+	b := setup(t)
+	text, err := os.ReadFile("testdata/gateway-create.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var create struct {
+		Request  struct{ Body api.Gateway }
+		Response struct{ Body api.GatewayCreated }
+	}
+	if err := json.Unmarshal(text, &create); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(create.Response.Body, b.create(t, create.Request.Body)); diff != "" {
+		t.Error(diff)
+	}
+	if again := b.create(t, create.Request.Body); again.State != "existing" {
+		t.Errorf("%+v", again)
+	}
+	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: start, Updated: start}
+	want.Pass = Mask
+	if diff := cmp.Diff(want, b.get(t, "gw1")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdateChangesWhatThePatchHas(t *testing.T) {
+	tests := []struct {
+		name  string
+		patch api.GatewayPatch
+		want  func(g *api.Gateway)
+	}{
+		{"nothing", api.GatewayPatch{}, func(*api.Gateway) {}},
+		{"the name", api.GatewayPatch{Name: ptr("New")}, func(g *api.Gateway) { g.Name = "New" }},
+		{"port and TLS", api.GatewayPatch{Port: ptr(465), Secure: ptr(true), TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, func(g *api.Gateway) {
+			g.Port, g.Secure, g.TLS = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}
+		}},
+		{"the password, masked", api.GatewayPatch{Pass: ptr(Mask)}, func(*api.Gateway) {}},
+		{"the password", api.GatewayPatch{Pass: ptr("battery")}, func(g *api.Gateway) { g.Pass = "battery" }},
+		{"no login", api.GatewayPatch{User: ptr(""), Pass: ptr("")}, func(g *api.Gateway) { g.User, g.Pass = "", "" }},
+		{"another host, with the password", api.GatewayPatch{Host: ptr("other.example.com"), Pass: ptr("battery")}, func(g *api.Gateway) {
+			g.Host, g.Pass = "other.example.com", "battery"
+		}},
+		{"OAuth instead", api.GatewayPatch{OAuth2: &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}}, func(g *api.Gateway) {
+			g.User, g.Pass, g.OAuth2 = "", "", &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
+		}},
+		{"the rest", api.GatewayPatch{
+			Preset: ptr("generic"), Limits: &api.Limits{PerSecond: 5}, LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("me.example.com"),
+		}, func(g *api.Gateway) {
+			g.Preset, g.Limits, g.LocalAddress, g.SMTPEhloName = "generic", &api.Limits{PerSecond: 5}, "192.0.2.1", "me.example.com"
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t)
+			b.create(t, gateway("g"))
+			if got, err := b.Update(t.Context(), "g", tt.patch); err != nil || got.Gateway != "g" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			want := gateway("g")
+			tt.want(&want)
+			if diff := cmp.Diff(masked(want), b.get(t, "g").Gateway); diff != "" {
+				t.Error(diff)
+			}
+			route := ofGateway(want).Route("gateway:g")
+			route.Gateway, route.Rate = "g", Rate(ofGateway(want).Limits())
+			if diff := cmp.Diff(route.Relay, b.resolve(t, "g").Relay); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	b := process(t, testredis.URL(t), ringOf(t, "secret"))
+	b.create(t, oauthGateway("g"))
+	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: ptr("u"), Pass: ptr("p")}); err != nil || b.get(t, "g").OAuth2 != nil {
+		t.Errorf("a password instead of OAuth: %v", err)
+	}
+	if _, err := b.Update(t.Context(), "nosuch", api.GatewayPatch{}); fault.CodeOf(err) != "GatewayNotFound" {
+		t.Errorf("unknown: %v", err)
+	}
+	_, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: ptr(70000), Host: ptr("a b"), Preset: ptr("x")})
+	if diff := cmp.Diff([]string{"preset", "host", "port"}, wrongFields(t, err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestListPages(t *testing.T) {
+	b := setup(t)
+	if empty, err := b.List(t.Context(), 0, 0); err != nil || empty.Gateways == nil || empty.Total != 0 {
+		t.Errorf("without gateways: %+v, %v", empty, err)
+	}
+	for _, id := range []string{"c", "a", "b"} {
+		b.create(t, gateway(id))
+	}
+	var got []string
+	for page := range 2 {
+		p, err := b.List(t.Context(), page, 2)
+		if err != nil || p.Total != 3 || p.Pages != 2 || p.Page != page {
+			t.Errorf("%+v, %v", p, err)
+		}
+		for _, g := range p.Gateways {
+			got = append(got, g.Gateway.Gateway+" "+g.Pass)
+		}
+	}
+	if diff := cmp.Diff([]string{"a ******", "b ******", "c ******"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	b := setup(t)
+	b.create(t, gateway("g"))
+	b.Outcome(t.Context(), "g", 1, nil)
+	for name, err := range map[string]error{
+		"delete what is its state": b.Delete(t.Context(), "g:state"),
+		"get what is its state":    second(b.Get(t.Context(), "g:state")),
+		"resolve its state":        second(b.Resolve(t.Context(), "g:state")),
+	} {
+		if fault.CodeOf(err) != "GatewayNotFound" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.Delete(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	exists, err := b.Exists(t.Context(), "g")
+	if exists || err != nil {
+		t.Errorf("exists: %t, %v", exists, err)
+	}
+	b.Outcome(t.Context(), "g", 1, nil)
+	for name, err := range map[string]error{
+		"again": b.Delete(t.Context(), "g"), "get": second(b.Get(t.Context(), "g")), "resolve": second(b.Resolve(t.Context(), "g")),
+	} {
+		if !fault.Is(err, fault.NotFound) || fault.CodeOf(err) != "GatewayNotFound" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if keys := b.db.Client().Keys(t.Context(), "*:gateway:*").Val(); len(keys) != 0 {
+		t.Errorf("left behind: %v", keys)
+	}
+}
+
+func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
+	b := setup(t)
+	other := process(t, b.url, ringOf(t, "secret"))
+	if exists, err := other.Exists(t.Context(), "g"); exists || err != nil {
+		t.Fatalf("%t, %v", exists, err)
+	}
+	b.create(t, gateway("g"))
+	other.clock.advance(time.Second)
+	if exists, err := other.Exists(t.Context(), "g"); !exists || err != nil {
+		t.Errorf("created: %t, %v", exists, err)
+	}
+	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: ptr(2525)}); err != nil {
+		t.Fatal(err)
+	}
+	if here := b.resolve(t, "g").Relay.Port; here != 2525 {
+		t.Errorf("where it was changed: %d", here)
+	}
+	other.clock.advance(time.Second)
+	if there := other.resolve(t, "g").Relay.Port; there != 2525 {
+		t.Errorf("elsewhere: %d", there)
+	}
+	sent := testredis.CountCommands(other.db)
+	for range 100 {
+		other.resolve(t, "g")
+	}
+	if n := sent.Sent(); n != 0 {
+		t.Errorf("%d commands for 100 messages within a second", n)
+	}
+}
+
+func TestChangesAtTheSameTimeDoNotMix(t *testing.T) {
+	b := setup(t)
+	b.create(t, gateway("g"))
+	other := process(t, b.url, ringOf(t, "secret"))
+	patches := []api.GatewayPatch{{Name: ptr("N")}, {SMTPEhloName: ptr("me.example.com")}, {LocalAddress: ptr("192.0.2.1")}, {Port: ptr(2525)}}
+	var wg sync.WaitGroup
+	for i, p := range patches {
+		wg.Go(func() {
+			for {
+				_, err := []bundle{b, other}[i%2].Update(t.Context(), "g", p)
+				if err == nil {
+					return
+				}
+				if !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want := gateway("g")
+	want.Name, want.SMTPEhloName, want.LocalAddress, want.Port = "N", "me.example.com", "192.0.2.1", 2525
+	if diff := cmp.Diff(masked(want), b.get(t, "g").Gateway); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWhileRedisIsAway runs before the parallel tests: the client goes on dialling for up to a second after it.
+func TestWhileRedisIsAway(t *testing.T) {
+	server := testredis.Server(t)
+	b := process(t, server.URL(), ringOf(t, "secret"))
+	b.create(t, gateway("g"))
+	b.resolve(t, "g")
+	server.Kill()
+	b.resolve(t, "g") // still remembered
+	b.clock.advance(time.Minute)
+	b.Outcome(t.Context(), "g", 1, nil)
+	for name, err := range map[string]error{
+		"resolve": second(b.Resolve(t.Context(), "g")), "list": second(b.List(t.Context(), 0, 0)),
+		"create": second(b.Create(t.Context(), gateway("h"))), "reseal": second(b.Reseal(t.Context())),
+	} {
+		if !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server.Restart(t)
+	b.resolve(t, "g")
+	b.flush(t.Context())
+	if got := b.get(t, "g").Deliveries; got != 1 {
+		t.Errorf("%d deliveries, want the one from when Redis was away", got)
+	}
+}
+
+func TestSecretsAreSealedInRedis(t *testing.T) {
+	b := setup(t)
+	a := gateway("a")
+	a.Name, a.Pass = "findable name", "correct horse"
+	b.create(t, a)
+	b.create(t, oauthGateway("b"))
+	if _, err := b.Update(t.Context(), "b", api.GatewayPatch{Name: ptr("N")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		b.resolve(t, id)
+		b.Outcome(t.Context(), id, 0, errors.New("refused"))
+	}
+	if !testredis.Holds(t, b.db, "findable name") {
+		t.Fatal("the search finds nothing at all")
+	}
+	for _, secret := range []string{"correct horse", "battery"} {
+		if testredis.Holds(t, b.db, secret) {
+			t.Errorf("%q is in Redis", secret)
+		}
+	}
+	r := b.resolve(t, "b")
+	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" || r.Relay.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
+		t.Error("a secret was lost on the way")
+	}
+	text, err := json.Marshal(b.get(t, "b"))
+	if err != nil || strings.Contains(string(text), "battery") || strings.Count(string(text), Mask) != 3 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestSealedValueOpensNothingElsewhere(t *testing.T) {
+	b := setup(t)
+	b.create(t, oauthGateway("victim"))
+	s, err := b.store.load(t.Context(), "victim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stolen := range ofGateway(s.Gateway).Secrets() {
+		if stolen.get() == "" {
+			continue
+		}
+		for _, place := range []struct{ record, field string }{
+			{"gateway:thief", stolen.Field}, {"account:victim", stolen.Field}, {"gateway:victim", "pass"},
+		} {
+			if plain, err := b.ring.Open(stolen.get(), place.record+":"+place.field); err == nil {
+				t.Errorf("%s opens as %s of %s: %q", stolen.Field, place.field, place.record, plain)
+			}
+		}
+	}
+}
+
+func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
+	b := setup(t)
+	b.create(t, gateway("g"))
+	later := process(t, b.url, ringOf(t, "another secret"))
+	if _, err := later.Resolve(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "secret") || fault.Is(err, fault.NotFound) {
+		t.Errorf("resolve: %v", err)
+	}
+	if exists, err := later.Exists(t.Context(), "g"); !exists || err != nil {
+		t.Errorf("exists: %t, %v", exists, err)
+	}
+	if got := later.get(t, "g"); got.Pass != Mask {
+		t.Errorf("%+v", got)
+	}
+	if _, err := later.Update(t.Context(), "g", api.GatewayPatch{Pass: ptr("entered again")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := later.resolve(t, "g").Relay.Password; got != "entered again" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPresetsAreThoseOfTheContract(t *testing.T) {
+	var names []string
+	for name := range presets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{"generic", "gmail", "icloud", "mailgun", "office365", "postmark", "sendgrid", "ses"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
