@@ -62,6 +62,7 @@ default_transport = error:no mail leaves this test
 const guarded = `smtpd_tls_security_level = encrypt
 smtpd_tls_chain_files = DIR/etc/chain.pem
 smtpd_tls_auth_only = yes
+smtpd_tls_received_header = yes
 smtpd_sasl_auth_enable = yes
 smtpd_sasl_type = dovecot
 smtpd_sasl_path = inet:LOGIN
@@ -74,6 +75,7 @@ qmgr      unix n - n 300 1 qmgr
 rewrite   unix - - n - - trivial-rewrite
 bounce    unix - - n - 0 bounce
 defer     unix - - n - 0 bounce
+trace     unix - - n - 0 bounce
 error     unix - - n - - error
 anvil     unix - - n - 1 anvil
 tlsmgr    unix - - n 1000? 1 tlsmgr
