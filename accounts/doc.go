@@ -39,6 +39,6 @@
 //
 // When Redis is away, every call answers Unavailable, [Accounts.Resolve] too once what it remembers is older than a second; outcomes are
 // then lost, which the next one makes good. A secret that can't be opened (the instance's secret was changed) fails Resolve for that
-// account only, until the secret is entered again. A gateway that was deleted is left out, with a line in the log; an account without any
-// route left fails Resolve with a Conflict that says what to do.
+// account only, until the secret is entered again. A gateway that was deleted is left out, with a line in the log; of an account without any
+// relay left, [Sender.Ready] says what to do.
 package accounts

@@ -21,12 +21,22 @@ type Sender struct {
 	Name     string // display name; empty: none
 	Email    string
 	Webhooks string          // URL that gets the account's events; empty: none
-	Routes   []relays.Route  // the account's own relay first, then its gateways in order; never empty. Not to be changed
+	Routes   []relays.Route  // the account's own relay first, then its gateways in order; see Ready. Not to be changed
 	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
 	Rate     limits.Rate     // of the account, whichever route its mail takes; zero: not bounded
 	Hold     bool            // mail waits while the account itself is refused, instead of failing
 	Held     *Held           // nil: it does not wait now
 	DKIM     *api.DKIM       // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
+}
+
+// Ready says whether there is any relay that the sender's mail can go through. Conflict, code AccountWithoutRelay, with a message that says
+// what to do: all gateways of its list were deleted, or can't be opened. A message that names a gateway itself can go all the same.
+func (s Sender) Ready() error {
+	if len(s.Routes) > 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "AccountWithoutRelay",
+		"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID, s.ID)
 }
 
 // LogValue keeps the sender's secrets out of logs.
@@ -50,8 +60,8 @@ type entry struct {
 }
 
 // Resolve gives an account ready to use; the empty id means DefaultID. What it gives is at most about a second old, and mostly costs no
-// round trip. Gateways of its list that were deleted, or whose secrets don't open, are left out. Unknown: NotFound, code AccountNotFound,
-// with a message that says what to do. Conflict, code AccountWithoutRelay: none of its gateways is left.
+// round trip. Gateways of its list that were deleted, or whose secrets don't open, are left out, which [Sender.Ready] tells if none is
+// left. Unknown: NotFound, code AccountNotFound, with a message that says what to do.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	e, err := a.find(ctx, id)
 	switch {
@@ -90,14 +100,12 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 	s := e.sender
 	s.Routes = append(make([]relays.Route, 0, len(s.Routes)+len(e.gateways)), s.Routes...)
-	var last error
 	for _, g := range e.gateways {
 		route, err := a.gateways.Resolve(ctx, g.Gateway)
 		switch {
 		case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
 			return Sender{}, err
 		case err != nil:
-			last = err
 			if _, again := e.warned.LoadOrStore(g.Gateway, true); !again {
 				a.log.WarnContext(ctx, "gateway of an account left out", "account", s.ID, "gateway", g.Gateway, "error", err)
 			}
@@ -105,10 +113,6 @@ func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 		}
 		route.Weight = g.Weight
 		s.Routes = append(s.Routes, route)
-	}
-	if len(s.Routes) == 0 {
-		return Sender{}, fault.Wrap(last, fault.Conflict, "AccountWithoutRelay",
-			"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID, s.ID)
 	}
 	return s, nil
 }

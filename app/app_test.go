@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -49,12 +50,18 @@ func TestFirstMail(t *testing.T) {
 // start runs Postroom with settings, on a free port and a data directory of its own, until the test ends.
 func start(t *testing.T, set map[string]string) *app.App {
 	t.Helper()
+	return startLogging(t, set, testLogger(t))
+}
+
+// startLogging is start with a log of its own.
+func startLogging(t *testing.T, set map[string]string, logger *slog.Logger) *app.App {
+	t.Helper()
 	set["http.listen"], set["data"] = "127.0.0.1:0", t.TempDir()
 	loaded, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(t.Context(), &loaded.Config, app.Options{Logger: testLogger(t)})
+	a, err := app.New(t.Context(), &loaded.Config, app.Options{Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package relays
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 // TestMaskedSecretsStayWhereTheyGo: who may change a gateway, but doesn't know its secrets, can't send them anywhere else.
@@ -116,5 +119,78 @@ func TestRouteDoesNotShowItsSecrets(t *testing.T) {
 		if strings.Contains(shown, "battery") || !strings.Contains(shown, "g") {
 			t.Errorf("shown: %s", shown)
 		}
+	}
+}
+
+func TestSecretsAreSealedInRedis(t *testing.T) {
+	b := setup(t)
+	a := gateway("a")
+	a.Name, a.Pass = "findable name", "correct horse"
+	b.create(t, a)
+	b.create(t, oauthGateway("b"))
+	if _, err := b.Update(t.Context(), "b", api.GatewayPatch{Name: ptr("N")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		b.resolve(t, id)
+		b.Outcome(t.Context(), id, 0, errors.New("refused"))
+	}
+	if !testredis.Holds(t, b.db, "findable name") {
+		t.Fatal("the search finds nothing at all")
+	}
+	for _, secret := range []string{"correct horse", "battery"} {
+		if testredis.Holds(t, b.db, secret) {
+			t.Errorf("%q is in Redis", secret)
+		}
+	}
+	r := b.resolve(t, "b")
+	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" || r.Relay.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
+		t.Error("a secret was lost on the way")
+	}
+	text, err := json.Marshal(b.get(t, "b"))
+	if err != nil || strings.Contains(string(text), "battery") || strings.Count(string(text), Mask) != 3 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestSealedValueOpensNothingElsewhere(t *testing.T) {
+	b := setup(t)
+	b.create(t, oauthGateway("victim"))
+	s, err := b.store.load(t.Context(), "victim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stolen := range ofGateway(s.Gateway).Secrets() {
+		if stolen.get() == "" {
+			continue
+		}
+		for _, place := range []struct{ record, field string }{
+			{"gateway:thief", stolen.Field}, {"account:victim", stolen.Field}, {"gateway:victim", "pass"},
+		} {
+			if plain, err := b.ring.Open(stolen.get(), place.record+":"+place.field); err == nil {
+				t.Errorf("%s opens as %s of %s: %q", stolen.Field, place.field, place.record, plain)
+			}
+		}
+	}
+}
+
+func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
+	b := setup(t)
+	b.create(t, gateway("g"))
+	later := process(t, b.url, ringOf(t, "another secret"))
+	if _, err := later.Resolve(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "secret") || fault.Is(err, fault.NotFound) {
+		t.Errorf("resolve: %v", err)
+	}
+	if exists, err := later.Exists(t.Context(), "g"); !exists || err != nil {
+		t.Errorf("exists: %t, %v", exists, err)
+	}
+	if got := later.get(t, "g"); got.Pass != Mask {
+		t.Errorf("%+v", got)
+	}
+	if _, err := later.Update(t.Context(), "g", api.GatewayPatch{Pass: ptr("entered again")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := later.resolve(t, "g").Relay.Password; got != "entered again" {
+		t.Errorf("%q", got)
 	}
 }

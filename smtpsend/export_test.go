@@ -10,3 +10,14 @@ func (s *Sender) InLine() int {
 	}
 	return n
 }
+
+// InUse is how many connections messages have, or have the right to open.
+func (s *Sender) InUse() int {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	n := 0
+	for _, k := range s.pool.relays {
+		n += k.open - len(k.idle)
+	}
+	return n
+}

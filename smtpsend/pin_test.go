@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
@@ -21,13 +22,18 @@ import (
 // issue makes a certificate for name, signed by parent, or by itself without one.
 func issue(t *testing.T, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
+	return issueUntil(t, time.Now().Add(time.Hour), name, parent, parentKey)
+}
+
+func issueUntil(t *testing.T, end time.Time, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), BasicConstraintsValid: true, IsCA: parent == nil,
+		NotBefore: end.Add(-2 * time.Hour), NotAfter: end, BasicConstraintsValid: true, IsCA: parent == nil,
 	}
 	if parent == nil {
 		parent, parentKey = template, key
@@ -186,6 +192,48 @@ func TestOldTLS(t *testing.T) {
 			<-done
 			var e *Error
 			if !errors.As(err, &e) || row.handshake != (e.Phase == PhaseGreeting) || !row.handshake && (e.Name() != nameTLS || e.Verdict != Soft) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestExpiredCertificate: an account is held for it, as it will not be better in a minute. A pin on the very key stands for the date, too.
+func TestExpiredCertificate(t *testing.T) {
+	ca, caKey := issue(t, "authority", nil, nil)
+	expired, key := issueUntil(t, time.Now().Add(-time.Minute), "localhost", ca, caKey)
+	for _, row := range []struct {
+		name  string
+		relay Relay
+		phase Phase
+	}{
+		{"expired", Relay{CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}))}, PhaseTLS},
+		{"expired and pinned", Relay{Pin: pinOf(expired)}, PhaseGreeting},
+		{"expired, its authority pinned", Relay{Pin: pinOf(ca)}, PhaseTLS},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{expired.Raw, ca.Raw}, PrivateKey: key}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if conn, err := listener.Accept(); err == nil {
+					_, _ = conn.Write([]byte("421 enough\r\n"))
+					_ = conn.Close()
+				}
+			}()
+			sender, err := New(Options{Timeout: 15 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.relay.Host, row.relay.Port, row.relay.TLS = "localhost", listener.Addr().(*net.TCPAddr).Port, TLSImplicit
+			err = sender.Verify(t.Context(), row.relay)
+			<-done
+			var e *Error
+			if !errors.As(err, &e) || e.Phase != row.phase || e.Phase == PhaseTLS && (e.Verdict != Auth || e.Scope != ScopeAccount || e.Name() != nameTLS) {
 				t.Errorf("%v", err)
 			}
 		})

@@ -27,7 +27,8 @@ type Options struct {
 	Control func(network, address string, c syscall.RawConn) error
 
 	// Admit is asked before each new connection to a relay with Shared set, so that processes can count their connections
-	// together. Without an error the connection may be opened, and release is called once when it is closed. An error makes
+	// together. The relay comes with its defaults filled in. Without an error the connection may be opened, and release is
+	// called once, when it is closed or could not be opened. An error makes
 	// the message wait for a connection this process has, or, where it has none, fail with Verdict Throttle, after the time that
 	// RetryAfter() time.Duration of the error asks for, if it has that method. Nil: every connection may be opened.
 	Admit func(ctx context.Context, relay Relay) (release func(), err error)

@@ -100,8 +100,8 @@ func TestAdmitRefusedWaitsForOurOwn(t *testing.T) {
 	if n := failed.Load(); n > messages/2 {
 		t.Errorf("%d of %d messages did not wait for a connection", n, messages)
 	}
-	if sender.InLine() != 0 {
-		t.Errorf("%d messages are left in line", sender.InLine())
+	if sender.InLine() != 0 || sender.InUse() != 0 {
+		t.Errorf("%d messages are left in line and %d connections in use", sender.InLine(), sender.InUse())
 	}
 	_ = sender.Close()
 	if held.Load() != 0 {

@@ -159,6 +159,9 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 		t = *s.relay.TLS
 	}
 	set(&t.PinSHA256, f.Pin)
+	if t.PinSHA256 != "" && t.StartTLS == "opportunistic" {
+		t.StartTLS = "required" // a key to insist on, and no TLS to show it, would be no protection
+	}
 	if f.CA != nil {
 		t.CA = ""
 		if *f.CA != "" {
