@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/limits"
+	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/relays"
@@ -146,4 +147,32 @@ func (s signers) Sign(ctx context.Context, account, domain string, content []byt
 		return nil, err
 	}
 	return s.signer.Sign(ctx, a.DKIM, domain, content)
+}
+
+// accountStore gives the server the accounts. With an account goes what was had with its refresh token.
+type accountStore struct {
+	*accounts.Accounts
+	tokens *oauth.Tokens
+}
+
+// Delete implements server.Accounts.
+func (s accountStore) Delete(ctx context.Context, id string) error {
+	if err := s.Accounts.Delete(ctx, id); err != nil {
+		return err
+	}
+	return s.tokens.Forget(ctx, "account:"+id)
+}
+
+// gatewayStore is accountStore for gateways.
+type gatewayStore struct {
+	*relays.Relays
+	tokens *oauth.Tokens
+}
+
+// Delete implements server.Gateways.
+func (s gatewayStore) Delete(ctx context.Context, id string) error {
+	if err := s.Relays.Delete(ctx, id); err != nil {
+		return err
+	}
+	return s.tokens.Forget(ctx, "gateway:"+id)
 }
