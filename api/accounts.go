@@ -200,12 +200,6 @@ type DomainKeyPage struct {
 	Keys  []DomainKey `json:"keys"`
 }
 
-// DomainKeyDeleted is the answer to the deletion of a domain's key.
-type DomainKeyDeleted struct {
-	Domain  string `json:"domain"`
-	Deleted bool   `json:"deleted"`
-}
-
 // AccountCreated is the answer to a new account.
 type AccountCreated struct {
 	Account string `json:"account"`
@@ -237,7 +231,14 @@ type VerifyRequest struct {
 
 // VerifyAnswer is the answer to a VerifyRequest.
 type VerifyAnswer struct {
-	SMTP VerifyResult `json:"smtp"`
+	SMTP     VerifyResult          `json:"smtp" doc:"Of the relay described, or the first one of the account"`
+	Gateways []GatewayVerifyResult `json:"gateways,omitempty" doc:"Of each gateway of the account"`
+}
+
+// GatewayVerifyResult is what logging in to a gateway met.
+type GatewayVerifyResult struct {
+	Gateway string `json:"gateway"`
+	VerifyResult
 }
 
 // VerifyResult is what logging in to a relay met.

@@ -14,11 +14,14 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/dkim"
+	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/settings"
@@ -49,9 +52,12 @@ type App struct {
 	accounts *accounts.Accounts
 	access   *access.Access
 	oauth    *oauth.Tokens
+	keys     *dkim.Keys
 	tasks    *queue.Client
 	control  *queue.Control
+	limits   *limits.Limits
 	sender   *smtpsend.Sender
+	routes   *routes.Routes
 	outbox   *outbox.Outbox
 	webhooks *webhooks.Webhooks
 	server   *server.Server
@@ -142,8 +148,13 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("gateways", a.relays.Run)
-	a.accounts, err = accounts.New(a.db, a.ring, a.relays, accounts.Options{Default: defaultAccount(c), Logger: a.log})
+	a.accounts, err = accounts.New(a.db, a.ring, a.relays, accounts.Options{
+		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
+	})
 	if err != nil {
+		return err
+	}
+	if a.keys, err = dkim.NewKeys(a.db, a.ring, dkim.Options{Logger: a.log}); err != nil {
 		return err
 	}
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
@@ -152,36 +163,6 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("access tokens of relays", a.oauth.Run)
 	a.access, err = access.New(a.db, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
 	return err
-}
-
-func (a *App) buildDelivery(context.Context) error {
-	c := a.cfg
-	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
-	a.control = queue.NewControl(a.db.Client())
-	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
-	var err error
-	a.sender, err = smtpsend.New(smtpsend.Options{
-		Timeout: c.Delivery.Timeout, Classifier: c.Delivery.Classifier, Registry: a.metrics, Logger: a.log,
-	})
-	if err != nil {
-		return err
-	}
-	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
-	a.life.onRun("smtp connections", a.sender.Run)
-	a.outbox, err = outbox.New(outbox.Parts{
-		DB: a.db, Queue: a.tasks, Control: a.control, Sender: direct{a.sender, a.accounts}, Accounts: senders{a.accounts},
-	}, outbox.Options{
-		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
-		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
-		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
-		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		Logger: a.log, Registry: a.metrics,
-	})
-	if err != nil {
-		return err
-	}
-	a.life.onRun("outbox", a.outbox.Run)
-	return nil
 }
 
 func (a *App) buildWebhooks(context.Context) error {
@@ -237,8 +218,8 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Outbox: a.outbox, Queues: a.outbox, Accounts: a.accounts, Verifier: verifier{a.sender, a.accounts}, Access: a.access, Settings: a.settings,
-		Webhooks: a.webhooks, State: state{a.db, a.outbox},
+		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys,
+		Verifier: verifier{a.sender, a.routes, a.accounts}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: state{a.db, a.outbox},
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
 		Metrics: a.metrics, Logger: a.log,

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"time"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -14,50 +11,11 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
 )
-
-// senders gives the outbox its accounts.
-type senders struct{ accounts *accounts.Accounts }
-
-// Account implements outbox.Accounts.
-func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
-	a, err := s.accounts.Resolve(ctx, id)
-	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry}, err
-}
-
-// Gateway implements outbox.Accounts.
-func (s senders) Gateway(_ context.Context, id string) error {
-	return fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
-}
-
-// Trial implements outbox.Accounts.
-func (s senders) Trial(context.Context, string) (bool, error) { return true, nil }
-
-type direct struct {
-	sender   *smtpsend.Sender
-	accounts *accounts.Accounts
-}
-
-func (s direct) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
-	start := time.Now()
-	a, err := s.accounts.Resolve(ctx, d.Account)
-	if err == nil {
-		err = a.Ready()
-	}
-	if err != nil {
-		return outbox.Dispatched{Err: err}
-	}
-	relay := a.Routes[0].Relay
-	r, err := s.sender.Send(ctx, relay, d.Message)
-	host := net.JoinHostPort(relay.Host, strconv.Itoa(relay.Port))
-	return outbox.Dispatched{Result: r, Err: err, Tries: []outbox.Try{{Host: host, Start: start, End: time.Now(), Result: r, Err: err}}}
-}
-
-// Outcome implements outbox.Accounts.
-func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
 
 // sources tells webhooks of the endpoints that stand in settings and accounts.
 type sources struct {
@@ -88,44 +46,52 @@ func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Targe
 	return append(targets, webhooks.Target{ID: webhooks.AccountID(account), URL: url}), nil
 }
 
-// verifier tries the login of a relay.
+// verifier tries the login of relays.
 type verifier struct {
 	sender   *smtpsend.Sender
+	routes   *routes.Routes
 	accounts *accounts.Accounts
 }
 
-// Verify implements server.Verifier.
+// Verify implements server.Verifier: it tries the relay that the request describes, or all those of a stored account.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
-	relay, err := v.relay(ctx, req)
+	switch {
+	case req.Account == "":
+		relay, err := accounts.VerifyRelay(req)
+		if err != nil {
+			return api.VerifyAnswer{}, err
+		}
+		return api.VerifyAnswer{SMTP: verified(v.sender.Verify(ctx, relay))}, nil
+	case req.SMTP != nil:
+		return api.VerifyAnswer{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
+	}
+	account, err := v.accounts.Resolve(ctx, req.Account)
 	if err != nil {
 		return api.VerifyAnswer{}, err
 	}
-	if err := v.sender.Verify(ctx, relay); err != nil {
-		out := api.VerifyResult{Error: err.Error()}
-		if e, ok := errors.AsType[*smtpsend.Error](err); ok {
-			out.Code = e.Name()
+	var answer api.VerifyAnswer
+	for i, login := range v.routes.Verify(ctx, account) {
+		result := verified(login.Err)
+		if i == 0 {
+			answer.SMTP = result
 		}
-		return api.VerifyAnswer{SMTP: out}, nil
+		if login.Gateway != "" {
+			answer.Gateways = append(answer.Gateways, api.GatewayVerifyResult{Gateway: login.Gateway, VerifyResult: result})
+		}
 	}
-	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, nil
+	return answer, nil
 }
 
-// relay is what is to be tried: that of a stored account, or the one the request describes.
-func (v verifier) relay(ctx context.Context, req api.VerifyRequest) (smtpsend.Relay, error) {
-	switch {
-	case req.Account == "":
-		return accounts.VerifyRelay(req)
-	case req.SMTP != nil:
-		return smtpsend.Relay{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
-	}
-	a, err := v.accounts.Resolve(ctx, req.Account)
+// verified puts what a login met in the words of the API.
+func verified(err error) api.VerifyResult {
 	if err == nil {
-		err = a.Ready()
+		return api.VerifyResult{Success: true}
 	}
-	if err != nil {
-		return smtpsend.Relay{}, err
+	out := api.VerifyResult{Error: err.Error()}
+	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
+		out.Code = e.Name()
 	}
-	return a.Routes[0].Relay, nil
+	return out
 }
 
 // operator mirrors what is done in the queue's dashboard to the messages behind the tasks.

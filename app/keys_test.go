@@ -16,6 +16,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
@@ -36,6 +37,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseWebhooks(t, client, hooks)
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
+	exerciseDelivery(t, client)
 
 	defer func() { // eventually ends the test without saying which
 		for _, pattern := range neverSeen(listed, touched.all()) {
@@ -255,6 +257,63 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 			}
 		}
 	}
+}
+
+// exerciseDelivery makes a gateway with limits that asks for a pause, a key that signs, a token that is asked for, and an account in trouble.
+func exerciseDelivery(t *testing.T, client *api.Client) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	busy := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "MAIL" {
+			return testsmtp.Action{Reply: "421 4.7.0 Too many messages, slow down"}
+		}
+		return testsmtp.Action{}
+	}})
+	_, err := client.CreateGateway(ctx, api.Gateway{
+		Gateway: "gw", Name: "GW", Host: busy.Host(), Port: busy.Port(), Limits: &api.Limits{PerMinute: 100, Connections: 1},
+	})
+	must(err)
+	_, err = client.CreateAccount(ctx, api.Account{Account: "routed", Email: "routed@example.com", Gateways: []api.Route{{Gateway: "gw"}}})
+	must(err)
+	_, err = client.PutDomainKey(ctx, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)})
+	must(err)
+	guarded := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me", Token: "other"})
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"access_token":"wrong","token_type":"Bearer","expires_in":3600}`))
+	}))
+	t.Cleanup(tokens.Close)
+	trust := false
+	_, err = client.CreateAccount(ctx, api.Account{
+		Account: "troubled", Email: "troubled@example.com", AccountTrouble: "hold",
+		SMTP:   &api.SMTPServer{Host: guarded.Host(), Port: guarded.Port(), TLS: &api.SMTPTLS{RejectUnauthorized: &trust}},
+		OAuth2: &api.OAuth2{TokenURL: tokens.URL, ClientID: "id", RefreshToken: "r", User: "me"},
+	})
+	must(err)
+	for _, account := range []string{"routed", "troubled"} {
+		_, err := client.Submit(ctx, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+		must(err)
+	}
+	eventually(t, "the account in trouble is held", func() bool {
+		info, err := client.Account(ctx, "troubled")
+		return err == nil && info.State == "held"
+	})
+}
+
+// dkimKey makes a key that signs.
+func dkimKey(t *testing.T) string {
+	t.Helper()
+	key, err := dkim.Generate(dkim.Ed25519, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // checkKeys compares the keys that are there with what the page says of their type and their end.

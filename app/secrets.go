@@ -52,6 +52,7 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 	}{
 		{"accounts", a.accounts.Reseal},
 		{"gateways", a.relays.Reseal},
+		{"domain keys", a.keys.Reseal},
 		{"settings", a.settings.Reseal},
 		{"webhook endpoints", a.webhooks.Reseal},
 		{"access tokens", a.oauth.Reseal},

@@ -74,13 +74,14 @@ type Workers struct {
 
 // Delivery is how a message is tried.
 type Delivery struct {
-	Attempts   int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for a message in all, unless its deliveryAttempts says otherwise. 1: never tried again."`
-	Retry      Retry         `key:"retry"`
-	Timeout    time.Duration `key:"timeout" default:"120s" min:"1s" max:"1h" doc:"How long a relay may stay silent before the attempt is given up."`
-	Lease      time.Duration `key:"lease" default:"8s" min:"2s" max:"10m" doc:"How long a message stays with a worker that has gone silent, before another worker takes it over. Working ones extend their leases all the time."`
-	InDoubt    string        `key:"inDoubt" default:"resend" values:"resend,hold" doc:"What happens when the connection or the process died between the end of a message and the relay's reply, so that nobody knows whether it was taken: resend tries again and may deliver twice, hold makes it a dead letter for you to decide."`
-	QueueKeep  int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Completed jobs kept visible in the queues, for 24 hours at most. Failed ones stay visible as long as their dead letter."`
-	Classifier string        `key:"classifier" default:"full" values:"full,basic" doc:"How an SMTP failure is judged temporary or permanent: full reads command, code, enhanced code and text; basic takes every code from 500 on, except 503, as permanent."`
+	Attempts       int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts for a message in all, unless its deliveryAttempts says otherwise. 1: never tried again."`
+	Retry          Retry         `key:"retry"`
+	Timeout        time.Duration `key:"timeout" default:"120s" min:"1s" max:"1h" doc:"How long a relay may stay silent before the attempt is given up."`
+	Lease          time.Duration `key:"lease" default:"8s" min:"2s" max:"10m" doc:"How long a message stays with a worker that has gone silent, before another worker takes it over. Working ones extend their leases all the time."`
+	InDoubt        string        `key:"inDoubt" default:"resend" values:"resend,hold" doc:"What happens when the connection or the process died between the end of a message and the relay's reply, so that nobody knows whether it was taken: resend tries again and may deliver twice, hold makes it a dead letter for you to decide."`
+	AccountTrouble string        `key:"accountTrouble" default:"fail" values:"fail,hold" doc:"What becomes of mail while its account's login, token, certificate or sender is refused: fail makes it dead letters, to be replayed together once the account is in order; hold keeps it waiting, tries one message now and then, and spends no attempts. An account can say otherwise for itself."`
+	QueueKeep      int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Completed jobs kept visible in the queues, for 24 hours at most. Failed ones stay visible as long as their dead letter."`
+	Classifier     string        `key:"classifier" default:"full" values:"full,basic" doc:"How an SMTP failure is judged temporary or permanent: full reads command, code, enhanced code and text; basic takes every code from 500 on, except 503, as permanent."`
 }
 
 // Retry is how long a message waits between attempts.

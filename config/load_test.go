@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 		Log:         config.Log{Level: slog.LevelInfo, Format: "auto"},
 		Shutdown:    config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
-			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend", Classifier: "full",
+			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend", AccountTrouble: "fail", Classifier: "full",
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
 		},
 	}
@@ -123,6 +123,7 @@ func TestNames(t *testing.T) {
 		{"delivery.timeout", "POSTROOM_DELIVERY_TIMEOUT"},
 		{"delivery.lease", "POSTROOM_DELIVERY_LEASE"},
 		{"delivery.inDoubt", "POSTROOM_DELIVERY_IN_DOUBT"},
+		{"delivery.accountTrouble", "POSTROOM_DELIVERY_ACCOUNT_TROUBLE"},
 		{"delivery.queueKeep", "POSTROOM_DELIVERY_QUEUE_KEEP"},
 		{"delivery.classifier", "POSTROOM_DELIVERY_CLASSIFIER"},
 		{"message.maxSize", "POSTROOM_MESSAGE_MAX_SIZE"},
@@ -167,7 +168,7 @@ func samples() map[string]string {
 		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
 		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
 		"delivery.attempts": "3", "delivery.retry.base": "1s", "delivery.retry.factor": "3", "delivery.retry.jitter": "0", "delivery.retry.max": "1h",
-		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s", "delivery.inDoubt": "hold",
+		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s", "delivery.inDoubt": "hold", "delivery.accountTrouble": "hold",
 		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
 		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8", "idempotency.retention": "1h",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
@@ -205,7 +206,7 @@ func sampled() config.Config {
 		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},
 		Shutdown: config.Shutdown{Grace: time.Minute},
 		Delivery: config.Delivery{
-			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", QueueKeep: 100, Classifier: "basic",
+			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold", QueueKeep: 100, Classifier: "basic",
 			Retry: config.Retry{
 				Base: time.Second, Factor: 3, Max: time.Hour,
 				Schedule: []time.Duration{time.Minute, 5 * time.Minute},

@@ -132,9 +132,12 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	}
 	account, err := b.Accounts.Account(ctx, c.envelope.Account)
 	if err != nil {
-		if !fault.Is(err, fault.NotFound) { // Redis is away, or the worker is stopping: nothing was tried
+		if !fault.Is(err, fault.NotFound) { // Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
 			b.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
-			return decision{outcome: released, at: b.clock.Now()}
+			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+				return decision{outcome: released, at: b.clock.Now()}
+			}
+			return decision{outcome: deferred, at: b.clock.Now(), due: b.clock.Now().Add(time.Minute), slot: c.slot, reason: "the account can't be used; the log says why"}
 		}
 		return decide(c, attempted{start: started, end: b.clock.Now(), err: errNoAccount, refused: true}, p)
 	}

@@ -19,12 +19,16 @@
 //   - Never twice: a message has one lease holder, shown by a fencing token that every write of the attempt carries. A recipient whose
 //     250 was read is never sent to again. Where the connection or the process died between the final dot and the reply, the attempt is
 //     marked in doubt, and Options.HoldInDoubt says whether it is sent again.
+//   - A message with more recipients than one transaction takes is recorded after each, so that a crash mails nobody twice.
+//   - What is not the message's fault spends no attempt: waiting for its place in a limit, and, where the account is set to hold its mail
+//     (delivery.accountTrouble), for the account's login, token, certificate or sender to be accepted again. In trouble one message at a
+//     time is tried; the others follow when it goes.
 //   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed; a replay opens it again.
 //
-// It never talks SMTP itself (package smtpsend does), never decides from a task's own counters, and never writes outside its keys.
+// It never talks SMTP itself nor picks the relay (packages smtpsend and routes do), never decides from a task's own counters, and never writes outside its keys.
 //
 // Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>,
-// index:account:<account>, due, leases, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
+// index:account:<account>, due, leases, held, held:<account>, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
 // about messages.
 //
 // When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes on, and its result is

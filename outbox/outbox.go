@@ -79,6 +79,7 @@ type Account struct {
 	Retry []time.Duration // delays between attempts; nil: Options.Backoff
 	Hold  bool            // mail waits while the account itself is refused, instead of failing
 	Held  *Held           // nil: it does not wait now
+	Ready error           // why no message is taken that names no gateway; nil: there is a relay
 }
 
 // Held is an account whose mail waits because its login, token, certificate or sender was refused.

@@ -289,13 +289,14 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 		tries = []Try{{Gateway: c.gateway, Start: t.start, End: t.end, Result: t.result, Err: t.err}}
 	}
 	for n, one := range tries {
-		log = append(log, d.logTry(one, len(log)+1, n == len(tries)-1))
+		log = append(log, d.logTry(one, len(log)+1, n == len(tries)-1, n == 0))
 	}
 	return log
 }
 
-// logTry is the log's line about one relay asked. The last one speaks for the recipients too.
-func (d *decision) logTry(t Try, number int, last bool) api.Attempt {
+// logTry is the log's line about one relay asked. The last one tells what became of the attempt, and where it is the only one also which
+// recipients it refused.
+func (d *decision) logTry(t Try, number int, last, only bool) api.Attempt {
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway, Host: t.Host, TLS: t.Result.TLS,
@@ -304,8 +305,11 @@ func (d *decision) logTry(t Try, number int, last bool) api.Attempt {
 	var why reason
 	if last {
 		a.InDoubt, a.Held = d.fresh, d.outcome == held
+	}
+	switch {
+	case last && only:
 		why = d.last(slices.Concat(d.lost, d.left))
-	} else if t.Err != nil {
+	case t.Err != nil:
 		var se *smtpsend.Error
 		errors.As(t.Err, &se)
 		why = reason{describe(t.Err, se), se}

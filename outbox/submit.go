@@ -62,6 +62,9 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source strin
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
+	if req.Gateway == "" && account.Ready != nil {
+		return api.SubmitAnswer{}, account.Ready
+	}
 	if req.Gateway != "" {
 		if err := b.Accounts.Gateway(ctx, req.Gateway); err != nil {
 			return api.SubmitAnswer{}, err

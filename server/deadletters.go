@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 )
 
 // deadSelection is what dead letters can be chosen by: all that messages can, but their state.
@@ -39,6 +40,22 @@ func (s *Server) replayDeadLetter(ctx context.Context, in *messageInput) (api.Ou
 		return api.OutboxMessage{}, err
 	}
 	return s.Outbox.Replay(ctx, in.QueueID)
+}
+
+type replayLettersInput struct{ Body api.ReplayRequest }
+
+func (s *Server) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer, error) {
+	req := in.Body
+	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble {
+		return api.ReplayAnswer{}, fault.New(fault.Invalid, "", "Say which dead letters: account, code, tag, ids or accountTrouble")
+	}
+	if bound := boundTo(ctx); bound != "" {
+		if req.Account != "" && req.Account != bound {
+			return api.ReplayAnswer{}, fault.New(fault.Forbidden, "", "Unauthorized account")
+		}
+		req.Account = bound
+	}
+	return s.Outbox.ReplayAll(ctx, req)
 }
 
 func (s *Server) deleteDeadLetter(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {

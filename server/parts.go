@@ -11,14 +11,16 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
-	Outbox   Outbox
-	Queues   Queues
-	Accounts Accounts
-	Verifier Verifier
-	Access   Access
-	Settings Settings
-	Webhooks Webhooks
-	State    State
+	Outbox     Outbox
+	Queues     Queues
+	Accounts   Accounts
+	Gateways   Gateways
+	DomainKeys DomainKeys
+	Verifier   Verifier
+	Access     Access
+	Settings   Settings
+	Webhooks   Webhooks
+	State      State
 }
 
 // Submitter takes messages. It is outbox.Outbox.
@@ -48,6 +50,7 @@ type DeadLetters interface {
 	DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error)
 	DeadLetter(ctx context.Context, id string) (api.DeadLetter, error)
 	Replay(ctx context.Context, id string) (api.OutboxMessage, error)
+	ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error)
 	DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error)
 }
 
@@ -76,6 +79,25 @@ type Accounts interface {
 	Count(ctx context.Context) (int, error)
 	// Configured says whether the account is in the configuration, and so survives its deletion.
 	Configured(id string) bool
+	// UsingGateway lists the accounts that have a gateway on their list.
+	UsingGateway(ctx context.Context, gateway string) ([]string, error)
+}
+
+// Gateways are the relays that accounts share. It is relays.Relays.
+type Gateways interface {
+	Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error)
+	Get(ctx context.Context, id string) (api.GatewayInfo, error)
+	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
+	Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error)
+	Delete(ctx context.Context, id string) error
+}
+
+// DomainKeys are the DKIM keys of domains. It is dkim.Keys.
+type DomainKeys interface {
+	Put(ctx context.Context, key api.DKIM) (api.DomainKey, error)
+	Get(ctx context.Context, domain string) (api.DomainKey, error)
+	List(ctx context.Context) (api.DomainKeyPage, error)
+	Delete(ctx context.Context, domain string) error
 }
 
 // Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.

@@ -39,7 +39,7 @@ func newParts() *parts {
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, State: p}
+	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, State: p}
 }
 
 func (p *parts) asked(call string) error {
@@ -150,6 +150,10 @@ func (p *parts) Replay(ctx context.Context, id string) (api.OutboxMessage, error
 	return p.Get(ctx, id)
 }
 
+func (p *parts) ReplayAll(_ context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
+	return api.ReplayAnswer{Replayed: 2}, p.asked("ReplayAll " + req.Account)
+}
+
 func (p *parts) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
 	return p.Cancel(ctx, id, "api")
 }
@@ -219,6 +223,66 @@ func (p fakeAccounts) Delete(_ context.Context, id string) error {
 
 func (p fakeAccounts) Count(context.Context) (int, error) { return 4, p.asked("Accounts.Count") }
 func (p fakeAccounts) Configured(id string) bool          { return id == "default" }
+
+func (p fakeAccounts) UsingGateway(_ context.Context, id string) ([]string, error) {
+	if id == "busy" {
+		return []string{"acme", "zeta"}, nil
+	}
+	return nil, p.asked("Accounts.UsingGateway " + id)
+}
+
+type fakeGateways struct{ *parts }
+
+func (p fakeGateways) Create(_ context.Context, g api.Gateway) (api.GatewayCreated, error) {
+	return api.GatewayCreated{Gateway: g.Gateway, State: "new"}, p.asked("Gateways.Create " + g.Gateway)
+}
+
+func (p fakeGateways) Get(_ context.Context, id string) (api.GatewayInfo, error) {
+	return gatewayInfo(id), p.asked("Gateways.Get " + id)
+}
+
+func gatewayInfo(id string) api.GatewayInfo {
+	return api.GatewayInfo{
+		Gateway: api.Gateway{Gateway: id, Name: "GW", Host: "127.0.0.1", Port: 2590, User: "u", Pass: "******"}, State: "unset",
+		Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC(),
+	}
+}
+
+func (p fakeGateways) List(context.Context, int, int) (api.GatewayPage, error) {
+	return api.GatewayPage{}, p.asked("Gateways.List")
+}
+
+func (p fakeGateways) Update(_ context.Context, id string, _ api.GatewayPatch) (api.GatewayUpdated, error) {
+	return api.GatewayUpdated{Gateway: id}, p.asked("Gateways.Update " + id)
+}
+
+func (p fakeGateways) Delete(_ context.Context, id string) error {
+	return p.asked("Gateways.Delete " + id)
+}
+
+type fakeKeys struct{ *parts }
+
+func (p fakeKeys) Put(_ context.Context, key api.DKIM) (api.DomainKey, error) {
+	return domainKey(key.Domain), p.asked("DomainKeys.Put " + key.Domain)
+}
+
+func domainKey(domain string) api.DomainKey {
+	return api.DomainKey{
+		DKIM: api.DKIM{Domain: domain, Selector: "s1", PrivateKey: "******"}, Record: "v=DKIM1; k=ed25519; p=AAAA", Created: time.Unix(1, 0).UTC(),
+	}
+}
+
+func (p fakeKeys) Get(_ context.Context, domain string) (api.DomainKey, error) {
+	return domainKey(domain), p.asked("DomainKeys.Get " + domain)
+}
+
+func (p fakeKeys) List(context.Context) (api.DomainKeyPage, error) {
+	return api.DomainKeyPage{}, p.asked("DomainKeys.List")
+}
+
+func (p fakeKeys) Delete(_ context.Context, domain string) error {
+	return p.asked("DomainKeys.Delete " + domain)
+}
 
 type fakeAccess struct{ *parts }
 

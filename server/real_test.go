@@ -50,7 +50,7 @@ func setupReal(t *testing.T) *world {
 	must(err)
 
 	p := newParts()
-	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
+	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)

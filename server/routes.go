@@ -27,6 +27,7 @@ func (s *Server) routes() []group {
 		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), s.listDeadLetters, "listDeadLetters", "List dead letters, oldest first"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.getDeadLetter, "getDeadLetter", "Show a dead letter with its content"),
+			post("/v1/dead-letters/replay", own(api.ScopeOutbox), s.replayDeadLetters, "replayDeadLetters", "Queue all dead letters again that match"),
 			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), s.replayDeadLetter, "replayDeadLetter", "Queue a dead letter again, for the recipients that failed"),
 			remove("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.deleteDeadLetter, "deleteDeadLetter", "Forget a dead letter"),
 		}},
@@ -46,6 +47,19 @@ func (s *Server) routes() []group {
 			put("/v1/account/{account}", whole(api.ScopeAPI), s.updateAccount, "updateAccount", "Change an account"),
 			remove("/v1/account/{account}", whole(api.ScopeAPI), s.deleteAccount, "deleteAccount", "Delete an account and its queued messages"),
 			post("/v1/verifyAccount", whole(api.ScopeAPI), s.verifyAccount, "verifyAccount", "Try to log in to a relay"),
+		}},
+		{"Gateways", "The relays that accounts share.", []route{
+			post("/v1/gateway", whole(api.ScopeAPI), s.createGateway, "createGateway", "Create a gateway, or replace it"),
+			get("/v1/gateways", whole(api.ScopeAPI), s.listGateways, "listGateways", "List gateways"),
+			get("/v1/gateway/{gateway}", whole(api.ScopeAPI), s.getGateway, "getGateway", "Show a gateway"),
+			put("/v1/gateway/edit/{gateway}", whole(api.ScopeAPI), s.updateGateway, "updateGateway", "Change a gateway"),
+			remove("/v1/gateway/{gateway}", whole(api.ScopeAPI), s.deleteGateway, "deleteGateway", "Delete a gateway that no account lists"),
+		}},
+		{"DKIM", "The keys that the mail of a domain is signed with.", []route{
+			put("/v1/dkim/{domain}", whole(api.ScopeAPI), s.putDomainKey, "putDomainKey", "Keep the key of a domain; the answer has the DNS record to publish"),
+			get("/v1/dkim", whole(api.ScopeAPI), s.listDomainKeys, "listDomainKeys", "List the keys of all domains"),
+			get("/v1/dkim/{domain}", whole(api.ScopeAPI), s.getDomainKey, "getDomainKey", "Show the key of a domain, with its DNS record"),
+			remove("/v1/dkim/{domain}", whole(api.ScopeAPI), s.deleteDomainKey, "deleteDomainKey", "Forget the key of a domain"),
 		}},
 		{"Tokens", "Access tokens for programs.", []route{
 			post("/v1/tokens", whole(api.ScopeAdmin), s.createToken, "createToken", "Create an access token"),

@@ -19,8 +19,15 @@ import (
 // Server is a running Postfix.
 type Server struct {
 	Port int
+	CA   string // PEM certificate to trust, with Options.Login
 	dir  string
 	mail string
+}
+
+// Options are what a test wants of its Postfix.
+type Options struct {
+	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in clear.
+	Login map[string]string
 }
 
 // settings are those of main.cf; DIR, UID and GID stand for this instance's.
@@ -36,10 +43,11 @@ maillog_file = DIR/log/postfix.log
 maillog_file_prefixes = DIR
 myhostname = mx.example.net
 mydestination =
-mynetworks = 127.0.0.0/8
+mynetworks = NETWORKS
 inet_interfaces = loopback-only
 inet_protocols = ipv4
-smtpd_relay_restrictions = permit_mynetworks, reject
+smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, reject
+smtpd_discard_ehlo_keywords =
 alias_maps =
 virtual_mailbox_domains = example.net, xn--bcher-kva.example
 virtual_mailbox_base = DIR/mail
@@ -50,6 +58,16 @@ virtual_minimum_uid = 1
 default_transport = error:no mail leaves this test
 `
 
+// guarded are the settings added with Options.Login.
+const guarded = `smtpd_tls_security_level = encrypt
+smtpd_tls_chain_files = DIR/etc/chain.pem
+smtpd_tls_auth_only = yes
+smtpd_tls_received_header = yes
+smtpd_sasl_auth_enable = yes
+smtpd_sasl_type = dovecot
+smtpd_sasl_path = inet:LOGIN
+`
+
 const services = `127.0.0.1:PORT inet n - n - - smtpd
 pickup    unix n - n 60 1 pickup
 cleanup   unix n - n - 0 cleanup
@@ -57,8 +75,10 @@ qmgr      unix n - n 300 1 qmgr
 rewrite   unix - - n - - trivial-rewrite
 bounce    unix - - n - 0 bounce
 defer     unix - - n - 0 bounce
+trace     unix - - n - 0 bounce
 error     unix - - n - - error
 anvil     unix - - n - 1 anvil
+tlsmgr    unix - - n 1000? 1 tlsmgr
 scache    unix - - n - 1 scache
 proxymap  unix - - n - - proxymap
 virtual   unix - n n - - virtual
@@ -66,7 +86,7 @@ postlog   unix-dgram n - n - 1 postlogd
 `
 
 // Start runs Postfix until the test ends.
-func Start(t *testing.T) *Server {
+func Start(t *testing.T, o Options) *Server {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("this test runs a real Postfix, which only root can start: run the tests as root (sudo make test)")
@@ -81,7 +101,7 @@ func Start(t *testing.T) *Server {
 	}
 	s := &Server{Port: testport.Free(t), dir: dir, mail: filepath.Join(dir, "mail", "all")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s.lay(t, owner)
+	s.lay(t, owner, o)
 	s.control(t, "start")
 	t.Cleanup(func() { s.control(t, "stop") })
 	s.await(t)
@@ -89,7 +109,7 @@ func Start(t *testing.T) *Server {
 }
 
 // lay makes the directories and files of the instance.
-func (s *Server) lay(t *testing.T, owner *user.User) {
+func (s *Server) lay(t *testing.T, owner *user.User, o Options) {
 	t.Helper()
 	uid, err := strconv.Atoi(owner.Uid)
 	if err != nil {
@@ -107,8 +127,13 @@ func (s *Server) lay(t *testing.T, owner *user.User) {
 	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // likewise
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port))
-	for name, text := range map[string]string{"main.cf": settings, "master.cf": services} {
+	main, networks, login := settings, "127.0.0.0/8", ""
+	if o.Login != nil {
+		main, networks, login = settings+guarded, "", serveLogins(t, o.Login)
+		s.CA = s.certify(t)
+	}
+	fill := strings.NewReplacer("DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port), "NETWORKS", networks, "LOGIN", login)
+	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
 		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil { //nolint:gosec // likewise
 			t.Fatal(err)
 		}

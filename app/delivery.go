@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/dkim"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/limits"
+	"github.com/postroom/postroom/oauth"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/routes"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// buildDelivery makes everything between a message that is due and its relay.
+func (a *App) buildDelivery(context.Context) error {
+	c := a.cfg
+	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
+	a.control = queue.NewControl(a.db.Client())
+	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
+	if err := a.buildRoutes(); err != nil {
+		return err
+	}
+	signer, err := dkim.NewSigner(a.keys, dkim.Options{Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.outbox, err = outbox.New(outbox.Parts{
+		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.routes, a.accounts}, Accounts: senders{a.accounts, a.relays},
+		Signer: signers{signer, a.accounts},
+	}, outbox.Options{
+		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
+		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
+		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
+		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
+		Logger: a.log, Registry: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("outbox", a.outbox.Run)
+	return nil
+}
+
+// buildRoutes makes what takes a message to a relay: the connections, their limits, and the choice among relays.
+func (a *App) buildRoutes() error {
+	var err error
+	a.limits, err = limits.New(a.db, limits.Options{Logger: a.log, Registry: a.metrics})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("limits", a.limits.Run)
+	a.sender, err = smtpsend.New(smtpsend.Options{
+		Timeout: a.cfg.Delivery.Timeout, Classifier: a.cfg.Delivery.Classifier, Admit: admission{a.limits}.admit,
+		Registry: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
+	a.life.onRun("smtp connections", a.sender.Run)
+	a.routes, err = routes.New(routes.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.relays},
+		routes.Options{Logger: a.log, Registry: a.metrics})
+	return err
+}
+
+// admission counts the connections that all processes have to a relay together.
+type admission struct{ limits *limits.Limits }
+
+func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release func(), err error) {
+	return a.limits.Connect(ctx, relay.Shared, relay.Connections)
+}
+
+// senders gives the outbox its accounts.
+type senders struct {
+	accounts *accounts.Accounts
+	relays   *relays.Relays
+}
+
+// Account implements outbox.Accounts.
+func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
+	a, err := s.accounts.Resolve(ctx, id)
+	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready()}
+	if a.Held != nil {
+		out.Held = &outbox.Held{Reason: a.Held.Reason, Next: a.Held.Next}
+	}
+	return out, err
+}
+
+// Gateway implements outbox.Accounts.
+func (s senders) Gateway(ctx context.Context, id string) error {
+	ok, err := s.relays.Exists(ctx, id)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+	}
+	return err
+}
+
+// Outcome implements outbox.Accounts.
+func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
+
+// Trial implements outbox.Accounts.
+func (s senders) Trial(ctx context.Context, id string) (bool, error) {
+	return s.accounts.Trial(ctx, id)
+}
+
+// dispatcher gives the outbox its way to the relays.
+type dispatcher struct {
+	routes   *routes.Routes
+	accounts *accounts.Accounts
+}
+
+// Send implements outbox.Sender.
+func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatched {
+	account, err := d.accounts.Resolve(ctx, in.Account)
+	if err != nil {
+		return outbox.Dispatched{Err: err}
+	}
+	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Message: in.Message, Slot: limits.Slot(in.Slot)})
+	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Slot), Reason: s.Reason}
+	for _, t := range s.Tries {
+		out.Tries = append(out.Tries, outbox.Try(t))
+	}
+	switch n := len(s.Tries); {
+	case errors.Is(s.Err, routes.ErrNoGateway):
+		out.Err = outbox.ErrNoGateway
+	case n > 0:
+		out.Err = relays.Via(s.Tries[n-1].Gateway, s.Err)
+	}
+	return out
+}
+
+// signers gives the outbox its signatures.
+type signers struct {
+	signer   *dkim.Signer
+	accounts *accounts.Accounts
+}
+
+// Sign implements outbox.Signer.
+func (s signers) Sign(ctx context.Context, account, domain string, content []byte) ([]byte, error) {
+	a, err := s.accounts.Resolve(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	return s.signer.Sign(ctx, a.DKIM, domain, content)
+}
+
+// accountStore gives the server the accounts. With an account goes what was had with its refresh token.
+type accountStore struct {
+	*accounts.Accounts
+	tokens *oauth.Tokens
+}
+
+// Delete implements server.Accounts.
+func (s accountStore) Delete(ctx context.Context, id string) error {
+	if err := s.Accounts.Delete(ctx, id); err != nil {
+		return err
+	}
+	return s.tokens.Forget(ctx, "account:"+id)
+}
+
+// gatewayStore is accountStore for gateways.
+type gatewayStore struct {
+	*relays.Relays
+	tokens *oauth.Tokens
+}
+
+// Delete implements server.Gateways.
+func (s gatewayStore) Delete(ctx context.Context, id string) error {
+	if err := s.Relays.Delete(ctx, id); err != nil {
+		return err
+	}
+	return s.tokens.Forget(ctx, "gateway:"+id)
+}

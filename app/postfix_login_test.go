@@ -1,0 +1,66 @@
+package app_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testpostfix"
+)
+
+// TestPostfixWithLoginAndReports goes through a real Postfix that insists on TLS and a password, and has it report the delivery.
+func TestPostfixWithLoginAndReports(t *testing.T) {
+	postfix := testpostfix.Start(t, testpostfix.Options{Login: map[string]string{"shop": "open sesame"}})
+	a := start(t, map[string]string{})
+	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
+	shop := api.Account{Account: "shop", Email: "shop@example.net", AccountTrouble: "hold", SMTP: &api.SMTPServer{
+		Host: "127.0.0.1", Port: postfix.Port, Auth: &api.SMTPAuth{User: "shop", Pass: "open says me"}, TLS: &api.SMTPTLS{CA: postfix.CA},
+	}}
+	if _, err := client.CreateAccount(ctx, shop); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Submit(ctx, api.SubmitRequest{
+		Account: "shop", To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Reported", Text: "Hello",
+		DSN: &api.DSN{ID: "env-4711", Return: "headers", Notify: []string{"success"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The password is wrong: the account is held, and the message waits without an attempt spent.
+	eventually(t, "the account is held", func() bool {
+		info, err := client.Account(ctx, "shop")
+		return err == nil && info.State == "held" && strings.Contains(info.LastError, "535")
+	})
+	eventually(t, "the message waits for it", func() bool {
+		m, err := client.Message(ctx, answer.QueueID)
+		return err == nil && m.State == api.Delayed && m.AttemptsMade == 0 && strings.Contains(m.Reason, "held")
+	})
+
+	// With the right one it goes, and Postfix reports: to whom it was delivered, and under which envelope id.
+	shop.SMTP.Auth.Pass = "open sesame"
+	if _, err := client.UpdateAccount(ctx, "shop", api.AccountPatch{SMTP: shop.SMTP}); err != nil {
+		t.Fatal(err)
+	}
+	var mail, report string
+	for _, file := range postfix.Wait(t, 2) {
+		raw, err := os.ReadFile(file) //nolint:gosec // a file of the test's own Postfix
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(raw), "multipart/report") {
+			report = string(raw)
+		} else {
+			mail = string(raw)
+		}
+	}
+	for _, want := range []string{"Original-Envelope-Id: env-4711", "Original-Recipient: rfc822;ann@example.net", "Action: delivered"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+	if !strings.Contains(mail, "ESMTPSA") || !strings.Contains(mail, "TLSv1.3") {
+		t.Errorf("the mail did not come by TLS 1.3 and login:\n%s", mail)
+	}
+}

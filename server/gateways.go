@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+type createGatewayInput struct{ Body api.Gateway }
+
+func (s *Server) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated, error) {
+	return s.Gateways.Create(ctx, in.Body)
+}
+
+func (s *Server) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
+	page, err := s.Gateways.List(ctx, in.Page, in.size())
+	page.Gateways = rows(page.Gateways)
+	return page, err
+}
+
+type gatewayInput struct {
+	Gateway string `path:"gateway" maxLength:"256" doc:"Id of the gateway"`
+}
+
+func (s *Server) getGateway(ctx context.Context, in *gatewayInput) (api.GatewayInfo, error) {
+	return s.Gateways.Get(ctx, in.Gateway)
+}
+
+type updateGatewayInput struct {
+	gatewayInput
+	Body api.GatewayPatch
+}
+
+func (s *Server) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated, error) {
+	return s.Gateways.Update(ctx, in.Gateway, in.Body)
+}
+
+// deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given, or none.
+func (s *Server) deleteGateway(ctx context.Context, in *gatewayInput) (api.GatewayDeleted, error) {
+	users, err := s.Accounts.UsingGateway(ctx, in.Gateway)
+	if err != nil {
+		return api.GatewayDeleted{}, err
+	}
+	if len(users) > 0 {
+		return api.GatewayDeleted{}, fault.New(fault.Conflict, "GatewayInUse", "Gateway %s is used by account %s; take it off their lists first",
+			in.Gateway, strings.Join(users[:min(len(users), 10)], ", "))
+	}
+	if err := s.Gateways.Delete(ctx, in.Gateway); err != nil {
+		return api.GatewayDeleted{}, err
+	}
+	return api.GatewayDeleted{Gateway: in.Gateway, Deleted: true}, nil
+}
