@@ -2,6 +2,7 @@ package smtpsend_test
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testpostfix"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -64,7 +66,10 @@ func stored(t *testing.T, dir string) int {
 // TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay misbehaves. Where it is told to
 // think before it answers a command of the envelope, pipelining is off: it would go on to the next command meanwhile.
 func TestSMTPSink(t *testing.T) {
-	const brief = 500 * time.Millisecond
+	const brief = 2 * time.Second
+	var all sync.WaitGroup // at once, not as many as there are cores: they wait more than they work
+	defer all.Wait()
+	large := append(mail("b@example.org").Data, bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
 	for _, row := range []struct {
 		name    string
 		flags   []string
@@ -119,27 +124,28 @@ func TestSMTPSink(t *testing.T) {
 		{name: "reads late", flags: []string{"-H", "1", "-T", "4096"}, large: true, stored: true},
 		{name: "reads too late", flags: []string{"-H", "30", "-T", "4096"}, timeout: brief, large: true, phase: smtpsend.PhaseBody, verdict: smtpsend.Soft},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			relay, dir := sink(t, row.flags...)
-			if row.timeout == 0 {
-				row.timeout = 15 * time.Second
-			}
-			m := mail("b@example.org")
-			if row.large {
-				m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
-			}
-			_, err := newSender(t, smtpsend.Options{Timeout: row.timeout}).Send(t.Context(), relay, m)
-			if row.verdict == "" {
-				if err != nil {
-					t.Fatal(err)
+		all.Go(func() {
+			t.Run(row.name, func(t *testing.T) {
+				relay, dir := sink(t, row.flags...)
+				if row.timeout == 0 {
+					row.timeout = 15 * time.Second
 				}
-			} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt || e.Code != row.code || e.Phase != row.phase {
-				t.Errorf("%s at %s, in doubt %v, code %d: %v", e.Verdict, e.Phase, e.InDoubt, e.Code, e)
-			}
-			if row.stored {
-				eventually(t, "the message is stored", func() bool { return stored(t, dir) == 1 })
-			}
+				m := mail("b@example.org")
+				if row.large {
+					m.Data = large
+				}
+				_, err := newSender(t, smtpsend.Options{Timeout: row.timeout}).Send(t.Context(), relay, m)
+				if row.verdict == "" {
+					if err != nil {
+						t.Fatal(err)
+					}
+				} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt || e.Code != row.code || e.Phase != row.phase {
+					t.Errorf("%s at %s, in doubt %v, code %d: %v", e.Verdict, e.Phase, e.InDoubt, e.Code, e)
+				}
+				if row.stored {
+					eventually(t, "the message is stored", func() bool { return stored(t, dir) == 1 })
+				}
+			})
 		})
 	}
 }
@@ -176,5 +182,56 @@ func TestSMTPSinkChained(t *testing.T) {
 			group.Wait()
 			eventually(t, "every message is stored once", func() bool { return stored(t, dir) == messages })
 		})
+	}
+}
+
+// TestPostfixChained: a real Postfix, with every fifth message refused at RCPT, gets each of the others once.
+func TestPostfixChained(t *testing.T) {
+	t.Parallel()
+	postfix := testpostfix.Start(t, testpostfix.Options{})
+	sender := newSender(t, smtpsend.Options{Timeout: 30 * time.Second})
+	defer sender.Close() // before Postfix has to end
+	relay := smtpsend.Relay{Host: "127.0.0.1", Port: postfix.Port, TLS: smtpsend.TLSNone, Connections: 2}
+	const messages = 100
+	var group sync.WaitGroup
+	for i := range messages {
+		group.Go(func() {
+			refused := i%5 == 0
+			m := mail("b@example.net")
+			if refused {
+				m.To[0] = "b@[999.1.1.1]"
+			}
+			m.Data = fmt.Appendf(nil, "Subject: number %d.\r\n\r\n.\r\n..\r\n", i)
+			_, err := sender.Send(t.Context(), relay, m)
+			switch {
+			case !refused && err != nil:
+				t.Error(err)
+			case refused && failure(t, err).Phase != smtpsend.PhaseRcpt:
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	got := map[string]int{}
+	for _, file := range postfix.Wait(t, messages-messages/5) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, subject, _ := strings.Cut(string(b), "Subject: ")
+		number, content, _ := strings.Cut(subject, "\n")
+		if !strings.HasSuffix(content, "\n\n.\n..\n") { // Postfix adds the headers that are missing
+			t.Errorf("%s: %q", number, content)
+		}
+		got[number]++
+	}
+	for i := range messages {
+		want := 1
+		if i%5 == 0 {
+			want = 0
+		}
+		if n := got[fmt.Sprintf("number %d.", i)]; n != want {
+			t.Errorf("message %d arrived %d times", i, n)
+		}
 	}
 }
