@@ -99,7 +99,7 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Waits", m.Reason)
 	if e := m.Progress.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
-		if e.AccountTrouble {
+		if e.AccountTrouble && m.State == api.Failed {
 			c.line("", "the account was refused, not the message; once it is in order: postroom dead-letter replay --account "+m.Account+" --account-trouble")
 		}
 	}

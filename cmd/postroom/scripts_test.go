@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"syscall"
 	"testing"
@@ -23,8 +25,11 @@ import (
 // patience is how long a script waits for what must happen: long, since the machine may be busy with other tests.
 const patience = time.Minute
 
-// relayKey is under which a script's relay is found.
-type relayKey struct{}
+// relayKey is under which a script's relay is found, lockedKey that which wants a login.
+type (
+	relayKey  struct{}
+	lockedKey struct{}
+)
 
 // serviceKey is under which a script's running Postroom is found.
 type serviceKey struct{}
@@ -36,7 +41,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) { serveScript(t, ts, args) },
-			"halt":  haltScript, "mails": mailsScript, "answer": answerScript,
+			"halt":  haltScript, "mails": mailsScript, "answer": answerScript, "until": untilScript,
 		},
 		RequireExplicitExec: true,
 	})
@@ -45,14 +50,20 @@ func TestScripts(t *testing.T) {
 // raceAtOnce keeps the race detector from holding each of the many processes for a second before it ends.
 const raceAtOnce = "atexit_sleep_ms=0"
 
-// setup gives each script a relay, whose address is $SMTP.
+// setup gives each script a relay, whose address is $SMTP, and one at $LOCKED that lets nobody in but user with the password right.
 func setup(env *testscript.Env) error {
 	relay, err := testsmtp.New(testsmtp.Options{})
 	if err != nil {
 		return err
 	}
 	env.Defer(relay.Close)
-	env.Values[relayKey{}] = relay
+	locked, err := testsmtp.New(testsmtp.Options{Username: "user", Password: "right"})
+	if err != nil {
+		return err
+	}
+	env.Defer(locked.Close)
+	env.Values[relayKey{}], env.Values[lockedKey{}] = relay, locked
+	env.Setenv("LOCKED", net.JoinHostPort(locked.Host(), strconv.Itoa(locked.Port())))
 	env.Values[serviceKey{}] = &service{}
 	env.Setenv("SMTP", relay.URL())
 	env.Setenv("NOWHERE", "http://127.0.0.1:1") // where nothing listens
@@ -178,11 +189,14 @@ func haltScript(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(s.end())
 }
 
-// mailsScript waits until the relay has taken so many mails, and writes the last one to the file mail.
+// mailsScript waits until the relay has taken so many mails, and writes the last one to the file mail: mails N, or mails N locked.
 func mailsScript(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	relay := ts.Value(relayKey{}).(*testsmtp.Server)
+	if len(args) > 1 {
+		relay = ts.Value(lockedKey{}).(*testsmtp.Server)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	mails, err := relay.WaitContext(ctx, n)
@@ -192,6 +206,20 @@ func mailsScript(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if n > 0 {
 		ts.Check(os.WriteFile(ts.MkAbs("mail"), mails[n-1].Data, 0o600))
+	}
+}
+
+// untilScript runs a command again and again until its output matches: until PATTERN COMMAND [ARGUMENT…].
+func untilScript(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if got := ts.ReadFile("stdout"); err == nil && want.MatchString(got) {
+			return
+		} else if time.Now().After(late) {
+			ts.Fatalf("%v never gave %s, but at last %s", args[1:], want, got)
+		}
 	}
 }
 
