@@ -66,6 +66,7 @@ func stored(t *testing.T, dir string) int {
 // TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay misbehaves. Where it is told to
 // think before it answers a command of the envelope, pipelining is off: it would go on to the next command meanwhile.
 func TestSMTPSink(t *testing.T) {
+	t.Parallel()
 	const brief = 2 * time.Second
 	var all sync.WaitGroup // at once, not as many as there are cores: they wait more than they work
 	defer all.Wait()
