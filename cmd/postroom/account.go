@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -145,55 +144,6 @@ func (a *accountDeleteCmd) Run(ctx context.Context, con *console) error {
 	}
 	con.say("account %s deleted, %d queued messages cancelled", answer.Account, answer.Cancelled)
 	return nil
-}
-
-// accountVerifyCmd tries the relay of an account, or any other.
-type accountVerifyCmd struct {
-	reachFlags
-	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried; or describe a relay with --smtp."`
-	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
-}
-
-// Run tries a relay from where Postroom runs.
-func (a *accountVerifyCmd) Run(ctx context.Context, con *console) error {
-	req, name, err := a.request(con)
-	if err != nil {
-		return err
-	}
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	answer, err := client.VerifyAccount(ctx, req)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		if err := con.printJSON(answer); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !answer.SMTP.Success && a.JSON:
-		return errReported
-	case !answer.SMTP.Success:
-		return fmt.Errorf("%s refuses: %s", name, clean(answer.SMTP.Error))
-	case !a.JSON:
-		con.say("%s takes these settings", name)
-	}
-	return nil
-}
-
-// request says what is to be tried, and names it.
-func (a *accountVerifyCmd) request(con *console) (req api.VerifyRequest, name string, err error) {
-	if (a.Account == "") == (a.SMTP == "") {
-		return req, "", usage("which relay? give either the id of an account or --smtp")
-	}
-	if a.Account != "" {
-		return api.VerifyRequest{Account: a.Account}, "the relay of account " + a.Account, nil
-	}
-	relay, err := readRelay(a.SMTP, nil, con)
-	return api.VerifyRequest{SMTP: relay}, relayURL(relay), err
 }
 
 func mailbox(name, address string) string {

@@ -40,7 +40,7 @@ func (x *exam) accounts(ctx context.Context) []finding {
 
 // login is what the trial of one account's relay met.
 type login struct {
-	answer api.VerifyResult
+	answer api.VerifyAnswer
 	err    error // nothing was learned of the relay
 	late   bool  // it did not answer in time
 }
@@ -55,7 +55,7 @@ func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) 
 		trials.Go(func() {
 			defer func() { <-places }()
 			answer, err := client.VerifyAccount(ctx, api.VerifyRequest{Account: a.Account.Account})
-			tried[i] = login{answer.SMTP, err, err != nil && ctx.Err() != nil}
+			tried[i] = login{answer, err, err != nil && ctx.Err() != nil}
 		})
 	}
 	trials.Wait()
@@ -67,16 +67,22 @@ func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 	const name = "accounts"
 	var found []finding
 	var late []string
+	said := map[string]bool{}
 	for i, l := range tried {
 		a := list[i]
-		who := fmt.Sprintf("%s (%s): ", a.Account.Account, way(a.Account))
+		who := fmt.Sprintf("%s (%s)", a.Account.Account, way(a.Account))
 		switch {
 		case l.late:
 			late = append(late, a.Account.Account)
 		case l.err != nil:
-			found = append(found, finding{name, fail, who + explain(l.err), ""})
-		case !l.answer.Success:
-			found = append(found, finding{name, fail, who + l.answer.Error, adviseRelay(l.answer.Code)})
+			found = append(found, finding{name, fail, who + ": " + explain(l.err), ""})
+		default:
+			for _, t := range trials(who, a.SMTP != nil, l.answer) {
+				if !t.Success && !said[t.name] {
+					said[t.name] = true // accounts share gateways
+					found = append(found, finding{name, fail, t.name + ": " + t.Error, adviseRelay(t.Code)})
+				}
+			}
 		}
 	}
 	if len(late) > 0 {
