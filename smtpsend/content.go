@@ -108,7 +108,7 @@ func (t *transaction) dot(ctx context.Context) *Error {
 		t.c.botched = true
 	}
 	if !r.positive() {
-		return t.d.s.replyError(PhaseDot, "DATA", r, len(t.accepted))
+		return t.refused(PhaseDot, "DATA", r, len(t.accepted))
 	}
 	t.delivered(r)
 	return nil

@@ -91,7 +91,7 @@ func (t *transaction) onMail(r reply) {
 		t.mail = true
 		return
 	}
-	t.failure = t.d.s.replyError(PhaseMail, "MAIL FROM", r, len(t.to))
+	t.failure = t.refused(PhaseMail, "MAIL FROM", r, len(t.to))
 	if aboutConnection(r.code) {
 		t.c.botched = true // we and the relay disagree about where we are
 	}
@@ -109,7 +109,7 @@ func (t *transaction) onRcpt(i int, r reply) {
 		t.accepted = append(t.accepted, i)
 		return
 	}
-	e := t.d.s.replyError(PhaseRcpt, "RCPT TO", r, 1)
+	e := t.refused(PhaseRcpt, "RCPT TO", r, 1)
 	if e.NewTransaction && len(t.accepted) > 0 {
 		t.next = append(t.next, i)
 		return
@@ -137,7 +137,7 @@ func (t *transaction) concludeEnvelope(ctx context.Context) {
 	}
 	if !t.data.intermediate() {
 		t.c.needReset = true
-		t.failure = t.d.s.replyError(PhaseData, "DATA", t.data, len(t.accepted))
+		t.failure = t.refused(PhaseData, "DATA", t.data, len(t.accepted))
 		t.c.botched = t.data.positive()
 	}
 }

@@ -157,6 +157,9 @@ func (c *session) worn(now time.Time) bool {
 	return c.served >= c.relay.MessagesPerConnection || !now.Before(c.expires)
 }
 
+// retire lets the connection take no further message.
+func (c *session) retire() { c.expires = time.Time{} }
+
 // idleTooLong reports whether an idle connection is past use.
 func (c *session) idleTooLong(now time.Time) bool {
 	return now.Sub(c.idleSince) > c.relay.IdleTimeout || !now.Before(c.expires)

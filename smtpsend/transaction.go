@@ -60,12 +60,25 @@ func (t *transaction) run(ctx context.Context) {
 
 // answeredMail reports whether the relay has taken notice of the message. A 421 or 503 to the first command is about the
 // connection, which was left idle or in a state we misjudged, and a relay that does not know MAIL all of a sudden answers
-// something else; a new connection costs nobody anything. Too much haste it would only make worse.
+// something else; one that has had enough messages over this connection says so itself. A new connection costs nobody anything. Too
+// much haste it would only make worse.
 func (t *transaction) answeredMail() bool {
 	if !t.answered {
 		return t.failure.Phase == PhaseCheck
 	}
-	return t.failure.Phase != PhaseMail || !aboutConnection(t.failure.Code) || t.failure.Verdict == Throttle
+	if t.failure.Phase != PhaseMail || t.failure.Verdict == Throttle {
+		return true
+	}
+	return !t.failure.Reconnect && !aboutConnection(t.failure.Code)
+}
+
+// refused is what the relay means by refusing a command of this transaction. A connection it has had enough of takes no further message.
+func (t *transaction) refused(p Phase, command string, r reply, recipients int) *Error {
+	e := t.d.s.replyError(p, command, r, recipients)
+	if e.Reconnect {
+		t.c.retire()
+	}
+	return e
 }
 
 func aboutConnection(code int) bool { return code == 421 || code == 500 || code == 502 || code == 503 }
