@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // TestAnyHistoryKeepsThePromises drives an outbox through random histories of submits, attempts, crashes at any point, lease expiries and
@@ -137,7 +138,8 @@ func (m *model) work() {
 	}
 }
 
-// crash begins an attempt and leaves it at a random point: before the dot, after the mark, or with the dot written.
+// crash begins an attempt and leaves it at a random point: before the dot, after the mark, or with the dot written; of the first transaction
+// or of the second.
 func (m *model) crash() {
 	id, ok := m.one()
 	if !ok {
@@ -149,6 +151,9 @@ func (m *model) crash() {
 	}
 	if c == nil {
 		return
+	}
+	if left := c.status.having(rcptQueued); len(left) > 1 && rapid.Bool().Draw(m.rt, "in the second transaction") {
+		m.transact(c, c.envelope.To[left[0]])
 	}
 	if rapid.Bool().Draw(m.rt, "after the mark") {
 		if err := m.doubt(m.ctx, c); err != nil {
@@ -162,6 +167,17 @@ func (m *model) crash() {
 		return
 	}
 	m.inflight = append(m.inflight, c) // it may wake up later
+}
+
+// transact delivers to one recipient in a transaction of its own, as an attempt with more to follow does.
+func (m *model) transact(c *claim, to string) {
+	if err := m.doubt(m.ctx, c); err != nil {
+		m.rt.Fatal(err)
+	}
+	m.relay.copies[to]++
+	if err := m.progress(m.ctx, c, []smtpsend.RecipientResult{{Address: to, Response: "250 ok"}}); err != nil {
+		m.rt.Fatal(err)
+	}
 }
 
 // thaw lets a worker that was frozen before its dot go on.

@@ -121,8 +121,8 @@ func (s *story) do(words []string) []string {
 		s.must(err)
 		s.sender.portion = n
 		return nil
-	case "crash": // crash m1 before|after
-		return s.crash(ctx, s.id(words[1]), words[2] == "after")
+	case "crash": // crash m1 before|after|between: the dot, or two transactions
+		return s.crash(ctx, s.id(words[1]), words[2])
 	case "sweep":
 		s.must(newSweeper(s.Outbox).sweep(ctx))
 		return nil
@@ -197,14 +197,18 @@ func (s *story) work(ctx context.Context) []string {
 }
 
 // crash begins a message as a worker does and then dies.
-func (s *story) crash(ctx context.Context, id string, after bool) []string {
+func (s *story) crash(ctx context.Context, id, when string) []string {
 	c, v, err := s.begin(ctx, id)
 	s.must(err)
 	if c == nil {
 		return []string{v.String()}
 	}
-	if after {
+	if when != "before" {
 		s.must(s.doubt(ctx, c))
+	}
+	if when == "between" {
+		first := c.envelope.To[c.status.having(rcptQueued)[0]]
+		s.must(s.progress(ctx, c, []smtpsend.RecipientResult{{Address: first, Response: "250 2.0.0 queued"}}))
 	}
 	return nil
 }
