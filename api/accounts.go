@@ -54,6 +54,7 @@ type Limits struct {
 // Route is one gateway of an account's list.
 type Route struct {
 	Gateway string `json:"gateway" minLength:"1" maxLength:"256"`
+	Lane    Lane   `json:"lane,omitempty" enum:"transactional,bulk" doc:"Only for mail of this lane, so that the two never share a reputation; both when absent"`
 	Weight  int    `json:"weight,omitempty" minimum:"0" maximum:"1000" doc:"Share of the load among the gateways that have one; 0 or absent: used only when those before it fail"`
 }
 
@@ -109,6 +110,13 @@ type AccountInfo struct {
 	Updated     time.Time  `json:"updated"`
 }
 
+// Warmup lets a gateway whose address nobody knows yet send a little more every day. Its limit by the day, and its end, is limits.perDay.
+type Warmup struct {
+	PerDay  float64    `json:"perDay" minimum:"1" maximum:"1000000000" doc:"Recipients on the first day"`
+	Growth  float64    `json:"growth,omitempty" minimum:"1" maximum:"10" doc:"How many times as many each day as the day before; 1.5 when absent"`
+	Started *time.Time `json:"started,omitempty" doc:"When the first day began; when it was set, when absent"`
+}
+
 // Gateway is a relay that accounts share. The field names are EmailEngine's.
 type Gateway struct {
 	Gateway      string   `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
@@ -122,6 +130,7 @@ type Gateway struct {
 	TLS          *SMTPTLS `json:"tls,omitempty"`
 	OAuth2       *OAuth2  `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
 	Limits       *Limits  `json:"limits,omitempty"`
+	Warmup       *Warmup  `json:"warmup,omitempty" doc:"Send a little more every day, until limits.perDay"`
 	Proxy        string   `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
 	LocalAddress string   `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
 	SMTPEhloName string   `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
@@ -139,6 +148,7 @@ type GatewayPatch struct {
 	TLS          *SMTPTLS `json:"tls,omitempty"`
 	OAuth2       *OAuth2  `json:"oauth2,omitempty"`
 	Limits       *Limits  `json:"limits,omitempty"`
+	Warmup       *Warmup  `json:"warmup,omitempty"`
 	Proxy        *string  `json:"proxy,omitempty" maxLength:"2048"`
 	LocalAddress *string  `json:"localAddress,omitempty" maxLength:"64"`
 	SMTPEhloName *string  `json:"smtpEhloName,omitempty" maxLength:"256"`

@@ -23,6 +23,8 @@ type Route struct {
 	OAuth       *oauth.Client // what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
 	OAuthUser   string        // the mailbox to log in as with OAuth, also in Relay.Username; empty without
 	Rate        limits.Rate   // of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
+	Warmup      *api.Warmup   // see RateAt; nil: none. Not to be changed
+	Lane        api.Lane      // of the mail that may go this way; empty: any
 	Connections int           // connections at once, of all processes together; 0: each process has its own 10
 	Weight      int           // share of the load among the routes that have one; 0: used when those before it fail
 }
@@ -162,6 +164,6 @@ func (r *Relays) loadRoute(ctx context.Context, id string) (found, error) {
 		return found{}, err
 	}
 	route := settings.Route(record(id))
-	route.Gateway, route.Rate = id, Rate(settings.Limits())
+	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Warmup
 	return found{route: route}, nil
 }
