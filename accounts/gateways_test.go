@@ -59,7 +59,7 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	a.SMTP, a.Limits = account("a").SMTP, &api.Limits{PerMinute: 30, Connections: 4}
 	b.create(t, a)
 	s := b.resolve(t, "a")
-	if err := s.Ready(); err != nil {
+	if err := s.Ready(api.Transactional); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{" smtp.example.com", "g1 g1.example.net", "g2 g2.example.net"}, hosts(s)); diff != "" {
@@ -143,7 +143,7 @@ func TestDeletedGatewayIsLeftOut(t *testing.T) {
 	if err := b.relays.Delete(t.Context(), "g2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.resolve(t, "a").Ready(); !fault.Is(err, fault.Conflict) || fault.CodeOf(err) != "AccountWithoutRelay" || !strings.Contains(err.Error(), "PUT /v1/account/a") {
+	if err := b.resolve(t, "a").Ready(api.Transactional); !fault.Is(err, fault.Conflict) || fault.CodeOf(err) != "AccountWithoutRelay" || !strings.Contains(err.Error(), "PUT /v1/account/a") {
 		t.Errorf("without any route: %v", err)
 	}
 	if _, err := b.Webhooks(t.Context(), "a"); err != nil {
@@ -161,7 +161,7 @@ func TestOneBrokenGatewayDoesNotStopTheOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"g2 g2.example.net"}, hosts(later.resolve(t, "a"))); diff != "" {
 		t.Error(diff)
 	}
-	if err := later.resolve(t, "b").Ready(); fault.CodeOf(err) != "AccountWithoutRelay" {
+	if err := later.resolve(t, "b").Ready(api.Transactional); fault.CodeOf(err) != "AccountWithoutRelay" {
 		t.Errorf("with nothing but the broken one: %v", err)
 	}
 }

@@ -29,11 +29,18 @@ type Sender struct {
 	DKIM     *api.DKIM       // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
 }
 
-// Ready says whether there is any relay that the sender's mail can go through. Conflict, code AccountWithoutRelay, with a message that says
-// what to do: all gateways of its list were deleted, or can't be opened. A message that names a gateway itself can go all the same.
-func (s Sender) Ready() error {
+// Ready says whether there is any relay that the sender's mail of a lane can go through. Conflict, code AccountWithoutRelay, with a message
+// that says what to do: all gateways of its list were deleted, can't be opened, or are for the other lane. A message that names a gateway
+// itself can go all the same.
+func (s Sender) Ready(lane api.Lane) error {
+	for _, r := range s.Routes {
+		if r.Serves(lane) {
+			return nil
+		}
+	}
 	if len(s.Routes) > 0 {
-		return nil
+		return fault.New(fault.Conflict, "AccountWithoutRelay",
+			"No relay of account %q is for %s mail; add one with PUT /v1/account/%s, or leave the lane of a gateway out", s.ID, lane, s.ID)
 	}
 	return fault.New(fault.Conflict, "AccountWithoutRelay",
 		"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID, s.ID)
@@ -111,7 +118,7 @@ func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 			}
 			continue
 		}
-		route.Weight = g.Weight
+		route.Weight, route.Lane = g.Weight, g.Lane
 		s.Routes = append(s.Routes, route)
 	}
 	return s, nil

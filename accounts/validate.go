@@ -99,6 +99,9 @@ func (f *faults) gateways(account api.Account) {
 		if g.Weight < 0 || g.Weight > 1000 {
 			f.Add(key+".weight", "must be 0 to 1000")
 		}
+		if g.Lane != "" && g.Lane != api.Transactional && g.Lane != api.Bulk {
+			f.Add(key+".lane", "must be %s or %s", api.Transactional, api.Bulk)
+		}
 		seen[g.Gateway], weights = true, weights || g.Weight > 0
 	}
 	if weights && account.SMTP != nil {

@@ -54,7 +54,7 @@ type Limits struct {
 // Route is one gateway of an account's list.
 type Route struct {
 	Gateway string `json:"gateway" minLength:"1" maxLength:"256"`
-	Lane    Lane   `json:"lane,omitempty" enum:"transactional,bulk" doc:"Only for mail of this lane, so that the two never share a reputation; both when absent"`
+	Lane    Lane   `json:"lane,omitempty" enum:"transactional,bulk" doc:"Only for mail of this lane, which then takes no other way, so that the two never share a reputation; absent: for mail whose lane has no gateway of its own"`
 	Weight  int    `json:"weight,omitempty" minimum:"0" maximum:"1000" doc:"Share of the load among the gateways that have one; 0 or absent: used only when those before it fail"`
 }
 

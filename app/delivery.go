@@ -84,7 +84,7 @@ type senders struct {
 // Account implements outbox.Accounts.
 func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
 	a, err := s.accounts.Resolve(ctx, id)
-	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready()}
+	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready}
 	if a.Held != nil {
 		out.Held = &outbox.Held{Reason: a.Held.Reason, Next: a.Held.Next}
 	}
@@ -120,7 +120,7 @@ func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatc
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
-	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Message: in.Message, Slot: limits.Slot(in.Slot)})
+	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, Slot: limits.Slot(in.Slot)})
 	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Slot), Reason: s.Reason}
 	for _, t := range s.Tries {
 		out.Tries = append(out.Tries, outbox.Try(t))

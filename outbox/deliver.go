@@ -151,7 +151,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	}
 	p = b.policy(account.Retry)
 	p.hold = account.Hold
-	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Slot: c.slot, Message: b.message(c)})
+	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c)})
 	if !d.Wait.IsZero() {
 		return decision{outcome: deferred, at: b.clock.Now(), due: d.Wait, slot: d.Slot, reason: d.Reason}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
@@ -25,7 +26,8 @@ type Sender interface {
 // Dispatch is a message on its way to a relay.
 type Dispatch struct {
 	Account string
-	Gateway string // the only one to use; empty: as the account says
+	Gateway string // the only one to use; empty: as the account and the lane say
+	Lane    api.Lane
 	Slot    string // the place in a limit that an earlier Dispatched gave; empty: none
 	Message smtpsend.Message
 }
@@ -76,10 +78,10 @@ type Account struct {
 	ID    string
 	Name  string
 	Email string
-	Retry []time.Duration // delays between attempts; nil: Options.Backoff
-	Hold  bool            // mail waits while the account itself is refused, instead of failing
-	Held  *Held           // nil: it does not wait now
-	Ready error           // why no message is taken that names no gateway; nil: there is a relay
+	Retry []time.Duration      // delays between attempts; nil: Options.Backoff
+	Hold  bool                 // mail waits while the account itself is refused, instead of failing
+	Held  *Held                // nil: it does not wait now
+	Ready func(api.Lane) error // why no message of a lane is taken that names no gateway; nil error, or nil: there is a relay
 }
 
 // Held is an account whose mail waits because its login, token, certificate or sender was refused.

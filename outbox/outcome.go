@@ -68,6 +68,7 @@ type decision struct {
 	doubt    bool           // whether the recipients lost or left may have the message
 	fresh    bool           // and it is this attempt that is in doubt
 	gateway  string         // that the last relay asked was; empty: the account's own relay
+	trouble  reason         // of the account, when held
 	slot     string         // place in a limit, when deferred
 	reason   string         // for people, when deferred or held
 }
@@ -206,20 +207,21 @@ func (d *decision) holds(p policy) bool {
 	if !p.hold {
 		return false
 	}
-	for _, i := range slices.Concat(d.lost, d.left) {
-		if se := d.why[i].smtp; troubled(se) {
-			d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
-			for i, r := range d.why {
-				if troubled(r.smtp) {
-					d.status.Recipients[i].Status = rcptQueued
-				}
-			}
-			d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.why[i].Message)
-			d.attempts--
-			return true
+	for i, why := range d.why {
+		if troubled(why.smtp) {
+			r := &d.status.Recipients[i]
+			r.Status = rcptQueued
+			r.Attempts--
+			d.trouble = why
 		}
 	}
-	return false
+	if d.trouble.lastError == nil {
+		return false
+	}
+	d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
+	d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.trouble.Message)
+	d.attempts--
+	return true
 }
 
 // nextAttempt is when to try again: after the backoff, and not before the relay asked for.
@@ -307,6 +309,8 @@ func (d *decision) logTry(t Try, number int, last, only bool) api.Attempt {
 		a.InDoubt, a.Held = d.fresh, d.outcome == held
 	}
 	switch {
+	case a.Held:
+		why = d.trouble
 	case last && only:
 		why = d.last(slices.Concat(d.lost, d.left))
 	case t.Err != nil:

@@ -130,6 +130,21 @@ func (s *story) do(words []string) []string {
 		return s.show(ctx)
 	case "events":
 		return s.events(ctx)
+	case "log": // log m1: its attempts
+		m, err := s.Get(ctx, s.id(words[1]))
+		s.must(err)
+		var told []string
+		for _, a := range m.Log {
+			l := fmt.Sprintf("attempt %d: %s %d %s", a.Number, a.Error, a.Code, a.Line)
+			if a.Held {
+				l += " (held)"
+			}
+			told = append(told, l)
+		}
+		for _, r := range m.Recipients {
+			told = append(told, fmt.Sprintf("%s has had %d attempts", r.Address, r.Attempts))
+		}
+		return told
 	case "get":
 		m, err := s.Get(ctx, s.id(words[1]))
 		if err != nil {

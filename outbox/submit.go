@@ -63,7 +63,9 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source strin
 		return api.SubmitAnswer{}, err
 	}
 	if req.Gateway == "" && account.Ready != nil {
-		return api.SubmitAnswer{}, account.Ready
+		if err := account.Ready(or(req.Lane, api.Transactional)); err != nil {
+			return api.SubmitAnswer{}, err
+		}
 	}
 	if req.Gateway != "" {
 		if err := b.Accounts.Gateway(ctx, req.Gateway); err != nil {

@@ -42,7 +42,10 @@ func validate(g api.Gateway) error {
 	var f Faults
 	f.ID("gateway", g.Gateway)
 	f.Text("name", g.Name, 256)
-	return fault.InvalidFields(append(f, ofGateway(g).Check()...))
+	settings := ofGateway(g)
+	most := settings.Limits()
+	f.warmup(g.Warmup, &most)
+	return fault.InvalidFields(append(f, settings.Check()...))
 }
 
 // sealed makes the record of a gateway, with the masked secrets taken over from the record before.
@@ -56,6 +59,7 @@ func (r *Relays) sealed(g api.Gateway, old *stored) (*stored, error) {
 	settings := ofGateway(g)
 	wrong := settings.Secrets().Seal(r.ring, record(g.Gateway), before)
 	next.Gateway = settings.intoGateway(g)
+	next.Gateway.Warmup = begun(g.Warmup, now)
 	return next, fault.InvalidFields(wrong)
 }
 
@@ -83,6 +87,9 @@ func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
 	}
 	if p.Limits != nil {
 		g.Limits = p.Limits
+	}
+	if p.Warmup != nil {
+		g.Warmup = p.Warmup
 	}
 	byPassword := p.User != nil && *p.User != "" || p.Pass != nil && *p.Pass != ""
 	switch {

@@ -29,6 +29,9 @@ type Route struct {
 	Weight      int           // share of the load among the routes that have one; 0: used when those before it fail
 }
 
+// Serves says whether mail of a lane may go this way.
+func (r Route) Serves(lane api.Lane) bool { return r.Lane == "" || r.Lane == lane }
+
 // String names the route without its secrets.
 func (r Route) String() string {
 	if r.Gateway == "" {
@@ -164,6 +167,6 @@ func (r *Relays) loadRoute(ctx context.Context, id string) (found, error) {
 		return found{}, err
 	}
 	route := settings.Route(record(id))
-	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Warmup
+	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), s.Gateway.Warmup
 	return found{route: route}, nil
 }

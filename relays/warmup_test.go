@@ -41,7 +41,7 @@ func TestAWarmupAllowsMoreEachDay(t *testing.T) {
 
 func TestAWarmupBeginsWhenItIsSet(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	r, err := New(testredis.New(t), ring(t), Options{Now: func() time.Time { return now }})
+	r, err := New(testredis.New(t), ringOf(t, "k"), Options{Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/relays"
 )
 
@@ -63,6 +64,23 @@ func order(account string, routes []relays.Route, random func() float64) []candi
 		out[i].tier = out[i-1].tier
 		if out[i].Weight == 0 || out[i-1].Weight == 0 {
 			out[i].tier++
+		}
+	}
+	return out
+}
+
+// serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are none, those for both. So the
+// mail of a lane that has a way of its own never takes another, whose reputation it would share.
+func serving(routes []relays.Route, lane api.Lane) []relays.Route {
+	out := make([]relays.Route, 0, len(routes))
+	for _, of := range []api.Lane{lane, ""} {
+		for _, r := range routes {
+			if r.Lane == of {
+				out = append(out, r)
+			}
+		}
+		if len(out) > 0 {
+			break
 		}
 	}
 	return out

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/relays"
 )
 
 func TestOrder(t *testing.T) {
@@ -33,6 +36,33 @@ func TestOrder(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestALaneWithAWayOfItsOwnTakesNoOther(t *testing.T) {
+	names := func(routes []relays.Route) (out []string) {
+		for _, r := range routes {
+			out = append(out, r.Relay.Host)
+		}
+		return out
+	}
+	both := list("own", "a", "b", "c")
+	both[2].Lane, both[3].Lane = api.Bulk, api.Bulk
+	onlyBulk := both[2:]
+	for _, row := range []struct {
+		name   string
+		routes []relays.Route
+		lane   api.Lane
+		want   []string
+	}{
+		{"bulk has its own", both, api.Bulk, []string{"b", "c"}},
+		{"transactional takes what is for both", both, api.Transactional, []string{"own", "a"}},
+		{"nothing for transactional", onlyBulk, api.Transactional, nil},
+		{"all for both", list("own", "a"), api.Bulk, []string{"own", "a"}},
+	} {
+		if diff := cmp.Diff(row.want, names(serving(row.routes, row.lane))); diff != "" {
+			t.Errorf("%s: %s", row.name, diff)
+		}
 	}
 }
 

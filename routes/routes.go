@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/oauth"
@@ -23,7 +25,7 @@ import (
 var ErrNoGateway = errors.New("the gateway does not exist")
 
 // ErrNoRelay is why an account can't send that has neither a relay of its own nor a gateway that still exists.
-var ErrNoRelay = errors.New("the account has no relay left: its gateways were deleted")
+var ErrNoRelay = errors.New("the account has no relay left for this lane: its gateways were deleted, or are for the other one")
 
 // Sender talks to one relay. It is smtpsend.Sender.
 type Sender interface {
@@ -102,6 +104,7 @@ func New(p Parts, o Options) (*Routes, error) {
 // Dispatch is a message on its way.
 type Dispatch struct {
 	Account accounts.Sender
+	Lane    api.Lane         // chooses among the account's relays; empty: transactional
 	Gateway string           // the only gateway to use, whatever the account has; empty: the account's relays
 	Message smtpsend.Message // to the recipients left
 	Slot    limits.Slot      // of an earlier Sent with Wait; empty: none
@@ -144,9 +147,14 @@ func (r *Routes) Send(ctx context.Context, d Dispatch) Sent {
 			return r.unresolved(d, err)
 		}
 		routes = []relays.Route{route}
+	} else {
+		routes = serving(routes, cmp.Or(d.Lane, api.Transactional))
 	}
 	if len(routes) == 0 {
 		return failed(d.Message, ErrNoRelay)
+	}
+	for i := range routes {
+		routes[i].Rate = routes[i].RateAt(r.now())
 	}
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
 }

@@ -121,6 +121,11 @@ func extendDeadlines(c echo.Context, size, limit int64) {
 	_ = control.SetWriteDeadline(until.Add(writeTimeout))
 }
 
+// liftDeadline lets an answer take as long as it takes.
+func liftDeadline(c echo.Context) {
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // as above
+}
+
 func readFault(err error, limit int64) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(limit)

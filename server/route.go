@@ -21,6 +21,7 @@ type route struct {
 	right        right
 	id, summary  string // for the OpenAPI document; no id: not in it
 	limit        int64  // of the body, in bytes; 0: smallBody
+	long         bool   // the work grows with the outbox: the answer has as long as it takes
 	input        reflect.Type
 	output       reflect.Type
 	bind         func(s *Server, r route) echo.HandlerFunc
@@ -94,6 +95,12 @@ func large(limit int64, r route) route {
 	return r
 }
 
+// long lets a route take as long as its work does, which is about as many messages as there are.
+func long(r route) route {
+	r.long = true
+	return r
+}
+
 // on joins a typed handler to HTTP.
 func on[I, O any](method, path string, r right, h handler[I, O], id, summary string) route {
 	return route{
@@ -111,6 +118,9 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 				ctx := c.Request().Context()
 				if err := inputs.bind(c, r.limit, reflect.ValueOf(in).Elem()); err != nil {
 					return completed(ctx, s, in, err)
+				}
+				if r.long {
+					liftDeadline(c)
 				}
 				out, err := h(ctx, in)
 				if err != nil {

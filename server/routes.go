@@ -17,7 +17,7 @@ func (s *Server) routes() []group {
 		}},
 		{"Outbox", "See, change and take back what is queued.", []route{
 			get("/v1/outbox", own(api.ScopeOutbox), s.listOutbox, "listOutbox", "List queued messages, oldest first"),
-			remove("/v1/outbox", own(api.ScopeOutbox), s.cancelAll, "cancelMessages", "Take back all queued messages that match"),
+			long(remove("/v1/outbox", own(api.ScopeOutbox), s.cancelAll, "cancelMessages", "Take back all queued messages that match")),
 			get("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.getMessage, "getMessage", "Show a queued message"),
 			remove("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.cancelMessage, "cancelMessage", "Take back a queued message"),
 			patch("/v1/outbox/{queueId}", own(api.ScopeOutbox), s.patchMessage, "patchMessage", "Change when and how a queued message is sent"),
@@ -27,7 +27,7 @@ func (s *Server) routes() []group {
 		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), s.listDeadLetters, "listDeadLetters", "List dead letters, oldest first"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.getDeadLetter, "getDeadLetter", "Show a dead letter with its content"),
-			post("/v1/dead-letters/replay", own(api.ScopeOutbox), s.replayDeadLetters, "replayDeadLetters", "Queue all dead letters again that match"),
+			long(post("/v1/dead-letters/replay", own(api.ScopeOutbox), s.replayDeadLetters, "replayDeadLetters", "Queue all dead letters again that match")),
 			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), s.replayDeadLetter, "replayDeadLetter", "Queue a dead letter again, for the recipients that failed"),
 			remove("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.deleteDeadLetter, "deleteDeadLetter", "Forget a dead letter"),
 		}},
@@ -45,7 +45,7 @@ func (s *Server) routes() []group {
 			get("/v1/accounts", whole(api.ScopeAPI), s.listAccounts, "listAccounts", "List accounts"),
 			get("/v1/account/{account}", own(api.ScopeAPI), s.getAccount, "getAccount", "Show an account"),
 			put("/v1/account/{account}", whole(api.ScopeAPI), s.updateAccount, "updateAccount", "Change an account"),
-			remove("/v1/account/{account}", whole(api.ScopeAPI), s.deleteAccount, "deleteAccount", "Delete an account and its queued messages"),
+			long(remove("/v1/account/{account}", whole(api.ScopeAPI), s.deleteAccount, "deleteAccount", "Delete an account and its queued messages")),
 			post("/v1/verifyAccount", whole(api.ScopeAPI), s.verifyAccount, "verifyAccount", "Try to log in to a relay"),
 		}},
 		{"Gateways", "The relays that accounts share.", []route{
