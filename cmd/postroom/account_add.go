@@ -14,7 +14,7 @@ import (
 
 // accountFlags describe an account beside its id and sender.
 type accountFlags struct {
-	Gateway        []string `placeholder:"ID[=WEIGHT]" help:"Gateway to send through, as often as you like, in order: the next one serves when those before it can't. Those with a weight share the load."`
+	Gateway        []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through, as often as you like, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
 	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What becomes of mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
 	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
 	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
@@ -57,6 +57,12 @@ func readRoutes(texts []string) ([]api.Route, error) {
 	out := make([]api.Route, len(texts))
 	for i, text := range texts {
 		id, weight, given := strings.Cut(text, "=")
+		if lane, rest, named := strings.Cut(id, ":"); named {
+			if out[i].Lane = api.Lane(lane); lane != string(api.Transactional) && lane != string(api.Bulk) {
+				return nil, usage("--gateway: %q names no lane; write %s, transactional:%s or bulk:%s", text, rest, rest, rest)
+			}
+			id = rest
+		}
 		out[i].Gateway = id
 		if !given {
 			continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,37 @@ func (s relaySettings) into(g api.Gateway) api.Gateway {
 	return g
 }
 
+// warmupFlags let a gateway begin with little.
+type warmupFlags struct {
+	Warmup       float64 `group:"limits" placeholder:"N" help:"Begin with this many recipients a day, and send more every day, until --per-day: for an address that receivers don't know yet."`
+	WarmupGrowth float64 `group:"limits" placeholder:"X" help:"How many times as many each day as the day before. Default: 1.5."`
+}
+
+// over lays the flags over a warm-up, nil for none.
+func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
+	if f.Warmup == 0 && f.WarmupGrowth == 0 {
+		return w
+	}
+	var next api.Warmup
+	if w != nil {
+		next = *w
+	}
+	if f.Warmup != 0 {
+		next.PerDay, next.Started = f.Warmup, nil
+	}
+	next.Growth = cmp.Or(f.WarmupGrowth, next.Growth)
+	return &next
+}
+
+// warmup words a warm-up.
+func warmup(w *api.Warmup) string {
+	text := fmt.Sprintf("%g a day at first", w.PerDay)
+	if w.Started != nil {
+		text += ", " + w.Started.Local().Format(time.DateOnly)
+	}
+	return text + fmt.Sprintf(", then × %g each day", cmp.Or(w.Growth, 1.5))
+}
+
 // gatewayShowCmd shows one gateway.
 type gatewayShowCmd struct {
 	reachFlags
@@ -118,6 +150,9 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	s := settingsOfGateway(info.Gateway)
 	g.add("relay", relayURL(s.relay))
 	s.add(&g)
+	if w := info.Warmup; w != nil {
+		g.add("warm-up", warmup(w))
+	}
 	g.add("state", info.State)
 	g.add("deliveries", fmt.Sprint(info.Deliveries))
 	g.add("last use", orNever(info.LastUse, now))
@@ -133,13 +168,14 @@ type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"What people call it. Default: its id."`
 	NoVerify bool   `help:"Do not try to log in first."`
+	warmupFlags
 	relayFlags
 	reachFlags
 }
 
 // Run tries the relay, then adds the gateway.
 func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
-	s, err := g.over(relaySettings{}, con)
+	s, err := g.relayFlags.over(relaySettings{}, con)
 	if err != nil {
 		return err
 	}
@@ -158,7 +194,9 @@ func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
 	if g.Name == "" {
 		g.Name = g.Gateway
 	}
-	answer, err := client.CreateGateway(ctx, s.into(api.Gateway{Gateway: g.Gateway, Name: g.Name}))
+	next := s.into(api.Gateway{Gateway: g.Gateway, Name: g.Name})
+	next.Warmup = g.warmupFlags.over(nil)
+	answer, err := client.CreateGateway(ctx, next)
 	if err != nil {
 		return err
 	}
@@ -173,6 +211,7 @@ func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
 type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"What people call it."`
+	warmupFlags
 	relayFlags
 	reachFlags
 }
@@ -187,12 +226,13 @@ func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	s, err := g.over(settingsOfGateway(info.Gateway), con)
+	s, err := g.relayFlags.over(settingsOfGateway(info.Gateway), con)
 	if err != nil {
 		return err
 	}
 	next := s.into(info.Gateway)
 	set(&next.Name, g.Name)
+	next.Warmup = g.warmupFlags.over(next.Warmup)
 	patch := gatewayPatch(info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {
 		return errNothing
@@ -223,6 +263,9 @@ func gatewayPatch(from, to api.Gateway) api.GatewayPatch {
 	}
 	if changed(from.Limits, to.Limits) != nil {
 		p.Limits = to.Limits
+	}
+	if changed(from.Warmup, to.Warmup) != nil {
+		p.Warmup = to.Warmup
 	}
 	return p
 }

@@ -46,6 +46,9 @@ func routes(list []api.Route) string {
 	out := make([]string, len(list))
 	for i, r := range list {
 		out[i] = r.Gateway
+		if r.Lane != "" {
+			out[i] = string(r.Lane) + ":" + r.Gateway
+		}
 		if r.Weight > 0 {
 			out[i] += "=" + strconv.Itoa(r.Weight)
 		}

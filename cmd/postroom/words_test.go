@@ -153,6 +153,7 @@ func TestWay(t *testing.T) {
 		"-":                                 {},
 		"gmail":                             {SMTP: &api.SMTPServer{Preset: "gmail"}},
 		"smtps://u@h.example:465":           {SMTP: &api.SMTPServer{Host: "h.example", Port: 465, Secure: true, Auth: &api.SMTPAuth{User: "u", Pass: "p"}}},
+		"gateways a, bulk:b=3":              {Gateways: []api.Route{{Gateway: "a"}, {Gateway: "b", Weight: 3, Lane: api.Bulk}}},
 		"gateways a=3, b":                   {Gateways: []api.Route{{Gateway: "a", Weight: 3}, {Gateway: "b"}}},
 		"smtp://h.example, then gateways a": {SMTP: &api.SMTPServer{Host: "h.example", Preset: "ses"}, Gateways: []api.Route{{Gateway: "a"}}},
 	} {
