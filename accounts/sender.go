@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/smtpsend"
 )
 
 // Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
@@ -174,15 +173,17 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	return entry{sender: s, gateways: account.Gateways, warned: &sync.Map{}}, nil
 }
 
-// VerifyRelay gives the relay that a request to verify settings is about. Invalid reports every wrong field.
-func VerifyRelay(req api.VerifyRequest) (smtpsend.Relay, error) {
-	settings := relays.OfAccount(api.Account{SMTP: req.SMTP, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName})
+// Described gives the relay that a request to verify settings describes. Invalid reports every wrong field.
+func Described(req api.VerifyRequest) (relays.Route, error) {
+	settings := relays.OfAccount(api.Account{
+		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName,
+	})
 	f := settings.Check()
 	if req.SMTP == nil {
 		f.Add("smtp", "is required: the relay to try")
 	}
 	if err := fault.InvalidFields(f); err != nil {
-		return smtpsend.Relay{}, err
+		return relays.Route{}, err
 	}
-	return settings.Route("").Relay, nil
+	return settings.Route(""), nil
 }

@@ -160,17 +160,17 @@ func TestRelayOfAnAccount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := VerifyRelay(api.VerifyRequest{SMTP: &tt.smtp, LocalAddress: "192.0.2.1", SMTPEhloName: "me.example"})
+			route, err := Described(api.VerifyRequest{SMTP: &tt.smtp, LocalAddress: "192.0.2.1", SMTPEhloName: "me.example"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			tt.want.LocalAddress, tt.want.EHLOName = "192.0.2.1", "me.example"
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, route.Relay); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	_, err := VerifyRelay(api.VerifyRequest{LocalAddress: "x"})
+	_, err := Described(api.VerifyRequest{LocalAddress: "x"})
 	if diff := cmp.Diff([]string{"localAddress", "smtp"}, wrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}

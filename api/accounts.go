@@ -234,7 +234,10 @@ type AccountPage struct {
 // VerifyRequest asks whether a relay takes these settings.
 type VerifyRequest struct {
 	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
+	Gateway      string      `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
 	SMTP         *SMTPServer `json:"smtp,omitempty"`
+	OAuth2       *OAuth2     `json:"oauth2,omitempty"`
+	Proxy        string      `json:"proxy,omitempty" maxLength:"2048"`
 	LocalAddress string      `json:"localAddress,omitempty" maxLength:"64"`
 	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256"`
 }

@@ -219,7 +219,7 @@ func (a *App) buildServer(context.Context) error {
 	c := a.cfg
 	s, err := server.New(server.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys,
-		Verifier: verifier{a.sender, a.routes, a.accounts}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: state{a.db, a.outbox},
+		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: state{a.db, a.outbox},
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
 		Metrics: a.metrics, Logger: a.log,

@@ -2,15 +2,18 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpsend"
@@ -48,29 +51,23 @@ func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Targe
 
 // verifier tries the login of relays.
 type verifier struct {
-	sender   *smtpsend.Sender
 	routes   *routes.Routes
 	accounts *accounts.Accounts
+	relays   *relays.Relays
+	tokens   *oauth.Tokens
 }
 
-// Verify implements server.Verifier: it tries the relay that the request describes, or all those of a stored account.
+// Verify implements server.Verifier: it tries the relay that the request describes, a stored gateway, or all relays of a stored account.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
-	switch {
-	case req.Account == "":
-		relay, err := accounts.VerifyRelay(req)
-		if err != nil {
-			return api.VerifyAnswer{}, err
-		}
-		return api.VerifyAnswer{SMTP: verified(v.sender.Verify(ctx, relay))}, nil
-	case req.SMTP != nil:
-		return api.VerifyAnswer{}, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "can't be combined with account"}})
-	}
-	account, err := v.accounts.Resolve(ctx, req.Account)
+	sender, err := v.sender(ctx, req)
 	if err != nil {
 		return api.VerifyAnswer{}, err
 	}
+	if req.Account == "" { // what was had for somebody who does not exist is not kept
+		defer func() { _ = v.tokens.Forget(context.WithoutCancel(ctx), "account:"+sender.ID) }() // it expires by itself
+	}
 	var answer api.VerifyAnswer
-	for i, login := range v.routes.Verify(ctx, account) {
+	for i, login := range v.routes.Verify(ctx, sender) {
 		result := verified(login.Err)
 		if i == 0 {
 			answer.SMTP = result
@@ -80,6 +77,28 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 		}
 	}
 	return answer, nil
+}
+
+// sender is the one whose relays are to be tried: a stored one, or one made up for the occasion.
+func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.Sender, error) {
+	described := req.SMTP != nil || req.OAuth2 != nil || req.Proxy != "" || req.LocalAddress != "" || req.SMTPEhloName != ""
+	made := accounts.Sender{ID: "verify-" + rand.Text()}
+	switch {
+	case req.Account != "" && req.Gateway != "":
+		return made, fault.InvalidFields([]fault.Field{{Key: "gateway", Message: "can't be combined with account"}})
+	case req.Account+req.Gateway != "" && described:
+		return made, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "and what belongs to it can't be combined with account or gateway"}})
+	case req.Account != "":
+		return v.accounts.Resolve(ctx, req.Account)
+	}
+	route, err := relays.Route{}, error(nil)
+	if req.Gateway != "" {
+		route, err = v.relays.Resolve(ctx, req.Gateway)
+	} else {
+		route, err = accounts.Described(req)
+	}
+	made.Routes = []relays.Route{route}
+	return made, err
 }
 
 // verified puts what a login met in the words of the API.

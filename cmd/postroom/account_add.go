@@ -146,9 +146,6 @@ func (a *accountAddCmd) Run(ctx context.Context, con *console) error {
 		return con.printJSON(answer)
 	}
 	con.say("account %s: %s", answer.Account, created[answer.State])
-	if account.SMTP != nil && !a.NoVerify && !triable(settingsOf(account)) {
-		con.note("its login was not tried; to do so: postroom account verify %s", answer.Account)
-	}
 	return nil
 }
 
@@ -163,15 +160,14 @@ func readFrom(text string) (name, address string, err error) {
 	return from[0].Name, from[0].Address, nil
 }
 
-// triable says whether settings can be tried before they are stored: without a proxy and without tokens that have to be asked for.
-func triable(s relaySettings) bool { return s.relay != nil && s.oauth2 == nil && s.proxy == "" }
-
 // tryRelay logs in with settings before they are stored.
 func tryRelay(ctx context.Context, client *api.Client, s relaySettings) error {
-	if !triable(s) {
+	if s.relay == nil {
 		return nil
 	}
-	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{SMTP: s.relay, LocalAddress: s.localAddress, SMTPEhloName: s.ehloName})
+	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{
+		SMTP: s.relay, OAuth2: s.oauth2, Proxy: s.proxy, LocalAddress: s.localAddress, SMTPEhloName: s.ehloName,
+	})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 	if x.cfg.From.Address == "" {
 		return []finding{{name, warn, "smtp is set but from is not: the default account has no sender", "set from, such as 'Shop <shop@example.com>'"}}
 	}
-	relay, err := accounts.VerifyRelay(api.VerifyRequest{SMTP: server})
+	route, err := accounts.Described(api.VerifyRequest{SMTP: server})
 	if err != nil {
 		return []finding{{name, fail, err.Error(), "correct smtp"}}
 	}
@@ -32,7 +32,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 		return []finding{{name, fail, err.Error(), ""}}
 	}
 	defer sender.Close() //nolint:errcheck // connections that were only tried
-	if err := sender.Verify(ctx, relay); err != nil {
+	if err := sender.Verify(ctx, route.Relay); err != nil {
 		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(faultName(err))}}
 	}
 	message := relayURL(server) + " lets us in"

@@ -16,6 +16,7 @@ type gatewayCmd struct {
 	Show   gatewayShowCmd   `cmd:"" help:"Show one gateway; passwords are masked."`
 	Add    gatewayAddCmd    `cmd:"" help:"Add a gateway, or replace it."`
 	Update gatewayUpdateCmd `cmd:"" help:"Change what the flags name of a gateway."`
+	Verify gatewayVerifyCmd `cmd:"" help:"Try to log in to a gateway, without sending anything."`
 	Delete gatewayDeleteCmd `cmd:"" help:"Delete a gateway that no account lists."`
 }
 
@@ -268,6 +269,37 @@ func gatewayPatch(from, to api.Gateway) api.GatewayPatch {
 		p.Warmup = to.Warmup
 	}
 	return p
+}
+
+// gatewayVerifyCmd tries a gateway.
+type gatewayVerifyCmd struct {
+	reachFlags
+	Gateway string `arg:"" help:"Id of the gateway."`
+}
+
+// Run tries a gateway from where Postroom runs.
+func (g *gatewayVerifyCmd) Run(ctx context.Context, con *console) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{Gateway: g.Gateway})
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		err = con.printJSON(answer)
+	}
+	switch {
+	case !answer.SMTP.Success && !g.JSON:
+		con.note("gateway %s refuses: %s", g.Gateway, clean(answer.SMTP.Error))
+	case !g.JSON:
+		con.say("gateway %s takes these settings", g.Gateway)
+	}
+	if !answer.SMTP.Success && err == nil {
+		err = errReported
+	}
+	return err
 }
 
 // gatewayDeleteCmd deletes a gateway.
