@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func byPhase(e Evidence) (Judgement, bool) {
 		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
 	case e.Phase == PhaseAuth && e.Code == 432:
 		return Judgement{Verdict: Throttle, Scope: ScopeAccount}, true
-	case e.Code == 530, e.Code == 535, e.Code == 534, e.Code == 538:
+	case e.Code == 530, e.Code == 535, e.Code == 538, e.Code == 534 && e.Phase != PhaseData && e.Phase != PhaseDot:
 		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
 	case e.Code == 556 || strings.HasSuffix(e.Enhanced, ".1.10") && permanent:
 		return unknownRecipient(e), true
@@ -84,7 +85,7 @@ var (
 	recipientQuotaSubject = []string{"5.2.121", "5.2.122"}
 	// Exchange Online: anonymous mail; unregistered domains; unprovisioned domain; outbound spam. RFC 4954: mechanism too weak,
 	// encryption required, password transition.
-	authSubject = []string{"5.7.57", "5.7.750", "5.7.751", "5.7.64", "5.7.10", "5.7.11", "5.7.12", "4.7.12"}
+	authSubject = []string{"5.7.51", "5.7.57", "5.7.750", "5.7.751", "5.7.64", "5.7.10", "5.7.11", "5.7.12", "4.7.12"}
 )
 
 // byEffect is what a rule's match means in this phase. False: in this phase it means nothing.
@@ -188,11 +189,11 @@ func addressSubject(enhanced string) bool {
 	return slices.Contains([]string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}, enhanced)
 }
 
-// unknownRecipient is an address that does not exist. Where the reply may be about another address (the sender's, or one of
-// several recipients), it is no reason to suppress anybody.
+// unknownRecipient is an address that does not exist. Where the reply may be about another address (the sender's, our host's, or one
+// of several recipients), it is no reason to suppress anybody.
 func unknownRecipient(e Evidence) Judgement {
 	switch {
-	case e.Phase == PhaseMail:
+	case e.Phase == PhaseMail, aboutAnother(e.Text):
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	case e.Phase == PhaseGreeting, e.Phase == PhaseEHLO:
 		return Judgement{Verdict: Soft, Scope: ScopeDestination}
@@ -200,6 +201,19 @@ func unknownRecipient(e Evidence) Judgement {
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	}
 	return Judgement{Verdict: Hard, Scope: ScopeRecipient, Suppress: true}
+}
+
+var (
+	urlPattern     = regexp.MustCompile(`(?i)\bhttps?://\S+`)
+	anotherPattern = regexp.MustCompile(`(?i)\b(senders?|ip (address|name|host)|(your|client|sending|source) (ip|host|name)|(invalid|bad) (ip|host)|client address|your (mail )?(server|domain|network)|` +
+		`helo|ehlo|ptr|reply-to|return[- ](path|address)|reverse[- ]?path|envelope[- ]?from|mail ?from|in from:|from[ :-]+(address|header|domain|field)|` +
+		`(mail|message|e-?mail)s? from|header|body|link to|such (host|list|domain)|to post)\b`)
+)
+
+// aboutAnother reports whether a reply that says that something does not exist names something other than the recipient. Links do
+// not count: they carry our own address as a parameter.
+func aboutAnother(text string) bool {
+	return anotherPattern.MatchString(urlPattern.ReplaceAllString(text, ""))
 }
 
 // scopeOf is what a reply in a phase is about when nothing says otherwise.

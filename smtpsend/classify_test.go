@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,56 +55,75 @@ func readLabelled(t *testing.T, file string) []labelled {
 	return out
 }
 
-// TestClassifyRealReplies counts the mistakes that cost something: mail given up that would have passed, mail given up for the
-// account's trouble, mail retried in vain, living addresses suppressed, dead ones kept.
+// The mistakes that cost something, with how many of each a set of replies may show.
+var mistakeLimits = map[string]int{
+	"gives up what passes later":         0, // mail lost
+	"blames the message for the account": 0, // the whole outbox lost
+	"does not give up":                   3, // attempts in vain
+	"suppresses":                         0, // a living address gets no more mail
+	"does not suppress":                  2, // a dead one gets more
+}
+
+// TestClassifyRealReplies holds each set of labelled replies to the limits. A label is what a person made of the reply, so a new
+// miss is either a rule to widen or, rarely, a label to think over again.
 func TestClassifyRealReplies(t *testing.T) {
-	for _, file := range []string{"replies.tsv", "wording.tsv"} {
-		t.Run(file, func(t *testing.T) { countMistakes(t, readLabelled(t, file)) })
+	for _, file := range []string{"replies.tsv", "wording.tsv", "replies-further.tsv"} {
+		t.Run(file, func(t *testing.T) {
+			var want, got []string // the misses only
+			counts := map[string]int{}
+			rows := readLabelled(t, file)
+			for _, row := range rows {
+				j := Classify(row.evidence)
+				found := mistakes(row, j)
+				if len(found) == 0 {
+					continue
+				}
+				for _, m := range found {
+					counts[m]++
+				}
+				reply := fmt.Sprintf("%s %s %s", row.provider, row.evidence.Phase, row.text)
+				want = append(want, fmt.Sprintf("%s: %s, suppress %v", reply, row.verdict, row.suppress))
+				got = append(got, fmt.Sprintf("%s: %s, suppress %v, by rule %q (%s)", reply, j.Verdict, j.Suppress, j.Rule, strings.Join(found, ", ")))
+			}
+			t.Logf("%d replies, %d misses: %v", len(rows), len(got), counts)
+			for m, limit := range mistakeLimits {
+				if counts[m] > limit {
+					t.Errorf("%d times it %s, at most %d may", counts[m], m, limit)
+				}
+			}
+			if t.Failed() {
+				t.Errorf("misses (-want +got):\n%s", cmp.Diff(want, got))
+			}
+		})
 	}
 }
 
-func countMistakes(t *testing.T, rows []labelled) {
-	var lost, blamed, vain, falseSuppress, missedSuppress int
-	for _, row := range rows {
-		j := Classify(row.evidence)
-		retried := j.Verdict == Soft || j.Verdict == Throttle
-		var wrong []string
-		switch row.verdict {
-		case Soft, Throttle:
-			if !retried {
-				lost++
-				wrong = append(wrong, "gives up what passes later")
-			}
-		case Auth:
-			if j.Verdict != Auth {
-				blamed++
-				wrong = append(wrong, "blames the message for the account")
-			}
-		default:
-			if retried || j.Verdict == Auth {
-				vain++
-				wrong = append(wrong, "does not give up")
-			}
+// mistakes names what is wrong with a judgement. Verdicts that lead to the same (a policy taken for a block, a throttle for a delay)
+// are no mistakes.
+func mistakes(row labelled, j Judgement) []string {
+	var found []string
+	retried := j.Verdict == Soft || j.Verdict == Throttle
+	switch row.verdict {
+	case Soft, Throttle:
+		if !retried {
+			found = append(found, "gives up what passes later")
 		}
-		if j.Suppress && !row.suppress {
-			falseSuppress++
-			wrong = append(wrong, "suppresses")
+	case Auth:
+		if j.Verdict != Auth {
+			found = append(found, "blames the message for the account")
 		}
-		if !j.Suppress && row.suppress {
-			missedSuppress++
-			wrong = append(wrong, "does not suppress")
-		}
-		if len(wrong) > 0 {
-			t.Logf("%s %s %s: want %s, got %s by %q: %s", row.provider, row.evidence.Phase, row.text, row.verdict, j.Verdict, j.Rule, strings.Join(wrong, ", "))
-		} else if j.Verdict != row.verdict {
-			t.Logf("finer: %s %s %s: want %s, got %s by %q", row.provider, row.evidence.Phase, row.text, row.verdict, j.Verdict, j.Rule)
+	default:
+		if retried || j.Verdict == Auth {
+			found = append(found, "does not give up")
 		}
 	}
-	got := map[string]int{"lost": lost, "blamed": blamed, "vain": vain, "false suppress": falseSuppress, "missed suppress": missedSuppress}
-	t.Logf("%d replies: %v", len(rows), got)
-	if lost > 0 || blamed > 0 || vain > 3 || falseSuppress > 0 || missedSuppress > 2 {
-		t.Errorf("too many mistakes: %v", got)
+	if j.Suppress && !row.suppress {
+		found = append(found, "suppresses")
 	}
+	if !j.Suppress && row.suppress {
+		found = append(found, "does not suppress")
+	}
+	return found
 }
 
 func TestRulesDecideTheirSamples(t *testing.T) {
@@ -113,7 +133,7 @@ func TestRulesDecideTheirSamples(t *testing.T) {
 			code = 450
 		}
 		got, ok := matchRule(code, want.sample)
-		if !ok || got.pattern.String() != want.pattern.String() {
+		if !ok || got.pattern != want.pattern {
 			t.Errorf("%q is decided by %s %q, not by %s %q", want.sample, got.effect, got.pattern, want.effect, want.pattern)
 		}
 		if _, known := byEffect(Evidence{Phase: PhaseRcpt, Code: code}, want.effect); !known {

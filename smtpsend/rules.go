@@ -38,8 +38,19 @@ const (
 type rule struct {
 	effect  effect
 	class   byte // '4', '5' or '*'
-	pattern *regexp.Regexp
+	pattern string
+	all     []*regexp.Regexp // the pattern's parts
 	sample  string
+}
+
+// matches reports whether every part of the pattern is in the words, which are in lower case.
+func (r rule) matches(words string) bool {
+	for _, part := range r.all {
+		if !part.MatchString(words) {
+			return false
+		}
+	}
+	return true
 }
 
 // rules reads rules.tsv, once. A line that does not parse is a mistake in the program, which a test finds.
@@ -61,11 +72,15 @@ func parseRules(file string) ([]rule, error) {
 		if len(columns) != 4 || len(columns[1]) != 1 {
 			return nil, fmt.Errorf("rules.tsv line %d: want effect, class, pattern and sample", n+1)
 		}
-		pattern, err := regexp.Compile(columns[2])
-		if err != nil {
-			return nil, fmt.Errorf("rules.tsv line %d: %w", n+1, err)
+		r := rule{effect: effect(columns[0]), class: columns[1][0], pattern: columns[2], sample: columns[3]}
+		for part := range strings.SplitSeq(columns[2], " && ") {
+			compiled, err := regexp.Compile(part)
+			if err != nil {
+				return nil, fmt.Errorf("rules.tsv line %d: %w", n+1, err)
+			}
+			r.all = append(r.all, compiled)
 		}
-		out = append(out, rule{effect: effect(columns[0]), class: columns[1][0], pattern: pattern, sample: columns[3]})
+		out = append(out, r)
 	}
 	return out, nil
 }
@@ -74,7 +89,7 @@ func parseRules(file string) ([]rule, error) {
 func matchRule(code int, text string) (rule, bool) {
 	text = strings.ToLower(text)
 	for _, r := range rules() {
-		if (r.class == '*' || int(r.class-'0') == code/100) && r.pattern.MatchString(text) {
+		if (r.class == '*' || int(r.class-'0') == code/100) && r.matches(text) {
 			return r, true
 		}
 	}
