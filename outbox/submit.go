@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,10 +171,8 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 	if req.DeliverBy != nil && req.SendAt != nil && req.DeliverBy.Before(*req.SendAt) {
 		wrong("deliverBy", "must not be before sendAt")
 	}
-	if req.DSN != nil && req.DSN.Recipient != "" {
-		if _, err := message.NormalizeAddress(req.DSN.Recipient); err != nil {
-			wrong("dsn.recipient", "%s", err)
-		}
+	if req.DSN != nil {
+		checkDSN(*req.DSN, wrong)
 	}
 	for i, tag := range req.Tags {
 		if tag == "" || len(tag) > 128 {
@@ -181,6 +180,26 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 		}
 	}
 	return fields
+}
+
+// maxEnvelopeID is the longest ENVID of RFC 3461 section 4.4.
+const maxEnvelopeID = 100
+
+// checkDSN finds what no relay could be told about the notifications that are wanted (RFC 3461). Said here, it is the client's to mend;
+// said by the sender, it would be the end of an accepted message.
+func checkDSN(dsn api.DSN, wrong func(key, format string, args ...any)) {
+	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, func(c rune) bool { return c < ' ' || c > '~' }) {
+		wrong("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
+	}
+	if len(dsn.Notify) > 1 && slices.Contains(dsn.Notify, "never") {
+		wrong("dsn.notify", "can't have anything beside never")
+	}
+	if dsn.Recipient == "" {
+		return
+	}
+	if _, err := message.NormalizeAddress(dsn.Recipient); err != nil {
+		wrong("dsn.recipient", "%s", err)
+	}
 }
 
 // joinFields reports the wrong fields of the request and of its message together.

@@ -66,7 +66,7 @@ func (d DSN) check() *Error {
 	switch {
 	case d.Return != "" && d.Return != "FULL" && d.Return != "HDRS":
 		return envelopeError("invalid DSN return type", fmt.Errorf("%q", d.Return))
-	case len(d.Envelope) > 100 || !printable(d.Envelope) || !ascii(d.Envelope):
+	case len(d.Envelope) > 100 || strings.ContainsFunc(d.Envelope, func(c rune) bool { return c < ' ' || c > '~' }): // RFC 3461 section 4.4
 		return envelopeError("invalid DSN envelope id", fmt.Errorf("%q", d.Envelope))
 	case len(d.Original) > 256 || !printable(d.Original):
 		return envelopeError("invalid DSN original recipient", fmt.Errorf("%q", d.Original))

@@ -225,7 +225,7 @@ func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtps
 			m.RequireTLS = true
 		case "behind": // see cast.send
 		case "dsn":
-			m.DSN = smtpsend.DSN{Return: "HDRS", Envelope: "id=1", Notify: "FAILURE,DELAY"}
+			m.DSN = smtpsend.DSN{Return: "HDRS", Envelope: "id 1", Notify: "FAILURE,DELAY"}
 		default:
 			t.Fatalf("unknown word %q", word)
 		}
