@@ -172,7 +172,7 @@ func byCode(e Evidence) Judgement {
 		return Judgement{Verdict: Auth, Scope: ScopeAccount}
 	case e.Phase == PhaseMail:
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
-	case addressSubject(e.Enhanced), e.Phase == PhaseRcpt && (e.Code == 551 || e.Enhanced == "5.2.1" || e.Enhanced == "5.7.13"):
+	case addressSubject(e.Enhanced), e.Phase == PhaseRcpt && (e.Code == 551 && e.Enhanced == "" || e.Enhanced == "5.2.1" || e.Enhanced == "5.7.13"):
 		return unknownRecipient(e)
 	case e.Phase == PhaseRcpt && e.Enhanced == "5.4.1" && strings.Contains(strings.ToLower(e.Text), "access denied"):
 		return unknownRecipient(e) // how Exchange Online says that its directory does not have the address
@@ -193,7 +193,7 @@ func addressSubject(enhanced string) bool {
 // of several recipients), it is no reason to suppress anybody.
 func unknownRecipient(e Evidence) Judgement {
 	switch {
-	case e.Phase == PhaseMail, aboutAnother(e.Text):
+	case e.Phase == PhaseMail, aboutAnother(e):
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	case e.Phase == PhaseGreeting, e.Phase == PhaseEHLO:
 		return Judgement{Verdict: Soft, Scope: ScopeDestination}
@@ -204,16 +204,18 @@ func unknownRecipient(e Evidence) Judgement {
 }
 
 var (
-	urlPattern     = regexp.MustCompile(`(?i)\bhttps?://\S+`)
-	anotherPattern = regexp.MustCompile(`(?i)\b(senders?|ip (address|name|host)|(your|client|sending|source) (ip|host|name)|(invalid|bad) (ip|host)|client address|your (mail )?(server|domain|network)|` +
+	urlPattern       = regexp.MustCompile(`(?i)\bhttps?://\S+`)
+	malformedPattern = regexp.MustCompile(`(?i)\b(invalid|bad|illegal|malformed) (e-?mail )?address`)
+	anotherPattern   = regexp.MustCompile(`(?i)\b(senders?|ip (address|name|host)|(your|client|sending|source) (ip|host|name)|(invalid|bad) (ip|host)|client address|your (mail )?(server|domain|network)|` +
 		`helo|ehlo|ptr|reply-to|return[- ](path|address)|reverse[- ]?path|envelope[- ]?from|mail ?from|in from:|from[ :-]+(address|header|domain|field)|` +
 		`(mail|message|e-?mail)s? from|header|body|link to|such (host|list|domain)|to post)\b`)
 )
 
 // aboutAnother reports whether a reply that says that something does not exist names something other than the recipient. Links do
-// not count: they carry our own address as a parameter.
-func aboutAnother(text string) bool {
-	return anotherPattern.MatchString(urlPattern.ReplaceAllString(text, ""))
+// not count: they carry our own address as a parameter. After the content an invalid address may be one of the header's.
+func aboutAnother(e Evidence) bool {
+	words := urlPattern.ReplaceAllString(e.Text, "")
+	return anotherPattern.MatchString(words) || e.Phase == PhaseDot && !addressSubject(e.Enhanced) && malformedPattern.MatchString(words)
 }
 
 // scopeOf is what a reply in a phase is about when nothing says otherwise.

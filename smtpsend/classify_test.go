@@ -151,6 +151,7 @@ func TestRetryAfter(t *testing.T) {
 		"Try again after Mon, 04 May 2026 12:30:00 GMT":                      30 * time.Minute,
 		"Try again after Mon, 4 May 2026 12:30:00 +0000":                     30 * time.Minute,
 		"Try again after Mon, 04 May 2026 11:30:00 GMT":                      0,
+		"Greylisting in action, please come back in 00:05:00":                5 * time.Minute,
 		"wait 999999 hours":                                                  24 * time.Hour,
 		"try again later":                                                    0,
 		"see http://postgrey.example/help/300":                               0,
