@@ -276,7 +276,7 @@ func TestRefusedBeforeConnecting(t *testing.T) {
 		"no domain":             func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a"} },
 		"not UTF-8":             func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"\xff@b.example"} },
 		"long":                  func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{strings.Repeat("a", 65) + "@b.example"} },
-		"envelope id injected":  func(_ *smtpsend.Relay, m *smtpsend.Message) { m.DSN.Envelope = "a b" },
+		"envelope id injected":  func(_ *smtpsend.Relay, m *smtpsend.Message) { m.DSN.Envelope = "a\r\nb" },
 		"notify condition":      func(_ *smtpsend.Relay, m *smtpsend.Message) { m.DSN.Notify = "NEVER> X=<" },
 		"no host":               func(r *smtpsend.Relay, _ *smtpsend.Message) { r.Host = "" },
 		"EHLO name injected":    func(r *smtpsend.Relay, _ *smtpsend.Message) { r.EHLOName = "a\r\nMAIL" },
