@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // SMTPAuth are the credentials of a relay. Pass and AccessToken are masked in answers.
 type SMTPAuth struct {
@@ -49,6 +53,26 @@ type Limits struct {
 	Burst         int     `json:"burst,omitempty" minimum:"1" maximum:"100000" doc:"Recipients at once after a pause, of the limit by the second; as many as a second allows when absent"`
 	Connections   int     `json:"connections,omitempty" minimum:"1" maximum:"1000" doc:"Connections at once, of all processes together; without it, 10 for each process"`
 	PerConnection int     `json:"perConnection,omitempty" minimum:"1" maximum:"100000" doc:"Messages on one connection; 100 when absent"`
+}
+
+// Words says limits as people read them: "5 a second, 100 a day". Empty: there are none. Nil is no limits.
+func (l *Limits) Words() string {
+	if l == nil {
+		return ""
+	}
+	var all []string
+	say := func(n float64, what string) {
+		if n > 0 {
+			all = append(all, strconv.FormatFloat(n, 'f', -1, 64)+" "+what)
+		}
+	}
+	say(l.PerSecond, "a second")
+	say(float64(l.Burst), "at once")
+	say(l.PerMinute, "a minute")
+	say(l.PerDay, "a day")
+	say(float64(l.Connections), "connections")
+	say(float64(l.PerConnection), "messages a connection")
+	return strings.Join(all, ", ")
 }
 
 // Route is one gateway of an account's list.

@@ -29,7 +29,6 @@ func functions(static *files) template.FuncMap {
 		"every":    every,
 		"pretty":   pretty,
 		"code":     replyCode,
-		"limits":   limits,
 		"relay":    relayOf,
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,

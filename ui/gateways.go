@@ -2,7 +2,6 @@ package ui
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -54,24 +53,4 @@ func facts(s *api.SMTPServer) string {
 		all = append(all, "logs in as "+s.Auth.User)
 	}
 	return strings.Join(all, " · ")
-}
-
-// limits words limits; empty: there are none.
-func limits(l *api.Limits) string {
-	if l == nil {
-		return ""
-	}
-	var all []string
-	say := func(n float64, what string) {
-		if n > 0 {
-			all = append(all, strconv.FormatFloat(n, 'f', -1, 64)+" "+what)
-		}
-	}
-	say(l.PerSecond, "a second")
-	say(float64(l.Burst), "at once")
-	say(l.PerMinute, "a minute")
-	say(l.PerDay, "a day")
-	say(float64(l.Connections), "connections")
-	say(float64(l.PerConnection), "messages a connection")
-	return strings.Join(all, ", ")
 }

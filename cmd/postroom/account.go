@@ -43,7 +43,7 @@ func (a *accountListCmd) Run(ctx context.Context, con *console) error {
 	}
 	g := grid{headings: []string{"account", "sender", "relay", "limits", "state", "last error"}}
 	for _, info := range list {
-		g.add(info.Account.Account, mailbox(info.Name, info.Email), way(info.Account), orDash(limits(info.Limits)), info.State, orDash(clip(info.LastError, 60)))
+		g.add(info.Account.Account, mailbox(info.Name, info.Email), way(info.Account), orDash(info.Limits.Words()), info.State, orDash(clip(info.LastError, 60)))
 	}
 	con.show(g)
 	return nil

@@ -51,7 +51,7 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	g := grid{headings: []string{"gateway", "relay", "limits", "state", "deliveries", "last use", "last error"}}
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(limits(s.limits)), info.State, fmt.Sprint(info.Deliveries), orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
+		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(s.limits.Words()), info.State, fmt.Sprint(info.Deliveries), orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
 }

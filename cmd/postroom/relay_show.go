@@ -56,26 +56,6 @@ func routes(list []api.Route) string {
 	return strings.Join(out, ", ")
 }
 
-// limits words limits; empty: there are none.
-func limits(l *api.Limits) string {
-	if l == nil {
-		return ""
-	}
-	var all []string
-	say := func(n float64, what string) {
-		if n > 0 {
-			all = append(all, strconv.FormatFloat(n, 'f', -1, 64)+" "+what)
-		}
-	}
-	say(l.PerSecond, "a second")
-	say(float64(l.Burst), "at once")
-	say(l.PerMinute, "a minute")
-	say(l.PerDay, "a day")
-	say(float64(l.Connections), "connections")
-	say(float64(l.PerConnection), "messages a connection")
-	return strings.Join(all, ", ")
-}
-
 // add puts what accounts and gateways have in common into a grid, as far as there is something to say.
 func (s relaySettings) add(g *grid) {
 	row := func(name, value string) {
@@ -102,7 +82,7 @@ func (s relaySettings) add(g *grid) {
 	if s.relay != nil {
 		row("tls", trust(s.relay.TLS))
 	}
-	row("limits", limits(s.limits))
+	row("limits", s.limits.Words())
 	row("proxy", s.proxy)
 	row("local address", s.localAddress)
 	row("EHLO name", s.ehloName)
