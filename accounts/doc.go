@@ -12,8 +12,8 @@
 // When a relay refuses the account itself (its login, token, certificate or sender), no message is at fault, and somebody has to look at
 // the account. The first refusal of its kind since mail got through, or since the account was edited, writes one accountError event. With
 // accountTrouble "hold" the account is held besides: its mail waits, and one message at a time is tried, after 1, 5, 15, 30 minutes and
-// then every hour, and at once when the account was edited. A message that gets through ends the hold; in the first five seconds only one
-// tried for that end counts, because connections that logged in earlier may go on for a while.
+// then every hour, and at once when the account or a gateway of it was edited. A message that gets through ends the hold; in the first
+// five seconds only one tried for that end counts, because connections that logged in earlier may go on for a while.
 //
 // It promises:
 //   - Secrets (passwords, access tokens, OAuth client secrets and refresh tokens, passwords of proxies, DKIM keys) are sealed before they

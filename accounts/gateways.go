@@ -34,6 +34,22 @@ func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, 
 	return using, nil
 }
 
+// GatewayEdited tells that a gateway was changed, which is how the trouble of an account that has only gateways is mended: where the mail
+// of an account that lists it is held, the next check is due at once. Unavailable: Redis is away, and the checks come when they are due.
+func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
+	using, err := a.UsingGateway(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	for _, id := range using {
+		if err := a.store.recheck(ctx, id); err != nil {
+			return away(err, "note that gateway %s of account %s was changed", gateway, id)
+		}
+		a.forget(id)
+	}
+	return nil
+}
+
 // each goes through all stored accounts in the order of their ids. One that is added meanwhile may be missed.
 func (a *Accounts) each(ctx context.Context, do func(*stored) error) error {
 	for last := ""; ; {

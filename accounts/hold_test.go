@@ -266,6 +266,44 @@ func TestEditMakesTheNextCheckDueAtOnce(t *testing.T) {
 	}
 }
 
+func TestEditOfAGatewayMakesTheNextCheckDueAtOnce(t *testing.T) {
+	b := setup(t, nil)
+	b.gateway(t, api.Gateway{Gateway: "g"})
+	b.gateway(t, api.Gateway{Gateway: "elsewhere"})
+	held := throughGateways("a", "g")
+	held.AccountTrouble = "hold"
+	b.create(t, held)
+	b.create(t, throughGateways("fine", "g"))
+	other := process(t, b.url, "secret", nil)
+	b.Outcome(t.Context(), "a", refused())
+	for _, gateway := range []string{"elsewhere", "unknown"} {
+		if err := b.GatewayEdited(t.Context(), gateway); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.clock.advance(2 * time.Second)
+	if other.trial(t, "a") {
+		t.Fatal("tried before the check is due, after the edit of a gateway that is not the account's")
+	}
+	if err := b.GatewayEdited(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.resolve(t, "a"); s.Held == nil || !s.Held.Next.IsZero() {
+		t.Errorf("%+v", s.Held)
+	}
+	if s := b.resolve(t, "fine"); s.Held != nil || b.show(t, "fine").State != "unset" {
+		t.Errorf("an account without trouble: %+v", s.Held)
+	}
+	other.clock.advance(time.Second)
+	if !other.trial(t, "a") || other.trial(t, "a") {
+		t.Fatal("not tried once, at once, by another process")
+	}
+	other.Outcome(t.Context(), "a", refused())
+	if got := len(b.events(t)); got != 2 {
+		t.Errorf("%d events, want one before and one after the edit", got)
+	}
+}
+
 func TestConfiguredAccountIsCheckedAtOnceWhenTheConfigurationChanged(t *testing.T) {
 	configured := configuredAccount()
 	configured.AccountTrouble = "hold"

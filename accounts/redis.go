@@ -25,12 +25,15 @@ var (
 	trialSource string
 	//go:embed edited.lua
 	editedSource string
+	//go:embed recheck.lua
+	recheckSource string
 
-	putScript    = redisdb.NewScript("accounts/put", putSource)
-	deleteScript = redisdb.NewScript("accounts/delete", deleteSource)
-	stateScript  = redisdb.NewScript("accounts/state", stateSource)
-	trialScript  = redisdb.NewScript("accounts/trial", trialSource)
-	editedScript = redisdb.NewScript("accounts/edited", editedSource)
+	putScript     = redisdb.NewScript("accounts/put", putSource)
+	deleteScript  = redisdb.NewScript("accounts/delete", deleteSource)
+	stateScript   = redisdb.NewScript("accounts/state", stateSource)
+	trialScript   = redisdb.NewScript("accounts/trial", trialSource)
+	editedScript  = redisdb.NewScript("accounts/edited", editedSource)
+	recheckScript = redisdb.NewScript("accounts/recheck", recheckSource)
 )
 
 func accountKey(id string) string { return redisdb.Key(0, "account", id) }
@@ -133,6 +136,11 @@ func (s store) trial(ctx context.Context, id string, now time.Time) (bool, error
 func (s store) edited(ctx context.Context, id, of string) (bool, error) {
 	done, err := editedScript.Run(ctx, s.client, []string{stateKey(id)}, of).Int()
 	return done == 1, err
+}
+
+// recheck makes the next check of a held account due at once.
+func (s store) recheck(ctx context.Context, id string) error {
+	return recheckScript.Run(ctx, s.client, []string{stateKey(id), versionKey()}).Err()
 }
 
 // after reads up to n ids that follow one in the alphabet; empty: from the first.

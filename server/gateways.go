@@ -11,7 +11,11 @@ import (
 type createGatewayInput struct{ Body api.Gateway }
 
 func (s *Server) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated, error) {
-	return s.Gateways.Create(ctx, in.Body)
+	created, err := s.Gateways.Create(ctx, in.Body)
+	if err != nil {
+		return api.GatewayCreated{}, err
+	}
+	return created, s.Accounts.GatewayEdited(ctx, in.Body.Gateway)
 }
 
 func (s *Server) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
@@ -34,7 +38,11 @@ type updateGatewayInput struct {
 }
 
 func (s *Server) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated, error) {
-	return s.Gateways.Update(ctx, in.Gateway, in.Body)
+	updated, err := s.Gateways.Update(ctx, in.Gateway, in.Body)
+	if err != nil {
+		return api.GatewayUpdated{}, err
+	}
+	return updated, s.Accounts.GatewayEdited(ctx, in.Gateway)
 }
 
 // deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given, or none.

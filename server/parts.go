@@ -81,6 +81,8 @@ type Accounts interface {
 	Configured(id string) bool
 	// UsingGateway lists the accounts that have a gateway on their list.
 	UsingGateway(ctx context.Context, gateway string) ([]string, error)
+	// GatewayEdited has held accounts that list a gateway checked at once.
+	GatewayEdited(ctx context.Context, gateway string) error
 }
 
 // Gateways are the relays that accounts share. It is relays.Relays.

@@ -231,6 +231,10 @@ func (p fakeAccounts) UsingGateway(_ context.Context, id string) ([]string, erro
 	return nil, p.asked("Accounts.UsingGateway " + id)
 }
 
+func (p fakeAccounts) GatewayEdited(_ context.Context, id string) error {
+	return p.asked("Accounts.GatewayEdited " + id)
+}
+
 type fakeGateways struct{ *parts }
 
 func (p fakeGateways) Create(_ context.Context, g api.Gateway) (api.GatewayCreated, error) {
