@@ -169,13 +169,7 @@ func (s store) dropSession(ctx context.Context, hash string) error {
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, format string, args ...any) error {
-	err = fmt.Errorf("access: "+format+": %w", append(args, err)...)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("access: "+format+": %w", append(args, err)...))
 }
 
 func tokenNotFound() error { return fault.New(fault.NotFound, "TokenNotFound", "Token was not found") }

@@ -69,10 +69,10 @@ func New(db *redisdb.DB, ring *seal.Ring, gateways Gateways, o Options) (*Accoun
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
 	}
 	a := &Accounts{
-		store: store{client: db.Client()}, ring: ring, gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now,
+		store: newStore(db), ring: ring, gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now,
 		outcomes: map[string]outcome{},
 	}
-	a.senders = redisdb.NewCache[entry](db, versionKey(), a.forgetOutcomes)
+	a.senders = redisdb.NewCache[entry](db, a.store.records.VersionKey(), a.forgetOutcomes)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

@@ -53,11 +53,11 @@ func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 // each goes through all stored accounts in the order of their ids. One that is added meanwhile may be missed.
 func (a *Accounts) each(ctx context.Context, do func(*stored) error) error {
 	for last := ""; ; {
-		ids, err := a.store.after(ctx, last, scanPage)
+		ids, err := a.store.records.After(ctx, last, scanPage)
 		if err != nil {
 			return away(err, "list accounts")
 		}
-		all, err := a.store.records(ctx, ids)
+		all, err := a.store.all(ctx, ids)
 		if err != nil {
 			return away(err, "read %d accounts", len(ids))
 		}

@@ -91,7 +91,7 @@ func TestOutcomeOfADeletedAccountLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Outcome(t.Context(), "a", errors.New("late"))
-	if n := b.db.Client().Exists(t.Context(), stateKey("a")).Val(); n != 0 {
+	if n := b.db.Client().Exists(t.Context(), b.store.records.StateKey("a")).Val(); n != 0 {
 		t.Error("its state came back")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 )
 
@@ -23,18 +24,22 @@ type stored struct {
 // place names an account's record, which is what its sealed secrets are bound to and what its connections are counted under.
 func place(id string) string { return "account:" + id }
 
-func (s stored) encode() ([]byte, error) {
-	record, err := json.Marshal(s)
+func (s stored) encode() (redisdb.Record, error) {
+	text, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("encode account %s: %w", s.Account.Account, err)
+		return redisdb.Record{}, fmt.Errorf("encode account %s: %w", s.Account.Account, err)
 	}
-	return record, nil
+	return redisdb.Record{ID: s.Account.Account, Text: string(text), Revision: s.revision}, nil
 }
 
-func decodeStored(id, record, revision string) (*stored, error) {
-	s := &stored{revision: revision}
-	if err := json.Unmarshal([]byte(record), s); err != nil {
-		return nil, fmt.Errorf("read the record of account %s: %w", id, err)
+// decodeStored reads a record; nil when there is none.
+func decodeStored(record redisdb.Record) (*stored, error) {
+	if record.Revision == "" {
+		return nil, nil
+	}
+	s := &stored{revision: record.Revision}
+	if err := json.Unmarshal([]byte(record.Text), s); err != nil {
+		return nil, fmt.Errorf("read the record of account %s: %w", record.ID, err)
 	}
 	return s, nil
 }

@@ -9,16 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 )
 
 var (
-	//go:embed put.lua
-	putSource string
-	//go:embed delete.lua
-	deleteSource string
+	//go:embed changed.lua
+	changedSource string
 	//go:embed state.lua
 	stateSource string
 	//go:embed trial.lua
@@ -28,22 +25,23 @@ var (
 	//go:embed recheck.lua
 	recheckSource string
 
-	putScript     = redisdb.NewScript("accounts/put", putSource)
-	deleteScript  = redisdb.NewScript("accounts/delete", deleteSource)
 	stateScript   = redisdb.NewScript("accounts/state", stateSource)
 	trialScript   = redisdb.NewScript("accounts/trial", trialSource)
 	editedScript  = redisdb.NewScript("accounts/edited", editedSource)
 	recheckScript = redisdb.NewScript("accounts/recheck", recheckSource)
 )
 
-func accountKey(id string) string { return redisdb.Key(0, "account", id) }
-func stateKey(id string) string   { return redisdb.Key(0, "account", id, "state") }
-func indexKey() string            { return redisdb.Key(0, "accounts") }
-func versionKey() string          { return redisdb.Key(0, "accounts", "version") }
-func eventsKey() string           { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write
+func eventsKey() string { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write
 
 // store is what Redis keeps of accounts.
-type store struct{ client redis.UniversalClient }
+type store struct {
+	client  redis.UniversalClient
+	records *redisdb.Records
+}
+
+func newStore(db *redisdb.DB) store {
+	return store{client: db.Client(), records: redisdb.NewRecords(db, "account", "accounts", changedSource)}
+}
 
 // put stores an account that was read as old; false when somebody changed it meanwhile.
 func (s store) put(ctx context.Context, next, old *stored) (bool, error) {
@@ -60,13 +58,11 @@ func (s store) write(ctx context.Context, next, old *stored, keepState bool) (bo
 	if err != nil {
 		return false, err
 	}
-	id, read := next.Account.Account, ""
+	read := ""
 	if old != nil {
 		read = old.revision
 	}
-	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
-	done, err := putScript.Run(ctx, s.client, keys, id, read, next.revision, record, keepState).Int()
-	return done == 1, err
+	return s.records.Put(ctx, record, read, keepState)
 }
 
 // load reads an account; nil when there is none.
@@ -74,7 +70,11 @@ func (s store) load(ctx context.Context, id string) (*stored, error) {
 	if !relays.ValidID(id) {
 		return nil, nil // such as "a:state", which would be the key of something else
 	}
-	return readStored(id, s.client.HMGet(ctx, accountKey(id), "record", "revision"))
+	found, err := s.records.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return decodeStored(found[0])
 }
 
 // loadWithState reads an account and its state; nil when it is not stored.
@@ -83,26 +83,22 @@ func (s store) loadWithState(ctx context.Context, id string) (*stored, state, er
 		return nil, nil, nil
 	}
 	pipe := s.client.Pipeline()
-	record := pipe.HMGet(ctx, accountKey(id), "record", "revision")
-	values := pipe.HGetAll(ctx, stateKey(id))
+	record := s.records.Read(ctx, pipe, id)
+	values := pipe.HGetAll(ctx, s.records.StateKey(id))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, nil, err
 	}
-	found, err := readStored(id, record)
+	found, err := readStored(record)
 	return found, values.Val(), err
 }
 
-func readStored(id string, row *redis.SliceCmd) (*stored, error) {
-	values, err := row.Result()
+// readStored takes what was asked for in a pipeline.
+func readStored(read func() (redisdb.Record, error)) (*stored, error) {
+	record, err := read()
 	if err != nil {
 		return nil, err
 	}
-	record, ok := values[0].(string)
-	if !ok {
-		return nil, nil
-	}
-	revision, _ := values[1].(string)
-	return decodeStored(id, record, revision)
+	return decodeStored(record)
 }
 
 // remove deletes an account and reports whether there was one.
@@ -110,14 +106,12 @@ func (s store) remove(ctx context.Context, id string) (bool, error) {
 	if !relays.ValidID(id) {
 		return false, nil
 	}
-	keys := []string{accountKey(id), indexKey(), versionKey(), stateKey(id)}
-	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
-	return existed == 1, err
+	return s.records.Remove(ctx, id)
 }
 
 // met notes what an attempt through an account met, if it still exists, and says what became of that in the words of the script.
 func (s store) met(ctx context.Context, id, of string, m met, hold bool, now time.Time) (string, error) {
-	keys := []string{accountKey(id), stateKey(id), versionKey(), eventsKey()}
+	keys := []string{s.records.Key(id), s.records.StateKey(id), s.records.VersionKey(), eventsKey()}
 	return stateScript.Run(ctx, s.client, keys, of != "", m.state, m.text, now.UnixMilli(), m.kind, m.line, hold,
 		checks[0].Milliseconds(), settling.Milliseconds(), of).Text()
 }
@@ -128,46 +122,30 @@ func (s store) trial(ctx context.Context, id string, now time.Time) (bool, error
 	for _, wait := range checks {
 		args = append(args, wait.Milliseconds())
 	}
-	may, err := trialScript.Run(ctx, s.client, []string{stateKey(id), versionKey()}, args...).Int()
+	may, err := trialScript.Run(ctx, s.client, []string{s.records.StateKey(id), s.records.VersionKey()}, args...).Int()
 	return may == 1, err
 }
 
 // edited makes the next check of a held account from the configuration due at once, if it was held for another one.
 func (s store) edited(ctx context.Context, id, of string) (bool, error) {
-	done, err := editedScript.Run(ctx, s.client, []string{stateKey(id)}, of).Int()
+	done, err := editedScript.Run(ctx, s.client, []string{s.records.StateKey(id)}, of).Int()
 	return done == 1, err
 }
 
 // recheck makes the next check of a held account due at once.
 func (s store) recheck(ctx context.Context, id string) error {
-	return recheckScript.Run(ctx, s.client, []string{stateKey(id), versionKey()}).Err()
+	return recheckScript.Run(ctx, s.client, []string{s.records.StateKey(id), s.records.VersionKey()}).Err()
 }
 
-// after reads up to n ids that follow one in the alphabet; empty: from the first.
-func (s store) after(ctx context.Context, id string, n int) ([]string, error) {
-	from := "-"
-	if id != "" {
-		from = "(" + id
-	}
-	return s.client.ZRangeByLex(ctx, indexKey(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(n)}).Result()
-}
-
-// records reads accounts as they are stored. Those that are not are left out.
-func (s store) records(ctx context.Context, ids []string) ([]*stored, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	pipe := s.client.Pipeline()
-	rows := make([]*redis.SliceCmd, len(ids))
-	for i, id := range ids {
-		rows[i] = pipe.HMGet(ctx, accountKey(id), "record", "revision")
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
+// all reads accounts as they are stored. Those that are not are left out.
+func (s store) all(ctx context.Context, ids []string) ([]*stored, error) {
+	records, err := s.records.Load(ctx, ids...)
+	if err != nil {
 		return nil, err
 	}
 	found := make([]*stored, 0, len(ids))
-	for i, id := range ids {
-		switch s, err := readStored(id, rows[i]); {
+	for _, record := range records {
+		switch s, err := decodeStored(record); {
 		case err != nil:
 			return nil, err
 		case s != nil:
@@ -179,15 +157,14 @@ func (s store) records(ctx context.Context, ids []string) ([]*stored, error) {
 
 // page reads ids in their order. A configured account that is not stored counts as the first of all.
 func (s store) page(ctx context.Context, from, size int, configured bool) (ids []string, total int, err error) {
-	pipe := s.client.Pipeline()
-	count := pipe.ZCard(ctx, indexKey())
-	stored := pipe.Exists(ctx, accountKey(DefaultID))
-	rows := pipe.ZRange(ctx, indexKey(), int64(from), int64(from+size-1))
 	if !configured {
-		_, err = pipe.Exec(ctx)
-		return rows.Val(), int(count.Val()), err
+		return s.records.Page(ctx, from, size)
 	}
-	shifted := pipe.ZRange(ctx, indexKey(), int64(max(0, from-1)), int64(from+size-2))
+	pipe := s.client.Pipeline()
+	count := pipe.ZCard(ctx, s.records.IndexKey())
+	stored := pipe.Exists(ctx, s.records.Key(DefaultID))
+	rows := pipe.ZRange(ctx, s.records.IndexKey(), int64(from), int64(from+size-1))
+	shifted := pipe.ZRange(ctx, s.records.IndexKey(), int64(max(0, from-1)), int64(from+size-2))
 	if _, err = pipe.Exec(ctx); err != nil || stored.Val() > 0 {
 		return rows.Val(), int(count.Val()), err
 	}
@@ -204,11 +181,11 @@ func (s store) page(ctx context.Context, from, size int, configured bool) (ids [
 // infos reads accounts with their states, as answers show them. Those that do not exist are left out.
 func (a *Accounts) infos(ctx context.Context, ids []string) ([]api.AccountInfo, error) {
 	pipe := a.store.client.Pipeline()
-	records := make([]*redis.SliceCmd, len(ids))
+	records := make([]func() (redisdb.Record, error), len(ids))
 	states := make([]*redis.MapStringStringCmd, len(ids))
 	for i, id := range ids {
-		records[i] = pipe.HMGet(ctx, accountKey(id), "record", "revision")
-		states[i] = pipe.HGetAll(ctx, stateKey(id))
+		records[i] = a.store.records.Read(ctx, pipe, id)
+		states[i] = pipe.HGetAll(ctx, a.store.records.StateKey(id))
 	}
 	infos := make([]api.AccountInfo, 0, len(ids))
 	if len(ids) == 0 {
@@ -218,7 +195,7 @@ func (a *Accounts) infos(ctx context.Context, ids []string) ([]api.AccountInfo, 
 		return nil, away(err, "read %d accounts", len(ids))
 	}
 	for i, id := range ids {
-		s, err := readStored(id, records[i])
+		s, err := readStored(records[i])
 		if err != nil {
 			return nil, err
 		}
@@ -237,11 +214,5 @@ func (a *Accounts) infos(ctx context.Context, ids []string) ([]api.AccountInfo, 
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, format string, args ...any) error {
-	err = fmt.Errorf("accounts: "+format+": %w", append(args, err)...)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("accounts: "+format+": %w", append(args, err)...))
 }

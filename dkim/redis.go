@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -121,11 +120,5 @@ func (s store) read(ctx context.Context, domains []string) ([]*stored, error) {
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, format string, args ...any) error {
-	err = fmt.Errorf("dkim: "+format+": %w", append(args, err)...)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("dkim: "+format+": %w", append(args, err)...))
 }

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/fault"
 )
 
 // awayPrefixes begin the answers of a server that can't do now what it could do later.
@@ -42,6 +45,17 @@ func Unavailable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
 		isTopologyLost(err)
+}
+
+// Away tells clients to come back shortly if an error is trouble that passes (see [Unavailable]): then it is a fault of kind Unavailable. Any
+// other error stays as it is.
+func Away(err error) error {
+	if !Unavailable(err) {
+		return err
+	}
+	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+	f.RetryAfter = time.Second
+	return f
 }
 
 // awayReply reads the error text of a server. Before Redis 7 an error inside a script came wrapped in another: "… -OOM command not …".

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // stored is a gateway as Redis has it: its secrets are sealed.
@@ -21,18 +22,22 @@ type stored struct {
 // record names a gateway's record, which is what its sealed secrets are bound to and what its connections are counted under.
 func record(id string) string { return "gateway:" + id }
 
-func (s stored) encode() ([]byte, error) {
+func (s stored) encode() (redisdb.Record, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("encode gateway %s: %w", s.Gateway.Gateway, err)
+		return redisdb.Record{}, fmt.Errorf("encode gateway %s: %w", s.Gateway.Gateway, err)
 	}
-	return text, nil
+	return redisdb.Record{ID: s.Gateway.Gateway, Text: string(text), Revision: s.revision}, nil
 }
 
-func decodeStored(id, text, revision string) (*stored, error) {
-	s := &stored{revision: revision}
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		return nil, fmt.Errorf("read the record of gateway %s: %w", id, err)
+// decodeStored reads a record; nil when there is none.
+func decodeStored(record redisdb.Record) (*stored, error) {
+	if record.Revision == "" {
+		return nil, nil
+	}
+	s := &stored{revision: record.Revision}
+	if err := json.Unmarshal([]byte(record.Text), s); err != nil {
+		return nil, fmt.Errorf("read the record of gateway %s: %w", record.ID, err)
 	}
 	return s, nil
 }

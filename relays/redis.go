@@ -10,30 +10,27 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
 
 var (
-	//go:embed put.lua
-	putSource string
-	//go:embed delete.lua
-	deleteSource string
+	//go:embed changed.lua
+	changedSource string
 	//go:embed met.lua
 	metSource string
 
-	putScript    = redisdb.NewScript("relays/put", putSource)
-	deleteScript = redisdb.NewScript("relays/delete", deleteSource)
-	metScript    = redisdb.NewScript("relays/met", metSource)
+	metScript = redisdb.NewScript("relays/met", metSource)
 )
 
-func gatewayKey(id string) string { return redisdb.Key(0, "gateway", id) }
-func stateKey(id string) string   { return redisdb.Key(0, "gateway", id, "state") }
-func indexKey() string            { return redisdb.Key(0, "gateways") }
-func versionKey() string          { return redisdb.Key(0, "gateways", "version") }
-
 // store is what Redis keeps of gateways.
-type store struct{ client redis.UniversalClient }
+type store struct {
+	client  redis.UniversalClient
+	records *redisdb.Records
+}
+
+func newStore(db *redisdb.DB) store {
+	return store{client: db.Client(), records: redisdb.NewRecords(db, "gateway", "gateways", changedSource)}
+}
 
 // put stores a gateway that was read as old; false when somebody changed it meanwhile.
 func (s store) put(ctx context.Context, next, old *stored) (bool, error) {
@@ -46,17 +43,15 @@ func (s store) reseal(ctx context.Context, next, old *stored) (bool, error) {
 }
 
 func (s store) write(ctx context.Context, next, old *stored, keepState bool) (bool, error) {
-	text, err := next.encode()
+	record, err := next.encode()
 	if err != nil {
 		return false, err
 	}
-	id, read := next.Gateway.Gateway, ""
+	read := ""
 	if old != nil {
 		read = old.revision
 	}
-	keys := []string{gatewayKey(id), indexKey(), versionKey(), stateKey(id)}
-	done, err := putScript.Run(ctx, s.client, keys, id, read, next.revision, text, keepState).Int()
-	return done == 1, err
+	return s.records.Put(ctx, record, read, keepState)
 }
 
 // load reads a gateway; nil when there is none.
@@ -64,20 +59,20 @@ func (s store) load(ctx context.Context, id string) (*stored, error) {
 	if !ValidID(id) {
 		return nil, nil // such as "a:state", which would be the key of something else
 	}
-	return readStored(id, s.client.HMGet(ctx, gatewayKey(id), "record", "revision"))
-}
-
-func readStored(id string, row *redis.SliceCmd) (*stored, error) {
-	values, err := row.Result()
+	found, err := s.records.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	text, ok := values[0].(string)
-	if !ok {
-		return nil, nil
+	return decodeStored(found[0])
+}
+
+// readStored takes what was asked for in a pipeline.
+func readStored(read func() (redisdb.Record, error)) (*stored, error) {
+	record, err := read()
+	if err != nil {
+		return nil, err
 	}
-	revision, _ := values[1].(string)
-	return decodeStored(id, text, revision)
+	return decodeStored(record)
 }
 
 // remove deletes a gateway and reports whether there was one.
@@ -85,43 +80,23 @@ func (s store) remove(ctx context.Context, id string) (bool, error) {
 	if !ValidID(id) {
 		return false, nil
 	}
-	keys := []string{gatewayKey(id), indexKey(), versionKey(), stateKey(id)}
-	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
-	return existed == 1, err
+	return s.records.Remove(ctx, id)
 }
 
 // met notes what a gateway met, if it still exists.
 func (s store) met(ctx context.Context, id string, u use) error {
-	keys := []string{gatewayKey(id), stateKey(id)}
+	keys := []string{s.records.Key(id), s.records.StateKey(id)}
 	return metScript.Run(ctx, s.client, keys, u.took, ms(u.last), u.state, ms(u.until), u.text, u.code, ms(u.at)).Err()
-}
-
-// page reads ids in their order.
-func (s store) page(ctx context.Context, from, size int) (ids []string, total int, err error) {
-	pipe := s.client.Pipeline()
-	count := pipe.ZCard(ctx, indexKey())
-	rows := pipe.ZRange(ctx, indexKey(), int64(from), int64(from+size-1))
-	_, err = pipe.Exec(ctx)
-	return rows.Val(), int(count.Val()), err
-}
-
-// after reads up to n ids that follow one in the alphabet; empty: from the first.
-func (s store) after(ctx context.Context, id string, n int) ([]string, error) {
-	from := "-"
-	if id != "" {
-		from = "(" + id
-	}
-	return s.client.ZRangeByLex(ctx, indexKey(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(n)}).Result()
 }
 
 // infos reads gateways with their states, as answers show them. Those that do not exist are left out.
 func (r *Relays) infos(ctx context.Context, ids []string) ([]api.GatewayInfo, error) {
 	pipe := r.store.client.Pipeline()
-	records := make([]*redis.SliceCmd, len(ids))
+	records := make([]func() (redisdb.Record, error), len(ids))
 	states := make([]*redis.MapStringStringCmd, len(ids))
 	for i, id := range ids {
-		records[i] = pipe.HMGet(ctx, gatewayKey(id), "record", "revision")
-		states[i] = pipe.HGetAll(ctx, stateKey(id))
+		records[i] = r.store.records.Read(ctx, pipe, id)
+		states[i] = pipe.HGetAll(ctx, r.store.records.StateKey(id))
 	}
 	infos := make([]api.GatewayInfo, 0, len(ids))
 	if len(ids) == 0 {
@@ -130,8 +105,8 @@ func (r *Relays) infos(ctx context.Context, ids []string) ([]api.GatewayInfo, er
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, away(err, "read %d gateways", len(ids))
 	}
-	for i, id := range ids {
-		s, err := readStored(id, records[i])
+	for i := range ids {
+		s, err := readStored(records[i])
 		if err != nil {
 			return nil, err
 		}
@@ -179,11 +154,5 @@ func timeOf(text string) (time.Time, bool) {
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, format string, args ...any) error {
-	err = fmt.Errorf("relays: "+format+": %w", append(args, err)...)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("relays: "+format+": %w", append(args, err)...))
 }

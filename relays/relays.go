@@ -42,9 +42,10 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("relays: a database and a key ring are needed")
 	}
+	kept := newStore(db)
 	r := &Relays{
-		store: store{client: db.Client()}, ring: ring, log: o.Logger, now: o.Now, uses: map[string]*use{},
-		routes: redisdb.NewCache[found](db, versionKey(), nil),
+		store: kept, ring: ring, log: o.Logger, now: o.Now, uses: map[string]*use{},
+		routes: redisdb.NewCache[found](db, kept.records.VersionKey(), nil),
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -137,7 +138,7 @@ func (r *Relays) List(ctx context.Context, page, pageSize int) (api.GatewayPage,
 	if pageSize < 1 {
 		pageSize = 20
 	}
-	ids, total, err := r.store.page(ctx, page*pageSize, pageSize)
+	ids, total, err := r.store.records.Page(ctx, page*pageSize, pageSize)
 	if err != nil {
 		return api.GatewayPage{}, away(err, "list gateways")
 	}

@@ -18,7 +18,7 @@ func (r *Relays) Reseal(ctx context.Context) (int, error) {
 	n := 0
 	var failed []error
 	for last := ""; ; {
-		ids, err := r.store.after(ctx, last, resealPage)
+		ids, err := r.store.records.After(ctx, last, resealPage)
 		if err != nil {
 			return n, away(err, "list gateways")
 		}
