@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/dkim"
@@ -71,8 +73,25 @@ func (a *App) buildRoutes() error {
 // admission counts the connections that all processes have to a relay together.
 type admission struct{ limits *limits.Limits }
 
+// A message that finds all connections taken asks again some times before it is put back: the queue brings it back only after a second
+// or two, and a connection may be free much sooner. admitOften bounds what that costs.
+const (
+	admitOften = 10
+	admitEvery = 100 * time.Millisecond
+)
+
 func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release func(), err error) {
-	return a.limits.Connect(ctx, relay.Shared, relay.Connections)
+	for n := 1; ; n++ {
+		release, err = a.limits.Connect(ctx, relay.Shared, relay.Connections)
+		if _, full := errors.AsType[*limits.Full](err); !full || n == admitOften {
+			return release, err
+		}
+		select {
+		case <-time.After(admitEvery/2 + rand.N(admitEvery)):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // senders gives the outbox its accounts.

@@ -155,7 +155,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	if !d.Wait.IsZero() {
 		return decision{outcome: deferred, at: b.clock.Now(), due: d.Wait, slot: d.Slot, reason: d.Reason}
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
 		b.Accounts.Outcome(ctx, account.ID, d.Err)
 	}
 	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopped: ctx.Err() != nil}, p)
@@ -210,14 +210,11 @@ const recordPatience = 10 * time.Minute
 
 func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	now := b.clock.Now()
-	switch d.outcome {
-	case released: // at once, so d.due is of no account
+	if d.outcome == released { // at once, so d.due is of no account
 		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, "", "", 0, 0, c.lapsed, c.slot, ""}, nil
-	case deferred:
-		return []any{c.id, c.fence, millis(now), string(deferred), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, d.slot, d.reason}, nil
 	}
-	if d.outcome == held && d.untried() {
-		return []any{c.id, c.fence, millis(now), string(held), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, "", d.reason}, nil
+	if d.waits() && d.untried() {
+		return []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, d.slot, d.reason}, nil
 	}
 	st, err := json.Marshal(d.status)
 	if err != nil {

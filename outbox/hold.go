@@ -14,12 +14,16 @@ import (
 // wait, each marked as held, and no attempt is spent. One message at a time is tried when a check is due; when the trouble is over, the
 // sweeper wakes the rest.
 
+// gatewayAgain is when a message is tried again that names a gateway which refuses the login, where the account is set to hold. It waits by
+// itself: mail that takes other ways is not concerned.
+const gatewayAgain = 5 * time.Minute
+
 // holdAtMost is when a held message is looked at again even if nobody wakes it.
 const holdAtMost = time.Hour
 
 // heldBack says whether a message must wait for its account, and asks for a trial when a check is due.
 func (b *Outbox) heldBack(ctx context.Context, c *claim, account Account) (bool, error) {
-	if account.Held == nil || c.urgent {
+	if account.Held == nil || c.urgent || c.gateway != "" {
 		return false, nil
 	}
 	ok, err := b.Accounts.Trial(ctx, account.ID)

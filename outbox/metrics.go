@@ -57,7 +57,7 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 	switch {
 	case d.outcome == released:
 		return
-	case d.outcome == deferred, d.outcome == held && d.untried():
+	case d.waits() && d.untried():
 		b.mail.waits(ctx, c.id, d.reason, d.due)
 		return
 	}
@@ -76,7 +76,7 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 		b.mail.failed(ctx, c.id, d.attempts, c.envelope.addresses(d.lost), d.cause, d.doubt)
 	}
 	switch d.outcome {
-	case held:
+	case held, deferred:
 		b.mail.waits(ctx, c.id, d.reason, d.due)
 	case delayed:
 		b.mail.deferred(ctx, c.id, d.attempts, c.envelope.addresses(d.left), d.cause, d.due, d.doubt)

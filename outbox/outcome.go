@@ -73,6 +73,9 @@ type decision struct {
 	reason   string         // for people, when deferred or held
 }
 
+// waits says whether the message is put back without an attempt spent.
+func (d *decision) waits() bool { return d.outcome == deferred || d.outcome == held }
+
 // untried says whether no relay was asked.
 func (d *decision) untried() bool { return len(d.status.Log) == 0 }
 
@@ -173,7 +176,7 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 
 // conclude settles the recipients that are left: another attempt, or none.
 func (d *decision) conclude(c *claim, t attempted, p policy) {
-	if d.holds(p) {
+	if d.holds(c, p) {
 		return
 	}
 	if len(d.left) > 0 {
@@ -203,7 +206,7 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 }
 
 // holds lets a message wait for its account, if that is what the account is set to and what the attempt met.
-func (d *decision) holds(p policy) bool {
+func (d *decision) holds(c *claim, p policy) bool {
 	if !p.hold {
 		return false
 	}
@@ -220,6 +223,9 @@ func (d *decision) holds(p policy) bool {
 	}
 	d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
 	d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.trouble.Message)
+	if c.gateway != "" { // the one it asked for; the account's other mail is not concerned
+		d.outcome, d.due, d.reason = deferred, d.at.Add(gatewayAgain), "gateway "+c.gateway+" refuses: "+d.trouble.Message
+	}
 	d.attempts--
 	return true
 }
@@ -280,10 +286,10 @@ func lapsedAttempt(c *claim) []api.Attempt {
 	}}
 }
 
-// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials only the last stays.
+// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials the first and the last stay.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
-	if n := len(log); d.outcome == held && n > 1 && log[n-1].Held && log[n-2].Held {
+	if n := len(log); d.waits() && n > 1 && log[n-1].Held && log[n-2].Held {
 		log = log[:n-1]
 	}
 	tries := t.tries
@@ -306,7 +312,7 @@ func (d *decision) logTry(t Try, number int, last, only bool) api.Attempt {
 	}
 	var why reason
 	if last {
-		a.InDoubt, a.Held = d.fresh, d.outcome == held
+		a.InDoubt, a.Held = d.fresh, d.waits()
 	}
 	switch {
 	case a.Held:

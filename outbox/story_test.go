@@ -171,7 +171,7 @@ func (s *story) do(words []string) []string {
 }
 
 func (s *story) submit(ctx context.Context, args map[string]string) []string {
-	req := api.SubmitRequest{Subject: args["subject"], Text: "hello", IdempotencyKey: args["key"], Lane: api.Lane(args["lane"])}
+	req := api.SubmitRequest{Subject: args["subject"], Text: "hello", IdempotencyKey: args["key"], Lane: api.Lane(args["lane"]), Gateway: args["gateway"]}
 	for _, to := range strings.Split(args["to"], ",") {
 		req.To = append(req.To, api.Address{Address: to})
 	}

@@ -166,6 +166,8 @@ func (s *Settings) checkTLS(f *Faults) {
 	switch {
 	case !slices.Contains([]string{"", "required", "opportunistic", "off"}, t.StartTLS):
 		f.Add(s.at+"tls.starttls", "must be required, opportunistic or off")
+	case (t.StartTLS == "opportunistic" || t.StartTLS == "off") && s.loggedIn() && !onThisMachine(s.host()):
+		f.Add(s.at+"tls.starttls", "must be required, or absent, with credentials: they never travel in clear")
 	case t.StartTLS != "" && s.server.Secure:
 		f.Add(s.at+"tls.starttls", "must be absent when %ssecure is true", s.at)
 	}
@@ -249,6 +251,9 @@ func (f *Faults) limits(l *api.Limits) {
 			f.Add("limits."+rate.name, "must be 0 to %.0f", rate.most)
 		}
 	}
+	if l.Burst > 0 && l.PerSecond == 0 {
+		f.Add("limits.burst", "goes with limits.perSecond, whose bucket it is")
+	}
 	for _, count := range []struct {
 		name        string
 		value, most int
@@ -257,4 +262,16 @@ func (f *Faults) limits(l *api.Limits) {
 			f.Add("limits."+count.name, "must be 1 to %d", count.most)
 		}
 	}
+}
+
+// loggedIn says whether there are credentials that a connection would carry.
+func (s *Settings) loggedIn() bool {
+	auth := s.server.Auth
+	return s.oauth != nil || auth != nil && (auth.User != "" || auth.Pass != "" || auth.AccessToken != "")
+}
+
+// onThisMachine says whether what goes to a host never leaves this machine.
+func onThisMachine(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }

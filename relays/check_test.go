@@ -66,6 +66,9 @@ func TestWrongGateways(t *testing.T) {
 		{"OAuth without anything", oauth(func(o *api.OAuth2) { *o = api.OAuth2{} }),
 			[]string{"oauth2.provider", "oauth2.clientId", "oauth2.refreshToken", "oauth2.user"}},
 		{"TLS words unknown", tls(api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"}), []string{"tls.minVersion", "tls.starttls"}},
+		{"a password in clear", func(g *api.Gateway) { g.User, g.Pass, g.TLS = "u", "p", &api.SMTPTLS{StartTLS: "off"} }, []string{"tls.starttls"}},
+		{"a password in clear, perhaps", func(g *api.Gateway) { g.User, g.Pass, g.TLS = "u", "p", &api.SMTPTLS{StartTLS: "opportunistic"} }, []string{"tls.starttls"}},
+		{"a burst of nothing", func(g *api.Gateway) { g.Limits = &api.Limits{Burst: 5} }, []string{"limits.burst"}},
 		{"STARTTLS inside TLS", func(g *api.Gateway) { g.Secure, g.TLS = true, &api.SMTPTLS{StartTLS: "off"} }, []string{"tls.starttls"}},
 		{"a CA that is none", tls(api.SMTPTLS{CA: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}), []string{"tls.ca"}},
 		{"a CA with more behind it", tls(api.SMTPTLS{CA: certificate(t) + "what?"}), []string{"tls.ca"}},
@@ -211,4 +214,14 @@ func FuzzProxy(f *testing.F) {
 			t.Fatalf("%q is kept as %q", s, sealed)
 		}
 	})
+}
+
+func TestAPasswordInClearStaysOnThisMachine(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "127.0.0.2": true, "10.0.0.1": false, "localhost.example": false} {
+		g := gateway("g")
+		g.Host, g.TLS = host, &api.SMTPTLS{StartTLS: "off"}
+		if err := validate(g); (err == nil) != want {
+			t.Errorf("a password in clear to %s: %v", host, err)
+		}
+	}
 }

@@ -37,22 +37,40 @@ type Secrets []Secret
 // go to another relay, nor through a proxy that was not there when it was entered.
 func (s *Settings) Secrets() Secrets {
 	relay := Place{Field: s.at + "host", Host: s.host()}
+	trust := Place{Field: s.at + "tls", Host: s.loosened()}
 	proxy := Place{Field: "proxy", Host: hostOf(s.proxy)}
 	var all Secrets
 	if auth := s.server.Auth; auth != nil {
 		all = append(all,
-			Secret{Field: s.login + "pass", Value: &auth.Pass, Goes: []Place{relay, proxy}},
-			Secret{Field: s.login + "accessToken", Value: &auth.AccessToken, Goes: []Place{relay, proxy}},
+			Secret{Field: s.login + "pass", Value: &auth.Pass, Goes: []Place{relay, proxy, trust}},
+			Secret{Field: s.login + "accessToken", Value: &auth.AccessToken, Goes: []Place{relay, proxy, trust}},
 		)
 	}
 	if o := s.oauth; o != nil {
-		goes := []Place{{Field: "oauth2.tokenUrl", Host: s.provider() + "/" + hostOf(o.TokenURL)}, relay, proxy}
+		goes := []Place{{Field: "oauth2.tokenUrl", Host: s.provider() + "/" + hostOf(o.TokenURL)}, relay, proxy, trust}
 		all = append(all,
 			Secret{Field: "oauth2.clientSecret", Value: &o.ClientSecret, Goes: goes},
 			Secret{Field: "oauth2.refreshToken", Value: &o.RefreshToken, Goes: goes},
 		)
 	}
 	return append(all, Secret{Field: "proxy", Value: &s.proxy, Goes: []Place{proxy}, url: true})
+}
+
+// loosened names what is left out of the protection on the way to the relay; empty: nothing. Whoever may change settings must not get to see a
+// password by having it sent to somebody who only claims to be the relay.
+func (s *Settings) loosened() string {
+	t := s.server.TLS
+	if t == nil {
+		return ""
+	}
+	var all []string
+	if t.RejectUnauthorized != nil && !*t.RejectUnauthorized && t.PinSHA256 == "" {
+		all = append(all, "any certificate")
+	}
+	if t.StartTLS == "opportunistic" || t.StartTLS == "off" {
+		all = append(all, "starttls "+t.StartTLS)
+	}
+	return strings.Join(all, ", ")
 }
 
 // Seal seals what is in clear and replaces what is masked by the sealed value of the record before (nil: there was none). It reports the

@@ -52,6 +52,9 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 		{"another provider", provider, api.GatewayPatch{OAuth2: &api.OAuth2{Provider: "office365", ClientID: "c", ClientSecret: Mask, RefreshToken: Mask, User: "u"}},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
+		{"any certificate will do", plain, api.GatewayPatch{TLS: &api.SMTPTLS{RejectUnauthorized: ptr(false)}}, []string{"pass"}},
+		{"any certificate, but of one key", plain, api.GatewayPatch{TLS: &api.SMTPTLS{RejectUnauthorized: ptr(false), PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}}, nil},
+		{"a certificate of our own", plain, api.GatewayPatch{TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, nil},
 		{"another relay for the access tokens", token, api.GatewayPatch{Host: ptr("evil.example.net")},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 	}

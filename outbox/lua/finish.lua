@@ -4,7 +4,7 @@
 -- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 status ('' leaves
 --      it), 8 ended, 9 seconds to keep ended, 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot, 13 reason, then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
---      for later, because of a limit; held is delayed until the account's trouble is over
+--      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
 -- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
 --
@@ -24,10 +24,11 @@ if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   if ARGV[12] ~= '' then redis.call('HSET', KEYS[1], 'slot', ARGV[12]) end
   if ARGV[13] ~= '' then redis.call('HSET', KEYS[1], 'reason', ARGV[13]) end
   move(id, at, to, ARGV[5])
-  if outcome ~= 'held' then return {'OK'} end
-  redis.call('HSET', KEYS[1], 'held', '1')
-  redis.call('ZADD', held_key(at.account), at.created, id) -- the oldest goes first
-  redis.call('SADD', prefix .. 'held', at.account)
+  if outcome == 'held' then
+    redis.call('HSET', KEYS[1], 'held', '1')
+    redis.call('ZADD', held_key(at.account), at.created, id) -- the oldest goes first
+    redis.call('SADD', prefix .. 'held', at.account)
+  end
 end
 
 if ARGV[7] ~= '' then
@@ -37,7 +38,7 @@ if ARGV[7] ~= '' then
 end
 if outcome == 'sent' or outcome == 'dropped' then
   remove(id, at, now, ARGV[8], ARGV[9])
-elseif outcome ~= 'held' then
+elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
