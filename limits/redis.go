@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -209,11 +208,5 @@ func (s store) renew(ctx context.Context, names map[string][]string) error {
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, doing string) error {
-	err = fmt.Errorf("limits: %s: %w", doing, err)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("limits: %s: %w", doing, err))
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -53,11 +51,5 @@ func (s store) replace(ctx context.Context, name, before, after string) (bool, e
 
 // away says what was tried when Redis failed, and tells clients to come back when that is all it was.
 func away(err error, format string, args ...any) error {
-	err = fmt.Errorf("settings: "+format+": %w", append(args, err)...)
-	if !redisdb.Unavailable(err) {
-		return err
-	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
-	f.RetryAfter = time.Second
-	return f
+	return redisdb.Away(fmt.Errorf("settings: "+format+": %w", append(args, err)...))
 }
