@@ -100,8 +100,10 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 		e.Verdict = Auth
 	case isTimeout(err) || errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.name = nameTimeout
-	case ctx.Err() != nil || errors.Is(err, syscall.ECONNRESET):
+	case ctx.Err() != nil:
 		e.name = nameConnection
+	case isClosed(err): // with EOF or a reset, as chance has it: whichever of the two the relay's end makes of what it has not read
+		e.Err = errors.New("TLS handshake: the connection was closed")
 	}
 	return s.silent(e)
 }
