@@ -44,6 +44,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	p.plantWebhooks(client, hooks.URL)
 	accounts := p.plantAccounts(client, relay)
+	accounts = append(accounts, p.plantGateways(client, relay))
 	tokens := p.plantOAuth(client, relay)
 	token, err := client.CreateToken(t.Context(), api.TokenRequest{Description: "of a program"})
 	if err != nil {
@@ -81,7 +82,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	places := p.everyAnswer(a.URL(), a.Token())
 	places["Redis"], places["the log"] = dump(t, server.URL()), log.String()
 	p.search(places)
-	for place, sign := range map[string]string{"Redis": "oauth@example.com", "the log": "message_id", "GET /accounts": "oauth@example.com", "GET /metrics": "postroom_", "GET /v1/account/oauth": "oauth@example.com"} {
+	for place, sign := range map[string]string{"Redis": "oauth@example.com", "the log": "message_id", "GET /accounts": "oauth@example.com", "GET /metrics": "postroom_", "GET /v1/account/oauth": "oauth@example.com", "GET /v1/gateways": "spare", "GET /v1/dkim": "gated.example"} {
 		if !strings.Contains(places[place], sign) {
 			t.Errorf("%s does not even hold %q: the search would find nothing", place, sign)
 		}
@@ -153,6 +154,28 @@ func (p *planted) plantAccounts(client *api.Client, relay *testsmtp.Server) []st
 		Account: "proxy", Email: "proxy@example.com", SMTP: plain(relay, nil), Proxy: "http://user:" + p.secret("password of a proxy") + "@127.0.0.1:1",
 	})
 	return []string{"password", "token", "proxy"}
+}
+
+// plantGateways makes an account that goes through gateways, none of which lets it in, and a key for the domain it writes from.
+func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) string {
+	p.t.Helper()
+	for _, g := range []api.Gateway{
+		{Gateway: "main", User: "shop", Pass: p.secret("password of a gateway")},
+		{Gateway: "spare", Proxy: "socks5://user:" + p.secret("password of a gateway's proxy") + "@127.0.0.1:1", OAuth2: &api.OAuth2{
+			TokenURL: "http://127.0.0.1:1/token", ClientID: "client", ClientSecret: p.secret("client secret of a gateway"),
+			RefreshToken: p.secret("refresh token of a gateway"), User: "shop",
+		}},
+	} {
+		g.Name, g.Host, g.Port, g.TLS = g.Gateway, relay.Host(), relay.Port(), &api.SMTPTLS{StartTLS: "off"}
+		if _, err := client.CreateGateway(p.t.Context(), g); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if _, err := client.PutDomainKey(p.t.Context(), api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.create(client, api.Account{Account: "gated", Email: "shop@gated.example", Gateways: []api.Route{{Gateway: "main"}, {Gateway: "spare"}}})
+	return "gated"
 }
 
 // plantOAuth makes an account that gets its access tokens from a server, which rotates refresh tokens. The answer counts what it gave.
