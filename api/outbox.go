@@ -135,6 +135,8 @@ type ReplayRequest struct {
 	Tag            string   `json:"tag,omitempty" maxLength:"256"`
 	IDs            []string `json:"ids,omitempty" maxItems:"10000" doc:"Their queueIds"`
 	AccountTrouble bool     `json:"accountTrouble,omitempty" doc:"Those that failed because the account was refused"`
+
+	Corrections *Corrections `json:"corrections,omitempty" doc:"What is done differently; to can't be among it"`
 }
 
 // ReplayAnswer is the answer to a ReplayRequest.

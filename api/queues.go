@@ -53,6 +53,7 @@ type Stats struct {
 // Counters count messages and recipients over rolling hours.
 type Counters struct {
 	Pending      int `json:"pending" doc:"Live messages that will still be tried"`
+	Failed       int `json:"failed" doc:"Messages in the email log that failed for good, those that can be replayed among them"`
 	Dead         int `json:"dead" doc:"Failed messages that can be replayed"`
 	QueuedHour   int `json:"queuedHour" doc:"Messages accepted in the last 60 minutes"`
 	SentHour     int `json:"sentHour" doc:"Messages sent in the last 60 minutes"`

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// MessageStatus is how a message of the email log stands.
+type MessageStatus string
+
+// The statuses of the email log.
+const (
+	StatusQueued     MessageStatus = "queued"     // waiting, delayed or paused
+	StatusSending    MessageStatus = "sending"    // an attempt is being made
+	StatusSent       MessageStatus = "sent"       // every recipient's relay took it
+	StatusFailed     MessageStatus = "failed"     // given up, and its content is no longer kept
+	StatusCancelled  MessageStatus = "cancelled"  // taken back
+	StatusSuppressed MessageStatus = "suppressed" // not sent, because nobody in it may be mailed
+	StatusDead       MessageStatus = "dead"       // given up; a dead letter that can be replayed
+)
+
+// LoggedMessage is a message of the email log: one that is queued, or what is remembered of one that ended.
+type LoggedMessage struct {
+	QueueID        string            `json:"queueId"`
+	Account        string            `json:"account"`
+	Source         string            `json:"source" enum:"api,smtp" doc:"The door it came in by"`
+	MessageID      string            `json:"messageId"`
+	Envelope       Envelope          `json:"envelope"`
+	Subject        string            `json:"subject"`
+	Status         MessageStatus     `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead"`
+	Created        time.Time         `json:"created"`
+	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
+	Ended          *time.Time        `json:"ended,omitempty" doc:"When its last recipient had the last word; absent while the message is in the outbox"`
+	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
+	AttemptsMade   int               `json:"attemptsMade"`
+	Attempts       int               `json:"attempts"`
+	Response       string            `json:"response,omitempty" doc:"The relay's last reply, of a message sent"`
+	Error          *DeliveryFault    `json:"error,omitempty" doc:"What the last attempt failed with"`
+	Reason         string            `json:"reason,omitempty" doc:"Why it waits, or why it was cancelled"`
+	Recipients     []RecipientStatus `json:"recipients"`
+	Gateway        *string           `json:"gateway"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
+	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
+	Tags           []string          `json:"tags,omitempty"`
+	Metadata       json.RawMessage   `json:"metadata,omitempty"`
+	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
+	DeliverBy      *time.Time        `json:"deliverBy,omitempty"`
+	Size           int               `json:"size" doc:"Bytes of the message (RFC 5322)"`
+	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
+}
+
+// LogPage is a page of the email log, newest message first.
+type LogPage struct {
+	Total    int             `json:"total" doc:"Messages that match. A filter by tag or search reads the messages themselves, newest first and 100,000 at most in one call; total then counts those found, and cursor goes on"`
+	Page     int             `json:"page"`
+	Pages    int             `json:"pages"`
+	Cursor   string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	Messages []LoggedMessage `json:"messages"`
+}
+
+// LogQuery selects messages of the email log. The zero query selects all.
+type LogQuery struct {
+	Page          int
+	PageSize      int // 1 to 1000; 0 means 20
+	Cursor        string
+	Status        MessageStatus
+	Account       string
+	Lane          Lane
+	Tag           string
+	Search        string // part of an address or of the subject, or the whole of a message id or idempotency key
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+}
+
+// MessageEvent is one thing that happened to a message, as its webhook told it.
+type MessageEvent struct {
+	EventID    string    `json:"eventId"`
+	Event      string    `json:"event" doc:"messageQueued, messageSent…"`
+	Date       time.Time `json:"date"`
+	Recipients []string  `json:"recipients" doc:"Whom it is about"`
+	Attempt    *Attempt  `json:"attempt,omitempty" doc:"The attempt it came of"`
+	Response   string    `json:"response,omitempty" doc:"The relay's reply, of messageSent"`
+	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled and messageSuppressed"`
+}
+
+// MessageEvents is the story of one message, oldest event first.
+type MessageEvents struct {
+	QueueID string         `json:"queueId"`
+	Events  []MessageEvent `json:"events"`
+}
+
+// CounterQuery narrows Counters. The zero query counts all.
+type CounterQuery struct {
+	Account string
+	Lane    Lane
+}
+
+// Corrections are what a replay does differently. The zero value changes nothing.
+type Corrections struct {
+	To      Emails  `json:"to,omitempty" maxItems:"1000" doc:"An address, or an array of them: they replace the recipients that failed"`
+	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`
+	Account string  `json:"account,omitempty" maxLength:"256" doc:"Sends it from here on"`
+}
+
+// Emails are addresses, written as one string or as an array of strings.
+type Emails []string
+
+// UnmarshalJSON reads one address or an array of them.
+func (e *Emails) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '"' {
+		*e = make(Emails, 1)
+		return json.Unmarshal(raw, &(*e)[0])
+	}
+	return json.Unmarshal(raw, (*[]string)(e))
+}
