@@ -15,9 +15,9 @@ func (c *Client) SetPaused(ctx context.Context, name string, paused bool) (answe
 	return answer, c.do(ctx, call{method: http.MethodPut, path: at("v1", "settings", "queue", name), in: QueuePatch{Paused: &paused}, out: &answer})
 }
 
-// Stats shows the instance at a glance.
-func (c *Client) Stats(ctx context.Context) (s Stats, err error) {
-	return s, c.do(ctx, call{method: http.MethodGet, path: "/v1/stats", out: &s})
+// Stats shows the instance at a glance. The query narrows its counters, and nothing else of it.
+func (c *Client) Stats(ctx context.Context, q CounterQuery) (s Stats, err error) {
+	return s, c.do(ctx, call{method: http.MethodGet, path: "/v1/stats", query: q.values(), out: &s})
 }
 
 // Settings shows the settings that can be changed while Postroom runs.

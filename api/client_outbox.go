@@ -82,9 +82,9 @@ func (c *Client) DeadLetter(ctx context.Context, queueID string) (d DeadLetter, 
 	return d, c.do(ctx, call{method: http.MethodGet, path: at("v1", "dead-letters", queueID), out: &d})
 }
 
-// Replay queues a dead letter again, for the recipients that failed.
-func (c *Client) Replay(ctx context.Context, queueID string) (m OutboxMessage, err error) {
-	return m, c.do(ctx, call{method: http.MethodPost, path: at("v1", "dead-letters", queueID, "replay"), out: &m})
+// Replay queues a dead letter again, for the recipients that failed, or as corrected. The zero Corrections change nothing.
+func (c *Client) Replay(ctx context.Context, queueID string, corrections Corrections) (m OutboxMessage, err error) {
+	return m, c.do(ctx, call{method: http.MethodPost, path: at("v1", "dead-letters", queueID, "replay"), in: corrections, out: &m})
 }
 
 // ReplayAll queues all dead letters again that the request selects.

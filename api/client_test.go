@@ -62,7 +62,7 @@ func TestClientReadsWhateverAnswers(t *testing.T) {
 				fmt.Fprint(w, tc.body)
 			}))
 			defer server.Close()
-			_, err := api.NewClient(server.URL+"/", "t", server.Client()).Stats(t.Context())
+			_, err := api.NewClient(server.URL+"/", "t", server.Client()).Stats(t.Context(), api.CounterQuery{})
 			f, ok := errors.AsType[*api.Failure](err)
 			if !ok {
 				t.Fatalf("got %v", err)
@@ -115,7 +115,7 @@ func TestAllOutboxFollowsTheCursor(t *testing.T) {
 func TestErrorsDoNotHoldTheToken(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	_, err := api.NewClient(server.URL, "hunter2", nil).Stats(t.Context())
+	_, err := api.NewClient(server.URL, "hunter2", nil).Stats(t.Context(), api.CounterQuery{})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "GET /v1/stats") {
 		t.Errorf("got %v", err)
 	}

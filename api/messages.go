@@ -97,7 +97,7 @@ type CounterQuery struct {
 
 // Corrections are what a replay does differently. The zero value changes nothing.
 type Corrections struct {
-	To      Emails  `json:"to,omitempty" maxItems:"1000" doc:"An address, or an array of them: they replace the recipients that failed"`
+	To      Emails  `json:"to,omitempty" minItems:"1" maxItems:"1000" doc:"An address, or an array of them: they replace the recipients that failed"`
 	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`
 	Account string  `json:"account,omitempty" maxLength:"256" doc:"Sends it from here on"`
 }

@@ -56,7 +56,7 @@ type Progress struct {
 // RecipientStatus is what became of one recipient so far.
 type RecipientStatus struct {
 	Address  string `json:"address"`
-	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed"`
+	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed,replaced" doc:"replaced: a replay was sent to others in its place"`
 	Response string `json:"response,omitempty" doc:"The relay's last reply about this recipient"`
 	Attempts int    `json:"attempts"`
 }

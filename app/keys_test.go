@@ -207,7 +207,7 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	if _, err := client.DeleteToken(ctx, brief.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.NewClient(a.URL(), "wrong", nil).Stats(ctx); err == nil {
+	if _, err := api.NewClient(a.URL(), "wrong", nil).Stats(ctx, api.CounterQuery{}); err == nil {
 		t.Error("a wrong token was let in")
 	}
 	answer, err := http.DefaultClient.PostForm(a.URL()+"/login", url.Values{"token": {a.Token()}})

@@ -70,7 +70,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	}
 	// Another attempt of each meets what is kept of the first.
 	for _, id := range ids {
-		if _, err := client.Replay(t.Context(), id); err != nil {
+		if _, err := client.Replay(t.Context(), id, api.Corrections{}); err != nil {
 			t.Fatal(err)
 		}
 	}

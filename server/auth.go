@@ -52,10 +52,14 @@ func (s *Server) guard(r right) echo.MiddlewareFunc {
 
 // admits says why a caller may not use a route, if so.
 func (r right) admits(g *access.Grant) error {
+	need := r.scope
+	if g.Account != "" && r.bound != "" {
+		need = r.bound
+	}
 	switch {
 	case r.whole && !g.CanSee(""):
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
-	case !g.Allows(r.scope):
+	case !g.Allows(need):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
 	}
 	return nil

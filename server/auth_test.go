@@ -44,7 +44,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for _, r := range g.routes {
 			for token, grant := range w.parts.grants {
 				want := http.StatusOK
-				if !r.right.public && (!grant.Allows(r.right.scope) || r.right.whole && grant.Account != "") {
+				need := r.right.scope
+				if r.right.bound != "" && grant.Account != "" {
+					need = r.right.bound
+				}
+				if !r.right.public && (!grant.Allows(need) || r.right.whole && grant.Account != "") {
 					want = http.StatusForbidden
 				}
 				if got := w.call(t, r, token); got.status != want {
@@ -107,6 +111,21 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"cancel all of another's", "DELETE", "/v1/outbox?account=other", "", 403, "Unauthorized account"},
 		{"list", "GET", "/v1/outbox", "", 200, ""},
 		{"cancel all", "DELETE", "/v1/outbox?state=delayed", "", 200, ""},
+		{"its log", "GET", "/v1/messages", "", 200, ""},
+		{"another's log", "GET", "/v1/messages?account=other", "", 403, "Unauthorized account"},
+		{"its message in the log", "GET", "/v1/messages/mine", "", 200, ""},
+		{"another's message in the log", "GET", "/v1/messages/theirs", "", 404, "There is no such message in the email log"},
+		{"its events", "GET", "/v1/messages/mine/events", "", 200, ""},
+		{"another's events", "GET", "/v1/messages/theirs/events", "", 404, "There is no such message in the email log"},
+		{"no one's message in the log", "GET", "/v1/messages/none", "", 404, "There is no such message in the email log"},
+		{"replay its dead letter", "POST", "/v1/dead-letters/mine/replay", `{"account":"acme"}`, 200, ""},
+		{"replay it as another", "POST", "/v1/dead-letters/mine/replay", `{"account":"other"}`, 403, "Unauthorized account"},
+		{"replay another's", "POST", "/v1/dead-letters/theirs/replay", "", 404, "Requested queue entry was not found"},
+		{"replay all of another's", "POST", "/v1/dead-letters/replay", `{"account":"other"}`, 403, "Unauthorized account"},
+		{"replay all as another", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH","corrections":{"account":"other"}}`, 403, "Unauthorized account"},
+		{"replay all", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH"}`, 200, ""},
+		{"its counters", "GET", "/v1/stats", "", 200, `"accounts":1,"redis":"single","queues":{}`},
+		{"another's counters", "GET", "/v1/stats?account=other", "", 403, "Unauthorized account"},
 		{"its account", "GET", "/v1/account/acme", "", 200, ""},
 		{"another's account", "GET", "/v1/account/other", "", 403, "Unauthorized account"},
 	}
@@ -123,6 +142,21 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 			t.Errorf("the outbox was asked for the mail of %q", q.Account)
 		}
 	}
+	for _, q := range w.parts.looked {
+		if q.Account != "acme" {
+			t.Errorf("the log was asked for the mail of %q", q.Account)
+		}
+	}
+	for _, q := range w.parts.counted {
+		if q.Account != "acme" {
+			t.Errorf("the mail of %q was counted", q.Account)
+		}
+	}
+	for _, c := range w.parts.replays {
+		if c.Account != "" && c.Account != "acme" {
+			t.Errorf("mail was moved to %q", c.Account)
+		}
+	}
 	for _, s := range w.parts.submits {
 		if s.Account != "acme" {
 			t.Errorf("mail was sent as %q", s.Account)
@@ -131,6 +165,9 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 	for _, call := range w.parts.calls {
 		if strings.HasSuffix(call, "theirs") && !strings.HasPrefix(call, "AccountOf") || strings.HasSuffix(call, "theirs api") {
 			t.Errorf("the outbox was asked to %s", call)
+		}
+		if strings.HasPrefix(call, "ReplayAll") && call != "ReplayAll acme" || strings.HasPrefix(call, "QueueStatus") || call == "Accounts.Count" {
+			t.Errorf("a bound token had the server %s", call)
 		}
 	}
 }

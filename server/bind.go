@@ -13,12 +13,13 @@ import (
 )
 
 // inputType is how the input struct of a handler is filled from a request: its fields tagged path, query and header, and the field
-// named Body. It is built once for each route.
+// named Body, which may be absent from a request where it is a pointer. It is built once for each route.
 type inputType struct {
-	params  []param
-	body    shape // nil: the route takes none
-	index   []int // of Body
-	queries []string
+	params   []param
+	body     shape // nil: the route takes none
+	optional bool  // whether a request may leave the body out
+	index    []int // of Body
+	queries  []string
 }
 
 // param is one field filled from the path, the query or a header.
@@ -34,7 +35,7 @@ func inputOf(t reflect.Type) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Name == "Body" {
-			in.body, in.index = shapeOf(f.Type, limits{}), f.Index
+			in.body, in.index, in.optional = shapeOf(f.Type, limits{}), f.Index, f.Type.Kind() == reflect.Pointer
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
@@ -66,12 +67,18 @@ func (t inputType) bind(c echo.Context, limit int64, into reflect.Value) error {
 			faults = append(faults, p.set(into.FieldByIndex(p.index), text)...)
 		}
 	}
-	if t.body == nil {
+	if t.body == nil || t.optional && c.Request().ContentLength == 0 {
 		return fault.InvalidFields(faults)
 	}
 	text, err := readBody(c, limit)
 	if err != nil {
 		return err
+	}
+	if len(text) == 0 && t.optional {
+		return fault.InvalidFields(faults)
+	}
+	if len(text) == 0 {
+		return fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
 	}
 	d := document{text: text}
 	t.body(&d, into.FieldByIndex(t.index))

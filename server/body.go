@@ -60,9 +60,6 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, readFault(err, limit)
 	}
-	if len(text) == 0 {
-		return nil, fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
-	}
 	return text, nil
 }
 

@@ -39,6 +39,30 @@ func TestClientRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
 		t.Error(diff)
 	}
+	logged, err := c.LoggedMessage(ctx, "q1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(loggedMessage("q1", "acme"), logged); diff != "" {
+		t.Errorf("message of the log changed on its way (-sent +received):\n%s", diff)
+	}
+	events, err := c.MessageEvents(ctx, "q1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(messageEvents("q1"), events); diff != "" {
+		t.Errorf("events changed on their way (-sent +received):\n%s", diff)
+	}
+	all = nil
+	for m, err := range c.AllMessages(ctx, api.LogQuery{Status: api.StatusSent}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.QueueID)
+	}
+	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
+		t.Error(diff)
+	}
 	raw, err := c.Content(ctx, "q1")
 	if err != nil || !bytes.HasPrefix(raw, []byte("From: a@")) {
 		t.Errorf("Content = %q, %v", raw, err)
@@ -52,7 +76,7 @@ func TestClientRoundTrip(t *testing.T) {
 		"Patch":     func() error { _, err := c.Patch(ctx, "q1", api.OutboxPatch{SendAt: new(time.Now())}); return err },
 		"Queue":     func() error { _, err := c.Queue(ctx, "submit"); return err },
 		"SetPaused": func() error { _, err := c.SetPaused(ctx, "bulk", paused); return err },
-		"Stats":     func() error { _, err := c.Stats(ctx); return err },
+		"Stats":     func() error { _, err := c.Stats(ctx, api.CounterQuery{Account: "acme", Lane: api.Bulk}); return err },
 		"Settings":  func() error { _, err := c.Settings(ctx); return err },
 		"Update":    func() error { _, err := c.UpdateSettings(ctx, api.Settings{WebhooksEnabled: &paused}); return err },
 		"CreateAcc": func() error {
@@ -83,8 +107,12 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := c.UpdateEndpoint(ctx, "e1", api.EndpointRequest{URL: "https://x.example"})
 			return err
 		},
-		"DeleteEnd":  func() error { _, err := c.DeleteEndpoint(ctx, "e1"); return err },
-		"Test":       func() error { _, err := c.TestEndpoint(ctx, "e1"); return err },
+		"DeleteEnd": func() error { _, err := c.DeleteEndpoint(ctx, "e1"); return err },
+		"Test":      func() error { _, err := c.TestEndpoint(ctx, "e1"); return err },
+		"ReplayDead": func() error {
+			_, err := c.Replay(ctx, "q1", api.Corrections{To: api.Emails{"a@example.net"}})
+			return err
+		},
 		"Replay":     func() error { _, err := c.ReplayEndpoint(ctx, "e1", time.Now()); return err },
 		"Deliveries": func() error { _, err := c.Deliveries(ctx, "e1", 0, 0); return err },
 		"Delivery":   func() error { _, err := c.Delivery(ctx, "e1", "d1"); return err },
@@ -99,7 +127,7 @@ func TestClientRoundTrip(t *testing.T) {
 
 func TestClientTellsFailures(t *testing.T) {
 	w := setup(t)
-	_, err := w.as("wrong").Stats(t.Context())
+	_, err := w.as("wrong").Stats(t.Context(), api.CounterQuery{})
 	failure, ok := errors.AsType[*api.Failure](err)
 	if !ok || failure.Problem.StatusCode != http.StatusUnauthorized || failure.Problem.Message != "Bad token" || failure.Problem.RequestID == "" {
 		t.Errorf("got %v", err)

@@ -35,25 +35,51 @@ func (s *Server) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadL
 	return s.Outbox.DeadLetter(ctx, in.QueueID)
 }
 
-func (s *Server) replayDeadLetter(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
+type replayLetterInput struct {
+	messageInput
+	Body *api.Corrections
+}
+
+func (s *Server) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage, error) {
+	var corrections api.Corrections
+	if in.Body != nil {
+		corrections = *in.Body
+	}
+	if err := staysMine(ctx, corrections); err != nil {
+		return api.OutboxMessage{}, err
+	}
 	if err := s.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return s.Outbox.Replay(ctx, in.QueueID)
+	return s.Outbox.Replay(ctx, in.QueueID, corrections)
+}
+
+// staysMine keeps a bound token from giving its messages to another account, which would send them.
+func staysMine(ctx context.Context, c api.Corrections) error {
+	_, err := ownAccount(ctx, c.Account)
+	return err
 }
 
 type replayLettersInput struct{ Body api.ReplayRequest }
 
+// replayDeadLetters wants something to select by, as cancelAll does. Recipients are corrected one message at a time: the same ones for all
+// of many messages are never meant.
 func (s *Server) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer, error) {
 	req := in.Body
 	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble {
 		return api.ReplayAnswer{}, fault.New(fault.Invalid, "", "Say which dead letters: account, code, tag, ids or accountTrouble")
 	}
-	if bound := boundTo(ctx); bound != "" {
-		if req.Account != "" && req.Account != bound {
-			return api.ReplayAnswer{}, fault.New(fault.Forbidden, "", "Unauthorized account")
+	if c := req.Corrections; c != nil {
+		if len(c.To) > 0 {
+			return api.ReplayAnswer{}, fault.InvalidFields([]fault.Field{wrong("corrections.to", "is for the replay of one dead letter")})
 		}
-		req.Account = bound
+		if err := staysMine(ctx, *c); err != nil {
+			return api.ReplayAnswer{}, err
+		}
+	}
+	var err error
+	if req.Account, err = ownAccount(ctx, req.Account); err != nil {
+		return api.ReplayAnswer{}, err
 	}
 	return s.Outbox.ReplayAll(ctx, req)
 }

@@ -13,7 +13,7 @@ import (
 type limits struct {
 	minLength, maxLength *int // in characters
 	minimum, maximum     *int
-	maxItems             *int
+	minItems, maxItems   *int
 	enum                 []string
 	pattern              *regexp.Regexp
 }
@@ -34,7 +34,7 @@ func limitsOf(f reflect.StructField) limits {
 	l := limits{
 		minLength: number("minLength"), maxLength: number("maxLength"),
 		minimum: number("minimum"), maximum: number("maximum"),
-		maxItems: number("maxItems"),
+		minItems: number("minItems"), maxItems: number("maxItems"),
 	}
 	if enum := f.Tag.Get("enum"); enum != "" {
 		l.enum = strings.Split(enum, ",")
@@ -47,7 +47,7 @@ func limitsOf(f reflect.StructField) limits {
 
 // ofElements are the limits of a list's elements: all but those of the list itself.
 func (l limits) ofElements() limits {
-	l.maxItems = nil
+	l.minItems, l.maxItems = nil, nil
 	return l
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
-const specVersion = "1.0.0"
+const specVersion = "1.1.0"
 
 // spec is the OpenAPI document, written once.
 type spec struct{ json, yaml []byte }
@@ -55,6 +55,7 @@ func newDocument() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[addressOrMany]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[emailOrMany]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -78,7 +79,9 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 	}
 	for _, f := range reflect.VisibleFields(r.input) {
 		if f.Name == "Body" {
-			op.RequestBody = &huma.RequestBody{Required: true, Content: jsonOf(schemas.Schema(f.Type, true, r.id+"Request"))}
+			op.RequestBody = &huma.RequestBody{
+				Required: f.Type.Kind() != reflect.Pointer, Content: jsonOf(schemas.Schema(f.Type, true, r.id+"Request")),
+			}
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
@@ -107,6 +110,9 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		if r.right.whole {
 			op.Description += " Not for tokens bound to an account."
 		}
+		if r.right.bound != "" {
+			op.Description += " Tokens bound to an account need `" + string(r.right.bound) + "`, and see what is theirs."
+		}
 	}
 	return op
 }
@@ -131,7 +137,7 @@ func refusals(r route, body bool) []int {
 	if body {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") {
+	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
 	if strings.HasSuffix(r.path, "/submit") {
@@ -210,6 +216,15 @@ type addressOrMany struct{}
 func (addressOrMany) Schema(r huma.Registry) *huma.Schema {
 	one := r.Schema(reflect.TypeFor[api.Address](), true, "")
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeArray, Items: one}, one}}
+}
+
+// emailOrMany describes api.Emails.
+type emailOrMany struct{}
+
+// Schema is a list of addresses, or one.
+func (emailOrMany) Schema(huma.Registry) *huma.Schema {
+	one := &huma.Schema{Type: huma.TypeString, Format: "email"}
+	return &huma.Schema{OneOf: []*huma.Schema{one, {Type: huma.TypeArray, Items: one}}}
 }
 
 func (s *Server) openAPIJSON(c echo.Context) error { return serveSpec(c, "json", s.spec.json) }

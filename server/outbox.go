@@ -33,17 +33,27 @@ type selection struct {
 	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
 }
 
-// query turns a selection into the outbox's words, within what the caller may see. Asking for another's mail is refused, as submitting
-// it would be.
+// ownAccount is the account to ask for when the caller asks for this one, or, by an empty id, for all it may see. Asking for another's mail
+// is refused, as submitting it would be.
+func ownAccount(ctx context.Context, asked string) (string, error) {
+	bound := boundTo(ctx)
+	switch {
+	case bound == "" || asked == bound:
+		return asked, nil
+	case asked != "":
+		return "", fault.New(fault.Forbidden, "", "Unauthorized account")
+	}
+	return bound, nil
+}
+
+// query turns a selection into the outbox's words, within what the caller may see.
 func (q selection) query(ctx context.Context) (api.OutboxQuery, error) {
-	if bound := boundTo(ctx); bound != "" {
-		if q.Account != "" && q.Account != bound {
-			return api.OutboxQuery{}, fault.New(fault.Forbidden, "", "Unauthorized account")
-		}
-		q.Account = bound
+	account, err := ownAccount(ctx, q.Account)
+	if err != nil {
+		return api.OutboxQuery{}, err
 	}
 	return api.OutboxQuery{
-		State: api.State(q.State), Account: q.Account, Lane: api.Lane(q.Lane), Tag: q.Tag, Search: q.Search,
+		State: api.State(q.State), Account: account, Lane: api.Lane(q.Lane), Tag: q.Tag, Search: q.Search,
 		CreatedAfter: q.CreatedAfter, CreatedBefore: q.CreatedBefore,
 	}, nil
 }

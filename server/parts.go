@@ -49,9 +49,17 @@ type Changer interface {
 type DeadLetters interface {
 	DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error)
 	DeadLetter(ctx context.Context, id string) (api.DeadLetter, error)
-	Replay(ctx context.Context, id string) (api.OutboxMessage, error)
+	// Replay queues a dead letter again, otherwise than before where corrections say so.
+	Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error)
 	ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error)
 	DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error)
+}
+
+// Log remembers messages beyond their end. It is outbox.Outbox.
+type Log interface {
+	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
+	Message(ctx context.Context, id string) (api.LoggedMessage, error)
+	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
 }
 
 // Outbox is all that the routes of messages need. It is outbox.Outbox.
@@ -60,13 +68,14 @@ type Outbox interface {
 	Reader
 	Changer
 	DeadLetters
+	Log
 }
 
 // Queues counts, pauses and resumes. It is outbox.Outbox.
 type Queues interface {
 	QueueStatus(ctx context.Context, name string) (api.QueueStatus, error)
 	SetPaused(ctx context.Context, name string, paused bool) error
-	Counters(ctx context.Context) (api.Counters, error)
+	Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error)
 }
 
 // Accounts keeps the senders. It is accounts.Accounts.

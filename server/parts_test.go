@@ -18,6 +18,9 @@ type parts struct {
 	calls    []string            // what was asked, in order
 	submits  []api.SubmitRequest // that were no dry runs
 	queries  []api.OutboxQuery
+	looked   []api.LogQuery
+	replays  []api.Corrections // also those of bulk replays
+	counted  []api.CounterQuery
 	messages map[string]api.OutboxMessage
 	grants   map[string]*access.Grant
 	paused   map[string]bool
@@ -146,11 +149,45 @@ func (p *parts) DeadLetter(ctx context.Context, id string) (api.DeadLetter, erro
 	return api.DeadLetter{OutboxMessage: m, Content: []byte("From: a@example.com\r\n\r\nHello\r\n")}, err
 }
 
-func (p *parts) Replay(ctx context.Context, id string) (api.OutboxMessage, error) {
+func (p *parts) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
+	p.mu.Lock()
+	p.replays = append(p.replays, c)
+	p.mu.Unlock()
 	return p.Get(ctx, id)
 }
 
+func (p *parts) Messages(_ context.Context, q api.LogQuery) (api.LogPage, error) {
+	p.mu.Lock()
+	p.looked = append(p.looked, q)
+	p.mu.Unlock()
+	page := api.LogPage{Total: len(p.messages), Page: q.Page, Pages: 1}
+	for _, m := range p.messages {
+		page.Messages = append(page.Messages, loggedMessage(m.QueueID, m.Account))
+	}
+	return page, p.asked("Messages")
+}
+
+func (p *parts) Message(ctx context.Context, id string) (api.LoggedMessage, error) {
+	m, err := p.Get(ctx, id)
+	if err != nil {
+		return api.LoggedMessage{}, err
+	}
+	return loggedMessage(id, m.Account), nil
+}
+
+func (p *parts) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
+	if _, err := p.Get(ctx, id); err != nil {
+		return api.MessageEvents{}, err
+	}
+	return messageEvents(id), nil
+}
+
 func (p *parts) ReplayAll(_ context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
+	if req.Corrections != nil {
+		p.mu.Lock()
+		p.replays = append(p.replays, *req.Corrections)
+		p.mu.Unlock()
+	}
 	return api.ReplayAnswer{Replayed: 2}, p.asked("ReplayAll " + req.Account)
 }
 
@@ -175,7 +212,10 @@ func (p *parts) SetPaused(_ context.Context, name string, paused bool) error {
 	return p.asked("SetPaused " + name)
 }
 
-func (p *parts) Counters(context.Context) (api.Counters, error) {
+func (p *parts) Counters(_ context.Context, q api.CounterQuery) (api.Counters, error) {
+	p.mu.Lock()
+	p.counted = append(p.counted, q)
+	p.mu.Unlock()
 	return api.Counters{Pending: 2}, p.asked("Counters")
 }
 
@@ -394,4 +434,26 @@ func queued(id, account string) api.OutboxMessage {
 		Progress:   api.Progress{Status: "error", Error: &api.DeliveryFault{Message: "451 later", Code: "EENVELOPE", StatusCode: &code}},
 		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "queued", Attempts: 1}},
 	}
+}
+
+// loggedMessage is one that was sent by its second attempt.
+func loggedMessage(id, account string) api.LoggedMessage {
+	at := time.Date(2026, 11, 21, 6, 47, 35, 867_000_000, time.UTC)
+	end := at.Add(3 * time.Second)
+	return api.LoggedMessage{
+		QueueID: id, Account: account, Source: "smtp", MessageID: "<" + id + "@example.com>",
+		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello", Status: api.StatusSent, Created: at,
+		Scheduled: at, Ended: &end, AttemptsMade: 2, Attempts: 10, Response: "250 2.0.0 OK", Lane: api.Bulk, Size: 4711,
+		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "sent", Response: "250 2.0.0 OK", Attempts: 2}},
+		Log:        []api.Attempt{{Number: 1, Start: at, End: &at, Host: "relay.example:25", Code: 451, Line: "451 later", Error: "EENVELOPE"}, {Number: 2, Start: end, End: &end, Code: 250}},
+	}
+}
+
+func messageEvents(id string) api.MessageEvents {
+	m := loggedMessage(id, "")
+	return api.MessageEvents{QueueID: id, Events: []api.MessageEvent{
+		{EventID: id, Event: "messageQueued", Date: m.Created, Recipients: m.Envelope.To},
+		{EventID: "e2", Event: "messageDeliveryError", Date: m.Created, Recipients: m.Envelope.To, Attempt: &m.Log[0]},
+		{EventID: "e3", Event: "messageSent", Date: *m.Ended, Recipients: m.Envelope.To, Attempt: &m.Log[1], Response: m.Response},
+	}}
 }

@@ -34,26 +34,43 @@ func (s *Server) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaus
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
 }
 
-func (s *Server) getStats(ctx context.Context, _ *noInput) (api.Stats, error) {
-	stats := api.Stats{Version: s.opts.Version, Queues: map[string]api.QueueCounts{}}
-	for _, name := range queueNames {
-		q, err := s.Queues.QueueStatus(ctx, name)
-		if err != nil {
-			return stats, err
-		}
-		stats.Queues[name] = countsOf(q)
-	}
-	accounts, err := s.Accounts.Count(ctx)
+type statsInput struct {
+	Account string `query:"account" maxLength:"256" doc:"Only the counters of this account"`
+	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
+}
+
+// getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the instance's.
+func (s *Server) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
+	stats := api.Stats{Version: s.opts.Version, Accounts: 1, Queues: map[string]api.QueueCounts{}}
+	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return stats, err
+	}
+	if boundTo(ctx) == "" {
+		if err := s.countInstance(ctx, &stats); err != nil {
+			return stats, err
+		}
 	}
 	durability, err := s.State.Durability(ctx)
 	if err != nil {
 		return stats, err
 	}
-	stats.Accounts, stats.Redis = accounts, durability.Mode
-	stats.Counters, err = s.Queues.Counters(ctx)
+	stats.Redis = durability.Mode
+	stats.Counters, err = s.Queues.Counters(ctx, api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)})
 	return stats, err
+}
+
+// countInstance counts what belongs to no account.
+func (s *Server) countInstance(ctx context.Context, stats *api.Stats) (err error) {
+	for _, name := range queueNames {
+		q, err := s.Queues.QueueStatus(ctx, name)
+		if err != nil {
+			return err
+		}
+		stats.Queues[name] = countsOf(q)
+	}
+	stats.Accounts, err = s.Accounts.Count(ctx)
+	return err
 }
 
 // countsOf shows a queue as stats does: total counts what is still to be done.

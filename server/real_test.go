@@ -119,7 +119,7 @@ func TestRealParts(t *testing.T) {
 	if list, err := c.Endpoints(ctx, 0, 0); err != nil || len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
 		t.Errorf("Endpoints = %+v, %v", list, err)
 	}
-	if stats, err := c.Stats(ctx); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
+	if stats, err := c.Stats(ctx, api.CounterQuery{}); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
 		t.Errorf("Stats = %+v, %v", stats, err)
 	}
 	deleted, err := c.DeleteAccount(ctx, "acme")

@@ -93,6 +93,27 @@ func TestRefusals(t *testing.T) {
 		{name: "query that can't be read", method: "GET", path: "/v1/outbox?search=%zz", status: 400, message: "Invalid query string"},
 		{name: "created", method: "GET", path: "/v1/outbox?createdAfter=soon", status: 400, fields: []api.ProblemField{f("createdAfter", `"createdAfter" must be in ISO 8601 date format`)}},
 		{name: "cancel everything", method: "DELETE", path: "/v1/outbox", status: 400, fields: []api.ProblemField{f("state", `"state" or another filter is required`)}},
+		{name: "filters of the log", method: "GET", path: "/v1/messages?status=lost&lane=fast&page=-1&pageSize=0&state=failed&createdBefore=soon&tag=" + strings.Repeat("x", 257), status: 400, fields: []api.ProblemField{
+			f("state", `"state" is not allowed`), f("page", `"page" must be greater than or equal to 0`), f("pageSize", `"pageSize" must be greater than or equal to 1`),
+			f("status", `"status" must be one of [queued, sending, sent, failed, cancelled, suppressed, dead]`), f("lane", `"lane" must be one of [transactional, bulk]`),
+			f("tag", `"tag" length must be less than or equal to 256 characters long`), f("createdBefore", `"createdBefore" must be in ISO 8601 date format`)}},
+		{name: "filters of counters", method: "GET", path: "/v1/stats?lane=fast&tag=x", status: 400, fields: []api.ProblemField{
+			f("tag", `"tag" is not allowed`), f("lane", `"lane" must be one of [transactional, bulk]`)}},
+		{name: "unknown message in the log", method: "GET", path: "/v1/messages/nope", status: 404, code: "MessageNotFound", message: "There is no such message in the email log"},
+		{name: "events of an unknown message", method: "GET", path: "/v1/messages/nope/events", status: 404, code: "MessageNotFound"},
+		{name: "replay to no address", path: "/v1/dead-letters/q1/replay", body: `{"to":["a@example.net","bob"],"gateway":7}`, status: 400, fields: []api.ProblemField{
+			f("to[1]", `"to[1]" is not a valid email address: it has no @`), f("gateway", `"gateway" must be a string`)}},
+		{name: "replay to one that is no address", path: "/v1/dead-letters/q1/replay", body: `{"to":"<a@example.net>"}`, status: 400, fields: []api.ProblemField{
+			f("to", `"to" is not a valid email address: it contains < or >; a display name goes into name`)}},
+		{name: "replay to nobody", path: "/v1/dead-letters/q1/replay", body: `{"to":[]}`, status: 400, fields: []api.ProblemField{f("to", `"to" must contain at least 1 items`)}},
+		{name: "replay to a number", path: "/v1/dead-letters/q1/replay", body: `{"to":[7],"subject":"x"}`, status: 400, fields: []api.ProblemField{
+			f("to[0]", `"to[0]" must be a string`), f("subject", `"subject" is not allowed`)}},
+		{name: "replay to an object", path: "/v1/dead-letters/q1/replay", body: `{"to":{"address":"a@example.net"}}`, status: 400, fields: []api.ProblemField{f("to", `"to" must be an array`)}},
+		{name: "replay with half a body", path: "/v1/dead-letters/q1/replay", body: `{"to"`, status: 400, message: "Invalid request payload JSON format"},
+		{name: "replay with a form", path: "/v1/dead-letters/q1/replay", body: "to=x", headers: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 415},
+		{name: "replay of many to one", path: "/v1/dead-letters/replay", body: `{"code":"EAUTH","corrections":{"to":"a@example.net"}}`, status: 400, fields: []api.ProblemField{
+			f("corrections.to", `"corrections.to" is for the replay of one dead letter`)}},
+		{name: "corrections select nothing", path: "/v1/dead-letters/replay", body: `{"corrections":{"gateway":"spare"}}`, status: 400, message: "Say which dead letters: account, code, tag, ids or accountTrouble"},
 		{name: "queue", method: "GET", path: "/v1/settings/queue/sumbit", status: 400, fields: []api.ProblemField{f("queue", `"queue" must be one of [submit, bulk, notify, documents]`)}},
 		{name: "pause", method: "PUT", path: "/v1/settings/queue/submit", body: `{"paused":"no"}`, status: 400, fields: []api.ProblemField{f("paused", `"paused" must be a boolean`)}},
 		{name: "patch", method: "PATCH", path: "/v1/outbox/q1", body: `{"deliveryAttempts":0,"subject":"x"}`, status: 400, fields: []api.ProblemField{

@@ -32,6 +32,7 @@ type right struct {
 	public bool      // anybody: no token is asked for
 	scope  api.Scope // what the token must be allowed to do
 	whole  bool      // it concerns the whole instance, so tokens bound to an account are refused
+	bound  api.Scope // what a token bound to an account must be allowed instead, being unable to have scope; empty: scope
 }
 
 // public routes need no token.
@@ -39,6 +40,9 @@ func public() right { return right{public: true} }
 
 // own routes answer bound tokens too, within their account. The handler sees to that.
 func own(scope api.Scope) right { return right{scope: scope} }
+
+// partly routes concern the whole instance, and answer bound tokens with the part that is theirs. The handler sees to that.
+func partly(scope, bound api.Scope) right { return right{scope: scope, bound: bound} }
 
 // whole routes concern the whole instance.
 func whole(scope api.Scope) right { return right{scope: scope, whole: true} }

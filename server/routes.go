@@ -24,17 +24,22 @@ func (s *Server) routes() []group {
 			post("/v1/outbox/{queueId}/retry", own(api.ScopeOutbox), s.retryMessage, "retryMessage", "Attempt delivery now"),
 			get("/v1/outbox/{queueId}/content", own(api.ScopeOutbox), s.messageContent, "messageContent", "Download a queued message as it will be sent"),
 		}},
+		{"Email log", "See what became of messages, when they are long sent, too.", []route{
+			get("/v1/messages", own(api.ScopeOutbox), s.listMessages, "listMessages", "List the email log, newest message first"),
+			get("/v1/messages/{queueId}", own(api.ScopeOutbox), s.getLogged, "getLoggedMessage", "Show a message of the email log, with all of its attempts"),
+			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), s.listEvents, "listMessageEvents", "Tell what happened to a message, oldest event first"),
+		}},
 		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), s.listDeadLetters, "listDeadLetters", "List dead letters, oldest first"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.getDeadLetter, "getDeadLetter", "Show a dead letter with its content"),
 			long(post("/v1/dead-letters/replay", own(api.ScopeOutbox), s.replayDeadLetters, "replayDeadLetters", "Queue all dead letters again that match")),
-			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), s.replayDeadLetter, "replayDeadLetter", "Queue a dead letter again, for the recipients that failed"),
+			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), s.replayDeadLetter, "replayDeadLetter", "Queue a dead letter again, for the recipients that failed, or as corrected"),
 			remove("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.deleteDeadLetter, "deleteDeadLetter", "Forget a dead letter"),
 		}},
 		{"Queues", "Watch, pause and resume the queues.", []route{
 			get("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.getQueue, "getQueue", "Show a queue"),
 			put("/v1/settings/queue/{queue}", whole(api.ScopeAPI), s.putQueue, "putQueue", "Pause or resume a queue"),
-			get("/v1/stats", whole(api.ScopeMetrics), s.getStats, "stats", "The instance at a glance"),
+			get("/v1/stats", partly(api.ScopeMetrics, api.ScopeOutbox), s.getStats, "stats", "The instance at a glance"),
 		}},
 		{"Settings", "What can be changed while Postroom runs.", []route{
 			get("/v1/settings", whole(api.ScopeAdmin), s.getSettings, "getSettings", "Show settings"),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/message"
 )
 
 // shape reads the value a document stands at into a Go value of one type, and notes each fault it finds. Shapes are built once, from the
@@ -21,6 +22,7 @@ var (
 	bytesType     = reflect.TypeFor[[]byte]()
 	rawType       = reflect.TypeFor[json.RawMessage]()
 	addressesType = reflect.TypeFor[api.Addresses]()
+	emailsType    = reflect.TypeFor[api.Emails]()
 	submitType    = reflect.TypeFor[api.SubmitRequest]()
 )
 
@@ -35,7 +37,9 @@ func shapeOf(t reflect.Type, l limits) shape {
 	case bytesType:
 		return readBase64
 	case addressesType:
-		return oneOrMany(listShape(t, l), shapeOf(t.Elem(), limits{}))
+		return oneOrMany(listShape(t, shapeOf(t.Elem(), limits{}), l), shapeOf(t.Elem(), limits{}), '{')
+	case emailsType:
+		return oneOrMany(listShape(t, readEmail, l), readEmail, '"')
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -43,7 +47,7 @@ func shapeOf(t reflect.Type, l limits) shape {
 	case reflect.Struct:
 		return structShape(t)
 	case reflect.Slice:
-		return listShape(t, l)
+		return listShape(t, shapeOf(t.Elem(), l.ofElements()), l)
 	case reflect.Map:
 		return mapShape(t)
 	case reflect.String:
@@ -142,8 +146,7 @@ func pointerShape(t reflect.Type, l limits) shape {
 	}
 }
 
-func listShape(t reflect.Type, l limits) shape {
-	read := shapeOf(t.Elem(), l.ofElements())
+func listShape(t reflect.Type, read shape, l limits) shape {
 	return func(d *document, into reflect.Value) {
 		if !d.expect('[', "must be an array") {
 			return
@@ -161,14 +164,17 @@ func listShape(t reflect.Type, l limits) shape {
 				d.fault("must contain less than or equal to " + strconv.Itoa(*l.maxItems) + " items")
 			}
 		})
+		if l.minItems != nil && list.Len() < *l.minItems {
+			d.fault("must contain at least " + strconv.Itoa(*l.minItems) + " items")
+		}
 		into.Set(list)
 	}
 }
 
-// oneOrMany reads a list, or a single object in place of a list of one.
-func oneOrMany(many, one shape) shape {
+// oneOrMany reads a list, or in its place a single value, which begins with first, as a list of one.
+func oneOrMany(many, one shape, first byte) shape {
 	return func(d *document, into reflect.Value) {
-		if d.peek() != '{' {
+		if d.peek() != first {
 			many(d, into)
 			return
 		}
@@ -211,6 +217,18 @@ func stringShape(l limits) shape {
 		}
 		into.SetString(s)
 	}
+}
+
+// readEmail reads an address that mail can be sent to, and keeps it as it is written.
+func readEmail(d *document, into reflect.Value) {
+	if !d.expect('"', "must be a string") {
+		return
+	}
+	s := string(d.stringBytes())
+	if _, err := message.NormalizeAddress(s); err != nil && !d.bad {
+		d.fault(err.Error())
+	}
+	into.SetString(s)
 }
 
 func intShape(l limits) shape {

@@ -165,7 +165,7 @@ func (x *exam) api(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{"token", warn, explain(err), "without one, accounts and queues are not checked"}}
 	}
-	s, err := client.Stats(ctx)
+	s, err := client.Stats(ctx, api.CounterQuery{})
 	if err != nil {
 		x.away = true
 		return []finding{{"token", fail, explain(err), ""}}

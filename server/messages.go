@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+type listMessagesInput struct {
+	pageInput
+	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"Only messages that stand so"`
+	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
+	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
+	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
+	Search        string    `query:"search" maxLength:"1024" doc:"Only messages with this in an address or the subject, whatever the case, or whose Message-ID or idempotency key it is"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
+	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
+}
+
+// listMessages shows the email log. A bound token sees its own account's part of it.
+func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
+	account, err := ownAccount(ctx, in.Account)
+	if err != nil {
+		return api.LogPage{}, err
+	}
+	page, err := s.Outbox.Messages(ctx, api.LogQuery{
+		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status), Account: account, Lane: api.Lane(in.Lane),
+		Tag: in.Tag, Search: in.Search, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
+	})
+	page.Messages = rows(page.Messages)
+	return page, err
+}
+
+func (s *Server) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {
+	if err := s.mineLogged(ctx, in.QueueID); err != nil {
+		return api.LoggedMessage{}, err
+	}
+	m, err := s.Outbox.Message(ctx, in.QueueID)
+	return m, logged(err)
+}
+
+func (s *Server) listEvents(ctx context.Context, in *messageInput) (api.MessageEvents, error) {
+	if err := s.mineLogged(ctx, in.QueueID); err != nil {
+		return api.MessageEvents{}, err
+	}
+	e, err := s.Outbox.MessageEvents(ctx, in.QueueID)
+	e.Events = rows(e.Events)
+	return e, logged(err)
+}
+
+// mineLogged is mine, in the words of the log.
+func (s *Server) mineLogged(ctx context.Context, id string) error { return logged(s.mine(ctx, id)) }
+
+// logged words that there is no such message, the same whether it never was, was forgotten, or is another account's.
+func logged(err error) error {
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return fault.New(fault.NotFound, "MessageNotFound", "There is no such message in the email log")
+}

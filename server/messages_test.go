@@ -1,0 +1,182 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// TestLogIsAskedAsTheQuerySays holds each parameter of the list, and what is asked when there are none.
+func TestLogIsAskedAsTheQuerySays(t *testing.T) {
+	w := setup(t)
+	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	long := strings.Repeat("ü", 1024)
+	cases := []struct {
+		query string
+		want  api.LogQuery
+	}{
+		{"", api.LogQuery{PageSize: 20}},
+		{"?page=3&pageSize=1000", api.LogQuery{Page: 3, PageSize: 1000}},
+		{"?cursor=c%2B1", api.LogQuery{PageSize: 20, Cursor: "c+1"}},
+		{"?status=suppressed&account=acme&lane=bulk&tag=a%20b", api.LogQuery{PageSize: 20, Status: api.StatusSuppressed, Account: "acme", Lane: api.Bulk, Tag: "a b"}},
+		{"?search=%3Cid%40x%3E%20%E2%82%AC", api.LogQuery{PageSize: 20, Search: "<id@x> €"}},
+		{"?search=" + long, api.LogQuery{PageSize: 20, Search: long}},
+		{"?createdAfter=2026-11-21T00:00:00Z&createdBefore=2026-11-21T09:00:00%2B02:00", api.LogQuery{PageSize: 20, CreatedAfter: at.Add(-6 * time.Hour), CreatedBefore: at.Add(time.Hour)}},
+	}
+	var want []api.LogQuery
+	for _, tc := range cases {
+		got := w.do(t, http.MethodGet, "/v1/messages"+tc.query, adminToken, "")
+		if got.status != 200 || !strings.Contains(got.body, `"messages":[]`) {
+			t.Errorf("%.60s: %d %s", tc.query, got.status, got.body)
+		}
+		want = append(want, tc.want)
+	}
+	if diff := cmp.Diff(want, w.parts.looked); diff != "" {
+		t.Errorf("the log was asked (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnUnknownMessageReadsTheSame whoever asks, and however the outbox words it: what is another's must not be told from what never was.
+func TestAnUnknownMessageReadsTheSame(t *testing.T) {
+	w := setup(t)
+	w.parts.messages["theirs"] = queued("theirs", "other")
+	read := func(path, token string) api.Problem {
+		p := w.do(t, http.MethodGet, path, token, "").problem
+		p.RequestID = ""
+		return p
+	}
+	want := api.Problem{StatusCode: 404, Error: "Not Found", Message: "There is no such message in the email log", Code: "MessageNotFound"}
+	for _, suffix := range []string{"", "/events"} {
+		for path, token := range map[string]string{"/v1/messages/theirs": boundToken, "/v1/messages/none": boundToken, "/v1/messages/n%2Fone%20%E2%82%AC": adminToken} {
+			if diff := cmp.Diff(want, read(path+suffix, token)); diff != "" {
+				t.Errorf("%s%s (-want +got):\n%s", path, suffix, diff)
+			}
+		}
+	}
+	w.parts.failWith(fault.New(fault.Unavailable, "RedisAway", "Redis is away"))
+	if got := read("/v1/messages/theirs", adminToken); got.Code != "RedisAway" {
+		t.Errorf("a Redis that is away reads as %+v", got)
+	}
+}
+
+// TestReplayTakesCorrections in every form, and none.
+func TestReplayTakesCorrections(t *testing.T) {
+	w := setup(t)
+	w.parts.messages["q1"] = queued("q1", "acme")
+	spare, own := "spare", ""
+	cases := []struct {
+		name, body string
+		want       api.Corrections
+	}{
+		{"no body", "", api.Corrections{}},
+		{"nothing corrected", `{}`, api.Corrections{}},
+		{"one recipient", `{"to":"ann@example.net"}`, api.Corrections{To: api.Emails{"ann@example.net"}}},
+		{"recipients", `{"to":["ann@example.net","jörg@exämple.net"]}`, api.Corrections{To: api.Emails{"ann@example.net", "jörg@exämple.net"}}},
+		{"a gateway", `{"gateway":"spare"}`, api.Corrections{Gateway: &spare}},
+		{"the account's own relays", `{"gateway":"","account":"shop"}`, api.Corrections{Gateway: &own, Account: "shop"}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			w.parts.replays = nil
+			if got := w.do(t, http.MethodPost, "/v1/dead-letters/q1/replay", adminToken, tc.body); got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+			if diff := cmp.Diff([]api.Corrections{tc.want}, w.parts.replays); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	w.parts.replays = nil
+	answer, err := w.client.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{Gateway: &spare, Account: "shop"}})
+	if err != nil || answer.Replayed != 2 {
+		t.Errorf("ReplayAll = %+v, %v", answer, err)
+	}
+	if diff := cmp.Diff([]api.Corrections{{Gateway: &spare, Account: "shop"}}, w.parts.replays); diff != "" {
+		t.Errorf("of many (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnOptionalBodyMayBeLeftOut in all the ways that clients have for it: one that streams announces no length, and curl -d ” a form.
+func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {
+	w := setup(t)
+	w.parts.messages["q1"] = queued("q1", "acme")
+	for _, tc := range []struct {
+		name, kind, body string
+		length           int64
+		status           int
+	}{
+		{"nothing", "", "", 0, 200},
+		{"an empty form", "application/x-www-form-urlencoded", "", 0, 200},
+		{"an empty stream", "", "", -1, 200},
+		{"a stream", "application/json", `{"gateway":"spare"}`, -1, 200},
+		{"a broken stream", "application/json", "{", -1, 400},
+		{"nulls", "", `{"to":null,"gateway":null,"account":null}`, -1, 200},
+		{"null", "", `null`, -1, 400},
+		{"blanks", "", ` `, -1, 400},
+	} {
+		var body io.Reader
+		if tc.length != 0 {
+			body = struct{ io.Reader }{strings.NewReader(tc.body)}
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+"/v1/dead-letters/q1/replay", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = tc.length
+		req.Header.Set("Authorization", "Bearer "+adminToken)
+		if tc.kind != "" {
+			req.Header.Set("Content-Type", tc.kind)
+		}
+		resp, err := w.http.Transport.(*checked).inner.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tc.status {
+			t.Errorf("%s: %d, want %d", tc.name, resp.StatusCode, tc.status)
+		}
+	}
+}
+
+func TestStatsAreNarrowed(t *testing.T) {
+	w := setup(t)
+	for _, query := range []string{"", "?account=acme", "?lane=bulk", "?account=acme&lane=transactional"} {
+		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")
+		var stats api.Stats
+		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 || stats.Accounts != 4 || len(stats.Queues) != 3 {
+			t.Errorf("%s: %d %s", query, got.status, got.body)
+		}
+	}
+	want := []api.CounterQuery{{}, {Account: "acme"}, {Lane: api.Bulk}, {Account: "acme", Lane: api.Transactional}}
+	if diff := cmp.Diff(want, w.parts.counted); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzCorrections holds the reader of a replay's body against encoding/json.
+func FuzzCorrections(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"to":"a@example.net"}`, `{"to":["a@example.net","\u0062@example.net"],"gateway":""}`, `{"to":[]}`, `{"to":{}}`, `{"to":null,"account":"x"}`, `{"to":"a@b","to":"c@d"}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, faults, ok := read[api.Corrections](text)
+		if !ok || len(faults) > 0 {
+			return
+		}
+		var want api.Corrections
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatalf("taken, but encoding/json says: %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("(-encoding/json +ours):\n%s", diff)
+		}
+	})
+}
