@@ -100,9 +100,7 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("write envelope of message %s: %w", id, err)
 	}
-	queued, err := line(event.MessageQueued, s.envelope.Account, now, event.Queued{
-		Message: s.envelope.about(id, s.lane, s.gateway, s.envelope.To), SendAt: due,
-	})
+	queued, err := queuedLine(s, id, now, due)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,8 +116,19 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 	}
 	return keys, []any{
 		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, b.codec.pack(s.content),
-		b.opts.MaxLive, s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), queued,
+		b.share(b.opts.MaxLive), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), queued,
 	}, nil
+}
+
+// queuedLine is a message's first event, as it stands in the stream. It carries the message's own id: there is one for each.
+func queuedLine(s submission, id string, now, due time.Time) (string, error) {
+	e, err := event.New(id, event.MessageQueued, s.envelope.Account, now, event.Queued{
+		Message: s.envelope.about(id, s.lane, s.gateway, s.envelope.To), SendAt: due,
+	})
+	if err != nil {
+		return "", err
+	}
+	return e.Line()
 }
 
 // judge reads what accept.lua answered: the first answer to a key that was taken, or nothing for a new message.
@@ -136,7 +145,7 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 		return "", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
 			"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
 	case "FULL":
-		return "", full("The outbox holds %v messages, its limit (outbox.maxLive)", answer[1])
+		return "", full("The outbox holds as many messages as it may (outbox.maxLive: %d)", b.opts.MaxLive)
 	}
 	return "", fmt.Errorf("accept message: %v", answer[0])
 }

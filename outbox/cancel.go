@@ -2,8 +2,9 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -14,6 +15,7 @@ const (
 	ReasonAPI       = "api"
 	ReasonDashboard = "dashboard"
 	ReasonAccount   = "account deleted"
+	reasonRetention = "retention" // of a dead letter
 )
 
 // changedTries is how often an operator's verb reads a message again that changed under its hands.
@@ -36,29 +38,65 @@ func (b *Outbox) CancelAll(ctx context.Context, q api.OutboxQuery, reason string
 	if err != nil {
 		return total, err
 	}
+	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
 	for {
 		found, err := b.find(ctx, q, paused)
 		if err != nil {
 			return total, away(err, "list the messages to cancel")
 		}
-		for _, e := range found.page {
-			answer, left, err := b.cancel(ctx, e.id, reason)
+		some, err := b.cancelEach(ctx, found.page, reason, still)
+		total.Deleted, total.Active = total.Deleted+some.Deleted, total.Active+some.Active
+		if err != nil || !found.more {
+			return total, err
+		}
+		q.Cursor = found.next
+	}
+}
+
+// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all of them.
+func (b *Outbox) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (api.BulkDeleteAnswer, error) {
+	var total api.BulkDeleteAnswer
+	rows, err := b.readRows(ctx, entries)
+	if err != nil {
+		return total, away(err, "read the messages to cancel")
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return !still(r) })
+	pipe := b.DB.Pipeline()
+	answers := make([]*redis.Cmd, len(rows))
+	for i, r := range rows {
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		args, err := b.cancelArgs(r, reason)
+		if err != nil {
+			return total, err
+		}
+		answers[i] = pipe.Script(cancelScript, []string{b.store.message(p, r.id)}, args...)
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		return total, away(err, "cancel messages")
+	}
+	var gone []task
+	for i, r := range rows {
+		answer, _ := answers[i].StringSlice() // an error would be Exec's
+		switch answer[0] {
+		case "OK":
+			p, _ := partitionOf(r.id, b.DB.Partitions())
+			gone = append(gone, r.task(p))
+			b.cancelled(ctx, r, reason)
+			total.Deleted++
+		case "ACTIVE":
+			total.Active++
+		case "CHANGED":
+			one, _, err := b.cancel(ctx, r.id, reason)
 			if err != nil {
 				return total, err
 			}
-			switch {
-			case answer.Deleted:
+			if one.Deleted {
 				total.Deleted++
-				b.forget(ctx, left)
-			case answer.Code != "":
-				total.Active++
 			}
 		}
-		if !found.more {
-			return total, nil
-		}
-		q.Cursor = found.page[len(found.page)-1].cursor()
 	}
+	b.forget(ctx, gone...)
+	return total, nil
 }
 
 // task names a task of the queue.
@@ -93,8 +131,7 @@ func (b *Outbox) cancel(ctx context.Context, id, reason string) (api.DeleteAnswe
 		}
 		switch answer[0] {
 		case "OK":
-			b.mail.cancelled(ctx, id, reason)
-			b.metrics.ended.WithLabelValues("cancelled").Inc()
+			b.cancelled(ctx, rows[0], reason)
 			return api.DeleteAnswer{Deleted: true}, rows[0].task(p), nil
 		case "ACTIVE":
 			return api.DeleteAnswer{Code: "MessageActive"}, task{}, nil
@@ -105,29 +142,53 @@ func (b *Outbox) cancel(ctx context.Context, id, reason string) (api.DeleteAnswe
 	return api.DeleteAnswer{Code: "MessageActive"}, task{}, nil
 }
 
-// cancelArgs builds the trace and the event of a cancellation. The recipients that are done already have had their last word; a failed
-// message has none left, and goes without an event.
+// cancelArgs builds what cancel.lua writes. The recipients that are done already have had their last word; a dead letter has none left,
+// and goes without an event.
 func (b *Outbox) cancelArgs(r row, reason string) ([]any, error) {
 	now := b.clock.Now()
-	trace, err := json.Marshal(ended{Account: r.envelope.Account, MessageID: r.envelope.MessageID, Result: "cancelled", At: now})
+	events, st, result := telling{account: r.envelope.Account, at: now}, r.status, resultFailed
+	if r.state != stateFailed {
+		result = resultCancelled
+		left := st.having(rcptQueued)
+		if err := events.tell(event.MessageCancelled, event.Cancelled{
+			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
+		}, left, 0, reason); err != nil {
+			return nil, err
+		}
+		st.Recipients = slices.Clone(st.Recipients)
+		for _, i := range left {
+			st.Recipients[i].Status = rcptCancelled
+		}
+	}
+	recap, err := b.ending(r, events.remember(st), result, reason, now)
 	if err != nil {
-		return nil, fmt.Errorf("write trace of message %s: %w", r.id, err)
+		return nil, err
 	}
-	args := []any{r.id, millis(now), r.state, r.fence, trace, b.traceLife()}
-	left := r.status.having(rcptQueued)
-	if len(left) == 0 {
-		return args, nil
-	}
-	l, err := line(event.MessageCancelled, r.envelope.Account, now, event.Cancelled{
-		Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
-	})
-	return append(args, l), err
+	return append([]any{r.id, millis(now), r.state, r.fence, result, recap}, events.lines...), nil
 }
 
-// forget removes the task of a message that no longer needs one. Whether that works is only a matter of tidiness: the task would find the
+// cancelled tells the operator. That a dead letter is forgotten ends no message: it ended when it failed.
+func (b *Outbox) cancelled(ctx context.Context, r row, reason string) {
+	if r.state == stateFailed {
+		b.mail.forgotten(ctx, r.id, reason)
+		return
+	}
+	b.mail.cancelled(ctx, r.id, reason)
+	b.metrics.ended.WithLabelValues(resultCancelled).Inc()
+}
+
+// forget removes tasks of messages that no longer need them. Whether that works is only a matter of tidiness: a task would find its
 // message gone.
-func (b *Outbox) forget(ctx context.Context, t task) {
-	if err := b.Control.Delete(ctx, t.queue, t.id)[0]; err != nil {
-		b.log.DebugContext(ctx, "task of a cancelled message left behind", "message_id", messageOf(t.id), "queue", t.queue, "error", err)
+func (b *Outbox) forget(ctx context.Context, tasks ...task) {
+	queues := map[string][]string{}
+	for _, t := range tasks {
+		queues[t.queue] = append(queues[t.queue], t.id)
+	}
+	for name, ids := range queues {
+		for i, err := range b.Control.Delete(ctx, name, ids...) {
+			if err != nil {
+				b.log.DebugContext(ctx, "task left behind", "message_id", messageOf(ids[i]), "queue", name, "error", err)
+			}
+		}
 	}
 }

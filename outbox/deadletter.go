@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -30,15 +31,22 @@ func (b *Outbox) DeadLetter(ctx context.Context, id string) (api.DeadLetter, err
 	return api.DeadLetter{OutboxMessage: m, Content: content}, err
 }
 
-// Replay queues a dead letter again, for the recipients that failed, with its attempts counted anew. Of several replays at once one
-// succeeds; the others find the message no longer dead, a Conflict.
-func (b *Outbox) Replay(ctx context.Context, id string) (api.OutboxMessage, error) {
-	return b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
+// Replay queues a dead letter again, for the recipients that failed or those that the corrections name instead, with its attempts counted
+// anew. Its content goes out as it is: headers and signature tell of the former recipients and account. Of several replays at once one
+// succeeds; the others find the message no longer dead, a Conflict. So is a message that failed and whose content is no longer kept.
+func (b *Outbox) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
+	m, err := b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state != stateFailed {
 			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s", id, r.state)
 		}
-		return reopening{due: now, max: r.max, gateway: r.gateway, replay: true}, nil
+		o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true}
+		err := b.correct(ctx, &o, c)
+		return o, err
 	})
+	if past, ok := errors.AsType[*fault.Error](err); ok && past.Code == "MessageFailed" {
+		return m, fault.New(fault.Conflict, "ContentGone", "Message %s failed, and its content is no longer kept: it can't be sent again", id)
+	}
+	return m, err
 }
 
 // DeleteDeadLetter forgets a dead letter. An unknown one, or a message that has not failed, is not an error: nothing is deleted.

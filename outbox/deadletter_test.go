@@ -38,7 +38,7 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 	if _, err := b.DeadLetter(t.Context(), live); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a live message as a dead letter: %v", err)
 	}
-	if _, err := b.Replay(t.Context(), live); !fault.Is(err, fault.Conflict) {
+	if _, err := b.Replay(t.Context(), live, api.Corrections{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("replay of a live message: %v", err)
 	}
 	if a, err := b.DeleteDeadLetter(t.Context(), live); err != nil || a.Deleted {
@@ -59,7 +59,7 @@ func TestManyReplaysSendOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			_, err := b.Replay(t.Context(), id)
+			_, err := b.Replay(t.Context(), id, api.Corrections{})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

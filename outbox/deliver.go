@@ -37,6 +37,7 @@ type claim struct {
 	began     time.Time
 	lost      int // attempts whose worker died before the dot
 	doubts    int // attempts that died after it, since the last replay
+	created   int64
 	scheduled time.Time
 	envelope  envelope
 	status    status
@@ -113,6 +114,7 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
 		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1",
 	}
+	c.created, _ = strconv.ParseInt(a[15], 10, 64)
 	if err := json.Unmarshal([]byte(a[9]), &c.envelope); err != nil {
 		return nil, fmt.Errorf("read envelope of message %s: %w", id, err)
 	}
@@ -211,26 +213,16 @@ const recordPatience = 10 * time.Minute
 func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	now := b.clock.Now()
 	if d.outcome == released { // at once, so d.due is of no account
-		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, "", "", 0, 0, c.lapsed, c.slot, ""}, nil
+		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed, c.slot, ""}, nil
 	}
 	if d.waits() && d.untried() {
-		return []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), c.attempts, "", "", 0, 0, c.lapsed, d.slot, d.reason}, nil
+		return []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), c.attempts, 0, "", "", 0, c.lapsed, d.slot, d.reason}, nil
 	}
-	st, err := json.Marshal(d.status)
+	events, err := d.events(c)
 	if err != nil {
-		return nil, fmt.Errorf("write status of message %s: %w", c.id, err)
+		return nil, err
 	}
-	result := string(sent)
-	if d.outcome != sent {
-		result = string(failed)
-	}
-	trace, err := json.Marshal(ended{
-		Account: c.envelope.Account, MessageID: c.envelope.MessageID, Result: result, At: d.at, Response: d.response,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("write trace of message %s: %w", c.id, err)
-	}
-	lines, err := d.events(c)
+	st, recap, err := b.left(c, d, events.remember(d.status))
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +230,36 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if d.fresh {
 		doubt = 1
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, st, trace, b.traceLife(), doubt, "", "", d.reason}
-	for _, l := range lines {
-		args = append(args, l)
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason}
+	return append(args, events.lines...), nil
+}
+
+// left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into the log.
+func (b *Outbox) left(c *claim, d decision, st status) (raw []byte, recap string, err error) {
+	if d.outcome == sent || d.outcome == dropped {
+		result := resultSent
+		if d.outcome == dropped {
+			result = resultFailed
+		}
+		recap, err = b.ending(c.row(d), st, result, "", d.at)
+		return nil, recap, err
 	}
-	return args, nil
+	if raw, err = json.Marshal(st); err != nil {
+		err = fmt.Errorf("write status of message %s: %w", c.id, err)
+	}
+	return raw, "", err
+}
+
+// row is the message as an attempt leaves it.
+func (c *claim) row(d decision) row {
+	r := row{
+		id: c.id, lane: c.lane, created: c.created, planned: millis(c.scheduled), attempts: d.attempts, max: c.max, gateway: c.gateway,
+		doubts: c.doubts, envelope: c.envelope, status: d.status,
+	}
+	if d.fresh {
+		r.doubts++
+	}
+	return r
 }
 
 // recorded tells the operator and the queue what was recorded.

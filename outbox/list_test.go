@@ -220,7 +220,7 @@ func TestCountersAreExact(t *testing.T) {
 	b := setup(t, Options{})
 	count := func() api.Counters {
 		t.Helper()
-		c, err := b.Counters(t.Context())
+		c, err := b.Counters(t.Context(), api.CounterQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,10 @@ func (l maillog) cancelled(ctx context.Context, id, reason string) {
 	l.log.InfoContext(ctx, "message cancelled", "message_id", id, "reason", reason)
 }
 
+func (l maillog) forgotten(ctx context.Context, id, reason string) {
+	l.log.InfoContext(ctx, "dead letter forgotten", "message_id", id, "reason", reason)
+}
+
 func (l maillog) reopened(ctx context.Context, id string, due time.Time, replay bool) {
 	l.log.InfoContext(ctx, "message rescheduled", "message_id", id, "due", due, "replay", replay)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/queue"
 )
 
 // metrics are the outbox's counters. Without a registry they count for nobody.
@@ -96,7 +97,7 @@ func (d *decision) took() time.Duration {
 // collector counts the live messages when asked to.
 type collector struct{ b *Outbox }
 
-var liveDesc = prometheus.NewDesc("postroom_outbox_messages", "Live messages by state; failed ones are dead letters.", []string{"state"}, nil)
+var liveDesc = prometheus.NewDesc("postroom_outbox_messages", "Live messages by state and lane; failed ones are dead letters.", []string{"state", "lane"}, nil)
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
@@ -105,11 +106,13 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // Collect is given no context
 	defer cancel()
-	var jobs api.Jobs
-	if err := c.b.countMessages(ctx, lanesOf("submit"), &jobs); err != nil {
-		return
-	}
-	for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active, "delayed": jobs.Delayed, "failed": jobs.Failed} {
-		ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state)
+	for _, lane := range lanesOf(queue.Submit) {
+		var jobs api.Jobs
+		if err := c.b.countMessages(ctx, []api.Lane{lane}, "", &jobs); err != nil {
+			return
+		}
+		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active, "delayed": jobs.Delayed, "failed": jobs.Failed} {
+			ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state, string(lane))
+		}
 	}
 }

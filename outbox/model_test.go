@@ -300,16 +300,16 @@ func (m *model) allEvents() []event.Event {
 
 // checkIndexes finds entries of indexes without a message: what is left must be dead letters, each in the three sets it belongs to.
 func (m *model) checkIndexes(letters int) {
-	want := map[string]int{"failed": letters, "account": letters, "dead": letters}
+	want := map[string]int{"failed": letters, "failed of the account": letters, "dead": letters}
 	got := map[string]int{}
 	for p := range m.DB.Partitions() {
 		count := func(name, key string) { got[name] += int(m.card(key)) }
 		for _, lane := range []string{"transactional", "bulk"} {
 			for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
 				count(st, m.store.index(p, lane, st))
+				count(st+" of the account", of(m.store.index(p, lane, st), "default"))
 			}
 		}
-		count("account", m.store.account(p, "default"))
 		for _, clock := range []string{"due", "leases", "dead"} {
 			count(clock, redisdb.Key(p, clock))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
@@ -75,6 +76,7 @@ func archivedByOperator() *lastError {
 func (b *Outbox) buryArgs(r row) ([]any, error) {
 	now := b.clock.Now()
 	st := r.status
+	st.Recipients = slices.Clone(st.Recipients)
 	left := st.having(rcptQueued)
 	given := make([]event.Recipient, len(left))
 	for n, i := range left {
@@ -82,23 +84,29 @@ func (b *Outbox) buryArgs(r row) ([]any, error) {
 		given[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed, Attempts: st.Recipients[i].Attempts}
 	}
 	st.Last = archivedByOperator()
-	raw, err := json.Marshal(st)
-	if err != nil {
-		return nil, fmt.Errorf("write status of message %s: %w", r.id, err)
-	}
-	trace, err := json.Marshal(ended{Account: r.envelope.Account, MessageID: r.envelope.MessageID, Result: "failed", At: now})
-	if err != nil {
-		return nil, fmt.Errorf("write trace of message %s: %w", r.id, err)
-	}
 	data := event.Failed{
 		Message:    r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)),
 		Failure:    event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code},
 		Recipients: given, Job: event.Job{ID: r.id, AttemptsMade: r.attempts, Attempts: r.max},
 	}
-	keep := 0
 	if b.opts.KeepDeadLetters >= 0 {
-		keep, data.DeadLetter = 1, r.id
+		data.DeadLetter = r.id
 	}
-	l, err := line(event.MessageFailed, r.envelope.Account, now, data)
-	return []any{r.id, millis(now), r.state, r.fence, raw, trace, b.traceLife(), keep, l}, err
+	events := telling{account: r.envelope.Account, at: now}
+	if err := events.tell(event.MessageFailed, data, left, 0, st.Last.Message); err != nil {
+		return nil, err
+	}
+	st = events.remember(st)
+	var raw []byte
+	var recap string
+	var err error
+	if r.status = st; b.opts.KeepDeadLetters >= 0 {
+		raw, err = json.Marshal(st)
+	} else {
+		recap, err = b.ending(r, st, resultFailed, "", now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write what stays of message %s: %w", r.id, err)
+	}
+	return append([]any{r.id, millis(now), r.state, r.fence, raw, recap}, events.lines...), nil
 }

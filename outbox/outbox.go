@@ -114,7 +114,7 @@ type Options struct {
 
 	KeepDeadLetters time.Duration // how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
 	MaxDeadLetters  int           // 0: 100,000
-	KeepEnded       time.Duration // how long it is remembered what became of a message; 0: 168 h
+	KeepEnded       time.Duration // how long the log remembers what became of a message; negative: not at all; 0: 168 h
 	MaxEnded        int           // 0: 1,000,000
 	MaxEvents       int           // events kept in the stream, beside those not yet read; 0: 100,000
 
@@ -153,8 +153,8 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
-// traceLife is how long what became of a message is remembered, in seconds; 0: not at all.
-func (b *Outbox) traceLife() int { return max(0, int(b.opts.KeepEnded.Seconds())) }
+// share is the part of a number for the whole outbox that one partition may fill. Messages are spread evenly.
+func (b *Outbox) share(whole int) int { return (whole + b.DB.Partitions() - 1) / b.DB.Partitions() }
 
 // Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may share one Redis.
 type Outbox struct {
@@ -162,6 +162,7 @@ type Outbox struct {
 	opts    Options
 	clock   *clock
 	codec   *codec
+	recaps  *recaps
 	store   store
 	leases  *leases
 	queued  *queuedNotes
@@ -183,8 +184,12 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	log, err := newRecaps()
+	if err != nil {
+		return nil, err
+	}
 	b := &Outbox{
-		Parts: parts, opts: o, clock: newClock(o.Now), codec: packer, log: o.Logger, mail: maillog{o.Logger},
+		Parts: parts, opts: o, clock: newClock(o.Now), codec: packer, recaps: log, log: o.Logger, mail: maillog{o.Logger},
 		store: store{db: parts.DB}, metrics: newMetrics(o.Registry),
 	}
 	b.leases = newLeases(b)

@@ -346,21 +346,19 @@ func (d *decision) last(which []int) reason {
 	return reason{}
 }
 
-// events are the events that follow, as they stand in the stream.
-func (d *decision) events(c *claim) ([]string, error) {
-	var lines []string
-	add := func(t event.Type, data any) error {
-		l, err := line(t, c.envelope.Account, d.at, data)
-		lines = append(lines, l)
-		return err
+// events are the events that follow. They belong to the last relay asked.
+func (d *decision) events(c *claim) (telling, error) {
+	events := telling{account: c.envelope.Account, at: d.at}
+	add := func(t event.Type, data any, which []int) error {
+		return events.tell(t, data, which, len(d.status.Log), "")
 	}
 	about := func(which []int) event.Message {
 		return c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which))
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)
-		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.mayBeThere()}); err != nil {
-			return nil, err
+		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.mayBeThere()}, d.sent); err != nil {
+			return events, err
 		}
 	}
 	if len(d.lost) > 0 {
@@ -368,17 +366,17 @@ func (d *decision) events(c *claim) ([]string, error) {
 		if d.outcome == failed {
 			f.DeadLetter = c.id
 		}
-		if err := add(event.MessageFailed, f); err != nil {
-			return nil, err
+		if err := add(event.MessageFailed, f, d.lost); err != nil {
+			return events, err
 		}
 	}
 	if d.outcome == delayed {
 		e := event.DeliveryError{Message: about(d.left), Failure: d.failure(d.left), Job: d.job(c, d.due)}
-		if err := add(event.MessageDeliveryError, e); err != nil {
-			return nil, err
+		if err := add(event.MessageDeliveryError, e, d.left); err != nil {
+			return events, err
 		}
 	}
-	return lines, nil
+	return events, nil
 }
 
 // failure is why some recipients did not get the message, for an event.

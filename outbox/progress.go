@@ -22,20 +22,22 @@ func (b *Outbox) progress(ctx context.Context, c *claim, done []smtpsend.Recipie
 	if len(sent) == 0 {
 		return nil
 	}
+	about := c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(sent))
+	events := telling{account: c.envelope.Account, at: now}
+	err := events.tell(event.MessageSent, event.Sent{
+		Message: about, Response: response, Accepted: about.Envelope.To, InDoubt: c.mayBeThere(),
+	}, sent, len(st.Log)+1, "")
+	if err != nil {
+		return err
+	}
+	st = events.remember(st)
 	raw, err := json.Marshal(st)
 	if err != nil {
 		return fmt.Errorf("write status of message %s: %w", c.id, err)
 	}
-	about := c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(sent))
-	l, err := line(event.MessageSent, c.envelope.Account, now, event.Sent{
-		Message: about, Response: response, Accepted: about.Envelope.To, InDoubt: c.mayBeThere(),
-	})
-	if err != nil {
-		return err
-	}
 	c.transactions++
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := b.progressed(ctx, c, raw, l)
+		err := b.progressed(ctx, c, raw, events.lines[0])
 		if err == nil {
 			break
 		}
@@ -53,7 +55,7 @@ func (b *Outbox) progress(ctx context.Context, c *claim, done []smtpsend.Recipie
 	return nil
 }
 
-func (b *Outbox) progressed(ctx context.Context, c *claim, st []byte, l string) error {
+func (b *Outbox) progressed(ctx context.Context, c *claim, st []byte, l any) error {
 	ok, err := progressScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, c.id, c.fence, c.transactions, st, l).Int()
 	if err != nil {
 		return away(err, "record a transaction of message "+c.id)

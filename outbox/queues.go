@@ -103,7 +103,7 @@ func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus,
 	}
 	s.Latency = oldest.Seconds()
 	if lanes := lanesOf(name); lanes != nil {
-		return s, b.countMessages(ctx, lanes, &s.Jobs)
+		return s, b.countMessages(ctx, lanes, "", &s.Jobs)
 	}
 	c := counts[0]
 	s.Jobs.Active, s.Jobs.Delayed, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Delayed(), c.Archived, c.Waiting
@@ -113,62 +113,89 @@ func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus,
 	return s, nil
 }
 
-// countMessages counts the messages of some lanes by state.
-func (b *Outbox) countMessages(ctx context.Context, lanes []api.Lane, jobs *api.Jobs) error {
+// countMessages counts the messages of some lanes by state: those of an account, or of all.
+func (b *Outbox) countMessages(ctx context.Context, lanes []api.Lane, account string, jobs *api.Jobs) error {
 	paused, err := b.pausedLanes(ctx)
 	if err != nil {
 		return err
 	}
-	pipe := b.DB.Client().Pipeline()
-	type part struct {
-		into *int
-		n    *redis.IntCmd
-	}
-	var parts []part
+	n := b.counting()
 	for _, lane := range lanes {
 		waiting := &jobs.Waiting
 		if paused[lane] {
 			waiting = &jobs.Paused
 		}
-		for p := range b.DB.Partitions() {
-			for st, into := range map[string]*int{
-				stateWaiting: waiting, stateActive: &jobs.Active, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed,
-			} {
-				parts = append(parts, part{into, pipe.ZCard(ctx, b.store.index(p, string(lane), st))})
-			}
+		for st, into := range map[string]*int{
+			stateWaiting: waiting, stateActive: &jobs.Active, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed,
+		} {
+			n.add(ctx, into, account, func(p int) string { return b.store.index(p, string(lane), st) })
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	return n.exec(ctx)
+}
+
+// counting adds up the sizes of indexes over all partitions, in one round trip.
+type counting struct {
+	partitions int
+	pipe       redis.Pipeliner
+	sums       []func()
+}
+
+func (b *Outbox) counting() *counting {
+	return &counting{partitions: b.DB.Partitions(), pipe: b.DB.Client().Pipeline()}
+}
+
+// add adds the size of an index to a number, or that of its part for an account.
+func (c *counting) add(ctx context.Context, into *int, account string, key func(p int) string) {
+	for p := range c.partitions {
+		n := c.pipe.ZCard(ctx, of(key(p), account))
+		c.sums = append(c.sums, func() { *into += int(n.Val()) })
+	}
+}
+
+func (c *counting) exec(ctx context.Context) error {
+	if _, err := c.pipe.Exec(ctx); err != nil {
 		return away(err, "count messages")
 	}
-	for _, part := range parts {
-		*part.into += int(part.n.Val())
+	for _, sum := range c.sums {
+		sum()
 	}
 	return nil
 }
 
-// Counters counts the messages pending and dead, and what happened in the last hour and day, to the minute.
-func (b *Outbox) Counters(ctx context.Context) (api.Counters, error) {
+// Counters counts the messages pending, failed and dead, and what happened in the last hour and day, to the minute.
+func (b *Outbox) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
+	lanes := lanesOf(queue.Submit)
+	if q.Lane != "" {
+		lanes = []api.Lane{q.Lane}
+	}
 	var jobs api.Jobs
-	if err := b.countMessages(ctx, lanesOf(queue.Submit), &jobs); err != nil {
+	if err := b.countMessages(ctx, lanes, q.Account, &jobs); err != nil {
 		return api.Counters{}, err
 	}
-	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Dead: jobs.Failed}
-	hour, day, err := b.happened(ctx, b.clock.Now())
+	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed, Dead: jobs.Failed}
+	n := b.counting()
+	for _, lane := range lanes {
+		n.add(ctx, &c.Failed, q.Account, func(p int) string { return b.store.logged(p, string(lane), resultFailed) })
+	}
+	if err := n.exec(ctx); err != nil {
+		return api.Counters{}, err
+	}
+	hour, day, err := b.happened(ctx, q, b.clock.Now())
 	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
 	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"], day["attempts"]
 	return c, err
 }
 
 // happened adds up the counters of the last 60 minutes and the last 24 hours.
-func (b *Outbox) happened(ctx context.Context, now time.Time) (hour, day map[string]int, _ error) {
+func (b *Outbox) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int, _ error) {
 	hour, day = map[string]int{}, map[string]int{}
 	minute := millis(now) / 60_000
 	pipe := b.DB.Client().Pipeline()
 	got := map[int64][]*redis.MapStringStringCmd{}
 	for h := minute/60 - 24; h <= minute/60; h++ {
 		for p := range b.DB.Partitions() {
-			got[h] = append(got[h], pipe.HGetAll(ctx, b.store.stats(p, h)))
+			got[h] = append(got[h], pipe.HGetAll(ctx, of(b.store.stats(p, h), q.Account)))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -177,15 +204,18 @@ func (b *Outbox) happened(ctx context.Context, now time.Time) (hour, day map[str
 	for h, cmds := range got {
 		for _, cmd := range cmds {
 			for field, value := range cmd.Val() {
-				name, at, _ := strings.Cut(field, ":")
-				m, _ := strconv.ParseInt(at, 10, 64)
+				parts := strings.Split(field, ":") // name, lane, minute
+				if q.Lane != "" && parts[1] != string(q.Lane) {
+					continue
+				}
+				m, _ := strconv.ParseInt(parts[2], 10, 64)
 				n, _ := strconv.Atoi(value)
 				age := minute - (h*60 + m)
 				if age < 60 {
-					hour[name] += n
+					hour[parts[0]] += n
 				}
 				if age < 24*60 {
-					day[name] += n
+					day[parts[0]] += n
 				}
 			}
 		}

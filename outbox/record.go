@@ -26,6 +26,7 @@ type envelope struct {
 	RequireTLS bool            `json:"requireTls,omitempty"` // every relay on the way must use TLS
 	EightBit   bool            `json:"eightBit,omitempty"`   // the body needs 8BITMIME
 	Size       int             `json:"size"`                 // bytes of the content, uncompressed
+	Added      int             `json:"added,omitempty"`      // recipients at the end that a replay put in the place of others
 }
 
 // status is what the attempts so far came to. A message that was never tried has none.
@@ -33,6 +34,7 @@ type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
 	Last       *lastError    `json:"last,omitempty"`
+	Told       []told        `json:"told,omitempty"`
 }
 
 // recipient is what became of one recipient so far, in the order of the envelope.
@@ -48,6 +50,7 @@ const (
 	rcptSent      = "sent"
 	rcptFailed    = "failed"
 	rcptCancelled = "cancelled"
+	rcptReplaced  = "replaced" // failed, and a replay addressed others instead
 )
 
 // lastError is what the last attempt failed with.
@@ -56,15 +59,6 @@ type lastError struct {
 	Code    string `json:"code"`
 	SMTP    int    `json:"smtp,omitempty"`    // reply code; 0: there was no reply
 	Account bool   `json:"account,omitempty"` // the account was refused, not the message
-}
-
-// ended is what stays of a message once it is gone from the outbox.
-type ended struct {
-	Account   string    `json:"account"`
-	MessageID string    `json:"messageId"`
-	Result    string    `json:"result"` // sent, failed, cancelled
-	At        time.Time `json:"at"`
-	Response  string    `json:"response,omitempty"`
 }
 
 // newStatus is the status of a message before its first attempt.
@@ -128,15 +122,6 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
 		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: e.Tags,
 	}
-}
-
-// line writes an event as it stands in the stream.
-func line(t event.Type, account string, at time.Time, data any) (string, error) {
-	e, err := event.New(newEventID(at), t, account, at, data)
-	if err != nil {
-		return "", err
-	}
-	return e.Line()
 }
 
 // millis and fromMillis are how times stand in Redis.

@@ -96,8 +96,16 @@ func (s store) content(p int, id string) string     { return redisdb.Key(p, "con
 func (s store) status(p int, id string) string      { return redisdb.Key(p, "status", id) }
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }
 func (s store) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }
-func (s store) account(p int, account string) string {
-	return redisdb.Key(p, "index", "account", account)
+func (s store) logged(p int, lane, result string) string {
+	return redisdb.Key(p, "log", lane, result)
+}
+
+// of is the part of an index, or of a counter, that is about one account; all of it when none is named.
+func of(key, account string) string {
+	if account == "" {
+		return key
+	}
+	return key + ":" + account
 }
 func (s store) idempotency(p int, hash string) string { return redisdb.Key(p, "idempotency", hash) }
 func (s store) events(p int) string                   { return redisdb.Key(p, "events") }

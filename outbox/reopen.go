@@ -60,8 +60,10 @@ type reopening struct {
 	attempts int
 	max      int
 	gateway  string
-	urgent   bool // to be tried even while its account is held
-	replay   bool // a dead letter: its failed recipients are queued again
+	urgent   bool     // to be tried even while its account is held
+	replay   bool     // a dead letter: its failed recipients are queued again
+	to       []string // instead of those; none: themselves
+	account  string   // that sends it from here on; empty: as before
 }
 
 // reopen reads a message, lets plan decide, and writes the plan if the message is still as it was read.
@@ -80,8 +82,11 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		after := r.apply(o, now)
-		args, err := reopenArgs(r, after, o, now)
+		after, err := r.apply(o, now)
+		if err != nil {
+			return api.OutboxMessage{}, err
+		}
+		args, err := reopenArgs(r, &after, o, now)
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
@@ -103,7 +108,7 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 }
 
 // apply gives a message what was planned for it, as the script writes it and answers show it.
-func (r row) apply(o reopening, now time.Time) row {
+func (r row) apply(o reopening, now time.Time) (row, error) {
 	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, millis(o.due), o.attempts, o.max, o.gateway
 	if o.due.After(now) {
 		r.state = stateDelayed
@@ -111,42 +116,58 @@ func (r row) apply(o reopening, now time.Time) row {
 	if !o.planned.IsZero() {
 		r.planned = millis(o.planned)
 	}
-	if o.replay {
-		r.status.Recipients = slices.Clone(r.status.Recipients)
-		for _, i := range r.status.having(rcptFailed) {
-			r.status.Recipients[i].Status = rcptQueued
-		}
-		r.status.Last = nil
+	if o.account != "" {
+		r.envelope.Account = o.account
 	}
-	return r
+	if !o.replay {
+		return r, nil
+	}
+	r.status.Recipients, r.status.Last = slices.Clone(r.status.Recipients), nil
+	if len(o.to) > 0 {
+		return r.readdress(o.to)
+	}
+	for _, i := range r.status.having(rcptFailed) {
+		r.status.Recipients[i].Status = rcptQueued
+	}
+	return r, nil
 }
 
-// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after.
-func reopenArgs(before, after row, o reopening, now time.Time) ([]any, error) {
-	st := ""
-	if o.replay {
-		raw, err := json.Marshal(after.status)
-		if err != nil {
-			return nil, fmt.Errorf("write status of message %s: %w", after.id, err)
-		}
-		st = string(raw)
-	}
+// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A replay is told, which after then
+// remembers.
+func reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, error) {
 	urgent := 0
 	if o.urgent {
 		urgent = 1
 	}
 	args := []any{
-		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, st, after.planned,
-		urgent,
+		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, "", after.planned,
+		urgent, "", o.account,
 	}
 	if !o.replay {
 		return args, nil
 	}
-	env := after.envelope
-	l, err := line(event.MessageReplayed, env.Account, now, event.Replayed{
-		Message: env.about(after.id, after.lane, o.gateway, env.addresses(after.status.having(rcptQueued))), Attempt: before.attempts,
-	})
-	return append(args, l), err
+	env, queued := after.envelope, after.status.having(rcptQueued)
+	events := telling{account: env.Account, at: now}
+	err := events.tell(event.MessageReplayed, event.Replayed{
+		Message: env.about(after.id, after.lane, o.gateway, env.addresses(queued)), Attempt: before.attempts,
+	}, queued, 0, "")
+	if err != nil {
+		return nil, err
+	}
+	after.status = events.remember(after.status)
+	st, err := json.Marshal(after.status)
+	if err != nil {
+		return nil, fmt.Errorf("write status of message %s: %w", after.id, err)
+	}
+	args[8] = st
+	if len(o.to) > 0 || o.account != "" {
+		raw, err := json.Marshal(env)
+		if err != nil {
+			return nil, fmt.Errorf("write envelope of message %s: %w", after.id, err)
+		}
+		args[11] = raw
+	}
+	return append(args, events.lines...), nil
 }
 
 // rewoken queues the task of a message that was given a new time, and drops the one it had.

@@ -12,6 +12,9 @@ import (
 // dead when their turn comes, or whose content is gone, are counted as skipped.
 func (b *Outbox) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
 	var answer api.ReplayAnswer
+	if err := b.correct(ctx, &reopening{}, correctionsOf(req)); err != nil {
+		return answer, err
+	}
 	if len(req.IDs) > 0 {
 		for chunk := range slices.Chunk(req.IDs, scanChunk) {
 			entries := make([]entry, len(chunk))
@@ -33,7 +36,7 @@ func (b *Outbox) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Repl
 		if err := b.replayEach(ctx, req, found.page, &answer); err != nil || !found.more {
 			return answer, err
 		}
-		q.Cursor = found.page[len(found.page)-1].cursor()
+		q.Cursor = found.next
 	}
 }
 
@@ -43,11 +46,12 @@ func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, entries 
 	if err != nil {
 		return away(err, "read the dead letters to replay")
 	}
+	corrections := correctionsOf(req)
 	for _, r := range rows {
 		if !selects(req, r) {
 			continue
 		}
-		_, err := b.Replay(ctx, r.id)
+		_, err := b.Replay(ctx, r.id, corrections)
 		switch {
 		case err == nil:
 			answer.Replayed++
@@ -58,6 +62,13 @@ func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, entries 
 		}
 	}
 	return nil
+}
+
+func correctionsOf(req api.ReplayRequest) api.Corrections {
+	if req.Corrections == nil {
+		return api.Corrections{}
+	}
+	return *req.Corrections
 }
 
 // selects says whether a request to replay means this message.

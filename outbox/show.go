@@ -19,7 +19,8 @@ var recordFields = []string{"state", "lane", "created", "due", "scheduled", "att
 // row is a message as read from Redis.
 type row struct {
 	id       string
-	state    string
+	state    string // of an ended message: its result
+	ended    int64  // 0: it is live
 	fence    string
 	epoch    string // of its task
 	lane     api.Lane
@@ -43,7 +44,7 @@ func (b *Outbox) Get(ctx context.Context, id string) (api.OutboxMessage, error) 
 		return api.OutboxMessage{}, err
 	}
 	if r.state == stateFailed {
-		return api.OutboxMessage{}, gone(id, ended{Result: "failed"}, true)
+		return api.OutboxMessage{}, gone(r)
 	}
 	paused, err := b.pausedLanes(ctx)
 	if err != nil {
@@ -61,7 +62,7 @@ func (b *Outbox) Content(ctx context.Context, id string) ([]byte, error) {
 		return nil, err
 	}
 	if r.state == stateFailed {
-		return nil, gone(id, ended{Result: "failed"}, true)
+		return nil, gone(r)
 	}
 	return b.contentOf(ctx, r)
 }
@@ -92,8 +93,8 @@ func (b *Outbox) AccountOf(ctx context.Context, id string) (string, error) {
 	if !errors.Is(err, redis.Nil) {
 		return "", away(err, "read account of message "+id)
 	}
-	e, err := b.trace(ctx, p, id)
-	return e.Account, err
+	r, _, err := b.trace(ctx, p, id)
+	return r.envelope.Account, err
 }
 
 // read reads one live message, or says what became of it.
@@ -109,53 +110,50 @@ func (b *Outbox) read(ctx context.Context, id string) (row, error) {
 	if len(rows) == 1 {
 		return rows[0], nil
 	}
-	e, err := b.trace(ctx, p, id)
-	if err != nil {
+	past, known, err := b.trace(ctx, p, id)
+	switch {
+	case err != nil:
 		return row{}, err
+	case !known:
+		return row{}, unknownMessage(id)
 	}
-	return row{}, gone(id, e, false)
+	return row{}, gone(past)
 }
 
-// trace reads what stays of an ended message; the zero value when nothing does.
-func (b *Outbox) trace(ctx context.Context, p int, id string) (ended, error) {
-	var e ended
-	raw, err := b.DB.Client().Get(ctx, b.store.ended(p, id)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return e, nil
-	}
-	if err != nil {
-		return e, away(err, "read what became of message "+id)
-	}
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return e, fmt.Errorf("read what became of message %s: %w", id, err)
-	}
-	return e, nil
-}
-
-// gone is the answer about a message that is no longer in the outbox.
-func gone(id string, e ended, letter bool) error {
+// gone is the answer about a message that is no longer in the outbox, and where to read on: a dead letter, or what the log has.
+func gone(r row) error {
 	var f *fault.Error
-	switch e.Result {
-	case "sent":
-		f = fault.New(fault.NotFound, "MessageSent", "Message %s was sent", id)
-	case "failed":
-		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed for good", id)
-	case "cancelled":
-		f = fault.New(fault.NotFound, "MessageCancelled", "Message %s was cancelled", id)
+	switch r.state {
+	case resultSent:
+		f = fault.New(fault.NotFound, "MessageSent", "Message %s was sent", r.id)
+	case resultFailed:
+		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed for good", r.id)
+	case resultSuppressed:
+		f = fault.New(fault.NotFound, "MessageSuppressed", "Message %s was not sent: its recipients must not be mailed", r.id)
 	default:
-		return unknownMessage(id)
+		f = fault.New(fault.NotFound, "MessageCancelled", "Message %s was cancelled", r.id)
 	}
-	f.Details = map[string]any{}
-	if !e.At.IsZero() {
-		f.Details["at"] = e.At
+	f.Details = map[string]any{"message": "/v1/messages/" + r.id}
+	if r.ended == 0 {
+		f.Details["deadLetter"] = "/v1/dead-letters/" + r.id
+		return f
 	}
-	if e.Response != "" {
-		f.Details["response"] = e.Response
-	}
-	if letter {
-		f.Details["deadLetter"] = "/v1/dead-letters/" + id
+	f.Details["at"] = fromMillis(r.ended)
+	if said := r.response(); said != "" {
+		f.Details["response"] = said
 	}
 	return f
+}
+
+// response is the relay's last reply that took the message; empty while none did.
+func (r row) response() string {
+	said := ""
+	for _, one := range r.status.Recipients {
+		if one.Status == rcptSent {
+			said = one.Response
+		}
+	}
+	return said
 }
 
 // rows reads the messages of a page.
@@ -230,7 +228,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
 	}
-	if r.state != stateFailed {
+	if r.state != stateFailed && r.ended == 0 {
 		due := fromMillis(r.due)
 		m.NextAttempt.Time = &due
 	}
@@ -242,13 +240,22 @@ func (r row) progress() api.Progress {
 	case r.state == stateActive:
 		return api.Progress{Status: "processing"}
 	case r.status.Last != nil:
-		f := &api.DeliveryFault{Message: r.status.Last.Message, Code: r.status.Last.Code, AccountTrouble: r.status.Last.Account}
-		if r.status.Last.SMTP != 0 {
-			f.StatusCode = &r.status.Last.SMTP
-		}
-		return api.Progress{Status: "error", Error: f}
+		return api.Progress{Status: "error", Error: r.fault()}
 	}
 	return api.Progress{Status: "queued"}
+}
+
+// fault is what the last attempt failed with; nil when it did not, or none was made.
+func (r row) fault() *api.DeliveryFault {
+	last := r.status.Last
+	if last == nil {
+		return nil
+	}
+	f := &api.DeliveryFault{Message: last.Message, Code: last.Code, AccountTrouble: last.Account}
+	if last.SMTP != 0 {
+		f.StatusCode = &last.SMTP
+	}
+	return f
 }
 
 func (r row) recipients() []api.RecipientStatus {

@@ -21,6 +21,7 @@ const (
 	owedAfter  = 3 * time.Second  // how long a message may wait for its task to be noted as queued
 	matchBatch = 2000             // records compared with their tasks in one round
 	tidyEvery  = 30 * time.Second // retention and trimming
+	tidyRounds = 30               // batches of one kind and partition in one go: what is left waits for the next sweep
 	outageGap  = 3 * time.Second  // a pause between good sweeps that means Redis was away, or this process stopped
 	waitBefore = 5 * time.Second  // how young a record may be before its missing task is a fault
 )
@@ -69,10 +70,13 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		}
 	}
 	if now.Sub(s.tidied) > tidyEvery {
-		if err := s.tidy(ctx, now); err != nil {
+		done, err := s.tidy(ctx, now)
+		if err != nil {
 			return err
 		}
-		s.tidied = now
+		if done {
+			s.tidied = now
+		}
 	}
 	s.lastGood = now
 	return nil
@@ -205,27 +209,59 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 	return nil
 }
 
-// tidy applies retention: dead letters, traces of ended messages, events that every reader has read.
-func (s *sweeper) tidy(ctx context.Context, now time.Time) error {
-	o := s.b.opts
-	letters := now.Add(-max(o.KeepDeadLetters, 0))
+// tidy applies retention: dead letters, the log, events that every reader has read. It answers false when there was more to do than
+// one round may take.
+func (s *sweeper) tidy(ctx context.Context, now time.Time) (done bool, _ error) {
+	done = true
 	for p := range s.b.DB.Partitions() {
-		gone, err := s.script(ctx, purgeScript, p, 3, millis(now), millis(letters), o.MaxDeadLetters, millis(now.Add(-o.KeepEnded)),
-			o.MaxEnded, sweepBatch, s.b.traceLife())
-		if err != nil {
-			return err
-		}
-		for _, r := range gone {
-			s.b.forget(ctx, task{queue: laneQueue(api.Lane(r[1]), p), id: taskID(r[0], r[2])})
-		}
-		if len(gone) > 0 {
-			s.b.log.InfoContext(ctx, "dead letters past retention removed", "count", len(gone))
+		for _, step := range []func(context.Context, int, time.Time) (int, error){s.expireLetters, s.expireLog} {
+			for round := 0; ; round++ {
+				if round == tidyRounds {
+					done = false
+					break
+				}
+				n, err := step(ctx, p, now)
+				if err != nil {
+					return false, err
+				}
+				if n < sweepBatch {
+					break
+				}
+			}
 		}
 		if err := s.trim(ctx, p); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return done, nil
+}
+
+// expireLetters forgets dead letters that are too old or too many, and answers how many it looked at.
+func (s *sweeper) expireLetters(ctx context.Context, p int, now time.Time) (int, error) {
+	rdb, key := s.b.DB.Client(), redisdb.Key(p, "dead")
+	before := now.Add(-max(s.b.opts.KeepDeadLetters, 0))
+	ids, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf", Stop: millis(before), Count: sweepBatch}).Result()
+	if err != nil {
+		return 0, fmt.Errorf("read old dead letters: %w", err)
+	}
+	if len(ids) == 0 {
+		n, err := rdb.ZCard(ctx, key).Result()
+		surplus := int(n) - s.b.share(s.b.opts.MaxDeadLetters)
+		if err != nil || surplus <= 0 {
+			return 0, err
+		}
+		if ids, err = rdb.ZRange(ctx, key, 0, int64(min(surplus, sweepBatch))-1).Result(); err != nil {
+			return 0, fmt.Errorf("read surplus dead letters: %w", err)
+		}
+	}
+	_, err = s.b.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool { return r.state == stateFailed })
+	return len(ids), err
+}
+
+// expireLog takes ended messages out of the log that are too old or too many, and answers how many.
+func (s *sweeper) expireLog(ctx context.Context, p int, now time.Time) (int, error) {
+	before := now.Add(-max(s.b.opts.KeepEnded, 0))
+	return purgeScript.Run(ctx, s.b.DB.Client(), []string{s.b.store.events(p)}, millis(before), s.b.share(s.b.opts.MaxEnded), sweepBatch).Int()
 }
 
 // trim keeps the event stream within bounds, and never drops an event some reader has yet to read.

@@ -3,7 +3,7 @@
 -- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
 -- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages (0: none),
 --      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 the messageQueued event
--- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before, {'FULL', live messages}
+-- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before, {'FULL'}
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
@@ -24,7 +24,7 @@ if limit > 0 then
   for _, l in ipairs({'transactional', 'bulk'}) do
     for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
   end
-  if live >= limit then return {'FULL', live} end
+  if live >= limit then return {'FULL'} end
 end
 
 local state = 'waiting'
@@ -36,13 +36,13 @@ redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'c
   'epoch', 1, 'fence', 0, 'attempts', 0, 'max', ARGV[6], 'gateway', ARGV[7])
 redis.call('SET', envelope_key(id), ARGV[8])
 redis.call('SET', content_key(id), ARGV[9])
-redis.call('ZADD', index_key(lane, state), now, id)
-redis.call('ZADD', account_key(account), now, id)
+local at = {lane = lane, account = account, created = now}
+enlist(index_key(lane, state), at, id)
 redis.call('ZADD', prefix .. 'unqueued', now, id)
 if KEYS[2] then
   redis.call('HSET', KEYS[2], 'fingerprint', ARGV[11], 'answer', ARGV[12])
   redis.call('EXPIRE', KEYS[2], ARGV[13])
 end
-count(now, 'queued', 1)
+count(now, at, 'queued')
 emit(14)
 return {'NEW'}

@@ -1,7 +1,7 @@
--- cancel takes back a message that is not being sent.
+-- cancel takes back a message that is not being sent, or forgets a dead letter.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 ended, 6 seconds to keep ended, then events
+-- ARGV 1 id, 2 now, 3 state and 4 fence the caller read, 5 result (cancelled, failed), 6 what stays in the log ('' for nothing), then events
 -- Result {'OK'}, {'GONE'}, {'ACTIVE'}, or {'CHANGED'} when the message is no longer as the caller read it
 -- Atomic because a worker may begin at this very moment; whoever comes first wins, and the other one reads the truth.
 

@@ -1,8 +1,9 @@
 -- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 status ('' leaves
---      it), 8 ended, 9 seconds to keep ended, 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot, 13 reason, then events
+-- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
+--      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
+--      13 reason, then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
 --      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
@@ -31,18 +32,18 @@ if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   end
 end
 
-if ARGV[7] ~= '' then
-  count(now, 'attempts', 1)
-  if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
-  redis.call('SET', status_key(id), ARGV[7])
-end
-if outcome == 'sent' or outcome == 'dropped' then
-  remove(id, at, now, ARGV[8], ARGV[9])
+if ARGV[7] == '1' then count(now, at, 'attempts') end
+if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
+if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
+if outcome == 'sent' then
+  remove(id, at, now, 'sent', ARGV[9])
+elseif outcome == 'dropped' then
+  remove(id, at, now, 'failed', ARGV[9])
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
-if outcome == 'sent' then count(now, 'sent', 1) end
-if outcome == 'failed' or outcome == 'dropped' then count(now, 'failed', 1) end
+if outcome == 'sent' then count(now, at, 'sent') end
+if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit(14)
 return {'OK'}

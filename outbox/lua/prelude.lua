@@ -11,7 +11,7 @@ local function envelope_key(id) return prefix .. 'envelope:' .. id end
 local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
-local function account_key(account) return prefix .. 'index:account:' .. account end
+local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function held_key(account) return prefix .. 'held:' .. account end
 
 -- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
@@ -21,11 +21,24 @@ local function emit(first)
   end
 end
 
--- count adds to a counter of the current minute. An hour's minutes share a hash that lives a little longer than the longest window.
-local function count(now, name, n)
+-- count adds one to a counter of the current minute, of everybody and of the account. An hour's minutes share a hash that lives a little
+-- longer than the longest window.
+local function count(now, at, name)
   local minute = math.floor(now / 60000)
-  local key = prefix .. 'stats:' .. math.floor(minute / 60)
-  if redis.call('HINCRBY', key, name .. ':' .. (minute % 60), n) == n then redis.call('EXPIRE', key, 93600) end
+  local all, field = prefix .. 'stats:' .. math.floor(minute / 60), name .. ':' .. at.lane .. ':' .. (minute % 60)
+  for _, key in ipairs({all, all .. ':' .. at.account}) do
+    if redis.call('HINCRBY', key, field, 1) == 1 then redis.call('EXPIRE', key, 93600) end
+  end
+end
+
+-- enlist and strike keep an index and its part for the account.
+local function enlist(key, at, id)
+  redis.call('ZADD', key, at.created, id)
+  redis.call('ZADD', key .. ':' .. at.account, at.created, id)
+end
+local function strike(key, at, id)
+  redis.call('ZREM', key, id)
+  redis.call('ZREM', key .. ':' .. at.account, id)
 end
 
 -- clocks are the sorted sets that only some states need: when a lease runs out, a delayed message is due, a message failed.
@@ -39,22 +52,25 @@ end
 
 -- move puts a message under another state: its index and its clock. The caller writes the field, with the others it changes.
 local function move(id, at, to, score)
-  redis.call('ZREM', index_key(at.lane, at.state), id)
-  redis.call('ZADD', index_key(at.lane, to), at.created, id)
+  strike(index_key(at.lane, at.state), at, id)
+  enlist(index_key(at.lane, to), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
 end
 
--- remove forgets a live message and its content, and remembers for a while what became of it (ended: JSON, ttl: seconds, 0 for not at all).
-local function remove(id, at, now, ended, ttl)
-  redis.call('ZREM', index_key(at.lane, at.state), id)
-  redis.call('ZREM', account_key(at.account), id)
+-- remove forgets a live message and its content, and enters what became of it in the log: the result and the record of it, '' for none.
+-- The list of ended messages names all that purge.lua needs to take the entry out again.
+local function remove(id, at, now, result, record)
+  strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   redis.call('DEL', message_key(id), envelope_key(id), content_key(id), status_key(id))
-  if tonumber(ttl) > 0 then
-    redis.call('SET', prefix .. 'ended:' .. id, ended, 'EX', ttl)
-    redis.call('ZADD', prefix .. 'ended', now, id)
+  if record ~= '' then
+    redis.call('SET', prefix .. 'ended:' .. id, record)
+    redis.call('RPUSH', prefix .. 'ended', table.concat({string.format('%.0f', now), id, at.lane, result, at.account}, ' '))
+    enlist(log_key(at.lane, result), at, id)
+  else
+    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
   end
 end
 
