@@ -53,6 +53,9 @@ func (u *UI) preview(ctx context.Context, id string) (*contentView, error) {
 	return readContent(raw), nil
 }
 
+// codeFailed is what the outbox answers about a message of which it has a dead letter, or had one.
+const codeFailed = "MessageFailed"
+
 // raw is a message as it goes to the relay, or would again from its dead letter.
 func (u *UI) raw(ctx context.Context, id string) ([]byte, error) {
 	raw, err := u.Outbox.Content(ctx, id)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,21 +31,31 @@ const shortDay = "2006-01-02T15:04"
 
 // readFilter reads a filter off an address or a form, and names all that is wrong with it.
 func readFilter(v url.Values) (filter, error) {
-	f := filter{
-		State: api.State(v.Get("state")), Account: strings.TrimSpace(v.Get("account")), Lane: api.Lane(v.Get("lane")),
+	f, wrong := readNarrowing(v, 256)
+	f.State = api.State(v.Get("state"))
+	if f.State != "" && !slices.Contains(states, f.State) {
+		wrong = append(wrong, fault.Field{Key: "state", Message: "is none of the states there are"})
+	}
+	return f, fault.InvalidFields(wrong)
+}
+
+// readNarrowing reads all of a filter but what messages stand at, with a search of so many bytes at most.
+func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
+	f = filter{
+		Account: strings.TrimSpace(v.Get("account")), Lane: api.Lane(v.Get("lane")),
 		Tag: strings.TrimSpace(v.Get("tag")), Search: strings.TrimSpace(v.Get("search")),
 	}
-	var wrong []fault.Field
 	refuse := func(key, why string) { wrong = append(wrong, fault.Field{Key: key, Message: why}) }
-	if f.State != "" && !slices.Contains(states, f.State) {
-		refuse("state", "is none of the states there are")
-	}
 	if f.Lane != "" && f.Lane != api.Transactional && f.Lane != api.Bulk {
 		refuse("lane", "is neither transactional nor bulk")
 	}
 	for key, text := range map[string]string{"account": f.Account, "tag": f.Tag, "search": f.Search} {
-		if len(text) > 256 {
-			refuse(key, "is longer than 256 bytes")
+		most := 256
+		if key == "search" {
+			most = longest
+		}
+		if len(text) > most {
+			refuse(key, fmt.Sprintf("is longer than %d bytes", most))
 		}
 	}
 	for key, into := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
@@ -53,7 +64,7 @@ func readFilter(v url.Values) (filter, error) {
 			refuse(key, "is not a date and time such as 2026-01-31T08:30")
 		}
 	}
-	return f, fault.InvalidFields(wrong)
+	return f, wrong
 }
 
 // readMoment reads a moment as a browser's field or an API's client writes it. None: the zero time.

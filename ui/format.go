@@ -32,6 +32,8 @@ func functions(static *files) template.FuncMap {
 		"relay":    relayOf,
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
+		"happened": happened,
+		"someOf":   someOf,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }

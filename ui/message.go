@@ -3,22 +3,51 @@ package ui
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
-// messageView is the page of one message.
+// messageView is the page of one message: live, failed or long sent.
 type messageView struct {
-	ID      string
-	Message *api.OutboxMessage // nil: it has ended
-	Ended   *ending            // what became of it; nil: it is in the outbox
-	Content *contentView       // nil: not read, or not kept
+	ID         string
+	Message    api.LoggedMessage
+	State      api.State    // where it stands in the outbox; empty: it has ended, or is a dead letter
+	Steps      []step       // what happened, in order
+	Content    *contentView // nil: not read, or not kept
+	Correction *correction  // what it may be sent again with; nil: it is no dead letter
+}
+
+// section is the entry of the navigation that the page belongs to.
+func (v messageView) section() string {
+	if v.Ended() {
+		return "log"
+	}
+	return "outbox"
+}
+
+// Ended says whether the message has left the outbox for good.
+func (v messageView) Ended() bool { return !v.Live() && !v.Dead() }
+
+// Live says whether the message will be tried again, or is being tried.
+func (v messageView) Live() bool {
+	return v.Message.Status == api.StatusQueued || v.Message.Status == api.StatusSending
+}
+
+// Dead says whether the message failed and can be sent again.
+func (v messageView) Dead() bool { return v.Message.Status == api.StatusDead }
+
+// Stands is what the message's mark says: its state in the outbox, else its status in the log.
+func (v messageView) Stands() string {
+	if v.State != "" {
+		return string(v.State)
+	}
+	return string(v.Message.Status)
 }
 
 // shownRecipients is how many recipients of a message its page lists. The API tells all.
@@ -30,7 +59,7 @@ func (v messageView) Recipients() []api.RecipientStatus {
 	if len(all) <= shownRecipients {
 		return all
 	}
-	rank := map[string]int{"failed": 0, "suppressed": 1, "queued": 2, "cancelled": 3, "sent": 4}
+	rank := map[string]int{"failed": 0, "suppressed": 1, "queued": 2, "replaced": 3, "cancelled": 4, "sent": 5}
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b api.RecipientStatus) int { return rank[a.Status] - rank[b.Status] })
 	return all[:shownRecipients]
@@ -46,13 +75,6 @@ func (v messageView) Tally() map[string]int {
 		tally[r.Status]++
 	}
 	return tally
-}
-
-// ending is what is known of a message that is gone.
-type ending struct {
-	Result   string // sent, failed, cancelled
-	At       time.Time
-	Response string
 }
 
 // ids are those of messages: ULIDs.
@@ -81,58 +103,53 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 	if err := u.find(r.Context(), &view); err != nil {
 		return err
 	}
-	title := "Message " + id
-	if view.Message != nil {
-		title = view.Message.Subject
-	}
-	if view.Message != nil && view.Content == nil && r.URL.Query().Get("part") == "" {
-		if view.Content, err = u.preview(r.Context(), id); err != nil {
+	if r.URL.Query().Get("part") == "" {
+		if err := u.complete(r.Context(), &view, r.URL.Query()); err != nil {
 			return err
 		}
+	}
+	title := view.Message.Subject
+	if title == "" {
+		title = "Message " + id
 	}
 	return u.show(w, r, http.StatusOK, "message", title, view)
 }
 
-// find looks a message up among the live ones, the failed ones, and those that ended.
+// find looks up a message, where it stands and what happened to it. One that ends between these questions has no state, and one that is
+// forgotten has no events.
 func (u *UI) find(ctx context.Context, v *messageView) error {
-	m, err := u.Outbox.Get(ctx, v.ID)
-	if err == nil {
-		v.Message = &m
-		return nil
-	}
-	if fault.CodeOf(err) == codeFailed {
-		dead, failed := u.Outbox.DeadLetter(ctx, v.ID)
-		if failed == nil {
-			v.Message, v.Content = &dead.OutboxMessage, readContent(dead.Content)
-			return nil
-		}
-		if !fault.Is(failed, fault.NotFound) {
-			return failed
-		}
-	}
-	if v.Ended = endingOf(err); v.Ended == nil && fault.Is(err, fault.NotFound) {
+	var err error
+	if v.Message, err = u.Outbox.Message(ctx, v.ID); fault.Is(err, fault.NotFound) {
 		return unknown()
-	}
-	if v.Ended == nil {
+	} else if err != nil {
 		return err
 	}
+	if v.Live() {
+		m, err := u.Outbox.Get(ctx, v.ID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		v.State = m.State
+	}
+	story, err := u.Outbox.MessageEvents(ctx, v.ID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	v.Steps = steps(v.Message.Log, story.Events)
 	return nil
 }
 
-// codeFailed is what the outbox answers about a message of which it has a dead letter, or had one.
-const codeFailed = "MessageFailed"
-
-// endingOf reads off the outbox's refusal what became of a message.
-func endingOf(err error) *ending {
-	f := wordsOf(err)
-	result := map[string]string{"MessageSent": "sent", codeFailed: "failed", "MessageCancelled": "cancelled"}[f.Code]
-	if result == "" {
+// complete adds what does not change while the page is open: the content, and the form of a dead letter.
+func (u *UI) complete(ctx context.Context, v *messageView, given url.Values) error {
+	if v.Ended() {
 		return nil
 	}
-	e := &ending{Result: result}
-	e.At, _ = f.Details["at"].(time.Time)
-	e.Response, _ = f.Details["response"].(string)
-	return e
+	var err error
+	if v.Content, err = u.preview(ctx, v.ID); err != nil || !v.Dead() {
+		return err
+	}
+	v.Correction, err = u.corrections(ctx, given)
+	return err
 }
 
 // path of a message's page.

@@ -61,6 +61,9 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	f := frame{
 		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: u.opts.Now(), Here: r.URL.RequestURI(), Data: data,
 	}
+	if v, ok := data.(interface{ section() string }); ok {
+		f.Section = v.section()
+	}
 	if _, err := r.Cookie(u.opts.SessionCookie); err == nil && name != "login" {
 		f.LoggedIn = true // or was: whoever is not gets no further than the login
 	}
@@ -84,7 +87,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "webhooks", "accounts", "gateways", "status":
+	case "log", "webhooks", "accounts", "gateways", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

@@ -31,6 +31,13 @@ type Reader interface {
 	Content(ctx context.Context, id string) ([]byte, error)
 }
 
+// Log remembers messages beyond their end. It is outbox.Outbox.
+type Log interface {
+	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
+	Message(ctx context.Context, id string) (api.LoggedMessage, error)
+	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
+}
+
 // Changer changes messages. It is outbox.Outbox.
 type Changer interface {
 	Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error)
@@ -41,12 +48,14 @@ type Changer interface {
 
 // Replayer sends failed messages again. It is outbox.Outbox.
 type Replayer interface {
+	Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error)
 	ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error)
 }
 
 // Outbox is all that the pages of messages need. It is outbox.Outbox.
 type Outbox interface {
 	Reader
+	Log
 	Changer
 	Replayer
 }
@@ -55,7 +64,7 @@ type Outbox interface {
 type Queues interface {
 	QueueStatus(ctx context.Context, name string) (api.QueueStatus, error)
 	SetPaused(ctx context.Context, name string, paused bool) error
-	Counters(ctx context.Context) (api.Counters, error)
+	Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error)
 }
 
 // Endpoints shows where webhooks go. It is webhooks.Webhooks.

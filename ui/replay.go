@@ -9,8 +9,9 @@ import (
 
 // replayView asks whether the failed messages of an account are to be sent again.
 type replayView struct {
-	Filter filter
-	Total  int
+	Filter     filter
+	Total      int
+	Correction *correction
 }
 
 // Replayable says whether what the filter leaves can be sent again at once: the failed messages of an account, perhaps those of a tag.
@@ -30,6 +31,9 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 	if view.Total, err = u.total(r.Context(), f); err != nil {
 		return err
 	}
+	if view.Correction, err = u.corrections(r.Context(), r.URL.Query()); err != nil {
+		return err
+	}
 	return u.show(w, r, http.StatusOK, "replay", "Send again", view)
 }
 
@@ -43,6 +47,9 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req := api.ReplayRequest{Account: f.Account, Tag: f.Tag, AccountTrouble: r.PostForm.Get("trouble") != ""}
+	if c := readCorrections(r.PostForm); c.Gateway != nil || c.Account != "" {
+		req.Corrections = &api.Corrections{Gateway: c.Gateway, Account: c.Account}
+	}
 	answer, err := u.Outbox.ReplayAll(r.Context(), req)
 	if err != nil {
 		return undone(w, r, f.URL(), err)

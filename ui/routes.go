@@ -22,6 +22,7 @@ func (u *UI) routes() *http.ServeMux {
 	open("POST /logout", u.logout)
 
 	closed("GET /{$}", u.outbox)
+	closed("GET /log", u.logPage)
 	closed("GET /cancel", u.confirmCancel)
 	closed("POST /cancel", u.cancelAll)
 	closed("GET /replay", u.confirmReplay)
@@ -33,6 +34,7 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /messages/{id}/cancel", u.cancel)
 	closed("POST /messages/{id}/retry", u.retry)
 	closed("POST /messages/{id}/reschedule", u.reschedule)
+	closed("POST /messages/{id}/replay", u.replay)
 	closed("GET /webhooks", u.webhooks)
 	closed("GET /webhooks/{id}", u.endpoint)
 	closed("POST /webhooks/{id}/test", u.testEndpoint)
@@ -48,7 +50,7 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/status",
+	"/", "/static/*", "/login", "/logout", "/log", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -36,7 +36,7 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 			}
 			view.Queues = append(view.Queues, q)
 		}
-		if c, err := u.Queues.Counters(ctx); err == nil {
+		if c, err := u.Queues.Counters(ctx, api.CounterQuery{}); err == nil {
 			view.Counters = &c
 		}
 	}

@@ -123,7 +123,7 @@ func (w *world) later(req api.SubmitRequest) string {
 
 // deliver makes one attempt of a message.
 func (w *world) deliver(id string) {
-	w.outbox.Deliver(w.t.Context(), queue.Task{Queue: queue.Submit, Type: outbox.TaskDeliver, ID: id + ".0", Payload: []byte(id)})
+	w.outbox.Deliver(w.t.Context(), queue.Task{Queue: queue.Submit, Type: outbox.TaskDeliver, ID: id + ".0"})
 }
 
 // state is a message's state; empty: it is gone.

@@ -30,6 +30,7 @@ type cli struct {
 
 	Send   sendCmd   `cmd:"" group:"mail" help:"Send an email."`
 	Outbox outboxCmd `cmd:"" group:"mail" help:"See, retry and cancel what is queued."`
+	Log    logCmd    `cmd:"" group:"mail" help:"See what became of mail, when it is long sent, too, and count it."`
 	Dead   deadCmd   `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
 	Queue  queueCmd  `cmd:"" group:"mail" help:"See, pause and resume the queues."`
 
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, con *console) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"}, {Key: "other", Title: "Other"},
-			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
+			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"}, {Key: "corrections", Title: "Otherwise than before"},
 			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
 		}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),

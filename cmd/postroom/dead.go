@@ -103,7 +103,7 @@ func deadGrid(letters []api.OutboxMessage, now time.Time) grid {
 		if m.Progress.Error != nil {
 			code = m.Progress.Error.Code
 		}
-		g.add(m.QueueID, m.Account, recipients(m), clip(m.Subject, 40), moment(m.Created, now), orDash(code), why(m))
+		g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), orDash(code), why(m))
 	}
 	return g
 }

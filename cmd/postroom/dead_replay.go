@@ -13,15 +13,25 @@ const replayTimeout = time.Hour
 // deadReplayCmd sends dead letters again. Unlike outbox retry it leaves alone what has not failed, or was replayed by another meanwhile.
 type deadReplayCmd struct {
 	deadFlags
-	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
+	IDs     []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
+	To      []string `group:"corrections" placeholder:"ADDRESS" help:"Send to this address in place of those that failed; may be repeated. Only with ids."`
+	Gateway *string  `group:"corrections" placeholder:"ID" help:"Send through this gateway; empty: through the account's own relays."`
+	As      string   `group:"corrections" placeholder:"ACCOUNT" help:"Send as this account."`
 	reachFlags
+}
+
+// corrections are what is to be done otherwise than before.
+func (d *deadReplayCmd) corrections() api.Corrections {
+	return api.Corrections{To: d.To, Gateway: d.Gateway, Account: d.As}
 }
 
 // Run queues the chosen dead letters again.
 func (d *deadReplayCmd) Run(ctx context.Context, con *console) error {
 	switch selected := d.deadFlags != (deadFlags{}); {
 	case selected && len(d.IDs) > 0:
-		return usage("give ids or flags that select dead letters, not both")
+		return usage("give ids or flags that select dead letters, not both; --account selects, and to send as another account there is --as")
+	case selected && len(d.To) > 0:
+		return usage("--to is for dead letters given by their ids: others are not all meant for the same recipients")
 	case !selected && len(d.IDs) == 0:
 		return usage("which dead letters? give their ids, or select them: --account shop --account-trouble")
 	}
@@ -30,7 +40,10 @@ func (d *deadReplayCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	if len(d.IDs) > 0 {
-		return con.retry(ctx, d.IDs, client.Replay, d.JSON)
+		replay := func(ctx context.Context, id string) (api.OutboxMessage, error) {
+			return client.Replay(ctx, id, d.corrections())
+		}
+		return con.retry(ctx, d.IDs, replay, d.JSON)
 	}
 	answer, err := d.all(ctx, con, client)
 	if err != nil {
@@ -50,7 +63,11 @@ func (d *deadReplayCmd) Run(ctx context.Context, con *console) error {
 func (d *deadReplayCmd) all(ctx context.Context, con *console, client *api.Client) (api.ReplayAnswer, error) {
 	done := con.watchReplay(ctx, client, d.deadFlags)
 	defer done()
-	return client.ReplayAll(ctx, api.ReplayRequest{Account: d.Account, AccountTrouble: d.AccountTrouble, Code: d.Code, Tag: d.Tag})
+	req := api.ReplayRequest{Account: d.Account, AccountTrouble: d.AccountTrouble, Code: d.Code, Tag: d.Tag}
+	if d.Gateway != nil || d.As != "" {
+		req.Corrections = new(d.corrections())
+	}
+	return client.ReplayAll(ctx, req)
 }
 
 // watchReplay shows how many dead letters are left of those that may be selected. The function it gives ends that. What it asks is only

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 )
 

@@ -32,19 +32,26 @@ type filterFlags struct {
 
 // query makes the query that the flags describe.
 func (f filterFlags) query(now time.Time) (api.OutboxQuery, error) {
-	q := api.OutboxQuery{State: api.State(f.State), Account: f.Account, Lane: api.Lane(f.Lane), Tag: f.Tag, Search: f.Search}
-	var err error
-	if f.Since != "" {
-		if q.CreatedAfter, err = parseSince(f.Since, now); err != nil {
-			return q, usage("--since: %v", err)
+	since, until, err := period(f.Since, f.Until, now)
+	return api.OutboxQuery{
+		State: api.State(f.State), Account: f.Account, Lane: api.Lane(f.Lane), Tag: f.Tag, Search: f.Search,
+		CreatedAfter: since, CreatedBefore: until,
+	}, err
+}
+
+// period reads the flags since and until. Empty: the zero time.
+func period(from, to string, now time.Time) (since, until time.Time, err error) {
+	if from != "" {
+		if since, err = parseSince(from, now); err != nil {
+			return since, until, usage("--since: %v", err)
 		}
 	}
-	if f.Until != "" {
-		if q.CreatedBefore, err = parseSince(f.Until, now); err != nil {
-			return q, usage("--until: %v", err)
+	if to != "" {
+		if until, err = parseSince(to, now); err != nil {
+			return since, until, usage("--until: %v", err)
 		}
 	}
-	return q, nil
+	return since, until, nil
 }
 
 // maxPage is the largest page that Postroom gives.
@@ -117,31 +124,35 @@ func fetch(ctx context.Context, client *api.Client, q api.OutboxQuery, limit int
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
 	g := grid{headings: []string{"id", "state", "to", "subject", "attempts", "next", "why"}}
 	for _, m := range messages {
-		g.add(m.QueueID, string(m.State), recipients(m), clip(m.Subject, 40), fmt.Sprintf("%d/%d", m.AttemptsMade, m.Attempts), nextAttempt(m, now), why(m))
+		g.add(m.QueueID, string(m.State), someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts), next(m.NextAttempt, now), why(m))
 	}
 	return g
 }
 
-// recipients names the first recipient and counts the others.
-func recipients(m api.OutboxMessage) string {
-	switch n := len(m.Envelope.To); n {
+// someOf names the first of some addresses and counts the others.
+func someOf(addresses []string) string {
+	switch n := len(addresses); n {
 	case 0:
 		return "-"
 	case 1:
-		return m.Envelope.To[0]
+		return addresses[0]
 	default:
-		return fmt.Sprintf("%s +%d", m.Envelope.To[0], n-1)
+		return fmt.Sprintf("%s +%d", addresses[0], n-1)
 	}
 }
 
-func nextAttempt(m api.OutboxMessage, now time.Time) string {
-	if m.NextAttempt.Time == nil {
+// tries counts the attempts made of those there may be.
+func tries(made, all int) string { return fmt.Sprintf("%d/%d", made, all) }
+
+// next is when the next attempt is due, if one will be made.
+func next(at api.TimeOrFalse, now time.Time) string {
+	if at.Time == nil {
 		return "-"
 	}
-	if !m.NextAttempt.Time.After(now) {
+	if !at.Time.After(now) {
 		return "now"
 	}
-	return moment(*m.NextAttempt.Time, now)
+	return moment(*at.Time, now)
 }
 
 // why says what a message waits for, or else the last error; and whether it may have arrived all the same.
@@ -150,7 +161,12 @@ func why(m api.OutboxMessage) string {
 	if text == "" && m.Progress.Error != nil {
 		text = m.Progress.Error.Message
 	}
-	if m.InDoubt > 0 {
+	return doubtful(text, m.InDoubt)
+}
+
+// doubtful says before a text whether the message may have arrived all the same.
+func doubtful(text string, attempts int) string {
+	if attempts > 0 {
 		text = strings.TrimSuffix("in doubt: "+text, ": ")
 	}
 	return orDash(clip(text, 60))

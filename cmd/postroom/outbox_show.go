@@ -74,6 +74,7 @@ func (o *outboxShowCmd) ended(con *console, e ending) error {
 		con.line("Ended", stamp(*e.At, time.Now()))
 	}
 	con.line("Reply", e.Response)
+	con.note("all about it: postroom log show %s", clean(e.QueueID))
 	return nil
 }
 
@@ -89,7 +90,7 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	if m.Scheduled.Sub(m.Created) > time.Second {
 		c.line("Scheduled", stamp(m.Scheduled, now))
 	}
-	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, nextAttempt(m, now)))
+	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
 	c.line("Lane", string(m.Lane))
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Key", m.IdempotencyKey)
@@ -103,14 +104,19 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 			c.line("", "the account was refused, not the message; once it is in order: postroom dead-letter replay --account "+m.Account+" --account-trouble")
 		}
 	}
-	if m.InDoubt > 0 {
-		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", m.InDoubt))
-	}
+	c.inDoubt(m.InDoubt)
 	c.say("")
-	c.show(recipientGrid(m))
+	c.show(recipientGrid(m.Recipients))
 	if len(m.Log) > 0 {
 		c.say("")
-		c.show(attemptGrid(m))
+		c.show(attemptGrid(m.Log))
+	}
+}
+
+// inDoubt says that nobody knows what came of some attempts.
+func (c *console) inDoubt(attempts int) {
+	if attempts > 0 {
+		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", attempts))
 	}
 }
 
@@ -124,17 +130,17 @@ func (c *console) line(name, value string) {
 // stamp is a time, and how far away that is.
 func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + ", " + moment(t, now) }
 
-func recipientGrid(m api.OutboxMessage) grid {
+func recipientGrid(recipients []api.RecipientStatus) grid {
 	g := grid{headings: []string{"recipient", "status", "attempts", "reply"}}
-	for _, r := range m.Recipients {
+	for _, r := range recipients {
 		g.add(r.Address, r.Status, fmt.Sprint(r.Attempts), orDash(r.Response))
 	}
 	return g
 }
 
-func attemptGrid(m api.OutboxMessage) grid {
+func attemptGrid(attempts []api.Attempt) grid {
 	g := grid{headings: []string{"attempt", "at", "took", "relay", "tls", "outcome"}}
-	for _, a := range m.Log {
+	for _, a := range attempts {
 		took := "died"
 		if a.End != nil {
 			took = a.End.Sub(a.Start).Round(time.Millisecond).String()

@@ -1,0 +1,64 @@
+package ui
+
+import (
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// step is one thing in the timeline of a message: an attempt with the events it brought about, or an event that no attempt did.
+type step struct {
+	At      time.Time
+	Attempt *api.Attempt // nil: none
+	Events  []api.MessageEvent
+}
+
+// steps tells attempts and events as one story. That the message was queued is left out: its page begins with that.
+func steps(log []api.Attempt, events []api.MessageEvent) []step {
+	all := make([]step, 0, len(log)+len(events))
+	for i := range log {
+		all = append(all, step{At: log[i].Start, Attempt: &log[i]})
+	}
+	for _, e := range events {
+		if e.Event == "messageQueued" {
+			continue
+		}
+		if i := slices.IndexFunc(all, func(s step) bool { return s.made(e) }); i >= 0 {
+			all[i].Events = append(all[i].Events, e)
+			continue
+		}
+		all = append(all, step{At: e.Date, Events: []api.MessageEvent{e}})
+	}
+	slices.SortStableFunc(all, func(a, b step) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// made says whether the step is the attempt that brought an event about. After a replay, attempts are numbered from 1 again.
+func (s step) made(e api.MessageEvent) bool {
+	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number && s.Attempt.Start.Equal(e.Attempt.Start)
+}
+
+// happened words the name of an event for people.
+func happened(name string) string {
+	words := map[string]string{
+		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good", "messageCancelled": "Cancelled",
+		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",
+	}[name]
+	if words == "" {
+		return name
+	}
+	return words
+}
+
+// someOf names the first of some addresses and counts the others.
+func someOf(addresses []string) string {
+	switch n := len(addresses); n {
+	case 0:
+		return ""
+	case 1:
+		return addresses[0]
+	default:
+		return addresses[0] + " and " + plural(n-1, "other", "others")
+	}
+}
