@@ -35,11 +35,12 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// payload makes the payloads of tasks readable in the dashboard. All are ids; what is none of ours shows its type only.
+// payload makes the payloads of tasks readable in the dashboard. All are ids; what is none of ours shows its type only. Tasks of messages
+// have no payload: the task's own id names the message.
 func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:
-		return "message " + string(payload)
+		return "the message that the task's id names"
 	case webhooks.TaskType:
 		return string(payload)
 	}

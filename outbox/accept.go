@@ -2,8 +2,9 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -45,7 +46,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1"), Payload: []byte(id)}
+	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1")}
 	if due.After(now) {
 		task.At = due
 	}
@@ -80,9 +81,7 @@ func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, a
 	}
 	if first != "" {
 		b.metrics.accepted.WithLabelValues("hit").Inc()
-		if err := json.Unmarshal([]byte(first), &answer); err != nil {
-			return api.SubmitAnswer{}, fmt.Errorf("read the first answer to an idempotency key: %w", err)
-		}
+		answer = recall(first, answer)
 		answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "HIT"}
 		return answer, nil
 	}
@@ -96,9 +95,9 @@ func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, a
 }
 
 func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, answer api.SubmitAnswer) ([]string, []any, error) {
-	env, err := json.Marshal(s.envelope)
+	env, err := b.jsons.pack(id, s.envelope)
 	if err != nil {
-		return nil, nil, fmt.Errorf("write envelope of message %s: %w", id, err)
+		return nil, nil, err
 	}
 	queued, err := queuedLine(s, id, now, due)
 	if err != nil {
@@ -108,16 +107,25 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 	first := ""
 	if s.fingerprint != "" {
 		keys = append(keys, b.store.idempotency(p, keyHash(s.envelope.Account, s.envelope.Key)))
-		raw, err := json.Marshal(answer)
-		if err != nil {
-			return nil, nil, fmt.Errorf("write answer about message %s: %w", id, err)
-		}
-		first = string(raw)
+		first = memo(answer)
 	}
 	return keys, []any{
 		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, b.codec.pack(s.content),
 		b.share(b.opts.MaxLive), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), queued,
 	}, nil
+}
+
+// memo and recall keep the first answer to an idempotency key. There is one for each message of a week, so it is kept short.
+func memo(a api.SubmitAnswer) string {
+	return fmt.Sprintf(" %s %d %s", a.QueueID, millis(*a.SendAt), a.MessageID)
+}
+
+func recall(memo string, a api.SubmitAnswer) api.SubmitAnswer {
+	parts := strings.SplitN(memo, " ", 4)
+	ms, _ := strconv.ParseInt(parts[2], 10, 64)
+	due := fromMillis(ms)
+	a.QueueID, a.SendAt, a.MessageID = parts[1], &due, parts[3]
+	return a
 }
 
 // queuedLine is a message's first event, as it stands in the stream. It carries the message's own id: there is one for each.

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -115,11 +114,11 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1",
 	}
 	c.created, _ = strconv.ParseInt(a[15], 10, 64)
-	if err := json.Unmarshal([]byte(a[9]), &c.envelope); err != nil {
-		return nil, fmt.Errorf("read envelope of message %s: %w", id, err)
+	if err := b.jsons.unpack(id, []byte(a[9]), &c.envelope); err != nil {
+		return nil, err
 	}
 	var err error
-	if c.status, err = parseStatus(a[11], c.envelope); err != nil {
+	if c.status, err = b.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
 		return nil, err
 	}
 	c.content, err = b.codec.unpack([]byte(a[10]), c.envelope.Size)
@@ -235,19 +234,17 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 }
 
 // left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into the log.
-func (b *Outbox) left(c *claim, d decision, st status) (raw []byte, recap string, err error) {
+func (b *Outbox) left(c *claim, d decision, st status) (packed, recap string, err error) {
 	if d.outcome == sent || d.outcome == dropped {
 		result := resultSent
 		if d.outcome == dropped {
 			result = resultFailed
 		}
 		recap, err = b.ending(c.row(d), st, result, "", d.at)
-		return nil, recap, err
+		return "", recap, err
 	}
-	if raw, err = json.Marshal(st); err != nil {
-		err = fmt.Errorf("write status of message %s: %w", c.id, err)
-	}
-	return raw, "", err
+	packed, err = b.jsons.pack(c.id, st)
+	return packed, "", err
 }
 
 // row is the message as an attempt leaves it.

@@ -27,9 +27,11 @@
 //
 // It never talks SMTP itself nor picks the relay (packages smtpsend and routes do), never decides from a task's own counters, and never writes outside its keys.
 //
-// Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>,
-// index:account:<account>, due, leases, held, held:<account>, unqueued, dead, ended, idempotency:<hash>, stats:<hour>, and the stream events, which it alone writes to
-// about messages.
+// What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and every event.
+//
+// Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>
+// and log:<lane>:<result>, each also with an account at its end; due, leases, held, held:<account>, unqueued, dead, ended,
+// idempotency:<hash>, stats:<hour> and stats:<hour>:<account>, and the stream events, which it alone writes to about messages.
 //
 // When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes on, and its result is
 // recorded when Redis is back. When a worker dies, its messages wait again. When clocks differ between machines, nothing happens: each

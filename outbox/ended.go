@@ -2,12 +2,9 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
@@ -42,7 +39,7 @@ func (b *Outbox) ending(r row, st status, result, reason string, at time.Time) (
 	if b.opts.KeepEnded < 0 {
 		return "", nil
 	}
-	return b.recaps.pack(r.id, ended{
+	return b.jsons.pack(r.id, ended{
 		Envelope: r.envelope, Status: st, Result: result, At: millis(at), Created: r.created, Scheduled: r.planned, Lane: r.lane,
 		Gateway: r.gateway, Attempts: r.attempts, Max: r.max, Doubts: r.doubts, Reason: reason,
 	})
@@ -65,59 +62,7 @@ func (b *Outbox) trace(ctx context.Context, p int, id string) (row, bool, error)
 	if err != nil {
 		return row{}, false, away(err, "read what became of message "+id)
 	}
-	e, err := b.recaps.unpack(id, raw)
-	return e.row(id), err == nil, err
-}
-
-// recaps packs what stays of ended messages. There are many and they are alike, so they are compressed against an example of them all:
-// that halves them once more.
-type recaps struct {
-	encoder *zstd.Encoder
-	decoder *zstd.Decoder
-}
-
-// recapDictionary is the id of the example, below the range that RFC 8878 reserves. An example that is changed takes another id, and
-// the decoder keeps the older ones for as long as the log holds what was packed with them.
-const recapDictionary = 32769
-
-// recapExample holds what the records have in common, the most frequent at the end (zstd finds that cheapest).
-const recapExample = `"gateway":"","tls":"TLS 1.3","host":"smtp.","doubts":1,"inDoubt":true,"held":true,"subject":"","tags":[""],"metadata":{"":""},"key":"",` +
-	`"lane":"bulk","result":"failed","result":"cancelled","reason":"api","error":"EENVELOPE","enhanced":"5.1.1","code":550,"line":"550 5.1.1 ` +
-	`"last":{"message":"","code":"EENVELOPE","smtp":550}"type":"messageDeliveryError","type":"messageFailed","type":"messageCancelled","type":"messageReplayed",` +
-	`{"envelope":{"account":"default","source":"smtp","source":"api","messageId":"\u003c@","from":"@example.com","to":["@gmail.com","@example.com"],"subject":"","size":` +
-	`},"status":{"recipients":[{"status":"failed","response":"550 5.1.1 ","attempts":1},{"status":"sent","response":"250 2.0.0 Ok: queued as ","attempts":1}],` +
-	`"log":[{"number":1,"start":"2026-01-01T00:00:00.000Z","end":"2026-01-01T00:00:00.000Z","host":":587","tls":"TLS 1.3","code":250,"line":"250 2.0.0 Ok: queued as "}],` +
-	`"told":[{"id":"01K","type":"messageSent","at":17,"attempt":1}]},"result":"sent","at":17,"created":17,"scheduled":17,"lane":"transactional","attempts":1,"max":10}`
-
-func newRecaps() (*recaps, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(64<<10), zstd.WithEncoderDictRaw(recapDictionary, []byte(recapExample)))
-	if err != nil {
-		return nil, fmt.Errorf("make zstd encoder of the log: %w", err)
-	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderDictRaw(recapDictionary, []byte(recapExample)))
-	if err != nil {
-		return nil, fmt.Errorf("make zstd decoder of the log: %w", err)
-	}
-	return &recaps{encoder: encoder, decoder: decoder}, nil
-}
-
-func (c *recaps) pack(id string, e ended) (string, error) {
-	raw, err := json.Marshal(e)
-	if err != nil {
-		return "", fmt.Errorf("write what stays of message %s: %w", id, err)
-	}
-	return string(c.encoder.EncodeAll(raw, make([]byte, 0, len(raw)/2))), nil
-}
-
-func (c *recaps) unpack(id string, packed []byte) (ended, error) {
 	var e ended
-	raw, err := c.decoder.DecodeAll(packed, make([]byte, 0, 4*len(packed)))
-	if err == nil {
-		err = json.Unmarshal(raw, &e)
-	}
-	if err != nil {
-		return e, fmt.Errorf("read what became of message %s: %w", id, err)
-	}
-	return e, nil
+	err = b.jsons.unpack(id, raw, &e)
+	return e.row(id), err == nil, err
 }

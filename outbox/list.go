@@ -2,8 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -92,8 +90,8 @@ func (b *Outbox) match(ctx context.Context, entries []entry, takes func(envelope
 			continue // ended meanwhile
 		}
 		var env envelope
-		if err := json.Unmarshal(raw, &env); err != nil {
-			return nil, fmt.Errorf("read envelope of message %s: %w", e.id, err)
+		if err := b.jsons.unpack(e.id, raw, &env); err != nil {
+			return nil, err
 		}
 		if takes(env) {
 			kept = append(kept, e)

@@ -179,8 +179,8 @@ func (b *Outbox) readEnded(ctx context.Context, entries []entry, rows map[string
 		if err != nil || len(raw) == 0 {
 			continue
 		}
-		e, err := b.recaps.unpack(id, raw)
-		if err != nil {
+		var e ended
+		if err := b.jsons.unpack(id, raw, &e); err != nil {
 			return err
 		}
 		rows[id] = e.row(id)

@@ -2,8 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/postroom/postroom/event"
@@ -97,16 +95,12 @@ func (b *Outbox) buryArgs(r row) ([]any, error) {
 		return nil, err
 	}
 	st = events.remember(st)
-	var raw []byte
-	var recap string
+	var packed, recap string
 	var err error
-	if r.status = st; b.opts.KeepDeadLetters >= 0 {
-		raw, err = json.Marshal(st)
+	if b.opts.KeepDeadLetters >= 0 {
+		packed, err = b.jsons.pack(r.id, st)
 	} else {
 		recap, err = b.ending(r, st, resultFailed, "", now)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("write what stays of message %s: %w", r.id, err)
-	}
-	return append([]any{r.id, millis(now), r.state, r.fence, raw, recap}, events.lines...), nil
+	return append([]any{r.id, millis(now), r.state, r.fence, packed, recap}, events.lines...), err
 }

@@ -2,8 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,13 +29,13 @@ func (b *Outbox) progress(ctx context.Context, c *claim, done []smtpsend.Recipie
 		return err
 	}
 	st = events.remember(st)
-	raw, err := json.Marshal(st)
+	packed, err := b.jsons.pack(c.id, st)
 	if err != nil {
-		return fmt.Errorf("write status of message %s: %w", c.id, err)
+		return err
 	}
 	c.transactions++
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := b.progressed(ctx, c, raw, events.lines[0])
+		err := b.progressed(ctx, c, packed, events.lines[0])
 		if err == nil {
 			break
 		}
@@ -55,7 +53,7 @@ func (b *Outbox) progress(ctx context.Context, c *claim, done []smtpsend.Recipie
 	return nil
 }
 
-func (b *Outbox) progressed(ctx context.Context, c *claim, st []byte, l any) error {
+func (b *Outbox) progressed(ctx context.Context, c *claim, st string, l any) error {
 	ok, err := progressScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, c.id, c.fence, c.transactions, st, l).Int()
 	if err != nil {
 		return away(err, "record a transaction of message "+c.id)

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -68,21 +67,6 @@ func newStatus(e envelope) status {
 		s.Recipients[i].Status = rcptQueued
 	}
 	return s
-}
-
-// parseStatus reads a stored status; an absent one is that of a message never tried.
-func parseStatus(raw string, e envelope) (status, error) {
-	if raw == "" {
-		return newStatus(e), nil
-	}
-	var s status
-	if err := json.Unmarshal([]byte(raw), &s); err != nil {
-		return s, fmt.Errorf("read status of message %s: %w", e.MessageID, err)
-	}
-	if len(s.Recipients) != len(e.To) {
-		return s, fmt.Errorf("read status of message %s: %d recipients, envelope has %d", e.MessageID, len(s.Recipients), len(e.To))
-	}
-	return s, nil
 }
 
 // having lists the recipients of a given status, as indexes into the envelope.

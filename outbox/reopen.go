@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -86,7 +85,7 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		args, err := reopenArgs(r, &after, o, now)
+		args, err := b.reopenArgs(r, &after, o, now)
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
@@ -134,7 +133,7 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 
 // reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A replay is told, which after then
 // remembers.
-func reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, error) {
+func (b *Outbox) reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, error) {
 	urgent := 0
 	if o.urgent {
 		urgent = 1
@@ -155,19 +154,13 @@ func reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, erro
 		return nil, err
 	}
 	after.status = events.remember(after.status)
-	st, err := json.Marshal(after.status)
-	if err != nil {
-		return nil, fmt.Errorf("write status of message %s: %w", after.id, err)
+	if args[8], err = b.jsons.pack(after.id, after.status); err != nil {
+		return nil, err
 	}
-	args[8] = st
 	if len(o.to) > 0 || o.account != "" {
-		raw, err := json.Marshal(env)
-		if err != nil {
-			return nil, fmt.Errorf("write envelope of message %s: %w", after.id, err)
-		}
-		args[11] = raw
+		args[11], err = b.jsons.pack(after.id, env)
 	}
-	return append(args, events.lines...), nil
+	return append(args, events.lines...), err
 }
 
 // rewoken queues the task of a message that was given a new time, and drops the one it had.
@@ -204,7 +197,7 @@ func (b *Outbox) enqueue(ctx context.Context, wakeups ...wakeup) {
 	for i, w := range wakeups {
 		p, _ := partitionOf(w.id, b.DB.Partitions())
 		tasks[i] = queue.Task{
-			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch), Payload: []byte(w.id),
+			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch),
 		}
 		if w.due.After(now) {
 			tasks[i].At = w.due

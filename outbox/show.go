@@ -2,9 +2,7 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -190,7 +188,7 @@ func (b *Outbox) readRows(ctx context.Context, entries []entry) ([]row, error) {
 		if envelopes[i].Err() != nil || hashes[i].Val()[0] == nil {
 			continue
 		}
-		r, err := readRow(e.id, texts(hashes[i]), envelopes[i].Val(), statuses[i].Val())
+		r, err := b.readRow(e.id, texts(hashes[i]), envelopes[i].Val(), statuses[i].Val())
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +197,7 @@ func (b *Outbox) readRows(ctx context.Context, entries []entry) ([]row, error) {
 	return rows, nil
 }
 
-func readRow(id string, f []string, env, st string) (row, error) {
+func (b *Outbox) readRow(id string, f []string, env, st string) (row, error) {
 	n := make([]int64, len(f))
 	for i := range f {
 		n[i], _ = strconv.ParseInt(f[i], 10, 64)
@@ -208,11 +206,11 @@ func readRow(id string, f []string, env, st string) (row, error) {
 		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
 		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11],
 	}
-	if err := json.Unmarshal([]byte(env), &r.envelope); err != nil {
-		return r, fmt.Errorf("read envelope of message %s: %w", id, err)
+	if err := b.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
+		return r, err
 	}
 	var err error
-	r.status, err = parseStatus(st, r.envelope)
+	r.status, err = b.jsons.unpackStatus(id, st, r.envelope)
 	return r, err
 }
 

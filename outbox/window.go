@@ -185,6 +185,9 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *re
 // head asks for the first entries of an index that follow one. Entries of that one's own millisecond come again, and are left out afterwards.
 func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
 	low, high := w.bounds(from)
+	if w.newest {
+		low, high = high, low
+	}
 	if from.id != "" {
 		count += scanChunk
 	}

@@ -11,10 +11,11 @@
 local id, now, due, lane, account = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
 if KEYS[2] then
-  local first = redis.call('HMGET', KEYS[2], 'fingerprint', 'answer')
-  if first[1] then
-    if first[1] ~= ARGV[11] then return {'REUSED'} end
-    return {'HIT', first[2]}
+  local first = redis.call('GET', KEYS[2])
+  if first then
+    local size = #ARGV[11]
+    if string.sub(first, 1, size) ~= ARGV[11] then return {'REUSED'} end
+    return {'HIT', string.sub(first, size + 1)}
   end
 end
 if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then return {'AGAIN'} end
@@ -40,8 +41,7 @@ local at = {lane = lane, account = account, created = now}
 enlist(index_key(lane, state), at, id)
 redis.call('ZADD', prefix .. 'unqueued', now, id)
 if KEYS[2] then
-  redis.call('HSET', KEYS[2], 'fingerprint', ARGV[11], 'answer', ARGV[12])
-  redis.call('EXPIRE', KEYS[2], ARGV[13])
+  redis.call('SET', KEYS[2], ARGV[11] .. ARGV[12], 'EX', ARGV[13])
 end
 count(now, at, 'queued')
 emit(14)

@@ -1,0 +1,74 @@
+package outbox
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+)
+
+// typical is a message as most are: one recipient, one attempt.
+func typical() ended {
+	at := time.Date(2026, 11, 21, 15, 4, 5, 678_000_000, time.UTC)
+	end := at.Add(120 * time.Millisecond)
+	return ended{
+		Envelope: envelope{
+			Account: "shop", Source: "api", MessageID: "<4f0c1d2e3a5b6978@shop.example.org>", From: "bounces@shop.example.org",
+			To: []string{"margaret.hamilton@apollo.example.net"}, Subject: "Your order 4711 is on its way", Key: "order-4711-shipped",
+			Tags: []string{"orders"}, Metadata: json.RawMessage(`{"order":4711}`), Size: 8213,
+		},
+		Status: status{
+			Recipients: []recipient{{Status: rcptSent, Response: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8", Attempts: 1}},
+			Log: []api.Attempt{{
+				Number: 1, Start: at, End: &end, Host: "smtp.relay.example.com:587", TLS: "TLS 1.3", Code: 250, Line: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8",
+			}},
+			Told: []told{{ID: "01KAJ2V3M4N5P6Q7R8S9T0V1W2", Type: event.MessageSent, At: at.UnixMilli(), Attempt: 1}},
+		},
+		Result: resultSent, At: at.UnixMilli(), Created: at.UnixMilli() - 7, Scheduled: at.UnixMilli() - 7, Lane: api.Transactional, Attempts: 1, Max: 10,
+	}
+}
+
+func TestPackedComesBack(t *testing.T) {
+	t.Parallel()
+	c, err := newPacker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := c.pack("id", typical())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back ended
+	if err := c.unpack("id", []byte(packed), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(typical(), back); diff != "" {
+		t.Errorf("(-packed +unpacked):\n%s", diff)
+	}
+	if len(packed) > 400 {
+		t.Errorf("a typical record takes %d bytes", len(packed))
+	}
+	if err := c.unpack("id", []byte("garbage"), &back); err == nil {
+		t.Error("garbage was unpacked")
+	}
+}
+
+func BenchmarkPack(b *testing.B) {
+	c, err := newPacker()
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, size := typical(), 0
+	for b.Loop() {
+		packed, err := c.pack("id", e)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = len(packed)
+	}
+	b.ReportMetric(float64(size), "bytes")
+}
