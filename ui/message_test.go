@@ -164,7 +164,7 @@ func TestStrangersTextStaysText(t *testing.T) {
 	b.header.Set("Accept", "text/html")
 	q := url.QueryEscape(evil)
 	for _, path := range []string{
-		"/", "/messages/" + ids[0], "/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/?search=" + q, "/?tag=" + q,
+		"/", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q, "/messages/" + ids[1] + "?to=" + q + "&as=" + q + "&gateway=" + q, "/messages/" + ids[0], "/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/?search=" + q, "/?tag=" + q,
 		"/?account=" + q, "/cancel?search=" + q + "&account=" + q, "/?state=" + q, "/login?next=" + q, "/?part=" + q, "/?after=" + q, "/" + url.PathEscape(evil),
 	} {
 		p := b.get(path)

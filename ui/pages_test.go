@@ -28,7 +28,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	w := setup(t)
 	id := w.later(api.SubmitRequest{Subject: "one"})
 	b := w.operator()
-	for _, path := range []string{"/", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
+	for _, path := range []string{"/", "/log", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
