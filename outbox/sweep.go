@@ -8,9 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -19,11 +17,9 @@ const (
 	sweepEvery = time.Second
 	sweepBatch = 1000             // messages a script handles in one go
 	owedAfter  = 3 * time.Second  // how long a message may wait for its task to be noted as queued
-	matchBatch = 2000             // records compared with their tasks in one round
 	tidyEvery  = 30 * time.Second // retention and trimming
 	tidyRounds = 30               // batches of one kind and partition in one go: what is left waits for the next sweep
 	outageGap  = 3 * time.Second  // a pause between good sweeps that means Redis was away, or this process stopped
-	waitBefore = 5 * time.Second  // how young a record may be before its missing task is a fault
 )
 
 // sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at once.
@@ -32,10 +28,10 @@ type sweeper struct {
 	lastGood time.Time
 	careful  time.Time        // until then no lease is ended: its holder may just be coming back
 	tidied   time.Time        // when retention was last applied
-	places   map[string]int64 // how far each index has been compared with the queue
+	places   map[string]place // how far each index has been compared with the queue
 }
 
-func newSweeper(b *Outbox) *sweeper { return &sweeper{b: b, places: map[string]int64{}} }
+func newSweeper(b *Outbox) *sweeper { return &sweeper{b: b, places: map[string]place{}} }
 
 func (s *sweeper) run(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
@@ -129,83 +125,6 @@ func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
 		s.b.metrics.recovered.WithLabelValues("owed").Inc()
 	}
 	s.b.enqueue(ctx, due...)
-	return nil
-}
-
-// match compares records with their tasks, a stretch of each index in every round, and gives a new task to those that lost theirs: an
-// operator emptied a queue behind Postroom's back, or Redis lost the queue's keys.
-func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
-	for _, lane := range lanesOf(queue.Submit) {
-		for _, state := range []string{stateWaiting, stateDelayed} {
-			if err := s.matchIndex(ctx, p, lane, state, now); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state string, now time.Time) error {
-	key := s.b.store.index(p, string(lane), state)
-	members, err := s.b.DB.Client().ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-		Key: key, ByScore: true, Start: s.places[key], Stop: millis(now.Add(-waitBefore)), Count: matchBatch,
-	}).Result()
-	if err != nil {
-		return fmt.Errorf("read index %s: %w", key, err)
-	}
-	if len(members) < matchBatch {
-		s.places[key] = 0
-	} else if last := int64(members[len(members)-1].Score); last > s.places[key] {
-		s.places[key] = last
-	} else {
-		s.places[key]++ // more messages of one millisecond than a round holds
-	}
-	if len(members) == 0 {
-		return nil
-	}
-	ids := make([]string, len(members))
-	for i, m := range members {
-		ids[i] = m.Member.(string)
-	}
-	return s.rewake(ctx, p, lane, ids, now)
-}
-
-// rewake finds which of some messages have no task, and gives them one.
-func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) error {
-	pipe := s.b.DB.Client().Pipeline()
-	got := make([]*redis.SliceCmd, len(ids))
-	for i, id := range ids {
-		got[i] = pipe.HMGet(ctx, s.b.store.message(p, id), "epoch", "due")
-	}
-	if err := execRead(ctx, pipe); err != nil {
-		return err
-	}
-	tasks := make([]string, len(ids))
-	for i, id := range ids {
-		tasks[i] = taskID(id, texts(got[i])[0])
-	}
-	states, err := s.b.Control.States(ctx, laneQueue(lane, p), tasks...)
-	if err != nil {
-		return err
-	}
-	var woken []wakeup
-	for i, st := range states {
-		if st != "" && st != queue.Archived && st != queue.Completed {
-			continue
-		}
-		fields := texts(got[i])
-		epoch, err := rewakeScript.Run(ctx, s.b.DB.Client(), []string{s.b.store.message(p, ids[i])}, ids[i], millis(now), fields[0]).Int()
-		if err != nil {
-			return err
-		}
-		if epoch > 0 {
-			ms, _ := strconv.ParseInt(fields[1], 10, 64)
-			woken = append(woken, wakeup{id: ids[i], lane: string(lane), epoch: strconv.Itoa(epoch), due: fromMillis(ms)})
-			s.b.mail.recovered(ctx, ids[i], "its task was gone")
-			s.b.metrics.recovered.WithLabelValues("task").Inc()
-		}
-	}
-	s.b.enqueue(ctx, woken...)
 	return nil
 }
 

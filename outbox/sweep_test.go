@@ -91,6 +91,30 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	}
 }
 
+// TestHugeQueueComesBack flushes a queue of more messages, all accepted in one millisecond, than the sweeper compares in a round.
+func TestHugeQueueComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	const many = 2*matchBatch + 100
+	for range many {
+		one(t, b)
+	}
+	b.queued.flush(t.Context())
+	rdb := b.DB.Client()
+	keys, err := rdb.Keys(t.Context(), "asynq:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Del(t.Context(), keys...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.advance(waitBefore + time.Millisecond)
+	sweep(t, b)
+	if n := rdb.LLen(t.Context(), "asynq:{submit}:pending").Val(); n != many {
+		t.Errorf("%d tasks after one round, want %d", n, many)
+	}
+}
+
 // TestSweepLeavesLiveLeasesAlone: a message being sent is not taken from its worker.
 func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	t.Parallel()
