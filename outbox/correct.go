@@ -5,27 +5,32 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 )
 
-// correct checks what a replay is to do differently, and adds it to the plan.
-func (b *Outbox) correct(ctx context.Context, o *reopening, c api.Corrections) error {
+// corrected is what a replay does differently, checked.
+type corrected struct {
+	to      []string // normalized, each once
+	gateway *string
+	account string
+}
+
+// correct checks what a replay is to do differently.
+func (b *Outbox) correct(ctx context.Context, c api.Corrections) (corrected, error) {
+	k := corrected{gateway: c.Gateway, account: c.Account}
 	if c.Account != "" {
 		if _, err := b.Accounts.Account(ctx, c.Account); err != nil {
-			return err
+			return k, err
 		}
-		o.account = c.Account
 	}
-	if c.Gateway != nil {
-		if *c.Gateway != "" {
-			if err := b.Accounts.Gateway(ctx, *c.Gateway); err != nil {
-				return err
-			}
+	if c.Gateway != nil && *c.Gateway != "" {
+		if err := b.Accounts.Gateway(ctx, *c.Gateway); err != nil {
+			return k, err
 		}
-		o.gateway = *c.Gateway
 	}
 	var wrong []fault.Field
 	for i, to := range c.To {
@@ -34,14 +39,23 @@ func (b *Outbox) correct(ctx context.Context, o *reopening, c api.Corrections) e
 			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("to[%d]", i), Message: err.Error()})
 			continue
 		}
-		if !slices.Contains(o.to, address) {
-			o.to = append(o.to, address)
+		if !slices.Contains(k.to, address) {
+			k.to = append(k.to, address)
 		}
 	}
 	if len(wrong) > 0 {
-		return fault.InvalidFields(wrong)
+		return k, fault.InvalidFields(wrong)
 	}
-	return nil
+	return k, nil
+}
+
+// plan is the replay of a dead letter: at once, with its attempts counted anew.
+func (k corrected) plan(r row, now time.Time) reopening {
+	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: k.to, account: k.account}
+	if k.gateway != nil {
+		o.gateway = *k.gateway
+	}
+	return o
 }
 
 // readdress queues a failed message for others than it failed for. Those it failed for stay on record as replaced, but for the ones named

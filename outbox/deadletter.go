@@ -35,13 +35,15 @@ func (b *Outbox) DeadLetter(ctx context.Context, id string) (api.DeadLetter, err
 // anew. Its content goes out as it is: headers and signature tell of the former recipients and account. Of several replays at once one
 // succeeds; the others find the message no longer dead, a Conflict. So is a message that failed and whose content is no longer kept.
 func (b *Outbox) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
+	k, err := b.correct(ctx, c)
+	if err != nil {
+		return api.OutboxMessage{}, err
+	}
 	m, err := b.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state != stateFailed {
 			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s", id, r.state)
 		}
-		o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true}
-		err := b.correct(ctx, &o, c)
-		return o, err
+		return k.plan(r, now), nil
 	})
 	if past, ok := errors.AsType[*fault.Error](err); ok && past.Code == "MessageFailed" {
 		return m, fault.New(fault.Conflict, "ContentGone", "Message %s failed, and its content is no longer kept: it can't be sent again", id)

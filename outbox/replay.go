@@ -3,25 +3,27 @@ package outbox
 import (
 	"context"
 	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 )
 
 // ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its ids. Those that are no longer
 // dead when their turn comes, or whose content is gone, are counted as skipped.
 func (b *Outbox) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
 	var answer api.ReplayAnswer
-	if err := b.correct(ctx, &reopening{}, correctionsOf(req)); err != nil {
-		return answer, err
+	var k corrected
+	if req.Corrections != nil {
+		var err error
+		if k, err = b.correct(ctx, *req.Corrections); err != nil {
+			return answer, err
+		}
 	}
 	if len(req.IDs) > 0 {
 		for chunk := range slices.Chunk(req.IDs, scanChunk) {
-			entries := make([]entry, len(chunk))
-			for i, id := range chunk {
-				entries[i].id = id
-			}
-			if err := b.replayEach(ctx, req, entries, &answer); err != nil {
+			if err := b.replayEach(ctx, req, k, entriesOf(chunk), &answer); err != nil {
 				return answer, err
 			}
 		}
@@ -33,42 +35,68 @@ func (b *Outbox) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Repl
 		if err != nil {
 			return answer, away(err, "list the dead letters to replay")
 		}
-		if err := b.replayEach(ctx, req, found.page, &answer); err != nil || !found.more {
+		if err := b.replayEach(ctx, req, k, found.page, &answer); err != nil || !found.more {
 			return answer, err
 		}
 		q.Cursor = found.next
 	}
 }
 
-// replayEach queues those of some messages again that the request selects, and counts them.
-func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, entries []entry, answer *api.ReplayAnswer) error {
+// replayEach queues those of some messages again that the request selects, a few round trips for all of them, and counts them.
+func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, k corrected, entries []entry, answer *api.ReplayAnswer) error {
 	rows, err := b.readRows(ctx, entries)
 	if err != nil {
 		return away(err, "read the dead letters to replay")
 	}
-	corrections := correctionsOf(req)
-	for _, r := range rows {
-		if !selects(req, r) {
+	rows = slices.DeleteFunc(rows, func(r row) bool { return !selects(req, r) })
+	now, pipe := b.clock.Now(), b.DB.Pipeline()
+	answers := make([]*redis.Cmd, len(rows))
+	for i, r := range rows {
+		if r.state != stateFailed {
 			continue
 		}
-		_, err := b.Replay(ctx, r.id, corrections)
-		switch {
-		case err == nil:
-			answer.Replayed++
-		case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
-			answer.Skipped++
-		default:
+		args, err := b.replayArgs(r, k.plan(r, now), now)
+		if err != nil {
 			return err
 		}
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		answers[i] = pipe.Script(reopenScript, []string{b.store.message(p, r.id)}, args...)
 	}
+	if err := pipe.Exec(ctx); err != nil {
+		return away(err, "replay dead letters")
+	}
+	var woken []wakeup
+	var former []task
+	for i, r := range rows {
+		epoch := ""
+		if answers[i] != nil {
+			said, _ := answers[i].StringSlice() // an error would be Exec's
+			if said[0] == "OK" {
+				epoch = said[1]
+			}
+		}
+		if epoch == "" { // no longer dead, or its content is gone
+			answer.Skipped++
+			continue
+		}
+		answer.Replayed++
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		b.mail.reopened(ctx, r.id, now, true)
+		woken = append(woken, wakeup{id: r.id, lane: string(r.lane), epoch: epoch})
+		former = append(former, r.task(p))
+	}
+	b.enqueue(ctx, woken...)
+	b.forget(ctx, former...)
 	return nil
 }
 
-func correctionsOf(req api.ReplayRequest) api.Corrections {
-	if req.Corrections == nil {
-		return api.Corrections{}
+// replayArgs builds what reopen.lua writes of a dead letter.
+func (b *Outbox) replayArgs(r row, o reopening, now time.Time) ([]any, error) {
+	after, err := r.apply(o, now)
+	if err != nil {
+		return nil, err
 	}
-	return *req.Corrections
+	return b.reopenArgs(r, &after, o, now)
 }
 
 // selects says whether a request to replay means this message.
