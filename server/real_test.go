@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -122,6 +124,26 @@ func TestRealParts(t *testing.T) {
 	if stats, err := c.Stats(ctx, api.CounterQuery{}); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
 		t.Errorf("Stats = %+v, %v", stats, err)
 	}
+	if stats, err := acme.Stats(ctx, api.CounterQuery{}); err != nil || stats.Counters.Pending != 1 || stats.Counters.QueuedHour != 1 || len(stats.Queues) != 0 {
+		t.Errorf("Stats of the account = %+v, %v", stats, err)
+	}
+	if stats, err := c.Stats(ctx, api.CounterQuery{Lane: api.Bulk}); err != nil || stats.Counters != (api.Counters{}) {
+		t.Errorf("Stats of the bulk lane = %+v, %v", stats, err)
+	}
+	seen, err := acme.Messages(ctx, api.LogQuery{Status: api.StatusQueued, Tag: "x", Search: "hello"})
+	if err != nil || len(seen.Messages) != 1 || seen.Messages[0].Account != "acme" {
+		t.Errorf("Messages = %+v, %v", seen, err)
+	}
+	if _, err := acme.Messages(ctx, api.LogQuery{Cursor: "nonsense"}); !refused(err, 400) {
+		t.Errorf("a cursor of nonsense: %v", err)
+	}
+	other, err := c.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, From: &api.Address{Address: "x@example.com"}, Account: "acme", Text: "Hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Cancel(ctx, other.QueueID); err != nil {
+		t.Fatal(err)
+	}
 	deleted, err := c.DeleteAccount(ctx, "acme")
 	if err != nil || deleted.Cancelled != 1 {
 		t.Errorf("DeleteAccount = %+v, %v", deleted, err)
@@ -131,6 +153,56 @@ func TestRealParts(t *testing.T) {
 	}
 	if _, err := c.Message(ctx, answer.QueueID); !refused(err, 404) {
 		t.Errorf("a cancelled message: %v", err)
+	}
+	logged, err := c.LoggedMessage(ctx, answer.QueueID)
+	if err != nil || logged.Status != api.StatusCancelled || logged.Account != "acme" || logged.Ended == nil || logged.NextAttempt.Time != nil {
+		t.Errorf("a cancelled message in the log: %+v, %v", logged, err)
+	}
+	story, err := c.MessageEvents(ctx, answer.QueueID)
+	if err != nil || len(story.Events) != 2 || story.Events[0].EventID != answer.QueueID || story.Events[1].Event != "messageCancelled" {
+		t.Errorf("its events: %+v, %v", story, err)
+	}
+	var all []string
+	for m, err := range c.AllMessages(ctx, api.LogQuery{PageSize: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.QueueID)
+	}
+	if diff := cmp.Diff([]string{other.QueueID, answer.QueueID}, all); diff != "" {
+		t.Errorf("the log, newest first (-want +got):\n%s", diff)
+	}
+}
+
+// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words.
+func TestReplayOfRealDeadLetters(t *testing.T) {
+	w := setupReal(t)
+	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := w.client.Submit(t.Context(), api.SubmitRequest{Account: "acme", To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := "nowhere"
+	for name, tc := range map[string]struct {
+		id   string
+		c    api.Corrections
+		code string
+	}{
+		"an unknown message":  {"none", api.Corrections{}, "MessageNotFound"},
+		"one that is waiting": {answer.QueueID, api.Corrections{To: api.Emails{"b@example.net"}}, "MessageNotFailed"},
+	} {
+		_, err := w.client.Replay(t.Context(), tc.id, tc.c)
+		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != tc.code {
+			t.Errorf("%s: %v, want %s", name, err, tc.code)
+		}
+	}
+	for name, c := range map[string]api.Corrections{"GatewayNotFound": {Gateway: &nowhere}, "AccountNotFound": {Account: nowhere}} {
+		_, err := w.client.ReplayAll(t.Context(), api.ReplayRequest{Account: "acme", Corrections: &c})
+		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != name {
+			t.Errorf("a replay of none: %v, want %s", err, name)
+		}
 	}
 }
 

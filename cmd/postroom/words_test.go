@@ -58,16 +58,60 @@ func TestMoment(t *testing.T) {
 func TestStrangersTextStaysOnItsLine(t *testing.T) {
 	evil := "Hello\x1b[2J\x1b]0;owned\x07\r\nid  sent\u009b31m\u202eevil"
 	g := messageGrid([]api.OutboxMessage{{QueueID: "1", Subject: evil, Envelope: api.Envelope{To: []string{"a@example.com\x1b[31m"}}}}, noon)
-	var plain bytes.Buffer
-	(&console{out: &plain}).show(g)
-	for name, text := range map[string]string{"plain": plain.String(), "drawn": g.draw(200)} {
-		text = strings.NewReplacer("\x1b[1m", "", "\x1b[m", "", "\x1b[90m", "").Replace(text) // our own
-		if strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") {
-			t.Errorf("%s: %q", name, text)
+	grids := map[string]grid{
+		"outbox": g,
+		"log":    logGrid([]api.LoggedMessage{{QueueID: "1", Account: evil, Subject: evil, Response: evil, Envelope: api.Envelope{To: []string{evil}}}}, noon),
+		"events": eventGrid([]api.MessageEvent{{Event: evil, Recipients: []string{evil}, Response: evil, Attempt: &api.Attempt{Gateway: evil, Host: evil}}}),
+	}
+	for of, g := range grids {
+		var plain bytes.Buffer
+		(&console{out: &plain}).show(g)
+		for name, text := range map[string]string{"plain": plain.String(), "drawn": g.draw(200)} {
+			text = strings.NewReplacer("\x1b[1m", "", "\x1b[m", "", "\x1b[90m", "").Replace(text) // our own
+			if strings.ContainsAny(text, "\x1b\x07\r\u009b\u202e") {
+				t.Errorf("%s, %s: %q", of, name, text)
+			}
+		}
+		if lines := strings.Count(plain.String(), "\n"); lines != 2 {
+			t.Errorf("%s: a heading and a row are two lines, got %d:\n%s", of, lines, plain.String())
 		}
 	}
-	if lines := strings.Count(plain.String(), "\n"); lines != 2 {
-		t.Errorf("a heading and a row are two lines, got %d:\n%s", lines, plain.String())
+}
+
+func TestLastWord(t *testing.T) {
+	refused := &api.DeliveryFault{Message: "451 busy"}
+	for _, tc := range []struct {
+		name string
+		m    api.LoggedMessage
+		want string
+	}{
+		{"nothing to say", api.LoggedMessage{Status: api.StatusQueued}, "-"},
+		{"sent, at last", api.LoggedMessage{Status: api.StatusSent, Error: refused, Response: "250 OK"}, "250 OK"},
+		{"sent in part", api.LoggedMessage{Status: api.StatusDead, Error: refused, Response: "250 OK"}, "451 busy"},
+		{"cancelled", api.LoggedMessage{Status: api.StatusCancelled, Error: refused, Reason: "operator"}, "operator"},
+		{"it may have arrived twice", api.LoggedMessage{Status: api.StatusSent, Response: "250 OK", InDoubt: 1}, "in doubt: 250 OK"},
+	} {
+		if got := lastWord(tc.m); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestWhatHappened(t *testing.T) {
+	attempt := &api.Attempt{Number: 2, Gateway: "main", Host: "mx.example.com:25", Error: "EENVELOPE", Line: "451 busy"}
+	for _, tc := range []struct {
+		e    api.MessageEvent
+		want string
+	}{
+		{api.MessageEvent{Event: "messageQueued"}, ""},
+		{api.MessageEvent{Event: "messageCancelled", Reason: "operator"}, "operator"},
+		{api.MessageEvent{Event: "messageDeliveryError", Attempt: attempt}, "attempt 2, main, mx.example.com:25: EENVELOPE 451 busy"},
+		{api.MessageEvent{Event: "messageSent", Attempt: attempt, Response: "250 OK"}, "attempt 2, main, mx.example.com:25: 250 OK"},
+		{api.MessageEvent{Event: "messageSent", Attempt: &api.Attempt{Number: 1}}, "attempt 1"},
+	} {
+		if got := happened(tc.e); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.e.Event, got, tc.want)
+		}
 	}
 }
 
