@@ -24,14 +24,20 @@ var (
 	editedSource string
 	//go:embed recheck.lua
 	recheckSource string
+	//go:embed troubled.lua
+	troubledSource string
 
 	stateScript   = redisdb.NewScript("accounts/state", stateSource)
 	trialScript   = redisdb.NewScript("accounts/trial", trialSource)
 	editedScript  = redisdb.NewScript("accounts/edited", editedSource)
 	recheckScript = redisdb.NewScript("accounts/recheck", recheckSource)
+
+	troubledScript = redisdb.NewScript("accounts/troubled", troubledSource)
 )
 
 func eventsKey() string { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write
+
+func troubledKey() string { return redisdb.Key(0, "accounts", "troubled") }
 
 // store is what Redis keeps of accounts.
 type store struct {
@@ -111,9 +117,9 @@ func (s store) remove(ctx context.Context, id string) (bool, error) {
 
 // met notes what an attempt through an account met, if it still exists, and says what became of that in the words of the script.
 func (s store) met(ctx context.Context, id, of string, m met, hold bool, now time.Time) (string, error) {
-	keys := []string{s.records.Key(id), s.records.StateKey(id), s.records.VersionKey(), eventsKey()}
+	keys := []string{s.records.Key(id), s.records.StateKey(id), s.records.VersionKey(), eventsKey(), troubledKey()}
 	return stateScript.Run(ctx, s.client, keys, of != "", m.state, m.text, now.UnixMilli(), m.kind, m.line, hold,
-		checks[0].Milliseconds(), settling.Milliseconds(), of).Text()
+		checks[0].Milliseconds(), settling.Milliseconds(), of, id).Text()
 }
 
 // trial claims the check of a held account that is due; true also when it is not held.
