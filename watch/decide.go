@@ -1,6 +1,9 @@
 package watch
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // state is an alert that stands, as Redis keeps it.
 type state struct {
@@ -71,8 +74,13 @@ func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decisi
 
 // state is how the alert of a finding stands.
 func (f finding) state(since, now time.Time) state {
-	return state{Alert: f.alert, Queue: f.queue, Text: f.text, Value: f.value, Threshold: f.threshold, Since: since, Judged: now}
+	return state{
+		Alert: f.alert, Queue: f.queue, Text: f.text, Value: round(f.value), Threshold: round(f.threshold), Since: since, Judged: now,
+	}
 }
+
+// round leaves milliseconds, and tenths of a percent.
+func round(v float64) float64 { return math.Round(v*1000) / 1000 }
 
 // forgotten decides about an alert that this process can't judge.
 func forgotten(now time.Time, stood state) decision {
@@ -100,7 +108,7 @@ func passing(now time.Time, stood state, f finding, quiet time.Duration) decisio
 		next.Clear = now
 		return decision{do: note, next: next}
 	case now.Sub(stood.Clear) >= quiet:
-		next.Value, next.Threshold = f.value, f.threshold
+		next.Text, next.Value, next.Threshold = "Over. It was: "+stood.Text, round(f.value), round(f.threshold)
 		return decision{do: resolve, next: next}
 	}
 	return decision{}

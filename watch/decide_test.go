@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 		"better for a while":    {59 * time.Second, standing(func(s *state) { s.Clear = start }), fine, decision{}},
 		"worse again":           {30 * time.Second, standing(func(s *state) { s.Clear = start }), wrong, decision{do: note, next: wrong.state(start, start.Add(30*time.Second))}},
 		"better for good": {time.Minute, standing(func(s *state) { s.Clear = start }), fine, decision{do: resolve, next: *standing(func(s *state) {
-			s.Judged, s.Clear, s.Value = start.Add(time.Minute), start, 20
+			s.Judged, s.Clear, s.Value, s.Text = start.Add(time.Minute), start, 20, "Over. It was: 120 failed"
 		})}},
 		"nobody knows for a while": {staleAfter - 1, standing(func(*state) {}), nil, decision{}},
 		"nobody knows any more": {staleAfter, standing(func(*state) {}), nil, decision{do: resolve, next: *standing(func(s *state) {

@@ -109,7 +109,7 @@ func judgePause(name string, counts []queue.Counts, most time.Duration, now time
 }
 
 func (w *Watch) askMail(ctx context.Context, _ time.Time) ([]finding, error) {
-	c, err := w.Mail.Counters(ctx)
+	c, err := w.Mail.Counters(ctx, api.CounterQuery{})
 	if err != nil {
 		return nil, err
 	}

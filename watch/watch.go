@@ -26,10 +26,10 @@ type Queues interface {
 	Counts(ctx context.Context, queues ...string) ([]queue.Counts, error)
 }
 
-// Mail tells what happened to messages of late. outbox.Outbox stands behind it.
+// Mail tells what happened to messages of late: how many are pending, and how many were sent and failed in the last hour.
+// outbox.Outbox implements it.
 type Mail interface {
-	// Counters counts the messages that are pending, and those that were sent and failed in the last hour.
-	Counters(context.Context) (api.Counters, error)
+	Counters(context.Context, api.CounterQuery) (api.Counters, error)
 }
 
 // Accounts tells which accounts are refused. accounts.Accounts implements it.

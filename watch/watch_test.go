@@ -41,7 +41,9 @@ func (i *instance) set(edit func(*instance)) {
 	edit(i)
 }
 
-func (i *instance) Counters(context.Context) (api.Counters, error) { return i.counters, i.err }
+func (i *instance) Counters(context.Context, api.CounterQuery) (api.Counters, error) {
+	return i.counters, i.err
+}
 func (i *instance) Counts(context.Context, ...string) ([]queue.Counts, error) {
 	return []queue.Counts{i.counts}, i.err
 }
@@ -201,7 +203,7 @@ func TestAnAlertIsRaisedAndResolvedOnce(t *testing.T) {
 	b.after(15 * time.Second)
 	over := b.clock()
 	want.Type, want.At, want.Data.Value, want.Data.Resolved = event.AlertResolved, over, 0, &over
-	want.Data.Text = strings.Replace(text, "6m0s", "7m0s", 1)
+	want.Data.Text = "Over. It was: " + strings.Replace(text, "6m0s", "7m0s", 1)
 	if diff := cmp.Diff(want, b.events()[1]); diff != "" {
 		t.Errorf("resolved: %s", diff)
 	}
