@@ -65,7 +65,7 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	}
 	said := ""
 	if lost == nil {
-		said, lost = a.store.met(ctx, id, a.fingerprintOf(id), m, e.sender.Hold, now)
+		said, lost = a.met(ctx, id, a.fingerprintOf(id), m, e.sender.Hold, now)
 	}
 	if lost != nil {
 		a.log.WarnContext(ctx, "state of an account not noted", "account", id, "state", m.state, "error", lost)

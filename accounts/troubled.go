@@ -13,13 +13,9 @@ const troubledAtMost = 1000
 // whose mail is held, and those whose mail fails. An account leaves the list when mail got through, and one whose mail fails also when it
 // was edited.
 func (a *Accounts) Troubled(ctx context.Context) ([]string, error) {
-	ids, err := a.store.troubled(ctx)
+	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()}, redisdb.Key(0, "account", ""), troubledAtMost).StringSlice()
 	if err != nil {
 		return nil, away(err, "list accounts in trouble")
 	}
 	return ids, nil
-}
-
-func (s store) troubled(ctx context.Context) ([]string, error) {
-	return troubledScript.Run(ctx, s.client, []string{troubledKey()}, redisdb.Key(0, "account", ""), troubledAtMost).StringSlice()
 }

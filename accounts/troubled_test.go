@@ -15,7 +15,7 @@ func TestTroubledAccountsAreListedUntilTheyWorkAgain(t *testing.T) {
 	ctx := t.Context()
 	b.Outcome(ctx, "fine", unreachable())
 	for _, id := range []string{"held", "fails", "edited", "deleted"} {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		b.Outcome(ctx, id, refused())
 	}
 	b.troubled(t, "held", "fails", "edited", "deleted")
@@ -27,7 +27,7 @@ func TestTroubledAccountsAreListedUntilTheyWorkAgain(t *testing.T) {
 	}
 	b.troubled(t, "held", "fails")
 
-	b.clock.advance(settling)
+	b.clock.Advance(settling)
 	b.Outcome(ctx, "fails", nil)
 	b.Outcome(ctx, "held", nil)
 	b.troubled(t)
