@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
@@ -21,9 +22,6 @@ import (
 
 // DefaultID is the account that messages go through which name none, and the name of the account from the configuration.
 const DefaultID = "default"
-
-// putTries is how often a change is tried against others at the same time.
-const putTries = 5
 
 // Options are the choices of the one who runs Postroom.
 type Options struct {
@@ -47,15 +45,14 @@ type Gateways interface {
 
 // Accounts is the store of senders. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
-	store      store
-	ring       *seal.Ring
+	client     redisdb.Evaler
+	store      *records.Store[api.Account]
 	gateways   Gateways
 	hold       bool
 	log        *slog.Logger
 	now        func() time.Time
-	configured *api.Account
+	configured bool   // there is an account from the configuration
 	is         string // tells this configured account from the one of another configuration
-	started    time.Time
 
 	senders *redisdb.Cache[entry]
 
@@ -68,31 +65,31 @@ func New(db *redisdb.DB, ring *seal.Ring, gateways Gateways, o Options) (*Accoun
 	if db == nil || ring == nil || gateways == nil {
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	a := &Accounts{
-		store: newStore(db), ring: ring, gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now,
+		client: db.Client(), gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now, configured: o.Default != nil,
 		outcomes: map[string]outcome{},
 	}
-	a.senders = redisdb.NewCache[entry](db, a.store.records.VersionKey(), a.forgetOutcomes)
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
-	if a.now == nil {
-		a.now = time.Now
-	}
-	a.started = a.now().UTC().Truncate(time.Millisecond)
+	kept := records.Options[api.Account]{Now: o.Now}
 	if o.Default != nil {
 		account := *o.Default
 		account.Account = DefaultID
 		if err := validate(account); err != nil {
 			return nil, fmt.Errorf("accounts: the account from the configuration: %w", err)
 		}
-		a.configured = &account
 		is, err := fingerprint(ring, account)
 		if err != nil {
 			return nil, err
 		}
-		a.is = is
+		a.is, kept.StandIn = is, &stored{ID: DefaultID, Value: account}
 	}
+	a.store = newStore(db, ring, kept)
+	a.senders = redisdb.NewCache[entry](db, a.store.VersionKey(), a.forgetOutcomes)
 	return a, nil
 }
 
@@ -132,7 +129,7 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 		if old == nil {
 			return api.Account{}, a.notFound(id)
 		}
-		return a.checked(ctx, patched(masked(old.Account), p), old)
+		return a.checked(ctx, patched(old.Value, p), old)
 	})
 	if err != nil {
 		return api.AccountInfo{}, err
@@ -140,79 +137,57 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 	return a.Get(ctx, id)
 }
 
-// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether there was one. When
-// somebody else changed it meanwhile, edit is asked again.
+// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether there was one.
 func (a *Accounts) change(ctx context.Context, id string, edit func(old *stored) (api.Account, error)) (bool, error) {
-	for range putTries {
-		old, err := a.load(ctx, id)
-		if err != nil {
-			return false, err
-		}
-		account, err := edit(old)
-		if err != nil {
-			return false, err
-		}
-		next, err := a.sealed(account, old)
-		if err != nil {
-			return false, err
-		}
-		done, err := a.store.put(ctx, next, old)
-		if err != nil {
-			return false, away(err, "store account %s", id)
-		}
-		if done {
-			a.forget(id)
-			return old != nil, nil
-		}
+	existed, err := a.store.Change(ctx, id, edit)
+	if err == nil {
+		a.forget(id)
 	}
-	return false, fault.New(fault.Conflict, "AccountChanged", "The account is being changed by others; try again")
+	return existed, err
 }
 
 // Get shows an account with its state, secrets masked. Unknown: NotFound.
 func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) {
-	rows, err := a.infos(ctx, []string{id})
+	s, err := a.store.Get(ctx, id)
 	switch {
 	case err != nil:
 		return api.AccountInfo{}, err
-	case len(rows) == 0:
+	case s == nil:
 		return api.AccountInfo{}, a.notFound(id)
 	}
-	return rows[0], nil
+	return a.info(s), nil
 }
 
 // List shows a page of accounts: a configured one that nothing stored stands in for comes first, then all by id. Pages count from 0;
 // pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
-	page, pageSize = max(0, page), min(pageSize, 1000)
-	if pageSize < 1 {
-		pageSize = 20
-	}
-	ids, total, err := a.store.page(ctx, page*pageSize, pageSize, a.configured != nil)
-	if err != nil {
-		return api.AccountPage{}, away(err, "list accounts")
-	}
-	rows, err := a.infos(ctx, ids)
+	p, err := a.store.Page(ctx, page, pageSize)
 	if err != nil {
 		return api.AccountPage{}, err
 	}
-	return api.AccountPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Accounts: rows}, nil
+	answer := api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Accounts: make([]api.AccountInfo, len(p.Records))}
+	for i, s := range p.Records {
+		answer.Accounts[i] = a.info(s)
+	}
+	return answer, nil
+}
+
+// info is an account as answers show it.
+func (a *Accounts) info(s *stored) api.AccountInfo {
+	info := api.AccountInfo{Account: s.Value, State: stateUnset, Created: s.Created, Updated: s.Updated}
+	state(s.State).show(&info, holds(s.Value, a.hold))
+	return info
 }
 
 // Count says how many accounts there are, a configured one included.
-func (a *Accounts) Count(ctx context.Context) (int, error) {
-	_, total, err := a.store.page(ctx, 0, 1, a.configured != nil)
-	if err != nil {
-		return 0, away(err, "count accounts")
-	}
-	return total, nil
-}
+func (a *Accounts) Count(ctx context.Context) (int, error) { return a.store.Count(ctx) }
 
 // Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
 func (a *Accounts) Delete(ctx context.Context, id string) error {
-	existed, err := a.store.remove(ctx, id)
+	existed, err := a.store.Delete(ctx, id)
 	switch {
 	case err != nil:
-		return away(err, "delete account %s", id)
+		return err
 	case existed:
 		a.forget(id)
 		return nil
@@ -223,9 +198,12 @@ func (a *Accounts) Delete(ctx context.Context, id string) error {
 	return a.notFound(id)
 }
 
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+func (a *Accounts) Reseal(ctx context.Context) (int, error) { return a.store.Reseal(ctx) }
+
 // Configured reports whether an account of this id comes from the configuration, and so exists even with nothing stored.
 func (a *Accounts) Configured(id string) bool {
-	return a.configured != nil && id == a.configured.Account
+	return a.configured && id == DefaultID
 }
 
 // notFound says what to do about an account that doesn't exist.

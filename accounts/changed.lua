@@ -1,4 +1,4 @@
--- Runs after redisdb/records_put.lua stored an account that was changed.
+-- Runs after records/put.lua stored an account that was changed.
 -- KEYS[4] account:<id>:state (hash)
 -- Its state is unset: it was that of the account before. If its mail is held, that stays so until a message got through, but the next
 -- check is due at once.

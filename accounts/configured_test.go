@@ -8,7 +8,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/relays"
 )
 
@@ -21,7 +23,7 @@ func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 		}
 	}
 	info, err := b.Get(t.Context(), DefaultID)
-	if err != nil || info.SMTP.Auth.Pass != relays.Mask || !info.Created.Equal(start) || info.State != "unset" {
+	if err != nil || info.SMTP.Auth.Pass != records.Mask || !info.Created.Equal(testrecords.Start) || info.State != "unset" {
 		t.Errorf("%+v, %v", info, err)
 	}
 	b.Outcome(t.Context(), DefaultID, nil)
@@ -47,7 +49,7 @@ func TestConfiguredAccountCannotBeDeleted(t *testing.T) {
 func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	b := setup(t, configuredAccount())
 	b.create(t, account("other"))
-	patch := api.AccountPatch{Name: ptr("Patched"), SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: relays.Mask}}}
+	patch := api.AccountPatch{Name: new("Patched"), SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}}}
 	if _, err := b.Update(t.Context(), DefaultID, patch); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +99,13 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	db := testredis.New(t)
 	wrong := configuredAccount()
 	wrong.Email, wrong.SMTP.Port = "", 0
-	ring := newRing(t, "s")
+	ring := testrecords.Ring(t, "s")
 	gateways, err := relays.New(db, ring, relays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = New(db, ring, gateways, Options{Default: wrong})
-	if diff := cmp.Diff([]string{"email", "smtp.port"}, wrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"email", "smtp.port"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }

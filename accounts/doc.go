@@ -34,8 +34,9 @@
 //
 // All keys are in partition 0: account:<id> (hash: record, revision), account:<id>:state (hash: state, lastError, lastErrorAt; of trouble
 // kinds, seen, seenAt, of; of a hold since, next, step, checking), accounts (sorted set of ids, all of score 0: in the order of the
-// alphabet), accounts:version (raised by each change, and when a hold begins, is checked or ends). None of them expires. Events go to the
-// stream events of that partition, which outbox owns.
+// alphabet), accounts:version (raised by each change, and when a hold begins, is checked or ends), accounts:troubled (sorted set of ids by the
+// time their trouble began; some may be over, [Accounts.Troubled] looks). None of them expires. Events go to the stream events of that
+// partition, which outbox owns.
 //
 // When Redis is away, every call answers Unavailable, [Accounts.Resolve] too once what it remembers is older than a second; outcomes are
 // then lost, which the next one makes good. A secret that can't be opened (the instance's secret was changed) fails Resolve for that

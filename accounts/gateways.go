@@ -7,30 +7,19 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// scanPage is how many accounts are looked at with one round trip.
-const scanPage = 500
-
 // UsingGateway names the accounts that list a gateway, in the order of the alphabet. Whoever deletes a gateway asks this first.
 func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, error) {
 	using := []string{}
-	note := func(account api.Account) {
-		if slices.ContainsFunc(account.Gateways, func(r api.Route) bool { return r.Gateway == gateway }) {
-			using = append(using, account.Account)
+	err := a.store.Each(ctx, func(s *stored) error {
+		if slices.ContainsFunc(s.Value.Gateways, func(r api.Route) bool { return r.Gateway == gateway }) {
+			using = append(using, s.ID)
 		}
-	}
-	configured := a.configured != nil
-	err := a.each(ctx, func(s *stored) error {
-		configured = configured && !a.Configured(s.Account.Account) // the stored one stands in for it
-		note(s.Account)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if configured {
-		note(*a.configured)
-		slices.Sort(using)
-	}
+	slices.Sort(using)
 	return using, nil
 }
 
@@ -42,33 +31,10 @@ func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 		return err
 	}
 	for _, id := range using {
-		if err := a.store.recheck(ctx, id); err != nil {
+		if err := a.recheck(ctx, id); err != nil {
 			return away(err, "note that gateway %s of account %s was changed", gateway, id)
 		}
 		a.forget(id)
 	}
 	return nil
-}
-
-// each goes through all stored accounts in the order of their ids. One that is added meanwhile may be missed.
-func (a *Accounts) each(ctx context.Context, do func(*stored) error) error {
-	for last := ""; ; {
-		ids, err := a.store.records.After(ctx, last, scanPage)
-		if err != nil {
-			return away(err, "list accounts")
-		}
-		all, err := a.store.all(ctx, ids)
-		if err != nil {
-			return away(err, "read %d accounts", len(ids))
-		}
-		for _, s := range all {
-			if err := do(s); err != nil {
-				return err
-			}
-		}
-		if len(ids) < scanPage {
-			return nil
-		}
-		last = ids[len(ids)-1]
-	}
 }

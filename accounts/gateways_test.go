@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/limits"
 )
@@ -79,7 +80,7 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%d commands for 100 messages", n)
 	}
-	if _, err := b.relays.Update(t.Context(), "g1", api.GatewayPatch{Host: ptr("moved.example.net"), Pass: ptr("p")}); err != nil {
+	if _, err := b.relays.Update(t.Context(), "g1", api.GatewayPatch{Host: new("moved.example.net"), Pass: new("p")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.resolve(t, "a").Routes[1].Relay.Host; got != "moved.example.net" {
@@ -106,12 +107,12 @@ func TestUnknownGatewaysAreRefused(t *testing.T) {
 	a.Email, a.Gateways[1].Weight = "", 2000
 	want := []string{"email", "gateways[1].weight", "gateways[2].gateway", "gateways[3].gateway", "gateways[1].gateway"}
 	_, err := b.Create(t.Context(), a)
-	if diff := cmp.Diff(want, wrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 	b.create(t, throughGateways("a", "g1"))
 	_, err = b.Update(t.Context(), "a", api.AccountPatch{Gateways: &[]api.Route{{Gateway: "g1"}, {Gateway: "nosuch"}}})
-	if diff := cmp.Diff([]string{"gateways[1].gateway"}, wrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"gateways[1].gateway"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -137,7 +138,7 @@ func TestDeletedGatewayIsLeftOut(t *testing.T) {
 	if n := countCommands(b, func() { b.resolve(t, "a") }); n != 0 {
 		t.Errorf("a gateway that is gone costs %d commands for each message", n)
 	}
-	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: ptr("N")}); err != nil {
+	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: new("N")}); err != nil {
 		t.Errorf("the deleted gateway stands in the way: %v", err)
 	}
 	if err := b.relays.Delete(t.Context(), "g2"); err != nil {
@@ -210,7 +211,7 @@ func TestOAuthIsOfTheOwnRelay(t *testing.T) {
 	if err != nil || info.SMTP.Auth != nil || info.OAuth2.RefreshToken != "******" {
 		t.Errorf("OAuth in place of a password: %+v, %v", info.SMTP, err)
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	if r := b.resolve(t, "a").Routes[0]; r.Relay.Password != "" || r.OAuth == nil {
 		t.Error("the old login is still there")
 	}

@@ -40,7 +40,7 @@ func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	case now.Before(held.Next):
 		return false, nil
 	}
-	may, err := a.store.trial(ctx, e.sender.ID, now)
+	may, err := a.trial(ctx, e.sender.ID, now)
 	if err != nil {
 		return false, away(err, "ask for a check of account %s", id)
 	}
@@ -53,9 +53,9 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	if s["state"] != stateHeld || s["of"] == a.is {
 		return nil
 	}
-	done, err := a.store.edited(ctx, a.configured.Account, a.is)
+	done, err := a.edited(ctx, DefaultID, a.is)
 	if err != nil {
-		return away(err, "note the edit of account %s", a.configured.Account)
+		return away(err, "note the edit of account %s", DefaultID)
 	}
 	if done {
 		s["next"] = "0"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -86,14 +87,14 @@ func TestOneTroubleMakesOneEvent(t *testing.T) {
 	}{
 		{"login refused", func() { b.Outcome(t.Context(), "a", relays.Via("g", refused())) }, 1},
 		{"again", func() { b.Outcome(t.Context(), "a", refused()) }, 1},
-		{"an hour later", func() { b.clock.advance(time.Hour); b.Outcome(t.Context(), "a", refused()) }, 1},
+		{"an hour later", func() { b.clock.Advance(time.Hour); b.Outcome(t.Context(), "a", refused()) }, 1},
 		{"something passing", func() { b.Outcome(t.Context(), "a", unreachable()) }, 1},
 		{"after that, still refused", func() { b.Outcome(t.Context(), "a", refused()) }, 1},
 		{"the certificate, too", func() { b.Outcome(t.Context(), "a", untrusted()) }, 2},
 		{"and the login again", func() { b.Outcome(t.Context(), "a", refused()) }, 2},
 		{"over an older login mail gets through", func() { b.Outcome(t.Context(), "a", nil) }, 2},
 		{"but new logins are refused", func() { b.Outcome(t.Context(), "a", refused()) }, 2},
-		{"mail gets through", func() { b.clock.advance(settling); b.Outcome(t.Context(), "a", nil) }, 2},
+		{"mail gets through", func() { b.clock.Advance(settling); b.Outcome(t.Context(), "a", nil) }, 2},
 		{"refused later", func() { b.Outcome(t.Context(), "a", refused()) }, 3},
 		{"edited, to no avail", func() { b.create(t, account("a")); b.Outcome(t.Context(), "a", refused()) }, 4},
 	}
@@ -108,10 +109,10 @@ func TestOneTroubleMakesOneEvent(t *testing.T) {
 		Failure: event.Failure{
 			Error: "smtp auth: 535 5.7.8 no", ErrorCode: "EAUTH", SMTPResponse: "535 5.7.8 no", SMTPResponseCode: &code, SMTPCommand: "AUTH PLAIN",
 		},
-		Gateway: "g", Since: start,
+		Gateway: "g", Since: testrecords.Start,
 	}
 	first := b.events(t)[0]
-	want, err := event.New(first.ID, event.AccountError, "a", start, data)
+	want, err := event.New(first.ID, event.AccountError, "a", testrecords.Start, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestManyProcessesMakeOneEvent(t *testing.T) {
 		t.Errorf("%d events", got)
 	}
 	for _, p := range all {
-		p.clock.advance(time.Minute)
+		p.clock.Advance(time.Minute)
 	}
 	var tried atomic.Int64
 	for i := range 30 {
@@ -166,19 +167,19 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 		t.Error("an account that isn't held is not tried")
 	}
 	b.Outcome(t.Context(), "a", refused())
-	since := b.clock.now()
+	since := b.clock.Now()
 	var waits []time.Duration
 	for range 6 {
 		s := b.resolve(t, "a")
 		if s.Held == nil || !s.Hold || s.Held.Code != "EAUTH" || s.Held.Reason != "smtp auth: 535 5.7.8 no" || !s.Held.Since.Equal(since) {
 			t.Fatalf("%+v", s.Held)
 		}
-		waits = append(waits, s.Held.Next.Sub(b.clock.now()))
-		b.clock.advance(waits[len(waits)-1] - time.Millisecond)
+		waits = append(waits, s.Held.Next.Sub(b.clock.Now()))
+		b.clock.Advance(waits[len(waits)-1] - time.Millisecond)
 		if b.trial(t, "a") {
 			t.Fatalf("tried too early, after %v", waits)
 		}
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 		if !b.trial(t, "a") || b.trial(t, "a") {
 			t.Fatalf("not tried once, after %v", waits)
 		}
@@ -198,7 +199,7 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 	if info := b.show(t, "a"); info.State != "held" || info.LastError != "smtp auth: 535 5.7.8 no" {
 		t.Errorf("after a relay that was away: %+v", info)
 	}
-	b.clock.advance(settling)
+	b.clock.Advance(settling)
 	b.Outcome(t.Context(), "a", nil)
 	if s := b.resolve(t, "a"); s.Held != nil || !b.trial(t, "a") || b.show(t, "a").State != "connected" {
 		t.Errorf("after a success: %+v", s.Held)
@@ -218,7 +219,7 @@ func TestMailOverOldLoginsEndsNoHold(t *testing.T) {
 	if b.resolve(t, "a").Held == nil {
 		t.Error("an older login ended the hold")
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if !b.trial(t, "a") {
 		t.Fatal("not tried")
 	}
@@ -233,7 +234,7 @@ func TestEditMakesTheNextCheckDueAtOnce(t *testing.T) {
 	b.create(t, holdingAccount("a"))
 	other := process(t, b.url, "secret", nil)
 	b.Outcome(t.Context(), "a", refused())
-	other.clock.advance(2 * time.Second)
+	other.clock.Advance(2 * time.Second)
 	if other.trial(t, "a") {
 		t.Fatal("tried before the check is due")
 	}
@@ -243,7 +244,7 @@ func TestEditMakesTheNextCheckDueAtOnce(t *testing.T) {
 	if s := b.resolve(t, "a"); s.Held == nil || !s.Held.Next.IsZero() || b.show(t, "a").State != "held" {
 		t.Errorf("%+v", s.Held)
 	}
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if !other.trial(t, "a") || other.trial(t, "a") {
 		t.Fatal("not tried once, at once, by another process")
 	}
@@ -251,10 +252,10 @@ func TestEditMakesTheNextCheckDueAtOnce(t *testing.T) {
 	if got := len(b.events(t)); got != 2 {
 		t.Errorf("%d events, want one before and one after the edit", got)
 	}
-	if s := other.resolve(t, "a"); !s.Held.Next.Equal(other.clock.now().Add(time.Minute)) {
+	if s := other.resolve(t, "a"); !s.Held.Next.Equal(other.clock.Now().Add(time.Minute)) {
 		t.Errorf("next check %v", s.Held.Next)
 	}
-	if _, err := b.Update(t.Context(), "a", api.AccountPatch{AccountTrouble: ptr("fail")}); err != nil {
+	if _, err := b.Update(t.Context(), "a", api.AccountPatch{AccountTrouble: new("fail")}); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.resolve(t, "a"); s.Hold || s.Held != nil || b.show(t, "a").State != "error" {
@@ -281,7 +282,7 @@ func TestEditOfAGatewayMakesTheNextCheckDueAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other.clock.advance(2 * time.Second)
+	other.clock.Advance(2 * time.Second)
 	if other.trial(t, "a") {
 		t.Fatal("tried before the check is due, after the edit of a gateway that is not the account's")
 	}
@@ -294,7 +295,7 @@ func TestEditOfAGatewayMakesTheNextCheckDueAtOnce(t *testing.T) {
 	if s := b.resolve(t, "fine"); s.Held != nil || b.show(t, "fine").State != "unset" {
 		t.Errorf("an account without trouble: %+v", s.Held)
 	}
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if !other.trial(t, "a") || other.trial(t, "a") {
 		t.Fatal("not tried once, at once, by another process")
 	}

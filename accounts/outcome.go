@@ -65,7 +65,7 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	}
 	said := ""
 	if lost == nil {
-		said, lost = a.store.met(ctx, id, a.fingerprintOf(id), m, e.sender.Hold, now)
+		said, lost = a.met(ctx, id, a.fingerprintOf(id), m, e.sender.Hold, now)
 	}
 	if lost != nil {
 		a.log.WarnContext(ctx, "state of an account not noted", "account", id, "state", m.state, "error", lost)
@@ -77,7 +77,7 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 		a.remember(id, outcome{state: m.state, written: now.Add(settling - rewriteAfter)})
 	case "trouble":
 		a.senders.Clear()
-		a.log.WarnContext(ctx, "account refused", "account", id, "code", m.kind, "gateway", relays.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
+		a.log.ErrorContext(ctx, "account refused", "account", id, "code", m.kind, "gateway", relays.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
 	case "over":
 		a.senders.Clear()
 		a.log.InfoContext(ctx, "account held no longer", "account", id)

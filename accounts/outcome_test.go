@@ -70,8 +70,8 @@ func TestOutcomeShowsInTheAccount(t *testing.T) {
 		{"at first", func() {}, "unset"},
 		{"success", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},
 		{"an error", func() { b.Outcome(t.Context(), "a", errors.New("refused")) }, "error refused 12:00:00"},
-		{"the next error within a minute", func() { b.clock.advance(59 * time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error refused 12:00:00"},
-		{"after a minute", func() { b.clock.advance(time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error away 12:01:00"},
+		{"the next error within a minute", func() { b.clock.Advance(59 * time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error refused 12:00:00"},
+		{"after a minute", func() { b.clock.Advance(time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error away 12:01:00"},
 		{"success again", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},
 		{"another relay", func() { b.create(t, account("a")) }, "unset"},
 		{"success with that", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},
@@ -91,7 +91,7 @@ func TestOutcomeOfADeletedAccountLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Outcome(t.Context(), "a", errors.New("late"))
-	if n := b.db.Client().Exists(t.Context(), b.store.records.StateKey("a")).Val(); n != 0 {
+	if n := b.db.Client().Exists(t.Context(), b.store.StateKey("a")).Val(); n != 0 {
 		t.Error("its state came back")
 	}
 }

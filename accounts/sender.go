@@ -10,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/limits"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 )
 
@@ -96,9 +95,6 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 		e, err := a.loadSender(ctx, id)
 		return e, err == nil, err
 	})
-	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
-		err = away(err, "look up account %s", id)
-	}
 	return e, err
 }
 
@@ -123,32 +119,26 @@ func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 	return s, nil
 }
 
-// loadSender reads an account with its state and opens its secrets.
+// loadSender reads an account with its state and its secrets in clear.
 func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
-	s, values, err := a.store.loadWithState(ctx, id)
+	s, err := a.store.Open(ctx, id)
 	switch {
 	case err != nil:
-		return entry{}, away(err, "load account %s", id)
-	case s == nil && !a.Configured(id):
+		return entry{}, err
+	case s == nil:
 		return entry{}, a.notFound(id)
 	}
-	account := api.Account{}
-	var broken error
-	if s == nil {
-		account = *a.configured
-		if err := a.noticeEdit(ctx, values); err != nil {
+	if !s.Stored() {
+		if err := a.noticeEdit(ctx, s.State); err != nil {
 			return entry{}, err
 		}
-	} else if account, broken = a.opened(s); broken != nil {
-		account = s.Account
 	}
-	e, err := newEntry(account, a.hold)
-	e.broken = broken
-	if broken != nil {
-		e.sender.Routes, e.sender.DKIM = nil, nil // sealed, of no use
+	e, err := newEntry(s.Value, a.hold)
+	if e.broken = s.Broken; e.broken != nil {
+		e.sender.Routes, e.sender.DKIM = nil, nil // of no use
 	}
 	if e.sender.Hold {
-		e.sender.Held = values.hold()
+		e.sender.Held = state(s.State).hold()
 	}
 	return e, err
 }

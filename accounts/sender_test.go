@@ -6,6 +6,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/relays"
 )
@@ -25,20 +26,20 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	if got := resolve(other, "a"); got != "Sender One" {
 		t.Fatalf("created: %s", got)
 	}
-	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: ptr("Renamed")}); err != nil {
+	if _, err := b.Update(t.Context(), "a", api.AccountPatch{Name: new("Renamed")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := resolve(b, "a"); got != "Renamed" {
 		t.Errorf("where it was changed: %s", got)
 	}
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if got := resolve(other, "a"); got != "Renamed" {
 		t.Errorf("elsewhere: %s", got)
 	}
 	if err := b.Delete(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if got := resolve(other, "a"); got != string(fault.NotFound) {
 		t.Errorf("deleted: %s", got)
 	}
@@ -46,7 +47,7 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 		t.Errorf("configured: %s", got)
 	}
 	b.create(t, account(DefaultID))
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if got := resolve(other, ""); got != "Sender One" {
 		t.Errorf("overridden: %s", got)
 	}
@@ -73,7 +74,7 @@ func TestResolveCostsNoRoundTrip(t *testing.T) {
 	if n := sent.Sent(); n != 0 {
 		t.Errorf("%d commands for 300 messages within a second", n)
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	use()
 	if n := sent.Sent(); n != 1 {
 		t.Errorf("%d commands to look for changes, want 1", n)
@@ -91,7 +92,7 @@ func TestResolveWhileRedisIsAway(t *testing.T) {
 	if _, err := b.Resolve(t.Context(), ""); err != nil {
 		t.Errorf("within a second: %v", err)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if _, err := b.Resolve(t.Context(), ""); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after a minute: %v", err)
 	}
@@ -106,7 +107,7 @@ func TestResolveWhileRedisIsAway(t *testing.T) {
 
 func BenchmarkResolve(b *testing.B) {
 	db := testredis.New(b)
-	ring := newRing(b, "secret")
+	ring := testrecords.Ring(b, "secret")
 	gateways, err := relays.New(db, ring, relays.Options{})
 	if err != nil {
 		b.Fatal(err)

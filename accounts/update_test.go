@@ -1,14 +1,14 @@
 package accounts
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/records"
 )
 
 func TestUpdateChangesWhatThePatchHas(t *testing.T) {
@@ -18,11 +18,11 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		want  func(a *api.Account)
 	}{
 		{"nothing", api.AccountPatch{}, func(*api.Account) {}},
-		{"the name", api.AccountPatch{Name: ptr("New")}, func(a *api.Account) { a.Name = "New" }},
-		{"the name, away", api.AccountPatch{Name: ptr("")}, func(a *api.Account) { a.Name = "" }},
-		{"the address", api.AccountPatch{Email: ptr("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
+		{"the name", api.AccountPatch{Name: new("New")}, func(a *api.Account) { a.Name = "New" }},
+		{"the name, away", api.AccountPatch{Name: new("")}, func(a *api.Account) { a.Name = "" }},
+		{"the address", api.AccountPatch{Email: new("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
 		{"all but the relay", api.AccountPatch{
-			Webhooks: ptr("https://example.com/h"), LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("mx.example.com"),
+			Webhooks: new("https://example.com/h"), LocalAddress: new("192.0.2.1"), SMTPEhloName: new("mx.example.com"),
 			Retry: &[]string{"1m", "5m"}, Limits: &api.Limits{Connections: 3},
 		}, func(a *api.Account) {
 			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
@@ -32,7 +32,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
 		}},
 		{"the port, keeping the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
-			Auth: &api.SMTPAuth{User: "u", Pass: relays.Mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
+			Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
 		{"the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
 			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}}}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
 		{"password to token", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
@@ -80,15 +80,15 @@ func TestUpdateRefuses(t *testing.T) {
 		patch    api.AccountPatch
 		want     []string
 	}{
-		{"wrong values, all of them", "a", api.AccountPatch{Email: ptr("x"), Webhooks: ptr("ftp://x")}, []string{"email", "webhooks"}},
-		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: relays.Mask}), []string{"smtp.auth.pass"}},
-		{"a relays.Mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: relays.Mask}), []string{"smtp.auth.pass"}},
-		{"a relays.Mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: relays.Mask}), []string{"smtp.auth.accessToken"}},
+		{"wrong values, all of them", "a", api.AccountPatch{Email: new("x"), Webhooks: new("ftp://x")}, []string{"email", "webhooks"}},
+		{"the stored password for another host", "a", relay("evil.example.net", api.SMTPAuth{User: "u", Pass: records.Mask}), []string{"smtp.auth.pass"}},
+		{"a records.Mask where nothing is stored", "open", relay("smtp.example.com", api.SMTPAuth{User: "u", Pass: records.Mask}), []string{"smtp.auth.pass"}},
+		{"a records.Mask for the token that isn't stored", "a", relay("smtp.example.com", api.SMTPAuth{User: "u", AccessToken: records.Mask}), []string{"smtp.auth.accessToken"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := b.Update(t.Context(), tt.id, tt.patch)
-			if diff := cmp.Diff(tt.want, wrongFields(t, err)); diff != "" {
+			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -98,57 +98,5 @@ func TestUpdateRefuses(t *testing.T) {
 	}
 	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" || s.Routes[0].Relay.Host != "smtp.example.com" {
 		t.Errorf("after the refusals: %v, %v", s, err)
-	}
-}
-
-func TestChangesAtTheSameTimeDoNotMix(t *testing.T) {
-	b := setup(t, nil)
-	b.create(t, account("a"))
-	other := process(t, b.url, "secret", nil)
-	patches := []api.AccountPatch{{Name: ptr("N")}, {Webhooks: ptr("https://example.com/")}, {Retry: &[]string{"7m"}}, {LocalAddress: ptr("192.0.2.1")}}
-	var wg sync.WaitGroup
-	for i, p := range patches {
-		wg.Go(func() {
-			for {
-				_, err := []bundle{b, other}[i%2].Update(t.Context(), "a", p)
-				if err == nil {
-					return
-				}
-				if !fault.Is(err, fault.Conflict) {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	want := account("a")
-	want.Name, want.Webhooks, want.Retry, want.LocalAddress = "N", "https://example.com/", []string{"7m"}, "192.0.2.1"
-	info, err := b.Get(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(masked(want), info.Account); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestWriteWhoseAnswerWasLostMayRunAgain(t *testing.T) {
-	b := setup(t, nil)
-	s, err := b.sealed(account("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if done, err := b.store.put(t.Context(), s, nil); err != nil || !done {
-			t.Errorf("%v, %v", done, err)
-		}
-	}
-	later, err := b.sealed(account("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done, err := b.store.put(t.Context(), later, nil); err != nil || done {
-		t.Errorf("a write that read nothing replaced one: %v, %v", done, err)
 	}
 }

@@ -115,7 +115,7 @@ func (f *faults) gateways(account api.Account) {
 func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.Account, old *stored) error {
 	for i, g := range account.Gateways {
 		listed := func(r api.Route) bool { return r.Gateway == g.Gateway }
-		if old != nil && slices.ContainsFunc(old.Account.Gateways, listed) || !relays.ValidID(g.Gateway) {
+		if old != nil && slices.ContainsFunc(old.Value.Gateways, listed) || !relays.ValidID(g.Gateway) {
 			continue
 		}
 		exists, err := a.gateways.Exists(ctx, g.Gateway)

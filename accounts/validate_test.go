@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -87,7 +88,7 @@ func TestWrongAccounts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := account("a")
 			tt.change(&a)
-			if diff := cmp.Diff(tt.want, wrongFields(t, validate(a))); diff != "" {
+			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, validate(a))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -171,7 +172,7 @@ func TestRelayOfAnAccount(t *testing.T) {
 		})
 	}
 	_, err := Described(api.VerifyRequest{LocalAddress: "x"})
-	if diff := cmp.Diff([]string{"localAddress", "smtp"}, wrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"localAddress", "smtp"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +28,7 @@ import (
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpd"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -60,7 +62,10 @@ type App struct {
 	routes   *routes.Routes
 	outbox   *outbox.Outbox
 	webhooks *webhooks.Webhooks
+	watch    *watch.Watch
 	server   *server.Server
+	monitor  *server.Server // health and metrics apart from the API; nil: none
+	working  atomic.Bool    // workers take tasks
 	inlet    *smtpd.Inlet
 }
 
@@ -75,7 +80,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -106,6 +111,7 @@ func (a *App) openRedis(ctx context.Context) error {
 	workers := c.Workers.Submit + c.Workers.Bulk + c.Workers.Notify + c.Workers.Documents
 	db, err := redisdb.Open(ctx, redisdb.Options{
 		URL: c.Redis.URL.Reveal(), Partitions: c.Redis.Partitions, Dir: c.Data, Fsync: c.Redis.Fsync, PoolSize: workers + 100, Logger: a.log,
+		WaitReplicas: c.Redis.WaitReplicas, WaitTimeout: c.Redis.WaitTimeout,
 	})
 	if err != nil {
 		return err
@@ -154,7 +160,7 @@ func (a *App) buildStores(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.keys, err = dkim.NewKeys(a.db, a.ring, dkim.Options{Logger: a.log}); err != nil {
+	if a.keys, err = dkim.NewKeys(a.db, a.ring, dkim.Options{}); err != nil {
 		return err
 	}
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
@@ -208,7 +214,11 @@ func (a *App) buildWorkers(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.life.onRun("workers", s.Run)
+	a.life.onRun("workers", func(ctx context.Context) error {
+		a.working.Store(true)
+		defer context.AfterFunc(ctx, func() { a.working.Store(false) })()
+		return s.Run(ctx)
+	})
 	return nil
 }
 
@@ -219,10 +229,10 @@ func (a *App) buildServer(context.Context) error {
 	c := a.cfg
 	s, err := server.New(server.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys,
-		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: state{a.db, a.outbox},
+		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
-		Metrics: a.metrics, Logger: a.log,
+		Metrics: a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -261,7 +271,7 @@ func (a *App) lanes(lane string) map[string]int {
 
 // announce says at start where Postroom is to be found. What its Redis can lose is told by redisdb.
 func (a *App) announce() {
-	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "redis", a.db.Mode(), "data", a.cfg.Data)
+	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor", a.MonitorURL(), "redis", a.db.Mode(), "data", a.cfg.Data)
 }
 
 // defaultAccount is the account that the settings smtp and from describe; nil without smtp.

@@ -27,7 +27,7 @@ func (a *App) buildDelivery(context.Context) error {
 	if err := a.buildRoutes(); err != nil {
 		return err
 	}
-	signer, err := dkim.NewSigner(a.keys, dkim.Options{Logger: a.log})
+	signer, err := dkim.NewSigner(a.keys, dkim.Options{})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -12,7 +11,6 @@ import (
 	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/settings"
@@ -133,49 +131,6 @@ func (o operator) TaskAction(ctx context.Context, a queue.Action, name string, _
 
 // QueueAction implements queue.Operator. The pause of a queue is the queue's own; messages read it from there.
 func (o operator) QueueAction(context.Context, queue.Action, string) error { return nil }
-
-// state tells the server how the instance is doing.
-type state struct {
-	db     *redisdb.DB
-	outbox *outbox.Outbox
-}
-
-// Checks implements server.State.
-func (s state) Checks(ctx context.Context) []api.Check {
-	checks := []api.Check{{Name: "redis", OK: true}, {Name: "outbox", OK: true}}
-	if took, err := s.db.Ping(ctx); err != nil {
-		checks[0] = api.Check{Name: "redis", Message: "Redis does not answer; see redis.url and the log"}
-	} else {
-		checks[0].Message = fmt.Sprintf("%s, answers in %s", s.db.Mode(), took)
-	}
-	if err := s.outbox.Admits(ctx); err != nil {
-		checks[1] = api.Check{Name: "outbox", Message: "new mail is refused"}
-		if f, ok := errors.AsType[*fault.Error](err); ok { // its cause is for the log, not for whoever asks
-			checks[1].Message += ": " + f.Message
-		}
-	}
-	return checks
-}
-
-// Durability implements server.State.
-func (s state) Durability(ctx context.Context) (api.Durability, error) {
-	d, err := s.db.Durability(ctx)
-	if err != nil {
-		return api.Durability{Mode: string(s.db.Mode())}, err
-	}
-	return durability(d), nil
-}
-
-// durability puts what Redis tells about itself in the words of the API.
-func durability(d redisdb.Durability) api.Durability {
-	fsync := d.Fsync
-	if !d.AOF {
-		fsync = "none"
-	}
-	return api.Durability{
-		Mode: string(d.Mode), Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas, Policy: d.Policy, Warnings: d.Warnings,
-	}
-}
 
 // ignoreNotFound takes what does not exist for an answer.
 func ignoreNotFound(err error) error {

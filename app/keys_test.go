@@ -32,6 +32,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
+		"alerts.every": "1s",
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	exerciseWebhooks(t, client, hooks)

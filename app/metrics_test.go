@@ -79,8 +79,8 @@ func listedMetrics(t *testing.T) map[string]string {
 	return out
 }
 
-// scrape reads /metrics likewise, less what Go and the process tell of themselves.
-func scrape(t *testing.T, a *app.App) map[string]string {
+// metrics is what /metrics answers.
+func metrics(t *testing.T, a *app.App) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+"/metrics", nil)
 	if err != nil {
@@ -96,10 +96,17 @@ func scrape(t *testing.T, a *app.App) map[string]string {
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("GET /metrics: %s, %v", answer.Status, err)
 	}
+	return string(text)
+}
+
+// scrape reads /metrics likewise, less what Go and the process tell of themselves.
+func scrape(t *testing.T, a *app.App) map[string]string {
+	t.Helper()
+	text := metrics(t, a)
 	label := regexp.MustCompile(`([a-z_]+)="`)
 	kinds, labels := map[string]string{}, map[string][]string{}
 	name := ""
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
 			fields := strings.Fields(rest)
 			name = fields[0]

@@ -26,7 +26,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Webhooks: a.webhooks, Accounts: a.accounts, Gateways: a.relays, Access: a.access,
-		State: state{a.db, a.outbox}, Dashboard: board,
+		State: a.state(), Dashboard: board,
 	}, ui.Options{Version: a.version, Logger: a.log})
 	if err != nil {
 		return err

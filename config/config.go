@@ -17,6 +17,7 @@ import (
 //	secret   "value": never shown; "url": shown without its credentials
 type Config struct {
 	HTTP           HTTP        `key:"http"`
+	Monitor        Monitor     `key:"monitor"`
 	Redis          Redis       `key:"redis"`
 	Outbox         Outbox      `key:"outbox"`
 	Data           string      `key:"data" default:"./data" check:"path" doc:"Directory of the embedded Redis, the secret and the admin token. Made at first start, readable by its owner only."`
@@ -35,6 +36,7 @@ type Config struct {
 	Idempotency    Idempotency `key:"idempotency"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	SMTPD          SMTPD       `key:"smtpd"`
+	Alerts         Alerts      `key:"alerts"`
 	Log            Log         `key:"log"`
 	Shutdown       Shutdown    `key:"shutdown"`
 }
@@ -51,12 +53,19 @@ type TLS struct {
 	Key  string `key:"key" check:"path" empty:"no TLS" doc:"File with the certificate's private key in PEM. Needs http.tls.cert."`
 }
 
+// Monitor is where health and metrics are served apart from the API.
+type Monitor struct {
+	Listen string `key:"listen" check:"host:port" empty:"off" doc:"Address that answers /health, /ready and /metrics and nothing else, such as 127.0.0.1:3001; with TLS where http.tls is set. It is the only listener of a worker. Beside an API it takes /metrics away from http.listen."`
+}
+
 // Redis is the store of everything.
 type Redis struct {
-	URL            Secret  `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. Without one, Postroom runs a redis-server of its own in the data directory, or keeps everything in memory where none is installed."`
-	Fsync          string  `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last second in a power cut, always loses nothing and is slower."`
-	Partitions     int     `key:"partitions" default:"1" min:"1" max:"256" doc:"Parts the outbox is split into, to spread it over a Redis Cluster. The same for every process; not to be changed while messages are queued."`
-	MaxMemoryShare float64 `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be worked off. Without maxmemory it has no effect."`
+	URL            Secret        `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. Without one, Postroom runs a redis-server of its own in the data directory, or keeps everything in memory where none is installed."`
+	Fsync          string        `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last second in a power cut, always loses nothing and is slower."`
+	Partitions     int           `key:"partitions" default:"1" min:"1" max:"256" doc:"Parts the outbox is split into, to spread it over a Redis Cluster. The same for every process; not to be changed while messages are queued."`
+	WaitReplicas   int           `key:"waitReplicas" default:"0" min:"0" max:"10" doc:"Replicas of Redis that must have a message before it is accepted, and before its final dot is sent. 0: accepted when the master has it. See Which Redis, and what it can lose."`
+	WaitTimeout    time.Duration `key:"waitTimeout" default:"1s" min:"10ms" max:"5s" doc:"How long to wait for these replicas. Beyond it: 503 NotReplicated."`
+	MaxMemoryShare float64       `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be worked off. Without maxmemory it has no effect."`
 }
 
 // Outbox bounds the queued mail.

@@ -4,6 +4,7 @@ import (
 	"net"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -105,6 +106,9 @@ func (l *loading) crossCheck(c *Config) {
 	}
 	if c.Redis.URL == "" && c.Role != "all" && l.fine("redis.url", "role") {
 		l.problem("role", l.given["role"].source, "is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
+	}
+	if c.Redis.URL == "" && c.Redis.WaitReplicas > 0 && l.fine("redis.url", "redis.waitReplicas") {
+		l.problem("redis.waitReplicas", l.given["redis.waitReplicas"].source, "is "+strconv.Itoa(c.Redis.WaitReplicas)+", but the embedded Redis has no replicas; set redis.url, or it to 0")
 	}
 	if g, ok := l.given["secretPrevious"]; ok && c.SecretPrevious != "" && c.SecretPrevious == c.Secret {
 		l.warnings = append(l.warnings, "secretPrevious ("+g.source+") has no effect: it is the same as secret")

@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	want := config.Config{
 		HTTP:        config.HTTP{Listen: "127.0.0.1:3000"},
-		Redis:       config.Redis{Fsync: "everysec", Partitions: 1, MaxMemoryShare: 0.75},
+		Redis:       config.Redis{Fsync: "everysec", Partitions: 1, MaxMemoryShare: 0.75, WaitTimeout: time.Second},
 		Data:        "./data",
 		Role:        "all",
 		Workers:     config.Workers{Submit: 50, Bulk: 50, Notify: 50, Documents: 4},
@@ -75,8 +75,11 @@ func TestDefaults(t *testing.T) {
 		Idempotency: config.Idempotency{Retention: 168 * time.Hour},
 		Webhooks:    config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
 		SMTPD:       config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
-		Log:         config.Log{Level: slog.LevelInfo, Format: "auto"},
-		Shutdown:    config.Shutdown{Grace: 30 * time.Second},
+		Alerts: config.Alerts{
+			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour, DeadLetters: 100, FailedShare: 0.5,
+		},
+		Log:      config.Log{Level: slog.LevelInfo, Format: "auto"},
+		Shutdown: config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
 			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend", AccountTrouble: "fail", Classifier: "full",
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
@@ -97,9 +100,12 @@ func TestNames(t *testing.T) {
 		{"http.listen", "POSTROOM_HTTP_LISTEN"},
 		{"http.tls.cert", "POSTROOM_HTTP_TLS_CERT"},
 		{"http.tls.key", "POSTROOM_HTTP_TLS_KEY"},
+		{"monitor.listen", "POSTROOM_MONITOR_LISTEN"},
 		{"redis.url", "POSTROOM_REDIS_URL"},
 		{"redis.fsync", "POSTROOM_REDIS_FSYNC"},
 		{"redis.partitions", "POSTROOM_REDIS_PARTITIONS"},
+		{"redis.waitReplicas", "POSTROOM_REDIS_WAIT_REPLICAS"},
+		{"redis.waitTimeout", "POSTROOM_REDIS_WAIT_TIMEOUT"},
 		{"redis.maxMemoryShare", "POSTROOM_REDIS_MAX_MEMORY_SHARE"},
 		{"outbox.maxLive", "POSTROOM_OUTBOX_MAX_LIVE"},
 		{"data", "POSTROOM_DATA"},
@@ -146,6 +152,12 @@ func TestNames(t *testing.T) {
 		{"smtpd.maxRecipients", "POSTROOM_SMTPD_MAX_RECIPIENTS"},
 		{"smtpd.maxConnections", "POSTROOM_SMTPD_MAX_CONNECTIONS"},
 		{"smtpd.idleTimeout", "POSTROOM_SMTPD_IDLE_TIMEOUT"},
+		{"alerts.every", "POSTROOM_ALERTS_EVERY"},
+		{"alerts.queueAge", "POSTROOM_ALERTS_QUEUE_AGE"},
+		{"alerts.bulkAge", "POSTROOM_ALERTS_BULK_AGE"},
+		{"alerts.paused", "POSTROOM_ALERTS_PAUSED"},
+		{"alerts.deadLetters", "POSTROOM_ALERTS_DEAD_LETTERS"},
+		{"alerts.failedShare", "POSTROOM_ALERTS_FAILED_SHARE"},
 		{"log.level", "POSTROOM_LOG_LEVEL"},
 		{"log.format", "POSTROOM_LOG_FORMAT"},
 		{"shutdown.grace", "POSTROOM_SHUTDOWN_GRACE"},
@@ -162,8 +174,9 @@ func TestNames(t *testing.T) {
 // samples is a valid value of every setting, other than its default.
 func samples() map[string]string {
 	return map[string]string{
-		"http.listen": ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
-		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4", "redis.maxMemoryShare": "0.5", "outbox.maxLive": "7",
+		"monitor.listen": "127.0.0.1:3001",
+		"http.listen":    ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
+		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4", "redis.maxMemoryShare": "0.5", "redis.waitReplicas": "2", "redis.waitTimeout": "300ms", "outbox.maxLive": "7",
 		"data": "elsewhere", "secret": strings.Repeat("s", 32), "secretPrevious": strings.Repeat("p", 32), "token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
 		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
 		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
@@ -171,6 +184,7 @@ func samples() map[string]string {
 		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s", "delivery.inDoubt": "hold", "delivery.accountTrouble": "hold",
 		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
 		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8", "idempotency.retention": "1h",
+		"alerts.every": "2s", "alerts.queueAge": "1m", "alerts.bulkAge": "1h", "alerts.paused": "30m", "alerts.deadLetters": "3", "alerts.failedShare": "0.25",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
 		"webhooks.signingSecret": strings.Repeat("w", 32),
 		"smtpd.listen":           "127.0.0.1:2525", "smtpd.listenTls": ":465", "smtpd.tls.cert": "cert.pem", "smtpd.tls.key": "key.pem",
@@ -183,7 +197,8 @@ func samples() map[string]string {
 func sampled() config.Config {
 	return config.Config{
 		HTTP:           config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
-		Redis:          config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5},
+		Monitor:        config.Monitor{Listen: "127.0.0.1:3001"},
+		Redis:          config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5, WaitReplicas: 2, WaitTimeout: 300 * time.Millisecond},
 		Outbox:         config.Outbox{MaxLive: 7},
 		Data:           "elsewhere",
 		Secret:         config.Secret(strings.Repeat("s", 32)),
@@ -203,6 +218,7 @@ func sampled() config.Config {
 			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"}, Hostname: "mail.example.com",
 			InsecureAuth: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
 		},
+		Alerts:   config.Alerts{Every: 2 * time.Second, QueueAge: time.Minute, BulkAge: time.Hour, Paused: 30 * time.Minute, DeadLetters: 3, FailedShare: 0.25},
 		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},
 		Shutdown: config.Shutdown{Grace: time.Minute},
 		Delivery: config.Delivery{
@@ -291,6 +307,7 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 		{"TLS inlet without certificate", map[string]string{"smtpd.listenTls": ":465"}, []string{"smtpd.tls.cert: is missing, but smtpd.listenTls is set; TLS needs a certificate (flag smtpd.listenTls)"}},
 		{"sender without relay", map[string]string{"from": "a@example.com"}, []string{"from: is the sender of the default account, which needs a relay; set smtp too (flag from)"}},
 		{"worker alone without Redis", map[string]string{"role": "worker"}, []string{"role: is worker, but the embedded Redis serves one process only; set redis.url, or role to all (flag role)"}},
+		{"replicas of a Redis that has none", map[string]string{"redis.waitReplicas": "1"}, []string{"redis.waitReplicas: is 1, but the embedded Redis has no replicas; set redis.url, or it to 0 (flag redis.waitReplicas)"}},
 		{
 			"a wrong relay is not also called missing", map[string]string{"from": "a@example.com", "smtp": "relay"},
 			[]string{`smtp: "relay" is not a relay URL: it must begin with smtp:// or smtps://; write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com (flag smtp)`},

@@ -141,7 +141,7 @@ func TestRedisAddresses(t *testing.T) {
 // TestLimitsHold: a limit that can't be read would limit nothing.
 func TestLimitsHold(t *testing.T) {
 	accepted := func(k config.Key, value string) bool {
-		_, err := config.Load(config.Sources{Flags: map[string]string{k.Path: value}})
+		_, err := config.Load(config.Sources{Flags: map[string]string{"redis.url": "redis://db", k.Path: value}})
 		return err == nil
 	}
 	for _, k := range config.Keys() {

@@ -27,8 +27,8 @@
 //
 // # Redis
 //
-// All keys are in partition 0: dkim:<domain> (JSON), dkim (sorted set of domains, all of score 0: in the order of the alphabet),
-// dkim:version (raised by each change). None of them expires.
+// All keys are in partition 0: dkim:<domain> (hash: record, revision), dkim (sorted set of domains, all of score 0: in the order
+// of the alphabet), dkim:version (raised by each change). None of them expires. They are kept by package records.
 //
 // When Redis is away, every call answers Unavailable, [Signer.Sign] too once what is remembered is older than a second. A key that can't be
 // opened (the instance's secret was changed) fails the signing of that domain's mail, rather than letting it go unsigned, until the key is

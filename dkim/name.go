@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/records"
 )
 
 // Check gives a key's domain and selector in normal form and reports what is wrong, under the names domain, selector and privateKey. With
@@ -25,7 +26,7 @@ func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 	add("domain", err)
 	d.Selector, err = CheckSelector(d.Selector)
 	add("selector", err)
-	if !masked || d.PrivateKey != mask {
+	if !masked || d.PrivateKey != records.Mask {
 		_, err = Parse(d.PrivateKey)
 		add("privateKey", err)
 	}

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	reference "github.com/emersion/go-msgauth/dkim"
 
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/message"
 )
 
-var signedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var signedAt = testrecords.Start
 
 func signature(t testing.TB, kind string) Signature {
 	return Signature{Domain: "example.com", Selector: "s1", Key: parsed(t, kind), Time: signedAt}

@@ -29,13 +29,15 @@ const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
 	WebhookDisabled Type = "webhookDisabled" // an endpoint was switched off after failing for too long
 	WebhookTest     Type = "webhookTest"     // somebody asked for a test delivery
+	AlertRaised     Type = "alertRaised"     // something is wrong that somebody has to look at
+	AlertResolved   Type = "alertResolved"   // what an alert was about is over
 )
 
 // Types lists every type that an endpoint can ask for, in the order of a message's life.
 func Types() []Type {
 	return []Type{
 		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed, MessageReplayed,
-		AccountError, WebhookDisabled, WebhookTest,
+		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }
 

@@ -47,6 +47,37 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// Where no server runs, nothing brings up the tasks whose time comes: they wait all the same.
+func TestLatencyOfTasksThatNobodyBringsUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	overdue := later("l.1")
+	overdue.At = time.Now().Add(time.Second)
+	b.enqueue(t, overdue, later("l.2"))
+	if got := b.counts(t); got.Scheduled != 2 || got.Latency != 0 {
+		t.Errorf("before its time: %+v", got)
+	}
+	until(t, "the task that is due counts as waiting", func() bool { return b.counts(t).Latency > 0 })
+}
+
+func TestWhenAPauseBegan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	began := time.Now().Add(-time.Second)
+	if err := b.control.Pause(t.Context(), Submit); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.counts(t); !got.Paused || got.PausedAt.Before(began) || got.PausedAt.After(time.Now()) {
+		t.Errorf("%+v", got)
+	}
+	if err := b.control.Resume(t.Context(), Submit); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.counts(t); got.Paused || !got.PausedAt.IsZero() {
+		t.Errorf("resumed: %+v", got)
+	}
+}
+
 func TestStatesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

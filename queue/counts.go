@@ -19,7 +19,9 @@ type Counts struct {
 	Archived  int // failed for good; at most 9,999 are kept
 	Completed int // done, and kept for a while
 	Paused    bool
-	// Latency is how long the oldest waiting task has been waiting; zero when none waits, or when that is not known.
+	PausedAt  time.Time // when the pause began; zero when it is not paused, or when that is not known
+	// Latency is how long the oldest task that could be worked on has been waiting: for a worker, or, where no server runs to bring it up,
+	// since its time came. Zero when there is none, or when that is not known.
 	Latency time.Duration
 	// ProcessedTotal counts the tasks done, dropped, buried or sent to be retried since the queue exists; FailedTotal those buried or
 	// sent to be retried. NotNow counts in neither.
@@ -65,8 +67,8 @@ func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) 
 	if err != nil {
 		return Counts{}, err
 	}
-	if len(values) != 10 {
-		return Counts{}, fmt.Errorf("%d values instead of 10", len(values))
+	if len(values) != 12 {
+		return Counts{}, fmt.Errorf("%d values instead of 12", len(values))
 	}
 	var n [9]int
 	for i := range n {
@@ -80,11 +82,23 @@ func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) 
 		Queue: queue, Waiting: n[0], Active: n[1], Scheduled: n[2], Retrying: n[3], Archived: n[4], Completed: n[5],
 		ProcessedTotal: n[6], FailedTotal: n[7], Paused: n[8] == 1,
 	}
-	since, _ := values[9].(string)
-	if ns, err := strconv.ParseInt(since, 10, 64); err == nil {
-		counts.Latency = max(0, now.Sub(time.Unix(0, ns)))
+	if since := whole(values[9]); since != 0 {
+		counts.Latency = max(0, now.Sub(time.Unix(0, since)))
+	}
+	if due := whole(values[10]); due != 0 {
+		counts.Latency = max(counts.Latency, now.Sub(time.Unix(due, 0)))
+	}
+	if at := whole(values[11]); at != 0 {
+		counts.PausedAt = time.Unix(at, 0)
 	}
 	return counts, nil
+}
+
+// whole reads a number that a script gave as a string; zero for none.
+func whole(value any) int64 {
+	text, _ := value.(string)
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
 }
 
 // Memory estimates the bytes that the queue and its tasks take in Redis.

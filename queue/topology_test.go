@@ -2,13 +2,11 @@ package queue
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -62,20 +60,11 @@ func story(t *testing.T, b bench) {
 	}
 }
 
-// In a Cluster the keys of a script must share a slot; one node with all the slots is as strict about that as many.
+// In a Cluster the keys of a script must share a slot, and the queues of different partitions live on different nodes.
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
-	port := fmt.Sprint(testport.Pair(t, 10000))
-	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1", "--appendonly", "no")
-	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: node.Socket()})
-	defer direct.Close()
-	if err := direct.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the cluster is up", func() bool { return direct.Set(t.Context(), "x", 1, 0).Err() == nil })
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:" + port}})
-	t.Cleanup(func() { cluster.Close() })
-	story(t, on(cluster))
+	db := testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()})
+	story(t, on(db.Client()))
 }
 
 // Without a redis-server Postroom brings a store of its own, which must know every command of the scripts.

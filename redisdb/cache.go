@@ -44,7 +44,7 @@ func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 }
 
 // Get gives the value of an id: the cached one, at most about a second old, else what load finds, which is kept when it exists. The error
-// is load's own, or that of looking at the version.
+// is load's own, or that of looking at the version: Unavailable when Redis is away.
 func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool, error)) (V, bool, error) {
 	v, emptyings, ok, fresh := c.get(id, now)
 	if !fresh {
@@ -85,7 +85,7 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 		defer cancel()
 		version, err := c.client.Get(ctx, c.key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) { // no version: nothing has been changed yet
-			return nil, fmt.Errorf("look at %s: %w", c.key, err)
+			return nil, Away(fmt.Errorf("look at %s: %w", c.key, err))
 		}
 		if c.confirm(version, now) {
 			c.onChange()
@@ -96,7 +96,7 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	case result := <-look:
 		return result.Err
 	case <-ctx.Done():
-		return fmt.Errorf("look at %s: %w", c.key, context.Cause(ctx))
+		return Away(fmt.Errorf("look at %s: %w", c.key, context.Cause(ctx)))
 	}
 }
 

@@ -32,7 +32,15 @@ type Options struct {
 	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
 	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
 	Logger     *slog.Logger // nil: nothing is logged
+
+	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and [DB.RunReplicated]; zero: none. The embedded
+	// Redis has none.
+	WaitReplicas int
+	WaitTimeout  time.Duration // how long to wait for them; zero: 1 second
 }
+
+// defaultWaitTimeout is a thousand times what a healthy replica in the same building takes.
+const defaultWaitTimeout = time.Second
 
 // defaultPoolSize leaves room for the default number of workers (154), their heartbeats and as many requests of the API at once.
 const defaultPoolSize = 200
@@ -48,8 +56,9 @@ type DB struct {
 	mode       Mode
 	address    string
 	log        *slog.Logger
-	home       home // nil when the Redis is somebody else's
-	share      shareCache
+	home       home    // nil when the Redis is somebody else's
+	wait       waiting // for what is to be replicated
+	state      healthCache
 	closeOnce  sync.Once
 	closeErr   error
 }
@@ -69,7 +78,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	logging.Disable() // go-redis prints connection trouble to stderr; Run logs it once, in our format
-	db := &DB{partitions: o.Partitions, log: o.Logger}
+	db := &DB{partitions: o.Partitions, log: o.Logger, wait: waiting{replicas: o.WaitReplicas, timeout: o.WaitTimeout}}
 	t, err := db.locate(ctx, o)
 	if err != nil {
 		return nil, err
@@ -105,6 +114,12 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.PoolSize < 0 {
 		return o, fmt.Errorf("redis pool size: %d is not a number of connections", o.PoolSize)
+	}
+	if o.WaitTimeout == 0 {
+		o.WaitTimeout = defaultWaitTimeout
+	}
+	if o.WaitReplicas < 0 || o.WaitReplicas > 0 && o.URL == "" {
+		return o, fmt.Errorf("redis.waitReplicas: %d is not a number of replicas that this Redis can have", o.WaitReplicas)
 	}
 	if o.Fsync != "everysec" && o.Fsync != "always" {
 		return o, fmt.Errorf("redis.fsync: %q is neither everysec nor always", o.Fsync)

@@ -33,6 +33,8 @@
 //   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
 //   - The embedded server is restarted when it dies, loses nothing it acknowledged when its process is killed, and never runs twice on
 //     one data directory.
+//   - What goes through [DB.ReplicatedPipeline] or [DB.RunReplicated] is on Options.WaitReplicas replicas before it counts as written. Where that
+//     is not to be had it fails, and says whether anything was written.
 //   - Passwords in addresses appear in no error and no log.
 //
 // # When Redis is away

@@ -21,8 +21,10 @@ type Durability struct {
 	Snapshots   string   `json:"snapshots,omitempty"` // the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or not told
 	MaxMemory   int64    `json:"maxMemory"`           // bytes; 0: no limit
 	Policy      string   `json:"policy,omitempty"`    // maxmemory-policy; empty: not told
-	Replicas    int      `json:"replicas"`            // connected replicas
+	Replicas    int      `json:"replicas"`            // connected replicas that keep up
 	MinReplicas int      `json:"minReplicas"`         // replicas without which a write is refused
+	Waited      int      `json:"waitReplicas"`        // replicas that are waited for before a message is accepted (Options.WaitReplicas)
+	Refusal     string   `json:"refusal,omitempty"`   // why writes are refused at present, in one sentence; empty: they are not
 	Warnings    []string `json:"warnings,omitempty"`  // what is wrong, each in one sentence for the operator; empty: all is well
 }
 
@@ -35,7 +37,7 @@ func (db *DB) Durability(ctx context.Context) (Durability, error) {
 	var mu sync.Mutex
 	var all []Durability
 	err := db.eachMaster(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		d, err := askDurability(ctx, c, db.mode)
+		d, err := askDurability(ctx, c, db.mode, db.wait.replicas)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, d)
@@ -51,7 +53,7 @@ func (db *DB) Durability(ctx context.Context) (Durability, error) {
 }
 
 // askDurability questions one server.
-func askDurability(ctx context.Context, c redis.Cmdable, mode Mode) (Durability, error) {
+func askDurability(ctx context.Context, c redis.Cmdable, mode Mode, waited int) (Durability, error) {
 	info := make(map[string]string)
 	for _, section := range []string{"server", "persistence", "memory", "replication"} {
 		text, err := c.Info(ctx, section).Result()
@@ -72,32 +74,46 @@ func askDurability(ctx context.Context, c redis.Cmdable, mode Mode) (Durability,
 			config[name] = value
 		}
 	}
-	return judge(mode, info, config), nil
+	return judge(mode, info, config, waited), nil
 }
 
 // judge puts together what a server said of itself, and says what is wrong with it.
-func judge(mode Mode, info, config map[string]string) Durability {
+func judge(mode Mode, info, config map[string]string, waited int) Durability {
 	save, told := config["save"]
 	d := Durability{
 		Mode: mode, Version: info["redis_version"],
 		AOF: info["aof_enabled"] == "1", Fsync: config["appendfsync"], Snapshots: save,
 		MaxMemory: number(info, "maxmemory"), Policy: info["maxmemory_policy"],
-		Replicas: int(number(info, "connected_slaves")),
+		Replicas: goodReplicas(info), Waited: waited,
 	}
 	d.MinReplicas, _ = strconv.Atoi(config["min-replicas-to-write"])
 	if !d.AOF {
 		d.Fsync = ""
 	}
 	d.Persistent = d.AOF || save != ""
+	d.Refusal = d.refusal(info)
 	d.Warnings = d.faults(told, info)
 	return d
+}
+
+// refusal says why nothing can be written at present.
+func (d Durability) refusal(info map[string]string) string {
+	switch {
+	case info["role"] == "slave":
+		return "This Redis is a replica and refuses writes: point redis.url at its master, or use redis+sentinel://."
+	case d.Replicas < d.MinReplicas:
+		return fmt.Sprintf("Redis refuses writes: %d replicas keep up, and min-replicas-to-write is %d.", d.Replicas, d.MinReplicas)
+	case d.Replicas < d.Waited:
+		return fmt.Sprintf("New mail is refused: %d replicas keep up, and redis.waitReplicas is %d.", d.Replicas, d.Waited)
+	}
+	return ""
 }
 
 // faults lists what an operator should change.
 func (d Durability) faults(told bool, info map[string]string) []string {
 	var w []string
-	if info["role"] == "slave" {
-		w = append(w, "This Redis is a replica and refuses writes: point redis.url at its master, or use redis+sentinel://.")
+	if d.Refusal != "" {
+		w = append(w, d.Refusal)
 	}
 	switch {
 	case d.AOF && d.Fsync == "no":
@@ -132,9 +148,13 @@ func weakest(all []Durability) Durability {
 	worst := all[0]
 	seen := make(map[string]bool)
 	var warnings []string
+	refusal := ""
 	for _, d := range all {
 		if d.strength() < worst.strength() {
 			worst = d
+		}
+		if refusal == "" {
+			refusal = d.Refusal
 		}
 		for _, w := range d.Warnings {
 			if !seen[w] {
@@ -143,20 +163,20 @@ func weakest(all []Durability) Durability {
 			}
 		}
 	}
-	worst.Warnings = warnings
+	worst.Warnings, worst.Refusal = warnings, refusal
 	return worst
 }
 
 // strength orders servers by what they protect from: power cuts first, then the loss of a machine.
 func (d Durability) strength() int {
-	s := min(d.Replicas, 1)
+	s := min(d.Replicas, max(1, d.Waited, d.MinReplicas))
 	switch {
 	case d.AOF && d.Fsync == "always":
-		s += 8
+		s += 300
 	case d.AOF:
-		s += 6
+		s += 200
 	case d.Persistent:
-		s += 3
+		s += 100
 	}
 	return s
 }
@@ -179,6 +199,8 @@ func (d Durability) String() string {
 		parts = append(parts, "no persistence that it tells of")
 	}
 	switch {
+	case d.Waited > 0:
+		parts = append(parts, fmt.Sprintf("replicas: %d, waited for: %d: what is accepted survives the loss of the master", d.Replicas, d.Waited))
 	case d.MinReplicas > 0:
 		parts = append(parts, fmt.Sprintf("replicas: %d, needed for a write: %d", d.Replicas, d.MinReplicas))
 	case d.Replicas > 0:

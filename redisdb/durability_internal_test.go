@@ -41,7 +41,7 @@ func TestJudge(t *testing.T) {
 		"snapshot not wanted": {with("rdb_last_bgsave_status", "err"), map[string]string{"save": ""}, true, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := judge(Single, row.info, row.config)
+			d := judge(Single, row.info, row.config, 0)
 			if d.Persistent != row.persistent {
 				t.Errorf("persistent %v", d.Persistent)
 			}
@@ -55,6 +55,44 @@ func TestJudge(t *testing.T) {
 			}
 			if !strings.Contains(d.String(), row.says) {
 				t.Errorf("it says %q, want %q", d, row.says)
+			}
+		})
+	}
+}
+
+// TestRefusal: which state of the replicas has Redis, or us, refuse new mail.
+func TestRefusal(t *testing.T) {
+	two := map[string]string{
+		"connected_slaves": "2", "aof_enabled": "1",
+		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=0", "slave1": "ip=10.0.0.3,port=6379,state=online,offset=14,lag=1",
+	}
+	lagging := map[string]string{
+		"connected_slaves": "2", "aof_enabled": "1",
+		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=31", "slave1": "ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0",
+	}
+	for name, row := range map[string]struct {
+		info   map[string]string
+		min    string
+		waited int
+		want   string
+	}{
+		"nothing asked for":       {lagging, "0", 0, ""},
+		"enough":                  {two, "2", 2, ""},
+		"a replica itself":        {map[string]string{"role": "slave"}, "0", 0, "is a replica"},
+		"too few to write":        {lagging, "1", 0, "0 replicas keep up, and min-replicas-to-write is 1"},
+		"too few to wait for":     {two, "0", 3, "2 replicas keep up, and redis.waitReplicas is 3"},
+		"not told how they do":    {map[string]string{"connected_slaves": "1"}, "1", 1, ""},
+		"config is not told":      {two, "", 1, ""},
+		"none for those to wait":  {map[string]string{}, "0", 1, "0 replicas keep up, and redis.waitReplicas is 1"},
+		"lagging and to wait for": {lagging, "0", 1, "0 replicas keep up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := judge(Single, row.info, map[string]string{"min-replicas-to-write": row.min}, row.waited)
+			if d.Refusal == "" != (row.want == "") || !strings.Contains(d.Refusal, row.want) {
+				t.Errorf("refusal %q, want one with %q", d.Refusal, row.want)
+			}
+			if got := strings.Join(d.Warnings, " "); !strings.Contains(got, row.want) {
+				t.Errorf("warnings %q don't say so", got)
 			}
 		})
 	}

@@ -13,49 +13,106 @@ import (
 // A Pipeline is used by one goroutine.
 type Pipeline struct {
 	pipe    redis.Pipeliner
+	cluster *redis.ClusterClient // nil: one server
 	scripts []scriptCall
+	wait    waiting
 }
 
 // scriptCall is a script waiting in a pipeline, and the command that will carry its answer.
 type scriptCall struct {
 	script *Script
+	key    string // the first one, which says where in a Cluster it runs; empty: it has none
 	cmd    *redis.Cmd
 }
 
+// confirm has a script that ran fail if its change was not confirmed.
+func (c scriptCall) confirm(err error) {
+	if own := c.cmd.Err(); err != nil && (own == nil || errors.Is(own, redis.Nil)) {
+		c.cmd.SetErr(err)
+	}
+}
+
 // Pipeline begins an empty pipeline.
-func (db *DB) Pipeline() *Pipeline { return &Pipeline{pipe: db.client.Pipeline()} }
+func (db *DB) Pipeline() *Pipeline {
+	cluster, _ := db.client.(*redis.ClusterClient)
+	return &Pipeline{pipe: db.client.Pipeline(), cluster: cluster}
+}
 
 // Pipeliner gives access to plain commands; they are sent by Exec too.
 func (p *Pipeline) Pipeliner() redis.Pipeliner { return p.pipe }
 
 // Script adds a script. Its answer can be read from the command after Exec.
 func (p *Pipeline) Script(s *Script, keys []string, args ...any) *redis.Cmd {
-	cmd := p.pipe.EvalSha(context.Background(), s.sha, keys, args...) // nothing is sent here: Exec's context is the one that counts
-	p.scripts = append(p.scripts, scriptCall{script: s, cmd: cmd})
-	return cmd
+	call := scriptCall{script: s}
+	if len(keys) > 0 {
+		call.key = keys[0]
+	}
+	if p.apart() {
+		call.cmd = redis.NewCmd(context.Background(), s.call(keys, args)...) // Exec's context is the one that counts
+	} else {
+		call.cmd = p.pipe.EvalSha(context.Background(), s.sha, keys, args...)
+	}
+	p.scripts = append(p.scripts, call)
+	return call.cmd
 }
+
+// apart says that scripts do not travel with the plain commands.
+func (p *Pipeline) apart() bool { return p.wait.on() && p.cluster != nil }
 
 // Exec sends everything and empties the pipeline for further use. Scripts the server did not know are sent again in full, in a second
 // round trip. The result is the first error of any command, redis.Nil apart; each command carries its own.
 func (p *Pipeline) Exec(ctx context.Context) error {
 	scripts := p.scripts
 	p.scripts = nil
-	if p.pipe.Len() == 0 {
+	if p.pipe.Len() == 0 && len(scripts) == 0 {
 		return nil
+	}
+	if p.wait.on() {
+		return p.execReplicated(ctx, scripts)
 	}
 	cmds, err := p.pipe.Exec(ctx)
 	if len(cmds) == 0 && err != nil {
 		return err
 	}
-	p.resend(ctx, scripts)
+	resend(ctx, p.pipe, scripts, p.wait)
+	labelAll(scripts)
+	return firstError(cmds)
+}
+
+// execReplicated is Exec with a wait for the replicas.
+func (p *Pipeline) execReplicated(ctx context.Context, scripts []scriptCall) error {
+	if err := p.wait.admit(ctx); err != nil {
+		p.pipe.Discard()
+		for _, call := range scripts {
+			call.cmd.SetErr(err)
+		}
+		return err
+	}
+	if p.cluster != nil {
+		p.execOnNodes(ctx, p.cluster, scripts)
+		_, err := p.pipe.Exec(ctx)
+		labelAll(scripts)
+		return errorOf(scripts, err)
+	}
+	answer := p.wait.append(ctx, p.pipe)
+	cmds, _ := p.pipe.Exec(ctx) // each command carries its own error
+	if second := resend(ctx, p.pipe, scripts, p.wait); second != nil {
+		answer = second
+	}
+	unconfirmed := p.wait.judge(answer)
 	for _, call := range scripts {
-		call.script.label(call.cmd)
+		call.confirm(unconfirmed)
+	}
+	labelAll(scripts)
+	if unconfirmed != nil {
+		return errorOf(scripts, unconfirmed)
 	}
 	return firstError(cmds)
 }
 
-// resend runs in full the scripts that were answered NOSCRIPT, and gives their answers to the commands the caller holds.
-func (p *Pipeline) resend(ctx context.Context, scripts []scriptCall) {
+// resend runs in full the scripts that were answered NOSCRIPT, and gives their answers to the commands the caller holds. The wait, if
+// there is one, follows them; its answer is nil where nothing was sent again.
+func resend(ctx context.Context, pipe redis.Pipeliner, scripts []scriptCall, wait waiting) (confirmed *redis.Cmd) {
 	var unknown, again []*redis.Cmd
 	for _, call := range scripts {
 		if !isNoScript(call.cmd.Err()) {
@@ -64,17 +121,46 @@ func (p *Pipeline) resend(ctx context.Context, scripts []scriptCall) {
 		args := slices.Clone(call.cmd.Args()) // evalsha, sha, number of keys, keys…, args…
 		args[0], args[1] = "eval", call.script.source
 		unknown = append(unknown, call.cmd)
-		again = append(again, p.pipe.Do(ctx, args...))
+		again = append(again, pipe.Do(ctx, args...))
 	}
 	if len(again) == 0 {
-		return
+		return nil
 	}
-	_, _ = p.pipe.Exec(ctx) // each command below carries its own error
+	if wait.on() {
+		confirmed = wait.append(ctx, pipe)
+	}
+	_, _ = pipe.Exec(ctx) // each command below carries its own error
 	for i, cmd := range again {
 		val, err := cmd.Result()
 		unknown[i].SetVal(val)
 		unknown[i].SetErr(err)
 	}
+	return confirmed
+}
+
+// labelAll names the script in the error of each.
+func labelAll(scripts []scriptCall) {
+	for _, call := range scripts {
+		call.script.label(call.cmd)
+	}
+}
+
+// errorOf is the error of the first script that failed, else err.
+func errorOf(scripts []scriptCall, err error) error {
+	for _, call := range scripts {
+		if failed := ignoreNil(call.cmd.Err()); failed != nil {
+			return failed
+		}
+	}
+	return ignoreNil(err)
+}
+
+// ignoreNil takes an absent value for an answer.
+func ignoreNil(err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return err
 }
 
 // firstError finds the first command that failed; an absent value is not a failure.

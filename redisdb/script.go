@@ -47,6 +47,16 @@ func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) 
 	return cmd
 }
 
+// call is the command that runs the script by its hash.
+func (s *Script) call(keys []string, args []any) []any {
+	out := make([]any, 0, 3+len(keys)+len(args))
+	out = append(out, "evalsha", s.sha, len(keys))
+	for _, key := range keys {
+		out = append(out, key)
+	}
+	return append(out, args...)
+}
+
 // isNoScript recognises the answer of a server that has not seen the script since it started.
 func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 

@@ -58,8 +58,8 @@ func certificate(t *testing.T) (cert, key string) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
-	plain, port := testport.Free(t), testport.Free(t)
-	serve(t, plain, "--port", fmt.Sprint(plain), "--tls-port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "",
+	port := testport.Free(t)
+	testredis.Server(t, "--tls-port", fmt.Sprint(port), "--bind", "127.0.0.1",
 		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
 	db := testredis.Connect(t, redisdb.Options{URL: fmt.Sprintf("%s?ca=%s&cert=%s&key=%s", url, cert, cert, key)})

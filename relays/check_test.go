@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -100,7 +102,7 @@ func TestWrongGateways(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := gateway("g")
 			tt.change(&g)
-			if diff := cmp.Diff(tt.want, wrongFields(t, validate(g))); diff != "" {
+			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, validate(g))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -135,7 +137,7 @@ func TestGoodGateways(t *testing.T) {
 		},
 		"EHLO literals":  func(g *api.Gateway) { g.SMTPEhloName = "[IPv6:2001:db8::1]" },
 		"a rooted host":  func(g *api.Gateway) { g.Host = "smtp.example.com." },
-		"a masked pass":  func(g *api.Gateway) { g.Pass = Mask },
+		"a masked pass":  func(g *api.Gateway) { g.Pass = records.Mask },
 		"a masked proxy": func(g *api.Gateway) { g.Proxy = "http://u:******@proxy.example.com" },
 	}
 	for name := range presets {
@@ -182,36 +184,35 @@ func FuzzProxy(f *testing.F) {
 	for _, s := range []string{"http://u:p@h:1", "socks5://h", "https://u:%20%40:@[::1]:8443/", "http://u:******@h", "http://u:v1.x.y@h", "socks5://%41:b@h", "x"} {
 		f.Add(s)
 	}
-	ring := ringOf(f, "secret")
+	ring := testrecords.Ring(f, "secret")
 	f.Fuzz(func(t *testing.T, s string) {
-		settings := &Settings{proxy: s, absent: true}
-		if len(settings.Check()) > 0 || s == "" {
+		wrong := func(proxy string) bool { return len((&Settings{proxy: proxy, absent: true}).Check()) > 0 }
+		if s == "" || wrong(s) {
 			return
 		}
-		all := settings.Secrets()
-		password := all.find("proxy").get()
 		if err := (smtpsend.Relay{Host: "h", Proxy: s}).Check(); err != nil {
 			t.Fatalf("%q is let through, smtpsend says %v", s, err)
 		}
-		if password == Mask || password == "" {
+		proxy := s
+		secret := (&Settings{}).secrets(nil, nil, &proxy)[2]
+		password := secret.Get()
+		if password == records.Mask || password == "" {
 			return
 		}
-		if wrong := all.Seal(ring, "gateway:g", nil); len(wrong) > 0 {
-			t.Fatalf("%q: %v", s, wrong)
+		secret.Set(ring.Seal([]byte(password), "gateway:g:proxy"))
+		if wrong(proxy) && len(password) < 100 {
+			t.Fatalf("%q is kept as %q", s, proxy)
 		}
-		sealed := settings.proxy
-		if err := all.Open(ring, "gateway:g"); err != nil || all.find("proxy").get() != password {
-			t.Fatalf("%q became %q: %v", s, settings.proxy, err)
+		plain, err := ring.Open(secret.Get(), "gateway:g:proxy")
+		if secret.Set(string(plain)); err != nil || secret.Get() != password {
+			t.Fatalf("%q became %q: %v", s, proxy, err)
 		}
-		if err := (smtpsend.Relay{Host: "h", Proxy: settings.proxy}).Check(); err != nil {
-			t.Fatalf("%q became %q: %v", s, settings.proxy, err)
+		if err := (smtpsend.Relay{Host: "h", Proxy: proxy}).Check(); err != nil {
+			t.Fatalf("%q became %q: %v", s, proxy, err)
 		}
-		all.Mask()
-		if hostOf(settings.proxy) != hostOf(s) || all.find("proxy").get() != Mask || len(settings.Check()) > 0 {
-			t.Fatalf("%q shows as %q", s, settings.proxy)
-		}
-		if settings.proxy = sealed; len(settings.Check()) > 0 && len(password) < 100 {
-			t.Fatalf("%q is kept as %q", s, sealed)
+		secret.Set(records.Mask)
+		if hostOf(proxy) != hostOf(s) || secret.Get() != records.Mask || wrong(proxy) {
+			t.Fatalf("%q shows as %q", s, proxy)
 		}
 	})
 }

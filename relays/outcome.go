@@ -114,7 +114,7 @@ func (r *Relays) write(ctx context.Context, id string, now time.Time) {
 	if !ok {
 		return
 	}
-	err := r.store.met(ctx, id, out)
+	err := r.met(ctx, id, out)
 	if err == nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -63,7 +64,7 @@ func TestOutcomeShowsInTheGateway(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
 	outcome := func(took int, err error) func() { return func() { b.Outcome(t.Context(), "g", took, err) } }
-	later := func(d time.Duration, do func()) func() { return func() { b.clock.advance(d); do() } }
+	later := func(d time.Duration, do func()) func() { return func() { b.clock.Advance(d); do() } }
 	flush := func() { b.flush(t.Context()) }
 	steps := []struct {
 		name string
@@ -78,7 +79,7 @@ func TestOutcomeShowsInTheGateway(t *testing.T) {
 		{"the login refused, at once", outcome(0, refused()), "error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
 		{"again, within a second", outcome(0, errors.New("other")), "error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
 		{"written each second", later(time.Second, flush), "error 4 12:00:02  other 12:00:02"},
-		{"left to rest", func() { b.Opened(t.Context(), "g", b.clock.now().Add(time.Minute)) }, "open 4 12:00:02  other 12:00:02"},
+		{"left to rest", func() { b.Opened(t.Context(), "g", b.clock.Now().Add(time.Minute)) }, "open 4 12:00:02  other 12:00:02"},
 		{"an error that comes late", later(time.Second, outcome(0, refused())), "open 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
 		{"after the rest", later(time.Minute, func() {}), "error 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
 		{"success", outcome(1, nil), "connected 5 12:01:04"},
@@ -110,7 +111,7 @@ func summary(g api.GatewayInfo) string {
 func TestOutcomesOfManyProcessesAddUp(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
-	all := []bundle{b, process(t, b.url, ringOf(t, "secret"))}
+	all := []bundle{b, process(t, b.url, testrecords.Ring(t, "secret"))}
 	ctx, stop := context.WithCancel(t.Context())
 	var running, wg sync.WaitGroup
 	for _, p := range all {
@@ -143,7 +144,7 @@ func TestUnusedGatewaysAreForgotten(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
 	b.Outcome(t.Context(), "g", 1, nil)
-	b.clock.advance(forgetAfter + time.Second)
+	b.clock.Advance(forgetAfter + time.Second)
 	b.flush(t.Context())
 	if diff := cmp.Diff(0, len(b.uses)); diff != "" {
 		t.Error(diff)

@@ -1,46 +1,9 @@
 package relays
 
 import (
-	"crypto/rand"
-	"encoding/json"
-	"fmt"
-	"time"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
 )
-
-// stored is a gateway as Redis has it: its secrets are sealed.
-type stored struct {
-	Gateway  api.Gateway `json:"gateway"`
-	Created  time.Time   `json:"created"`
-	Updated  time.Time   `json:"updated"`
-	revision string      // changes with every write; empty: nothing is stored
-}
-
-// record names a gateway's record, which is what its sealed secrets are bound to and what its connections are counted under.
-func record(id string) string { return "gateway:" + id }
-
-func (s stored) encode() (redisdb.Record, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return redisdb.Record{}, fmt.Errorf("encode gateway %s: %w", s.Gateway.Gateway, err)
-	}
-	return redisdb.Record{ID: s.Gateway.Gateway, Text: string(text), Revision: s.revision}, nil
-}
-
-// decodeStored reads a record; nil when there is none.
-func decodeStored(record redisdb.Record) (*stored, error) {
-	if record.Revision == "" {
-		return nil, nil
-	}
-	s := &stored{revision: record.Revision}
-	if err := json.Unmarshal([]byte(record.Text), s); err != nil {
-		return nil, fmt.Errorf("read the record of gateway %s: %w", record.ID, err)
-	}
-	return s, nil
-}
 
 // validate reports everything wrong with a gateway at once.
 func validate(g api.Gateway) error {
@@ -51,28 +14,6 @@ func validate(g api.Gateway) error {
 	most := settings.Limits()
 	f.warmup(g.Warmup, &most)
 	return fault.InvalidFields(append(f, settings.Check()...))
-}
-
-// sealed makes the record of a gateway, with the masked secrets taken over from the record before.
-func (r *Relays) sealed(g api.Gateway, old *stored) (*stored, error) {
-	now := r.now().UTC().Truncate(time.Millisecond)
-	next := &stored{Created: now, Updated: now, revision: rand.Text()}
-	var before Secrets
-	if old != nil {
-		next.Created, before = old.Created, ofGateway(old.Gateway).Secrets()
-	}
-	settings := ofGateway(g)
-	wrong := settings.Secrets().Seal(r.ring, record(g.Gateway), before)
-	next.Gateway = settings.intoGateway(g)
-	next.Gateway.Warmup = begun(g.Warmup, now)
-	return next, fault.InvalidFields(wrong)
-}
-
-// masked gives a gateway as answers show it.
-func masked(g api.Gateway) api.Gateway {
-	settings := ofGateway(g)
-	settings.Secrets().Mask()
-	return settings.intoGateway(g)
 }
 
 // patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the other kind.

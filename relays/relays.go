@@ -9,12 +9,10 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/seal"
 )
-
-// putTries is how often a change is tried against others at the same time.
-const putTries = 5
 
 // Options are the choices of the one who runs Postroom.
 type Options struct {
@@ -26,10 +24,10 @@ type Options struct {
 
 // Relays is the store of gateways. It is safe for concurrent use, by any number of processes on one Redis.
 type Relays struct {
-	store store
-	ring  *seal.Ring
-	log   *slog.Logger
-	now   func() time.Time
+	client redisdb.Evaler
+	store  *records.Store[api.Gateway]
+	log    *slog.Logger
+	now    func() time.Time
 
 	routes *redisdb.Cache[found]
 
@@ -42,18 +40,17 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("relays: a database and a key ring are needed")
 	}
-	kept := newStore(db)
-	r := &Relays{
-		store: kept, ring: ring, log: o.Logger, now: o.Now, uses: map[string]*use{},
-		routes: redisdb.NewCache[found](db, kept.records.VersionKey(), nil),
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if r.now == nil {
-		r.now = time.Now
-	}
-	return r, nil
+	store := newStore(db, ring, o.Now)
+	return &Relays{
+		client: db.Client(), store: store, log: o.Logger, now: o.Now, uses: map[string]*use{},
+		routes: redisdb.NewCache[found](db, store.VersionKey(), nil),
+	}, nil
 }
 
 // Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every wrong
@@ -80,7 +77,7 @@ func (r *Relays) Update(ctx context.Context, id string, p api.GatewayPatch) (api
 		if old == nil {
 			return api.Gateway{}, notFound()
 		}
-		g := patched(masked(old.Gateway), p)
+		g := patched(old.Value, p)
 		return g, validate(g)
 	})
 	if err != nil {
@@ -89,78 +86,59 @@ func (r *Relays) Update(ctx context.Context, id string, p api.GatewayPatch) (api
 	return api.GatewayUpdated{Gateway: id}, nil
 }
 
-// change replaces a gateway by what edit makes of the one before (nil: there was none), and reports whether there was one. When somebody
-// else changed it meanwhile, edit is asked again.
-func (r *Relays) change(ctx context.Context, id string, edit func(old *stored) (api.Gateway, error)) (bool, error) {
-	for range putTries {
-		old, err := r.store.load(ctx, id)
-		if err != nil {
-			return false, away(err, "load gateway %s", id)
-		}
+// change replaces a gateway by what edit makes of the one before, and reports whether there was one.
+func (r *Relays) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool, error) {
+	existed, err := r.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
 		g, err := edit(old)
-		if err != nil {
-			return false, err
-		}
-		next, err := r.sealed(g, old)
-		if err != nil {
-			return false, err
-		}
-		done, err := r.store.put(ctx, next, old)
-		if err != nil {
-			return false, away(err, "store gateway %s", id)
-		}
-		if done {
-			r.forget(id)
-			return old != nil, nil
-		}
+		g.Warmup = begun(g.Warmup, r.now().UTC().Truncate(time.Millisecond))
+		return g, err
+	})
+	if err == nil {
+		r.forget(id)
 	}
-	return false, fault.New(fault.Conflict, "GatewayChanged", "The gateway is being changed by others; try again")
+	return existed, err
 }
 
 // Get shows a gateway with its state, secrets masked. Unknown: NotFound.
 func (r *Relays) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
-	if !ValidID(id) {
-		return api.GatewayInfo{}, notFound()
-	}
-	rows, err := r.infos(ctx, []string{id})
+	g, err := r.store.Get(ctx, id)
 	switch {
 	case err != nil:
 		return api.GatewayInfo{}, err
-	case len(rows) == 0:
+	case g == nil:
 		return api.GatewayInfo{}, notFound()
 	}
-	return rows[0], nil
+	return r.info(g), nil
 }
 
 // List shows a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (r *Relays) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
-	page, pageSize = max(0, page), min(pageSize, 1000)
-	if pageSize < 1 {
-		pageSize = 20
-	}
-	ids, total, err := r.store.records.Page(ctx, page*pageSize, pageSize)
-	if err != nil {
-		return api.GatewayPage{}, away(err, "list gateways")
-	}
-	rows, err := r.infos(ctx, ids)
+	p, err := r.store.Page(ctx, page, pageSize)
 	if err != nil {
 		return api.GatewayPage{}, err
 	}
-	return api.GatewayPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Gateways: rows}, nil
+	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo, len(p.Records))}
+	for i, g := range p.Records {
+		answer.Gateways[i] = r.info(g)
+	}
+	return answer, nil
 }
 
 // Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks them first.
 func (r *Relays) Delete(ctx context.Context, id string) error {
-	existed, err := r.store.remove(ctx, id)
+	existed, err := r.store.Delete(ctx, id)
 	switch {
 	case err != nil:
-		return away(err, "delete gateway %s", id)
+		return err
 	case !existed:
 		return notFound()
 	}
 	r.forget(id)
 	return nil
 }
+
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+func (r *Relays) Reseal(ctx context.Context) (int, error) { return r.store.Reseal(ctx) }
 
 // forget drops what is remembered of a gateway after a change made here; what it met is another relay's past.
 func (r *Relays) forget(id string) {

@@ -2,11 +2,8 @@ package relays
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,65 +11,33 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/seal"
 )
-
-var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// clock is a clock that a test moves.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
-
-// ringOf makes the key ring of an instance with these secrets, the current one first.
-func ringOf(t testing.TB, current string, older ...string) *seal.Ring {
-	t.Helper()
-	var old [][]byte
-	for _, s := range older {
-		old = append(old, []byte(strings.Repeat(s, 32)))
-	}
-	ring, err := seal.New([]byte(strings.Repeat(current, 32)), old...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring
-}
 
 // bundle is a Relays on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Relays
 	db    *redisdb.DB
-	clock *clock
+	clock *testrecords.Clock
 	url   string
 }
 
 func setup(t *testing.T) bundle {
 	t.Helper()
 	t.Parallel()
-	return process(t, testredis.URL(t), ringOf(t, "secret"))
+	return process(t, testredis.URL(t), testrecords.Ring(t, "secret"))
 }
 
 // process is one more process on the same Redis.
 func process(t *testing.T, url string, ring *seal.Ring) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := &clock{at: start}
-	r, err := New(db, ring, Options{Now: c.now})
+	c := &testrecords.Clock{}
+	r, err := New(db, ring, Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,23 +85,17 @@ func (b bundle) resolve(t *testing.T, id string) Route {
 	return r
 }
 
-func ptr[T any](v T) *T { return &v }
+// masked is a gateway as answers show it.
+func masked(g api.Gateway) api.Gateway {
+	for _, s := range gatewaySecrets(&g) {
+		if s.Get() != "" {
+			s.Set(records.Mask)
+		}
+	}
+	return g
+}
 
 func second[T any](_ T, err error) error { return err }
-
-// wrongFields lists the keys of an Invalid error.
-func wrongFields(t *testing.T, err error) []string {
-	t.Helper()
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Kind != fault.Invalid {
-		t.Fatalf("error %v, want Invalid", err)
-	}
-	var keys []string
-	for _, field := range f.Fields {
-		keys = append(keys, field.Key)
-	}
-	return keys
-}
 
 func TestAnswersAsTheOriginal(t *testing.T) {
 	b := setup(t)
@@ -157,8 +116,8 @@ func TestAnswersAsTheOriginal(t *testing.T) {
 	if again := b.create(t, create.Request.Body); again.State != "existing" {
 		t.Errorf("%+v", again)
 	}
-	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: start, Updated: start}
-	want.Pass = Mask
+	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: testrecords.Start, Updated: testrecords.Start}
+	want.Pass = records.Mask
 	if diff := cmp.Diff(want, b.get(t, "gw1")); diff != "" {
 		t.Error(diff)
 	}
@@ -171,21 +130,21 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		want  func(g *api.Gateway)
 	}{
 		{"nothing", api.GatewayPatch{}, func(*api.Gateway) {}},
-		{"the name", api.GatewayPatch{Name: ptr("New")}, func(g *api.Gateway) { g.Name = "New" }},
-		{"port and TLS", api.GatewayPatch{Port: ptr(465), Secure: ptr(true), TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, func(g *api.Gateway) {
+		{"the name", api.GatewayPatch{Name: new("New")}, func(g *api.Gateway) { g.Name = "New" }},
+		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true), TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, func(g *api.Gateway) {
 			g.Port, g.Secure, g.TLS = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}
 		}},
-		{"the password, masked", api.GatewayPatch{Pass: ptr(Mask)}, func(*api.Gateway) {}},
-		{"the password", api.GatewayPatch{Pass: ptr("battery")}, func(g *api.Gateway) { g.Pass = "battery" }},
-		{"no login", api.GatewayPatch{User: ptr(""), Pass: ptr("")}, func(g *api.Gateway) { g.User, g.Pass = "", "" }},
-		{"another host, with the password", api.GatewayPatch{Host: ptr("other.example.com"), Pass: ptr("battery")}, func(g *api.Gateway) {
+		{"the password, masked", api.GatewayPatch{Pass: new(records.Mask)}, func(*api.Gateway) {}},
+		{"the password", api.GatewayPatch{Pass: new("battery")}, func(g *api.Gateway) { g.Pass = "battery" }},
+		{"no login", api.GatewayPatch{User: new(""), Pass: new("")}, func(g *api.Gateway) { g.User, g.Pass = "", "" }},
+		{"another host, with the password", api.GatewayPatch{Host: new("other.example.com"), Pass: new("battery")}, func(g *api.Gateway) {
 			g.Host, g.Pass = "other.example.com", "battery"
 		}},
 		{"OAuth instead", api.GatewayPatch{OAuth2: &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}}, func(g *api.Gateway) {
 			g.User, g.Pass, g.OAuth2 = "", "", &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
 		}},
 		{"the rest", api.GatewayPatch{
-			Preset: ptr("generic"), Limits: &api.Limits{PerSecond: 5}, LocalAddress: ptr("192.0.2.1"), SMTPEhloName: ptr("me.example.com"),
+			Preset: new("generic"), Limits: &api.Limits{PerSecond: 5}, LocalAddress: new("192.0.2.1"), SMTPEhloName: new("me.example.com"),
 		}, func(g *api.Gateway) {
 			g.Preset, g.Limits, g.LocalAddress, g.SMTPEhloName = "generic", &api.Limits{PerSecond: 5}, "192.0.2.1", "me.example.com"
 		}},
@@ -209,16 +168,16 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			}
 		})
 	}
-	b := process(t, testredis.URL(t), ringOf(t, "secret"))
+	b := process(t, testredis.URL(t), testrecords.Ring(t, "secret"))
 	b.create(t, oauthGateway("g"))
-	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: ptr("u"), Pass: ptr("p")}); err != nil || b.get(t, "g").OAuth2 != nil {
+	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: new("u"), Pass: new("p")}); err != nil || b.get(t, "g").OAuth2 != nil {
 		t.Errorf("a password instead of OAuth: %v", err)
 	}
 	if _, err := b.Update(t.Context(), "nosuch", api.GatewayPatch{}); fault.CodeOf(err) != "GatewayNotFound" {
 		t.Errorf("unknown: %v", err)
 	}
-	_, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: ptr(70000), Host: ptr("a b"), Preset: ptr("x")})
-	if diff := cmp.Diff([]string{"preset", "host", "port"}, wrongFields(t, err)); diff != "" {
+	_, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: new(70000), Host: new("a b"), Preset: new("x")})
+	if diff := cmp.Diff([]string{"preset", "host", "port"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -281,22 +240,22 @@ func TestDelete(t *testing.T) {
 
 func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	b := setup(t)
-	other := process(t, b.url, ringOf(t, "secret"))
+	other := process(t, b.url, testrecords.Ring(t, "secret"))
 	if exists, err := other.Exists(t.Context(), "g"); exists || err != nil {
 		t.Fatalf("%t, %v", exists, err)
 	}
 	b.create(t, gateway("g"))
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if exists, err := other.Exists(t.Context(), "g"); !exists || err != nil {
 		t.Errorf("created: %t, %v", exists, err)
 	}
-	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: ptr(2525)}); err != nil {
+	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: new(2525)}); err != nil {
 		t.Fatal(err)
 	}
 	if here := b.resolve(t, "g").Relay.Port; here != 2525 {
 		t.Errorf("where it was changed: %d", here)
 	}
-	other.clock.advance(time.Second)
+	other.clock.Advance(time.Second)
 	if there := other.resolve(t, "g").Relay.Port; there != 2525 {
 		t.Errorf("elsewhere: %d", there)
 	}
@@ -309,43 +268,15 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	}
 }
 
-func TestChangesAtTheSameTimeDoNotMix(t *testing.T) {
-	b := setup(t)
-	b.create(t, gateway("g"))
-	other := process(t, b.url, ringOf(t, "secret"))
-	patches := []api.GatewayPatch{{Name: ptr("N")}, {SMTPEhloName: ptr("me.example.com")}, {LocalAddress: ptr("192.0.2.1")}, {Port: ptr(2525)}}
-	var wg sync.WaitGroup
-	for i, p := range patches {
-		wg.Go(func() {
-			for {
-				_, err := []bundle{b, other}[i%2].Update(t.Context(), "g", p)
-				if err == nil {
-					return
-				}
-				if !fault.Is(err, fault.Conflict) {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	want := gateway("g")
-	want.Name, want.SMTPEhloName, want.LocalAddress, want.Port = "N", "me.example.com", "192.0.2.1", 2525
-	if diff := cmp.Diff(masked(want), b.get(t, "g").Gateway); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestWhileRedisIsAway runs before the parallel tests: the client goes on dialling for up to a second after it.
 func TestWhileRedisIsAway(t *testing.T) {
 	server := testredis.Server(t)
-	b := process(t, server.URL(), ringOf(t, "secret"))
+	b := process(t, server.URL(), testrecords.Ring(t, "secret"))
 	b.create(t, gateway("g"))
 	b.resolve(t, "g")
 	server.Kill()
 	b.resolve(t, "g") // still remembered
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	b.Outcome(t.Context(), "g", 1, nil)
 	for name, err := range map[string]error{
 		"resolve": second(b.Resolve(t.Context(), "g")), "list": second(b.List(t.Context(), 0, 0)),

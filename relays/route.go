@@ -3,16 +3,12 @@ package relays
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/oauth"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -142,31 +138,24 @@ func (r *Relays) Exists(ctx context.Context, id string) (bool, error) {
 // find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways that were deleted.
 func (r *Relays) find(ctx context.Context, id string) (found, error) {
 	f, _, err := r.routes.Get(ctx, id, r.now(), func(ctx context.Context) (found, bool, error) {
-		f, err := r.loadRoute(ctx, id)
+		f, err := r.load(ctx, id)
 		return f, err == nil, err
 	})
-	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
-		err = away(err, "look up gateway %s", id)
-	}
 	return f, err
 }
 
-func (r *Relays) loadRoute(ctx context.Context, id string) (found, error) {
-	s, err := r.store.load(ctx, id)
+func (r *Relays) load(ctx context.Context, id string) (found, error) {
+	g, err := r.store.Open(ctx, id)
 	switch {
 	case err != nil:
-		return found{}, away(err, "load gateway %s", id)
-	case s == nil:
-		return found{missing: true}, nil
-	}
-	settings := ofGateway(s.Gateway)
-	if err := settings.Secrets().Open(r.ring, record(id)); err != nil {
-		if errors.Is(err, seal.ErrUnknownKey) || errors.Is(err, seal.ErrDamaged) {
-			return found{broken: err}, nil
-		}
 		return found{}, err
+	case g == nil:
+		return found{missing: true}, nil
+	case g.Broken != nil:
+		return found{broken: g.Broken}, nil
 	}
+	settings := ofGateway(g.Value)
 	route := settings.Route(record(id))
-	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), s.Gateway.Warmup
+	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
 	return found{route: route}, nil
 }

@@ -4,8 +4,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Settings are what it takes to reach one relay, as an account's own relay and a gateway both have it. They are a copy: changing them does
-// not change what they were made from.
+// Settings are what it takes to reach one relay, as an account's own relay and a gateway both have it.
 type Settings struct {
 	server       api.SMTPServer
 	oauth        *api.OAuth2
@@ -21,23 +20,13 @@ type Settings struct {
 // OfAccount takes the settings of an account's own relay. Without the field smtp there is none, and only what stands beside it is checked.
 func OfAccount(a api.Account) *Settings {
 	s := &Settings{
-		limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName, oauth: clone(a.OAuth2),
+		limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName, oauth: a.OAuth2,
 		absent: a.SMTP == nil, at: "smtp.", login: "smtp.auth.",
 	}
 	if a.SMTP != nil {
 		s.server = *a.SMTP
-		s.server.Auth = clone(a.SMTP.Auth)
 	}
 	return s
-}
-
-// IntoAccount puts the settings, whose secrets were sealed, opened or masked, into a copy of the account they are of.
-func (s *Settings) IntoAccount(a api.Account) api.Account {
-	if a.SMTP != nil {
-		a.SMTP = clone(&s.server)
-	}
-	a.OAuth2, a.Proxy = s.oauth, s.proxy
-	return a
 }
 
 // ofGateway takes the settings of a gateway.
@@ -46,14 +35,8 @@ func ofGateway(g api.Gateway) *Settings {
 		server: api.SMTPServer{
 			Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS, Auth: &api.SMTPAuth{User: g.User, Pass: g.Pass},
 		},
-		oauth: clone(g.OAuth2), limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
+		oauth: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
 	}
-}
-
-// intoGateway puts the settings into a copy of the gateway they are of.
-func (s *Settings) intoGateway(g api.Gateway) api.Gateway {
-	g.Pass, g.OAuth2, g.Proxy = s.server.Auth.Pass, s.oauth, s.proxy
-	return g
 }
 
 // preset is what is known of the provider; zero without one.
@@ -91,11 +74,3 @@ func (s *Settings) provider() string {
 
 // Limits are the limits that hold: the explicit ones over those of the preset.
 func (s *Settings) Limits() api.Limits { return s.preset().limits(s.limits) }
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	c := *p
-	return &c
-}

@@ -11,6 +11,8 @@
 //     others looks exactly like what does not exist.
 //   - A body beyond the limit is refused without being read, and a body within it is held once as text and once decoded.
 //
+// A Server of [NewMonitor] has health and metrics only, for processes without an API.
+//
 // It never decides about messages, keeps no state, and owns no Redis keys. Package huma writes the OpenAPI document; requests are read
 // by this package itself, because huma reads a body three times over and tells faults in the query and in the body one after the other.
 //

@@ -26,7 +26,7 @@ type metrics struct {
 var submitOutcomes = []string{"accepted", "repeated", "dry_run", string(fault.Invalid), string(fault.Unauthorized), string(fault.Forbidden),
 	string(fault.NotFound), string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(fault.Unavailable), string(fault.Internal)}
 
-func newMetrics(reg *prometheus.Registry) *metrics {
+func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "postroom_http_request_duration_seconds", Help: "Time from a request's headers to the end of its answer.",
@@ -40,11 +40,11 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		}, []string{"outcome"}),
 		routes: map[string]bool{},
 	}
-	reg.MustRegister(m.requests, m.inFlight, m.submits)
+	counted.MustRegister(m.requests, m.inFlight, m.submits)
 	for _, outcome := range submitOutcomes {
 		m.submits.WithLabelValues(outcome)
 	}
-	m.serve = echo.WrapHandler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	m.serve = echo.WrapHandler(promhttp.HandlerFor(shown, promhttp.HandlerOpts{}))
 	return m
 }
 

@@ -181,9 +181,8 @@ func writeJSON(c echo.Context, status int, v any) error {
 	return c.Blob(status, "application/json; charset=utf-8", bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// mount adds all routes of the table, each behind its guard, and writes the OpenAPI document.
-func (s *Server) mount() error {
-	groups := s.routes()
+// mount adds all routes of a table, each behind its guard.
+func (s *Server) mount(groups []group) {
 	for _, g := range groups {
 		for _, r := range g.routes {
 			answer, guard := r.bind(s, r), s.guard(r.right)
@@ -194,7 +193,6 @@ func (s *Server) mount() error {
 			s.metrics.know(r)
 		}
 	}
-	return s.document(groups)
 }
 
 // echoPath turns {param} into :param.

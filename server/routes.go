@@ -85,9 +85,9 @@ func (s *Server) routes() []group {
 			post("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver", whole(api.ScopeAPI), s.redeliver, "redeliver", "Send a delivery again"),
 		}},
 		{"Instance", "Health, metrics and this document.", []route{
-			get("/health", public(), s.getHealth, "health", "Whether the process is alive"),
-			get("/ready", public(), s.getReady, "ready", "Whether work can be taken on, and what this Redis can lose"),
-			plain("/metrics", whole(api.ScopeMetrics), s.metrics.serve),
+			s.healthRoute(),
+			s.readyRoute(),
+			s.metricsRoute(),
 			plain("/openapi.json", public(), s.openAPIJSON),
 			plain("/openapi.yaml", public(), s.openAPIYAML),
 			plain("/docs", public(), s.docsPage),

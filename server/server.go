@@ -39,6 +39,7 @@ type Options struct {
 	Drain         time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
 	Grace         time.Duration // how long requests under way may take to end; 0: 10 s
 	Metrics       *prometheus.Registry
+	MetricsApart  bool         // /metrics is not answered here, because a server of NewMonitor does
 	Logger        *slog.Logger // nil: nothing is logged
 	Now           func() time.Time
 }
@@ -84,6 +85,7 @@ type Server struct {
 	opts     Options
 	echo     *echo.Echo
 	listener net.Listener
+	setting  string // that names the address, for errors
 	spec     spec
 	metrics  *metrics
 	log      *slog.Logger
@@ -99,14 +101,11 @@ func New(parts Parts, o Options) (*Server, error) {
 		return nil, errors.New("new server: a part is missing")
 	}
 	o = o.withDefaults()
-	s := &Server{
-		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(o.Metrics),
-		bodies: semaphore.NewWeighted(o.BodyMemory),
-	}
-	s.echo.HTTPErrorHandler = s.answerError
-	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it
-	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
-	if err := s.mount(); err != nil {
+	s := prepare(parts, o, o.Metrics)
+	s.setting = "http.listen"
+	groups := s.routes()
+	s.mount(groups)
+	if err := s.document(groups); err != nil {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
 	if err := s.listen(); err != nil {
@@ -115,10 +114,22 @@ func New(parts Parts, o Options) (*Server, error) {
 	return s, nil
 }
 
+// prepare makes a server without routes, which counts its requests in a registry.
+func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
+	s := &Server{
+		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
+		bodies: semaphore.NewWeighted(o.BodyMemory),
+	}
+	s.echo.HTTPErrorHandler = s.answerError
+	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it
+	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
+	return s
+}
+
 func (s *Server) listen() error {
 	listener, err := net.Listen("tcp", s.opts.Listen)
 	if err != nil {
-		return fmt.Errorf("http.listen: %w", err)
+		return fmt.Errorf("%s: %w", s.setting, err)
 	}
 	s.listener = listener
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
@@ -171,7 +182,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(s.listener) }()
-	s.log.Info("listening", "address", s.Addr(), "tls", s.opts.TLSCert != "")
+	s.log.Info("listening", "setting", s.setting, "address", s.Addr(), "tls", s.opts.TLSCert != "")
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve HTTP on %s: %w", s.Addr(), err)

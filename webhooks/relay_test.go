@@ -21,18 +21,21 @@ func TestRelayMatchesEventsAndAccounts(t *testing.T) {
 	star := b.endpoint("http://star.example/", func(r *api.EndpointRequest) { r.Events = []string{"*", "messageSent"} })
 	sent := b.endpoint("http://sent.example/", func(r *api.EndpointRequest) { r.Events = []string{"messageSent"} })
 	own := b.endpoint("http://own.example/", func(r *api.EndpointRequest) { r.Accounts = []string{"a", "b"} })
+	alerts := b.endpoint("http://alerts.example/", func(r *api.EndpointRequest) { r.Events = []string{"alertRaised", "alertResolved"} })
 	off := false
 	b.endpoint("http://off.example/", func(r *api.EndpointRequest) { r.Enabled = &off })
 	b.emit("E1", event.MessageSent, "a")
 	b.emit("E2", event.MessageFailed, "a")
 	b.emit("E3", event.MessageSent, "c")
 	b.emit("E4", event.WebhookDisabled, "")
+	b.emit("E5", event.AlertRaised, "")
 	b.relayAll()
 	want := []string{
 		"E1." + all.ID, "E1." + star.ID, "E1." + sent.ID, "E1." + own.ID,
 		"E2." + all.ID, "E2." + star.ID, "E2." + own.ID,
 		"E3." + all.ID, "E3." + star.ID, "E3." + sent.ID,
 		"E4." + all.ID, "E4." + star.ID,
+		"E5." + all.ID, "E5." + star.ID, "E5." + alerts.ID,
 	}
 	sameIDs(t, b.spool.ids(), want)
 }

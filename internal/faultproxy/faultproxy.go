@@ -2,6 +2,7 @@ package faultproxy
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -24,7 +25,9 @@ type Proxy struct {
 	conns   map[net.Conn]bool
 	down    bool
 	hung    bool
+	mute    bool
 	closed  bool
+	snap    int // bytes after which a connection breaks; 0: never
 	delay   time.Duration
 	serving sync.WaitGroup
 }
@@ -55,6 +58,9 @@ func Listen(network, server string) (*Proxy, error) {
 // Addr is the host:port clients connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
+// Lead takes new connections to another server, as when one came back at another port. Those there are stay.
+func (p *Proxy) Lead(server string) { p.set(func() { p.server = server }) }
+
 // Cut breaks every connection there is, once; new ones work.
 func (p *Proxy) Cut() { p.set(func() { p.cut() }) }
 
@@ -64,12 +70,21 @@ func (p *Proxy) Down() { p.set(func() { p.down = true; p.cut() }) }
 // Hang keeps connections open, and accepts new ones, but passes nothing on until Up.
 func (p *Proxy) Hang() { p.set(func() { p.hung = true }) }
 
+// Mute passes on what clients say and holds back what the server answers until Up. Followed by Cut, the server has done what the client
+// will never hear of.
+func (p *Proxy) Mute() { p.set(func() { p.mute = true }) }
+
+// Snap breaks each connection made from now on once its client has said so many bytes, in the middle of a word if need be. Zero: none.
+func (p *Proxy) Snap(bytes int) { p.set(func() { p.snap = bytes }) }
+
 // Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave one behind the other arrive
 // one behind the other. Zero: no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Up makes everything work again; what was held back by Hang is passed on.
-func (p *Proxy) Up() { p.set(func() { p.down, p.hung, p.delay = false, false, 0 }) }
+// Up makes everything work again; what was held back by Hang and Mute is passed on. A connection that Snap has in hand still breaks.
+func (p *Proxy) Up() {
+	p.set(func() { p.down, p.hung, p.mute, p.snap, p.delay = false, false, false, 0, 0 })
+}
 
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()
@@ -81,11 +96,15 @@ func (p *Proxy) set(change func()) {
 // cut resets the connections rather than ending them politely, as a dying machine or firewall would.
 func (p *Proxy) cut() {
 	for c := range p.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close() // its pipe notices
+		reset(c) // its pipe notices
 	}
+}
+
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
 }
 
 func (p *Proxy) accept() {
@@ -104,7 +123,8 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	defer p.forget(client)
-	server, err := net.Dial(p.network, p.server)
+	address, snap := p.goal()
+	server, err := net.Dial(p.network, address)
 	if err != nil {
 		return
 	}
@@ -113,9 +133,16 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 	defer p.forget(server)
 	var both sync.WaitGroup
-	both.Go(func() { p.pipe(server, client); _ = server.Close() })
-	both.Go(func() { p.pipe(client, server); _ = client.Close() })
+	both.Go(func() { p.pipe(wire{to: server, from: client, left: snap, snaps: snap > 0}); _ = server.Close() })
+	both.Go(func() { p.pipe(wire{to: client, from: server, answers: true}); _ = client.Close() })
 	both.Wait()
+}
+
+// goal is where a new connection goes, and after how many bytes it breaks.
+func (p *Proxy) goal() (server string, snap int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.server, p.snap
 }
 
 // track notes a connection, or closes it when the proxy is down.
@@ -137,6 +164,14 @@ func (p *Proxy) forget(c net.Conn) {
 	_ = c.Close()
 }
 
+// wire is one direction of a connection.
+type wire struct {
+	to, from net.Conn
+	answers  bool // it carries what the server says
+	snaps    bool // it breaks after left more bytes
+	left     int
+}
+
 // piece is data on its way.
 type piece struct {
 	data []byte
@@ -144,13 +179,13 @@ type piece struct {
 }
 
 // pipe copies until either side ends. What was read before the end still arrives.
-func (p *Proxy) pipe(to, from net.Conn) {
+func (p *Proxy) pipe(w wire) {
 	line := make(chan piece, 1024)
 	var arriving sync.WaitGroup
-	arriving.Go(func() { p.deliver(to, from, line) })
+	arriving.Go(func() { p.deliver(w, line) })
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(buf)
+		n, err := w.from.Read(buf)
 		if n > 0 {
 			line <- piece{bytes.Clone(buf[:n]), time.Now().Add(p.lag())}
 		}
@@ -163,18 +198,34 @@ func (p *Proxy) pipe(to, from net.Conn) {
 }
 
 // deliver writes each piece when it is due. When it cannot, it ends the reading.
-func (p *Proxy) deliver(to, from net.Conn, line <-chan piece) {
+func (p *Proxy) deliver(w wire, line <-chan piece) {
 	failed := false
 	for next := range line {
-		p.obstruct(next.due)
+		p.obstruct(next.due, w.answers)
 		if failed {
 			continue
 		}
-		if _, err := to.Write(next.data); err != nil {
+		if err := w.write(next.data); err != nil {
 			failed = true
-			_ = from.Close()
+			_ = w.from.Close()
 		}
 	}
+}
+
+// errSnapped ends a connection that Snap has in hand.
+var errSnapped = errors.New("snapped")
+
+// write passes data on, up to the byte at which the connection breaks. What came before that byte has time to arrive.
+func (w *wire) write(data []byte) error {
+	if !w.snaps || len(data) < w.left {
+		w.left -= len(data)
+		_, err := w.to.Write(data)
+		return err
+	}
+	_, _ = w.to.Write(data[:w.left]) // it breaks one way or the other
+	_ = w.to.Close()
+	reset(w.from)
+	return errSnapped
 }
 
 func (p *Proxy) lag() time.Duration {
@@ -183,10 +234,11 @@ func (p *Proxy) lag() time.Duration {
 	return p.delay
 }
 
-// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, then until it is due.
-func (p *Proxy) obstruct(due time.Time) {
+// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or holds answers back and this is
+// one, then until it is due.
+func (p *Proxy) obstruct(due time.Time, answer bool) {
 	p.mu.Lock()
-	for p.hung && !p.closed {
+	for (p.hung || p.mute && answer) && !p.closed {
 		p.changed.Wait()
 	}
 	p.mu.Unlock()

@@ -2,9 +2,11 @@ package faultproxy_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,90 @@ func TestHangHoldsBackUntilUp(t *testing.T) {
 	}
 	if got, err := bufio.NewReader(c).ReadString('\n'); got != "hello\n" {
 		t.Errorf("after Up: %q, %v", got, err)
+	}
+}
+
+// TestMuteHoldsAnswersBack: the server hears and does what the client asks, and the client does not learn of it.
+func TestMuteHoldsAnswersBack(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := faultproxy.New(t, "tcp", l.Addr().String())
+	p.Mute()
+	c := dial(t, p)
+	if _, err := fmt.Fprintln(c, "do it"); err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if got, err := bufio.NewReader(server).ReadString('\n'); got != "do it\n" {
+		t.Fatalf("the server heard %q, %v", got, err)
+	}
+	if _, err := fmt.Fprintln(server, "done"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetDeadline(time.Now().Add(brief)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Fatal("the answer came through")
+	}
+	p.Up()
+	if err := c.SetDeadline(time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bufio.NewReader(c).ReadString('\n'); got != "done\n" {
+		t.Errorf("after Up: %q, %v", got, err)
+	}
+}
+
+func TestSnapBreaksInTheMiddle(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := faultproxy.New(t, "tcp", l.Addr().String())
+	p.Snap(5)
+	c := dial(t, p)
+	if _, err := io.WriteString(c, "hel"); err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := io.ReadFull(server, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, "lo, world"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(server); string(got) != "lo" || err != nil {
+		t.Errorf("the rest: %q, %v, want lo", got, err)
+	}
+	if err := c.SetDeadline(time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the client's end: %v", err)
+	}
+}
+
+func TestLeadTakesNewConnectionsElsewhere(t *testing.T) {
+	p := faultproxy.New(t, "tcp", "127.0.0.1:1")
+	if err := say(dial(t, p), "hello", enough); err == nil {
+		t.Fatal("nobody is there, and somebody answers")
+	}
+	p.Lead(echo(t))
+	if err := say(dial(t, p), "hello", enough); err != nil {
+		t.Error(err)
 	}
 }
 

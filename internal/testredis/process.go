@@ -21,11 +21,14 @@ const readyWithin = 30 * time.Second
 
 // Process is a redis-server that a test may mistreat.
 type Process struct {
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-	done chan struct{}
-	out  *output
+	dir      string
+	port     int    // of the loopback interface; 0: it has a socket only
+	password string // of the default user; empty: none
+	config   string // file to begin with; empty: none
+	args     []string
+	cmd      *exec.Cmd
+	done     chan struct{}
+	out      *output
 }
 
 // output collects what the server prints, to be shown when it doesn't start.
@@ -50,35 +53,48 @@ func (o *output) String() string {
 // its command line and win over ours, as in Server(t, "--maxmemory", "20mb"). It listens on a unix socket only.
 func Server(t testing.TB, args ...string) *Process {
 	t.Helper()
-	p, err := start(append([]string{"--appendonly", "yes", "--appendfsync", "everysec", "--save", ""}, args...))
-	if err != nil {
+	return keep(t, &Process{args: append([]string{"--appendonly", "yes", "--appendfsync", "everysec", "--save", ""}, args...)})
+}
+
+// keep runs a server until the test ends.
+func keep(t testing.TB, p *Process) *Process {
+	t.Helper()
+	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.remove)
 	return p
 }
 
-// start makes a directory short enough for a socket and runs a server in it.
-func start(args []string) (*Process, error) {
+// start makes a directory short enough for a socket and runs the server in it.
+func (p *Process) start() error {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		return nil, fmt.Errorf("redis-server is not installed, and these tests run against a real one: apt-get install redis-server")
+		return fmt.Errorf("redis-server is not installed, and these tests run against a real one: apt-get install redis-server")
 	}
-	dir, err := os.MkdirTemp("", "postroom-test-")
-	if err != nil {
-		return nil, err
+	var err error
+	if p.dir, err = os.MkdirTemp("", "postroom-test-"); err != nil {
+		return err
 	}
-	p := &Process{dir: dir, args: args}
 	if err := p.run(); err != nil {
 		p.remove()
-		return nil, err
+		return err
 	}
-	return p, nil
+	return nil
 }
 
 // run starts the server, or starts it again on the same files, and waits until it answers.
 func (p *Process) run() error {
 	p.out, p.done = &output{}, make(chan struct{})
-	base := []string{"--port", "0", "--unixsocket", p.Socket(), "--dir", p.dir, "--databases", fmt.Sprint(databases), "--save", ""}
+	base := []string{"--port", fmt.Sprint(p.port), "--unixsocket", p.Socket(), "--dir", p.dir, "--databases", fmt.Sprint(databases), "--save", ""}
+	if p.port > 0 {
+		base = append(base, "--bind", "127.0.0.1")
+	}
+	if p.password != "" {
+		base = append(base, "--requirepass", p.password)
+	}
+	if p.config != "" {
+		base = append([]string{p.config}, base...)
+	}
 	p.cmd = exec.Command("redis-server", append(base, p.args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.WaitDelay = time.Second
@@ -103,7 +119,7 @@ func (p *Process) run() error {
 func (p *Process) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 	defer cancel()
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: p.Socket(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	c := p.dial()
 	defer c.Close()
 	for {
 		err := c.Ping(ctx).Err()
@@ -119,6 +135,23 @@ func (p *Process) awaitReady() error {
 		}
 	}
 }
+
+// dial is a client for the default user.
+func (p *Process) dial() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Network: "unix", Addr: p.Socket(), Password: p.password, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+	})
+}
+
+// Client is a plain client of this server and no other, for the default user, who may do everything. It ends with the test.
+func (p *Process) Client(t testing.TB) *redis.Client {
+	c := p.dial()
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Addr is the server's host:port, if it has a port.
+func (p *Process) Addr() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
 
 // Socket is the path of the unix socket the server listens on.
 func (p *Process) Socket() string { return filepath.Join(p.dir, "redis.sock") }

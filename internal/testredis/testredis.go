@@ -33,7 +33,8 @@ func (s *shared) start() {
 	for n := range databases {
 		s.free = append(s.free, databases-1-n)
 	}
-	s.process, s.err = start([]string{"--appendonly", "no"})
+	s.process = &Process{args: []string{"--appendonly", "no"}}
+	s.err = s.process.start()
 }
 
 // take gives a database to a test until it ends.
@@ -60,7 +61,7 @@ func Main(m *testing.M, ignore ...goleak.Option) int {
 	code := m.Run()
 	server.once.Do(func() {}) // from here on nothing is started
 	if server.process != nil {
-		server.process.remove()
+		server.process.remove() // nothing is left of one that did not start
 	}
 	if code != 0 {
 		return code

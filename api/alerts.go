@@ -1,0 +1,13 @@
+package api
+
+import "time"
+
+// Alert is something that is wrong with the instance now, and that somebody has to look at.
+type Alert struct {
+	Alert     string    `json:"alert" doc:"queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts, redisForgets or redisAway"`
+	Queue     string    `json:"queue,omitempty" doc:"submit, bulk or notify, of queueAge and queuePaused"`
+	Text      string    `json:"text" doc:"What is wrong, and what to do"`
+	Value     float64   `json:"value" doc:"What is measured: seconds, messages, a share"`
+	Threshold float64   `json:"threshold" doc:"From where on it is wrong"`
+	Since     time.Time `json:"since"`
+}

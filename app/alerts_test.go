@@ -1,0 +1,172 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a monitoring system.
+func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
+	answer := make(chan struct{})
+	resume := sync.OnceFunc(func() { close(answer) })
+	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "MAIL" {
+			<-answer
+		}
+		return testsmtp.Action{}
+	}})
+	t.Cleanup(resume)
+	team, log := alerted(t), &logbook{}
+	a := startLogging(t, map[string]string{
+		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "workers.submit": "1",
+		"alerts.every": "1s", "alerts.queueAge": "2s",
+	}, slog.New(slog.NewTextHandler(log, nil)))
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	_, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: team.URL, Events: []string{"alertRaised", "alertResolved"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 6 { // more than there are workers
+		to := api.Addresses{{Address: fmt.Sprintf("ann+%d@example.net", n)}}
+		if _, err := client.Submit(t.Context(), api.SubmitRequest{To: to, Text: "Hello"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raised := team.wait(t, event.AlertRaised, "queueAge")
+	if raised.Queue != "submit" || raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "what they talk to is slow") {
+		t.Errorf("%+v", raised)
+	}
+	if !log.has(`level=ERROR msg="alert raised" alert=queueAge`) {
+		t.Errorf("no line in the log:\n%s", log)
+	}
+	if page := metrics(t, a); !strings.Contains(page, "postroom_alert{alert=\"queueAge\"} 1\n") {
+		t.Error("the metric does not show it")
+	}
+
+	resume()
+	resolved := team.wait(t, event.AlertResolved, "queueAge")
+	if !resolved.Since.Equal(raised.Since) || resolved.Resolved == nil || !resolved.Resolved.After(raised.Since) {
+		t.Errorf("%+v", resolved)
+	}
+	if n := len(team.all(event.AlertRaised)); n != 1 {
+		t.Errorf("%d alerts about one trouble: %+v", n, team.all(event.AlertRaised))
+	}
+}
+
+// TestTheTeamIsAlertedOfARedisThatForgets connects to a Redis that writes nothing to disk, with two processes.
+func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
+	server := testredis.Server(t, "--appendonly", "no")
+	relay, team := testsmtp.Start(t, testsmtp.Options{}), alerted(t)
+	settings := func() map[string]string {
+		return map[string]string{
+			"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "alerts.every": "1s",
+			"secret": strings.Repeat("s", 32), "token": strings.Repeat("t", 32),
+		}
+	}
+	a := start(t, settings())
+	start(t, settings())
+	if _, err := api.NewClient(a.URL(), a.Token(), nil).CreateEndpoint(t.Context(), api.EndpointRequest{URL: team.URL}); err != nil {
+		t.Fatal(err)
+	}
+	raised := team.wait(t, event.AlertRaised, "redisForgets")
+	if !strings.Contains(raised.Text, "Set appendonly yes.") {
+		t.Errorf("%+v", raised)
+	}
+	if err := connect(t, server.URL()).Client().ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	team.wait(t, event.AlertResolved, "redisForgets")
+	if raised, resolved := team.all(event.AlertRaised), team.all(event.AlertResolved); len(raised) != 1 || len(resolved) != 1 {
+		t.Errorf("of two processes: raised %+v, resolved %+v", raised, resolved)
+	}
+}
+
+// team is who gets the alerts.
+type team struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []alertHook
+}
+
+type alertHook struct {
+	Event event.Type  `json:"event"`
+	ID    string      `json:"eventId"`
+	Data  event.Alert `json:"data"`
+}
+
+func alerted(t *testing.T) *team {
+	r := &team{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var h alertHook
+		if err := json.NewDecoder(req.Body).Decode(&h); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !slices.ContainsFunc(r.got, func(g alertHook) bool { return g.ID == h.ID }) { // webhooks come at least once
+			r.got = append(r.got, h)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// all gives what came of one type.
+func (r *team) all(kind event.Type) []event.Alert {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []event.Alert
+	for _, h := range r.got {
+		if h.Event == kind {
+			all = append(all, h.Data)
+		}
+	}
+	return all
+}
+
+func (r *team) wait(t *testing.T, kind event.Type, name string) (found event.Alert) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the webhook %s of %s", kind, name), func() bool {
+		all := r.all(kind)
+		i := slices.IndexFunc(all, func(a event.Alert) bool { return a.Alert == name })
+		if i >= 0 {
+			found = all[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// logbook is a log that a test reads while it is written.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logbook) has(text string) bool { return strings.Contains(l.String(), text) }

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/server"
+)
+
+// buildMonitor makes the listener for health and metrics, where the settings ask for one. It is there before the workers and outlives them, so
+// that a process that takes its time to stop can be watched.
+func (a *App) buildMonitor(context.Context) error {
+	c := a.cfg
+	if c.Monitor.Listen == "" {
+		return nil
+	}
+	s, err := server.NewMonitor(a.access, a.state(), server.Options{
+		Listen: c.Monitor.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, Metrics: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.monitor = s
+	a.life.onStop("monitoring listener", s.Close)
+	a.life.onRun("monitoring", s.Run)
+	return nil
+}
+
+// MonitorURL is the address of health and metrics apart from the API; empty when there is none.
+func (a *App) MonitorURL() string {
+	if a.monitor == nil {
+		return ""
+	}
+	return a.monitor.URL()
+}
+
+// state tells how this process is doing.
+type state struct {
+	db    *redisdb.DB
+	takes func(context.Context) error // why new mail is refused; nil: mail is not taken here
+	works func() bool                 // whether tasks are taken; nil: nothing is delivered here
+}
+
+func (a *App) state() state {
+	s := state{db: a.db}
+	if a.cfg.Role != "worker" {
+		s.takes = a.outbox.Admits
+	}
+	if a.works() {
+		s.works = a.working.Load
+	}
+	return s
+}
+
+// Checks implements server.State.
+func (s state) Checks(ctx context.Context) []api.Check {
+	checks := []api.Check{s.redis(ctx)}
+	if s.takes != nil {
+		checks = append(checks, s.outbox(ctx))
+	}
+	if s.works != nil {
+		check := api.Check{Name: "workers", OK: s.works(), Message: "take tasks"}
+		if !check.OK {
+			check.Message = "take no tasks: this process is starting or stopping"
+		}
+		checks = append(checks, check)
+	}
+	return checks
+}
+
+// redis says whether Redis answers, and takes what would be written.
+func (s state) redis(ctx context.Context) api.Check {
+	took, err := s.db.Ping(ctx)
+	if err != nil {
+		return api.Check{Name: "redis", Message: "Redis does not answer; see redis.url and the log"}
+	}
+	if d, err := s.db.Durability(ctx); err == nil && d.Refusal != "" {
+		return api.Check{Name: "redis", Message: d.Refusal}
+	}
+	return api.Check{Name: "redis", OK: true, Message: fmt.Sprintf("%s, answers in %s", s.db.Mode(), took)}
+}
+
+// outbox says whether new mail is taken.
+func (s state) outbox(ctx context.Context) api.Check {
+	err := s.takes(ctx)
+	if err == nil {
+		return api.Check{Name: "outbox", OK: true}
+	}
+	check := api.Check{Name: "outbox", Message: "new mail is refused"}
+	if f, ok := errors.AsType[*fault.Error](err); ok { // its cause is for the log, not for whoever asks
+		check.Message += ": " + f.Message
+	}
+	return check
+}
+
+// Durability implements server.State.
+func (s state) Durability(ctx context.Context) (api.Durability, error) {
+	d, err := s.db.Durability(ctx)
+	if err != nil {
+		return api.Durability{Mode: string(s.db.Mode())}, err
+	}
+	return durability(d), nil
+}
+
+// durability puts what Redis tells about itself in the words of the API.
+func durability(d redisdb.Durability) api.Durability {
+	fsync := d.Fsync
+	if !d.AOF {
+		fsync = "none"
+	}
+	return api.Durability{
+		Mode: string(d.Mode), Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas, Policy: d.Policy, Warnings: d.Warnings,
+	}
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// token is the admin token of all processes, secret what they seal with.
+const (
+	token  = "chaos-admin-token-0123456789abcdef"
+	secret = "chaos-secret-0123456789abcdef0123456789abcdef"
+)
+
+// house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the lines between them.
+type house struct {
+	o         options
+	dir       string
+	self      string // this program
+	ledger    *ledger
+	redis     *observer
+	relays    *relays
+	apis      []*postroom
+	workers   []*postroom
+	receivers []*receiver
+	hookLines []*faultproxy.Proxy
+	http      *http.Client
+	closing   []func() // the last one first
+}
+
+// postroom is one process of Postroom and its lines.
+type postroom struct {
+	*program
+	redisLine *faultproxy.Proxy
+	apiLine   *faultproxy.Proxy // between clients and an API process
+	smtpLine  *faultproxy.Proxy // between a worker and its relay
+	relay     *testsmtp.Server
+	client    *api.Client
+}
+
+// open starts everything. On an error it closes what it started.
+func open(ctx context.Context, o options, l *ledger) (*house, error) {
+	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l), http: &http.Client{
+		Transport: &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 50}, Timeout: 5 * time.Second,
+	}}
+	if err := h.build(ctx); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *house) build(ctx context.Context) error {
+	var err error
+	if h.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if h.dir, err = os.MkdirTemp("", "chaos-"); err != nil {
+		return err
+	}
+	if h.redis, err = newRedis(h.dir, h.o.partitions, h.ledger); err != nil {
+		return err
+	}
+	h.onClose(func() { _ = h.redis.rdb.Close() })
+	h.start(h.redis.program)
+	if err := h.redis.program.await(ctx); err != nil {
+		return err
+	}
+	for n := range h.o.apis {
+		if err := h.add("api", n, &h.apis); err != nil {
+			return err
+		}
+	}
+	for n := range h.o.workers {
+		if err := h.add("worker", n, &h.workers); err != nil {
+			return err
+		}
+	}
+	for _, p := range append(h.apis[:len(h.apis):len(h.apis)], h.workers...) {
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+	return h.subscribe(ctx)
+}
+
+// start has a program running until the house is closed.
+func (h *house) start(p *program) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	p.want()
+	running.Go(func() { p.run(ctx) })
+	h.onClose(func() { stop(); running.Wait() })
+}
+
+func (h *house) onClose(do func()) { h.closing = append(h.closing, do) }
+
+// line puts a faulty line in front of a server.
+func (h *house) line(network, server string) (*faultproxy.Proxy, error) {
+	p, err := faultproxy.Listen(network, server)
+	if err == nil {
+		h.onClose(p.Close)
+	}
+	return p, err
+}
+
+// add starts one process of Postroom, with lines of its own.
+func (h *house) add(role string, n int, to *[]*postroom) error {
+	p, err := &postroom{}, error(nil)
+	name := fmt.Sprintf("%s-%d", role, n+1)
+	if p.redisLine, err = h.line("unix", h.redis.socket); err != nil {
+		return err
+	}
+	if p.relay, err = h.relays.listen(name); err != nil {
+		return err
+	}
+	h.onClose(p.relay.Close)
+	if p.smtpLine, err = h.line("tcp", p.relay.Addr()); err != nil {
+		return err
+	}
+	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil { // where to, the process says when it is ready
+		return err
+	}
+	p.client = api.NewClient("http://"+p.apiLine.Addr(), token, h.http)
+	set, err := json.Marshal(h.settings(role, name, p))
+	if err != nil {
+		return err
+	}
+	p.program, err = newProgram(h.dir, name, h.ledger, func() *exec.Cmd { return postroomCommand(h.self, set) }, p.isReady)
+	if err != nil {
+		return err
+	}
+	*to = append(*to, p)
+	h.start(p.program)
+	return nil
+}
+
+func (h *house) settings(role, name string, p *postroom) map[string]string {
+	return map[string]string{
+		"role": role, "redis.url": "redis://" + p.redisLine.Addr(), "redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
+		"http.listen": "127.0.0.1:0", "token": token, "secret": secret, "smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
+		"webhooks.allowPrivate": "true", "webhooks.attempts": "100", "webhooks.timeout": "3s",
+		"delivery.lease": h.o.lease.String(), "delivery.timeout": "4s", "delivery.attempts": "12",
+		"delivery.retry.base": "500ms", "delivery.retry.factor": "1.5", "delivery.retry.max": "5s",
+		"workers.submit": "20", "workers.bulk": "10", "workers.notify": "20", "log.level": "info",
+	}
+}
+
+// isReady waits until the process tells its address.
+func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
+	said, err := out.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	address, ok := strings.CutPrefix(strings.TrimSpace(said), "ready ")
+	if !ok && strings.TrimSpace(said) != "ready" {
+		return fmt.Errorf("it said %q", said)
+	}
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		p.apiLine.Lead(u.Host)
+	}
+	return nil
+}
+
+// subscribe makes the webhook endpoints.
+func (h *house) subscribe(ctx context.Context) error {
+	for n := range h.o.receivers {
+		r, err := newReceiver(fmt.Sprintf("receiver-%d", n+1), h.o.seed, h.ledger)
+		if err != nil {
+			return err
+		}
+		h.onClose(r.close)
+		line, err := h.line("tcp", r.listen.Addr().String())
+		if err != nil {
+			return err
+		}
+		e, err := h.apis[0].client.CreateEndpoint(ctx, api.EndpointRequest{URL: "http://" + line.Addr() + "/", Description: r.name})
+		if err != nil {
+			return err
+		}
+		if err := r.trust(e.Secret); err != nil {
+			return err
+		}
+		h.receivers, h.hookLines = append(h.receivers, r), append(h.hookLines, line)
+	}
+	return nil
+}
+
+// processes are all of Postroom's.
+func (h *house) processes() []*postroom {
+	return append(h.apis[:len(h.apis):len(h.apis)], h.workers...)
+}
+
+// heal ends every trouble there is, and waits until everything runs.
+func (h *house) heal(ctx context.Context) error {
+	h.relays.calm.Store(true)
+	for _, r := range h.receivers {
+		r.calm.Store(true)
+	}
+	for _, line := range h.hookLines {
+		line.Up()
+	}
+	for _, p := range h.processes() {
+		for _, line := range []*faultproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
+			line.Up()
+		}
+	}
+	programs := []*program{h.redis.program}
+	for _, p := range h.processes() {
+		programs = append(programs, p.program)
+	}
+	var errs []error
+	for _, p := range programs {
+		p.thaw()
+		p.want()
+		errs = append(errs, p.await(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// close ends everything, the last started first: Postroom's processes need Redis to stop well.
+func (h *house) close() {
+	for i := len(h.closing) - 1; i >= 0; i-- {
+		h.closing[i]()
+	}
+	h.closing = nil
+	h.http.CloseIdleConnections()
+}

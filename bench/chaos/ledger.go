@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/event"
+)
+
+// ledger is what everybody but Postroom knows: what clients were told, what relays took, what webhook receivers got, which faults there
+// were. It is safe for concurrent use.
+type ledger struct {
+	began time.Time
+
+	mu       sync.Mutex
+	stories  []*story // by number
+	facts    map[string]*fact
+	order    []*fact // as they stand in the stream
+	faults   []fault
+	injected map[string]int // by kind
+	told     map[string]int // what clients were answered, by kind
+	kills    []kill
+	deaths   []string // processes that ended by themselves
+	oddities []string // what none of us can have caused
+	accepted int
+	copies   int
+	received int
+}
+
+// story is what is known of one message.
+type story struct {
+	plan
+	queueIDs  []string // that clients were told, each once
+	refused   string   // why it was refused for good; empty: it was not
+	cancelled bool     // a client was told that it was taken back
+	replayed  int      // how often a client was told that it is queued again
+	copies    map[string][]time.Time
+	mangled   int // copies that were not whole
+	doubts    int // attempts in doubt, where Postroom was asked about the message; -1: it was not, or did not know
+	notes     []note
+}
+
+type note struct {
+	at   time.Time
+	text string
+}
+
+// fact is an event of Postroom's stream.
+type fact struct {
+	id       string
+	kind     event.Type
+	at       time.Time
+	queueID  string
+	to       []string
+	doubt    bool
+	detail   string
+	received map[string]int // by endpoint
+}
+
+// fault is a trouble that was made.
+type fault struct {
+	kind, place string
+	from, to    time.Time // to is zero while it lasts
+}
+
+func newLedger(messages int) *ledger {
+	return &ledger{began: time.Now(), stories: make([]*story, messages), facts: map[string]*fact{}, injected: map[string]int{}, told: map[string]int{}}
+}
+
+// open begins the story of a message.
+func (l *ledger) open(p plan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stories[p.number] = &story{plan: p, copies: map[string][]time.Time{}, doubts: -1}
+}
+
+// about runs a change of one story, and notes it when it says something. Unknown numbers are an oddity.
+func (l *ledger) about(number int, change func(*story) string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if number < 0 || number >= len(l.stories) || l.stories[number] == nil {
+		l.oddities = append(l.oddities, fmt.Sprintf("message %d came up, which nobody submitted", number))
+		return
+	}
+	s := l.stories[number]
+	if text := change(s); text != "" {
+		s.notes = append(s.notes, note{time.Now(), text})
+	}
+}
+
+// note adds a line to the story of a message.
+func (l *ledger) note(number int, format string, args ...any) {
+	l.about(number, func(*story) string { return fmt.Sprintf(format, args...) })
+}
+
+// answered notes that a submit was answered with a queue id.
+func (l *ledger) answered(number int, queueID, by, status string) {
+	l.about(number, func(s *story) string {
+		if len(s.queueIDs) == 0 {
+			l.accepted++
+		}
+		if !slices.Contains(s.queueIDs, queueID) {
+			s.queueIDs = append(s.queueIDs, queueID)
+		}
+		l.told["submit "+status]++
+		return fmt.Sprintf("client: %s accepted it as %s (%s)", by, queueID, status)
+	})
+}
+
+// took notes that a relay took the message for some recipients, whatever it then said.
+func (l *ledger) took(number int, to []string, whole bool, how string) {
+	l.about(number, func(s *story) string {
+		for _, address := range to {
+			s.copies[address] = append(s.copies[address], time.Now())
+			l.copies++
+		}
+		if !whole {
+			s.mangled++
+		}
+		return fmt.Sprintf("%s took it for %s", how, strings.Join(to, " "))
+	})
+}
+
+// happened notes an event of the stream.
+func (l *ledger) happened(f *fact) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.facts[f.id]; known != nil { // a webhook was faster
+		f.received = known.received
+	}
+	l.facts[f.id] = f
+	l.order = append(l.order, f)
+}
+
+// got notes that a webhook receiver got an event.
+func (l *ledger) got(endpoint, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.facts[id]
+	if f == nil {
+		f = &fact{id: id}
+		l.facts[id] = f
+	}
+	if f.received == nil {
+		f.received = map[string]int{}
+	}
+	f.received[endpoint]++
+	l.received++
+}
+
+// told counts an answer that clients got.
+func (l *ledger) count(answer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told[answer]++
+}
+
+// odd notes what none of us can have caused.
+func (l *ledger) odd(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.oddities = append(l.oddities, fmt.Sprintf(format, args...))
+}
+
+// died notes that a process ended by itself.
+func (l *ledger) died(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaths = append(l.deaths, fmt.Sprintf("%s %s", l.since(time.Now()), fmt.Sprintf(format, args...)))
+}
+
+// trouble notes that a fault begins; the returned function notes its end.
+func (l *ledger) trouble(kind, place string) (over func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.faults)
+	l.faults = append(l.faults, fault{kind: kind, place: place, from: time.Now()})
+	l.injected[kind]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.faults[n].to = time.Now()
+	}
+}
+
+// during lists the faults that overlap a stretch of time.
+func (l *ledger) during(from, to time.Time) []fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []fault
+	for _, f := range l.faults {
+		if f.from.Before(to) && (f.to.IsZero() || f.to.After(from)) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// since is a moment as people read it: how long after the beginning.
+func (l *ledger) since(t time.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(l.began).Seconds()) }
+
+// progress is the state of things in a line.
+func (l *ledger) progress() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d  events %d  webhooks received %d  faults %d",
+		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, len(l.order), l.received, len(l.faults))
+}

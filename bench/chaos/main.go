@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	if settings := os.Getenv(asPostroom); settings != "" {
+		exit(servePostroom(settings))
+	}
+	o := options{drain: 5 * time.Minute}
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "what happens to whom, and when; random when not given") //nolint:gosec // chaos
+	flag.DurationVar(&o.length, "for", 10*time.Minute, "length of the chaos")
+	flag.IntVar(&o.messages, "messages", 20_000, "messages to submit, evenly over that time")
+	flag.IntVar(&o.apis, "apis", 2, "processes with the role api")
+	flag.IntVar(&o.workers, "workers", 3, "processes with the role worker")
+	flag.IntVar(&o.receivers, "receivers", 2, "webhook endpoints")
+	flag.IntVar(&o.partitions, "partitions", 1, "partitions of the outbox (redis.partitions)")
+	flag.DurationVar(&o.lease, "lease", 8*time.Second, "how long a silent worker holds a message (delivery.lease)")
+	flag.Float64Var(&o.calm, "calm", 1, "multiplies the times without trouble: 0.5 is twice the storm")
+	flag.DurationVar(&o.progress, "progress", 5*time.Second, "how often to write a line of progress")
+	flag.BoolVar(&o.keep, "keep", false, "keep the directory with the logs of all processes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(run(ctx, os.Stdout, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// kill is a process killed while it held messages, and how long those took to move on.
+type kill struct {
+	worker  string
+	at      time.Time
+	held    int           // messages that the dead left behind, and messages of others that ended meanwhile
+	took    time.Duration // until the last one was begun again or ended; 0 while that is unknown
+	alone   bool          // nothing else was wrong meanwhile that would excuse a delay
+	pending []string      // what never moved on
+}
+
+// patience is how long a kill is watched. Redis may be away for a part of it.
+const patience = 90 * time.Second
+
+// watch follows the messages that a worker just killed has held. Which those are no record says: but a live worker renews its leases,
+// and a dead one does not. A message has moved on when another attempt has begun, or it waits for one, or it ended.
+func (o *observer) watch(ctx context.Context, worker string, excused func(from, to time.Time) bool) {
+	k := kill{worker: worker, at: time.Now()}
+	before, err := o.held(ctx)
+	if err != nil || len(before) == 0 {
+		return // Redis is away too, or there was nothing to hold
+	}
+	k.held = len(before)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	last := time.Now()
+	for len(before) > 0 && wait(ctx, 100*time.Millisecond) == nil {
+		left, err := o.unmoved(ctx, before)
+		if err != nil {
+			continue
+		}
+		if len(left) < len(before) {
+			last = time.Now()
+		}
+		before = left
+	}
+	for _, h := range before {
+		k.pending = append(k.pending, h.id)
+	}
+	k.took = last.Sub(k.at)
+	k.alone = !excused(k.at, last)
+	o.ledger.recovered(k)
+}
+
+// unmoved are those messages that are still as their holder left them.
+func (o *observer) unmoved(ctx context.Context, before []holding) ([]holding, error) {
+	var left []holding
+	byPartition := map[int][]string{}
+	was := map[string]holding{}
+	for _, h := range before {
+		byPartition[h.partition] = append(byPartition[h.partition], h.id)
+		was[h.id] = h
+	}
+	for p, ids := range byPartition {
+		now, err := o.look(ctx, p, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range now {
+			old := was[h.id]
+			renewed := h.lease != old.lease
+			if h.state == "" || h.fence != old.fence || renewed || h.state != "active" && h.state != "waiting" {
+				continue
+			}
+			left = append(left, old)
+		}
+	}
+	return left, nil
+}
+
+func (l *ledger) recovered(k kill) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kills = append(l.kills, k)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// observer looks into Redis past the faulty lines: events as they come, and who holds which message.
+type observer struct {
+	program    *program
+	socket     string
+	rdb        *redis.Client
+	partitions int
+	ledger     *ledger
+	last       []string // id of the last event read, of each partition
+}
+
+// newRedis is a redis-server that loses nothing it has answered for: each write is on disk before its answer.
+func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
+	home := filepath.Join(dir, "redis")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return nil, err
+	}
+	o := &observer{socket: filepath.Join(home, "s"), partitions: partitions, ledger: l, last: make([]string, partitions)}
+	for p := range o.last {
+		o.last[p] = "0"
+	}
+	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0, ReadTimeout: 5 * time.Second, DisableIdentity: true})
+	var err error
+	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
+		return exec.Command("redis-server", "--port", "0", "--unixsocket", o.socket, "--dir", home, "--save", "", //nolint:gosec // our own words
+			"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(home, "log"))
+	}, o.ping)
+	return o, err
+}
+
+// ping waits until Redis answers; after a restart it reads its files first.
+func (o *observer) ping(ctx context.Context, _ *bufio.Reader) error {
+	for {
+		err := o.rdb.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		if waitErr := wait(ctx, 20*time.Millisecond); waitErr != nil {
+			return err
+		}
+	}
+}
+
+// follow reads events as they come, until ctx ends.
+func (o *observer) follow(ctx context.Context) {
+	for wait(ctx, 250*time.Millisecond) == nil {
+		_ = o.catchUp(ctx) // Redis may be down; the next round reads on
+	}
+}
+
+// catchUp reads all events there are.
+func (o *observer) catchUp(ctx context.Context) error {
+	for p := range o.partitions {
+		for {
+			entries, err := o.rdb.XRangeN(ctx, redisdb.Key(p, "events"), "("+o.last[p], "+", 1000).Result()
+			if err != nil {
+				return fmt.Errorf("read events: %w", err)
+			}
+			for _, entry := range entries {
+				f, err := factOf(entry)
+				if err != nil {
+					return err
+				}
+				o.ledger.happened(f)
+				o.last[p] = entry.ID
+			}
+			if len(entries) == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// factOf reads what we need of an event.
+func factOf(entry redis.XMessage) (*fact, error) {
+	raw, _ := entry.Values["e"].(string)
+	e, err := event.Parse([]byte(raw))
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", entry.ID, err)
+	}
+	var data struct {
+		event.Message
+		InDoubt  bool   `json:"inDoubt"`
+		Error    string `json:"error"`
+		Response string `json:"response"`
+		Reason   string `json:"reason"`
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return nil, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	return &fact{
+		id: e.ID, kind: e.Type, at: e.Time, queueID: data.QueueID, to: data.Envelope.To, doubt: data.InDoubt,
+		detail: data.Error + data.Response + data.Reason,
+	}, nil
+}
+
+// holding is a message under way, as its record says.
+type holding struct {
+	partition               int
+	id, state, fence, lease string
+}
+
+// held lists the messages that somebody holds.
+func (o *observer) held(ctx context.Context) ([]holding, error) {
+	var out []holding
+	for p := range o.partitions {
+		ids, err := o.rdb.ZRange(ctx, redisdb.Key(p, "leases"), 0, -1).Result()
+		if err != nil {
+			return nil, err
+		}
+		found, err := o.look(ctx, p, ids)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// look reads how some messages stand. Those that ended have no state.
+func (o *observer) look(ctx context.Context, partition int, ids []string) ([]holding, error) {
+	pipe := o.rdb.Pipeline()
+	got := make([]*redis.SliceCmd, len(ids))
+	for i, id := range ids {
+		got[i] = pipe.HMGet(ctx, redisdb.Key(partition, "message", id), "state", "fence", "lease")
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]holding, len(ids))
+	for i, cmd := range got {
+		out[i].partition, out[i].id = partition, ids[i]
+		for n, field := range []*string{&out[i].state, &out[i].fence, &out[i].lease} {
+			*field, _ = cmd.Val()[n].(string)
+		}
+	}
+	return out, nil
+}
+
+// wait pauses, or returns the context's error when that ends first.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,15 @@
+package event
+
+import "time"
+
+// Alert is the data of AlertRaised and AlertResolved: trouble of the whole instance, noticed by package watch. One trouble raises one
+// alert, and once it is over for good resolves it, whatever number of processes there are.
+type Alert struct {
+	Alert     string     `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
+	Queue     string     `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue
+	Text      string     `json:"text"`            // what is wrong, and what to do
+	Value     float64    `json:"value"`           // what was measured when the event was written: seconds, messages, a share
+	Threshold float64    `json:"threshold"`       // from where on it is wrong
+	Since     time.Time  `json:"since"`           // when it was raised
+	Resolved  *time.Time `json:"resolved,omitempty"`
+}

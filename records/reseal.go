@@ -1,0 +1,51 @@
+package records
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one, and says how many records that changed.
+// Changes by others at the same time are safe, and running it again does no harm. Records that don't open are left as they are and named
+// by the error, after all others were done. What is sealed anew counts as unchanged: its times and its state stay.
+func (s *Store[V]) Reseal(ctx context.Context) (int, error) {
+	n := 0
+	var failed []error
+	err := s.each(ctx, func(r *Record[V]) error {
+		done, err := s.resealOne(ctx, r)
+		switch {
+		case fault.Is(err, fault.Unavailable):
+			return err
+		case err != nil:
+			failed = append(failed, err)
+		case done:
+			n++
+		}
+		return nil
+	})
+	return n, errors.Join(append(failed, err)...)
+}
+
+// resealOne seals one record anew if it needs that, and reports whether it did. When somebody changed it meanwhile, it is read again.
+func (s *Store[V]) resealOne(ctx context.Context, r *Record[V]) (bool, error) {
+	id := r.ID
+	for range tries {
+		next := *r
+		next.revision = rand.Text()
+		needed, err := reseal(s.kind.Secrets(&next.Value), s.ring, s.place(id))
+		if err != nil || !needed {
+			return false, err
+		}
+		done, err := s.write(ctx, &next, r, true)
+		if err != nil || done {
+			return done, err
+		}
+		if r, err = s.loadOne(ctx, id, false); err != nil || r == nil {
+			return false, err
+		}
+	}
+	return false, s.contended(id)
+}

@@ -1,0 +1,103 @@
+package redisdb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// New submits are refused at three quarters of the limit, and no burst fills the last quarter while an answer of this age is used.
+const (
+	healthFresh   = time.Second     // younger answers are used as they are
+	healthUsable  = 3 * time.Second // younger ones are used while a new one is fetched, so that no submit waits for it
+	healthTimeout = 2 * time.Second
+)
+
+// health is what decides whether Redis can take on more.
+type health struct {
+	share    float64 // of the memory that is used, of the fullest node; 0: no limit
+	replicas int     // that are up to date, of the master with the fewest; counted only where some are waited for
+}
+
+// healthCache remembers the last answer, so that a flood of submits asks Redis once a second.
+type healthCache struct {
+	mu    sync.Mutex
+	last  health
+	at    time.Time
+	query *healthQuery // under way, or nil
+}
+
+// healthQuery is one question to Redis that any number of callers wait for.
+type healthQuery struct {
+	done   chan struct{} // closed when health and err are set
+	health health
+	err    error
+}
+
+// MemoryShare says how full Redis is: used memory divided by maxmemory, in a Cluster that of the fullest node; 0 when there is no
+// limit, and in Memory mode. The answer may be three seconds old. It fails when Redis can't be asked, or when ctx ends first.
+func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
+	if db.mode == Memory {
+		return 0, nil
+	}
+	h, err := db.health(ctx)
+	return h.share, err
+}
+
+// health asks Redis, or remembers what it answered last.
+func (db *DB) health(ctx context.Context) (health, error) {
+	c := &db.state
+	c.mu.Lock()
+	age, last := time.Since(c.at), c.last
+	if age < healthFresh {
+		c.mu.Unlock()
+		return last, nil
+	}
+	q := c.query
+	if q == nil {
+		q = &healthQuery{done: make(chan struct{})}
+		c.query = q
+		go db.askHealth(context.WithoutCancel(ctx), q) // others wait for it too, so it doesn't end with this caller
+	}
+	c.mu.Unlock()
+	if age < healthUsable {
+		return last, nil
+	}
+	select {
+	case <-q.done:
+		return q.health, q.err
+	case <-ctx.Done():
+		return health{}, fmt.Errorf("ask redis for its memory: %w", ctx.Err())
+	}
+}
+
+// askHealth answers a query, and keeps the answer if there is one.
+func (db *DB) askHealth(ctx context.Context, q *healthQuery) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	sections := []string{"memory"}
+	if db.wait.replicas > 0 {
+		sections = append(sections, "replication")
+	}
+	infos, err := db.infos(ctx, sections...)
+	if err != nil {
+		q.err = fmt.Errorf("ask redis for its memory: %w", err)
+	}
+	q.health.replicas = math.MaxInt
+	for _, info := range infos {
+		if limit := number(info, "maxmemory"); limit > 0 {
+			q.health.share = max(q.health.share, float64(number(info, "used_memory"))/float64(limit))
+		}
+		q.health.replicas = min(q.health.replicas, goodReplicas(info))
+	}
+	c := &db.state
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.query = nil
+	if err == nil {
+		c.last, c.at = q.health, time.Now()
+	}
+	close(q.done)
+}

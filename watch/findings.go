@@ -1,0 +1,227 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// The alerts. The docs list them with what to do: docs/playbooks.md.
+const (
+	queueAge       = "queueAge"
+	queuePaused    = "queuePaused"
+	mailFails      = "mailFails"
+	accountTrouble = "accountTrouble"
+	outboxFull     = "outboxFull"
+	redisMemory    = "redisMemory"
+	redisEvicts    = "redisEvicts"
+	redisForgets   = "redisForgets"
+	redisAway      = "redisAway"
+)
+
+// names are all alerts there are.
+var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts, redisForgets, redisAway}
+
+const (
+	near       = 0.9 // of a limit: the team is alerted before new mail is refused
+	fewFailed  = 10  // failures within an hour are too few to judge by their share
+	namedAtMax = 5   // accounts in a text
+)
+
+// findings asks every source and judges what it says. A source that fails says nothing, which is logged once.
+func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
+	var all []finding
+	failed := map[string]bool{}
+	for _, source := range []struct {
+		name string
+		ask  func(context.Context, time.Time) ([]finding, error)
+	}{
+		{"queues", w.askQueues}, {"mail", w.askMail}, {"accounts", w.askAccounts},
+		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
+	} {
+		found, err := source.ask(ctx, now)
+		all = append(all, found...)
+		if err != nil {
+			failed[source.name] = true
+			if !w.unjudged[source.name] {
+				w.log.WarnContext(ctx, "no alert can be raised about something that can't be asked", "what", source.name, "error", err)
+			}
+		}
+	}
+	w.unjudged = failed
+	return all
+}
+
+func (w *Watch) askQueues(ctx context.Context, now time.Time) ([]finding, error) {
+	var all []finding
+	for _, q := range w.opts.Queues {
+		counts, err := w.Queues.Counts(ctx, q.Parts...)
+		if err != nil {
+			return all, err
+		}
+		if q.Age > 0 {
+			all = append(all, judgeAge(q, counts))
+		}
+		if w.opts.Paused > 0 {
+			all = append(all, judgePause(q.Name, counts, w.opts.Paused, now))
+		}
+	}
+	return all, nil
+}
+
+// judgeAge judges how long due work of a queue has been waiting. What a pause holds back does not count.
+func judgeAge(q Queue, counts []queue.Counts) finding {
+	var oldest time.Duration
+	active := 0
+	for _, c := range counts {
+		active += c.Active
+		if !c.Paused {
+			oldest = max(oldest, c.Latency)
+		}
+	}
+	why := "Nothing is being worked on: does a process with role worker run, and has it room?"
+	if active > 0 {
+		why = "Workers are at it, and can't keep up, or what they talk to is slow: see postroom queue."
+	}
+	return finding{
+		alert: queueAge, queue: q.Name, wrong: oldest >= q.Age, value: oldest.Seconds(), threshold: q.Age.Seconds(),
+		text: fmt.Sprintf("The oldest of what is due in queue %s has waited for %s. %s", q.Name, oldest.Truncate(time.Second), why),
+	}
+}
+
+// judgePause judges how long a queue has been paused. Where the beginning is not known, the pause is not judged.
+func judgePause(name string, counts []queue.Counts, most time.Duration, now time.Time) finding {
+	var longest time.Duration
+	for _, c := range counts {
+		if c.Paused && !c.PausedAt.IsZero() {
+			longest = max(longest, now.Sub(c.PausedAt))
+		}
+	}
+	return finding{
+		alert: queuePaused, queue: name, wrong: longest >= most, value: longest.Seconds(), threshold: most.Seconds(),
+		text: fmt.Sprintf("Queue %s has been paused for %s. If that is over: postroom queue resume %s.", name, longest.Truncate(time.Second), name),
+	}
+}
+
+func (w *Watch) askMail(ctx context.Context, _ time.Time) ([]finding, error) {
+	c, err := w.Mail.Counters(ctx, api.CounterQuery{})
+	if err != nil {
+		return nil, err
+	}
+	var all []finding
+	if w.opts.DeadLetters > 0 || w.opts.FailedShare > 0 {
+		all = append(all, judgeFailures(c, w.opts.DeadLetters, w.opts.FailedShare))
+	}
+	if w.opts.MaxLive > 0 {
+		all = append(all, judgeLive(c.Pending, w.opts.MaxLive))
+	}
+	return all, nil
+}
+
+// judgeFailures judges the failures of the last hour, by their number and by their share. Of the two, it speaks of the one that is too much.
+func judgeFailures(c api.Counters, most int, mostShare float64) finding {
+	f := finding{alert: mailFails, value: float64(c.FailedHour), threshold: float64(most)}
+	share := 0.0
+	if ended := c.SentHour + c.FailedHour; ended > 0 {
+		share = float64(c.FailedHour) / float64(ended)
+	}
+	f.wrong = most > 0 && c.FailedHour >= most
+	if byShare := mostShare > 0 && c.FailedHour >= fewFailed && share >= mostShare; byShare && !f.wrong || most == 0 {
+		f.wrong, f.value, f.threshold = byShare, share, mostShare
+	}
+	f.text = fmt.Sprintf("%d messages failed for good within the last hour, %.0f %% of those that ended. See why with postroom outbox list --state failed, "+
+		"and send them again with postroom dead-letter replay.", c.FailedHour, 100*share)
+	return f
+}
+
+func judgeLive(live, most int) finding {
+	return finding{
+		alert: outboxFull, wrong: float64(live) >= near*float64(most), value: float64(live), threshold: near * float64(most),
+		text: fmt.Sprintf("The outbox holds %d messages that are not sent yet; from %d on new mail is refused (outbox.maxLive). "+
+			"See why they wait with postroom queue.", live, most),
+	}
+}
+
+func (w *Watch) askAccounts(ctx context.Context, _ time.Time) ([]finding, error) {
+	ids, err := w.Accounts.Troubled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{judgeAccounts(ids)}, nil
+}
+
+func judgeAccounts(ids []string) finding {
+	named := strings.Join(ids[:min(len(ids), namedAtMax)], ", ")
+	if more := len(ids) - namedAtMax; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return finding{
+		alert: accountTrouble, wrong: len(ids) > 0, value: float64(len(ids)), threshold: 1,
+		text: fmt.Sprintf("Mail of these accounts does not get through, because their login, token, certificate or sender is refused: %s. "+
+			"See why with postroom account list, and correct them.", named),
+	}
+}
+
+func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
+	if w.opts.MemoryShare <= 0 {
+		return nil, nil
+	}
+	share, err := w.Redis.MemoryShare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{judgeMemory(share, w.opts.MemoryShare)}, nil
+}
+
+func judgeMemory(share, most float64) finding {
+	then := fmt.Sprintf("From %.0f %% on new mail is refused (redis.maxMemoryShare)", 100*most)
+	if share >= most {
+		then = "New mail is refused (redis.maxMemoryShare)"
+	}
+	return finding{
+		alert: redisMemory, wrong: share >= near*most, value: share, threshold: near * most,
+		text: fmt.Sprintf("Redis uses %.0f %% of its maxmemory. %s. Raise maxmemory, or cancel what need not be sent.", 100*share, then),
+	}
+}
+
+func (w *Watch) askEvicted(ctx context.Context, _ time.Time) ([]finding, error) {
+	n, err := w.Redis.Evicted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{{
+		alert: redisEvicts, wrong: n > 0, value: float64(n), threshold: 1,
+		text: fmt.Sprintf("Redis has thrown away %d keys for want of memory: mail may be lost. Set maxmemory-policy noeviction, compare what was "+
+			"submitted with what was sent, and end this alert with redis-cli config resetstat.", n),
+	}}, nil
+}
+
+func (w *Watch) askDurability(ctx context.Context, _ time.Time) ([]finding, error) {
+	d, err := w.Redis.Durability(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{judgeDurability(d)}, nil
+}
+
+func judgeDurability(d redisdb.Durability) finding {
+	return finding{
+		alert: redisForgets, wrong: len(d.Warnings) > 0, value: float64(len(d.Warnings)), threshold: 1, text: strings.Join(d.Warnings, " "),
+	}
+}
+
+// awayState is the alert about a Redis that failed a look, by the clock of this machine. The cause is for the log: it may name addresses.
+func awayState(answers bool, now time.Time) state {
+	now = now.UTC().Truncate(time.Millisecond)
+	s := state{Alert: redisAway, Value: 1, Threshold: 1, Since: now, Judged: now}
+	s.Text = "Redis does not answer: no mail is accepted or sent. Bring it back; see redis.url and the log."
+	if answers {
+		s.Text = "Redis refuses to write: no mail is accepted or sent. Is its disk or its memory full, or is it a replica? The log has its words."
+	}
+	return s
+}

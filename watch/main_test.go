@@ -1,0 +1,10 @@
+package watch
+
+import (
+	"os"
+	"testing"
+
+	"github.com/postroom/postroom/internal/testredis"
+)
+
+func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
