@@ -41,5 +41,5 @@ type counters struct{ outbox *outbox.Outbox }
 
 // Counters implements watch.Mail.
 func (c counters) Counters(ctx context.Context, _ api.CounterQuery) (api.Counters, error) {
-	return c.outbox.Counters(ctx)
+	return c.outbox.Counters(ctx, api.CounterQuery{})
 }

@@ -54,7 +54,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 		return b.acceptKeyed(ctx, s, keys, args, answer, task)
 	}
 
-	pipe := b.DB.Pipeline()
+	pipe := b.DB.ReplicatedPipeline()
 	accepted := pipe.Script(acceptScript, keys, args...)
 	pending, err := b.Queue.Append(ctx, pipe.Pipeliner(), task)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 
 // acceptKeyed accepts under an idempotency key: the task is queued only once the key is known to be new.
 func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
-	first, err := b.judge(acceptScript.Run(ctx, b.DB.Client(), keys, args...).Slice())
+	first, err := b.judge(b.DB.RunReplicated(ctx, acceptScript, keys, args...).Slice())
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}

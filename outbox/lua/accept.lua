@@ -15,10 +15,15 @@ if KEYS[2] then
   if first then
     local size = #ARGV[11]
     if string.sub(first, 1, size) ~= ARGV[11] then return {'REUSED'} end
+    redis.call('SETRANGE', KEYS[2], 0, string.sub(first, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
     return {'HIT', string.sub(first, size + 1)}
   end
 end
-if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then return {'AGAIN'} end
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('HINCRBY', KEYS[1], 'epoch', 0) -- likewise
+  return {'AGAIN'}
+end
+if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return {'AGAIN'} end
 local limit = tonumber(ARGV[10])
 if limit > 0 then
   local live = 0
