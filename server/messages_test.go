@@ -30,6 +30,7 @@ func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 		{"?search=%3Cid%40x%3E%20%E2%82%AC", api.LogQuery{PageSize: 20, Search: "<id@x> €"}},
 		{"?search=" + long, api.LogQuery{PageSize: 20, Search: long}},
 		{"?createdAfter=2026-11-21T00:00:00Z&createdBefore=2026-11-21T09:00:00%2B02:00", api.LogQuery{PageSize: 20, CreatedAfter: at.Add(-6 * time.Hour), CreatedBefore: at.Add(time.Hour)}},
+		{"?createdBefore=0001-01-01T00:00:00Z", api.LogQuery{PageSize: 20, CreatedBefore: time.Time{}.Add(1)}},
 	}
 	var want []api.LogQuery
 	for _, tc := range cases {

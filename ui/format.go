@@ -34,6 +34,7 @@ func functions(static *files) template.FuncMap {
 		"facts":    facts,
 		"happened": happened,
 		"someOf":   someOf,
+		"lastWord": lastWord,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }

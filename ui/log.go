@@ -128,3 +128,15 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	return u.show(w, r, http.StatusOK, "log", "Log", view)
 }
+
+// lastWord is why a message waits or was not sent, or what the relay said when it was. Of a failed one the reason, if there is one, is why
+// its dead letter was deleted: what it failed with says more.
+func lastWord(m api.LoggedMessage) string {
+	switch {
+	case m.Status == api.StatusSent:
+		return m.Response
+	case m.Error != nil && (m.Reason == "" || m.Status == api.StatusDead || m.Status == api.StatusFailed):
+		return m.Error.Message
+	}
+	return m.Reason
+}

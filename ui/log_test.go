@@ -181,6 +181,20 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	b.get("/messages/"+ids[api.StatusQueued]).has(t, "To be tried again", "Send now", "delayed", `aria-current="page">Outbox`)
 }
 
+func TestDeletedDeadLetterStaysInTheLog(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id := w.logged()[api.StatusDead]
+	b := w.operator()
+	b.submitForm("/messages/"+id+"/cancel", nil).has(t, id)
+	p := b.get("/messages/" + id)
+	p.has(t, "This message failed for good", "Its dead letter was deleted: operator", "550 5.1.1 No such user", "Attempt 1")
+	p.lacks(t, "Send again")
+	p = b.get("/log?status=failed")
+	p.has(t, "to nobody", "550 5.1.1 No such user")
+	p.lacks(t, "operator")
+}
+
 func TestDeadLetterIsSentAgainWithCorrections(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -34,7 +34,7 @@ func steps(log []api.Attempt, events []api.MessageEvent) []step {
 	return all
 }
 
-// made says whether the step is the attempt that brought an event about. After a replay, attempts are numbered from 1 again.
+// made says whether the step is the attempt that brought an event about.
 func (s step) made(e api.MessageEvent) bool {
 	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number && s.Attempt.Start.Equal(e.Attempt.Start)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -110,12 +111,12 @@ func logGrid(messages []api.LoggedMessage, now time.Time) grid {
 
 // lastWord is why a message waits or was not sent, or what the relay said when it was.
 func lastWord(m api.LoggedMessage) string {
-	text := m.Reason
-	if text == "" && m.Error != nil && m.Status != api.StatusSent {
-		text = m.Error.Message
+	var failed string
+	if m.Error != nil && m.Status != api.StatusSent {
+		failed = m.Error.Message
 	}
-	if text == "" {
-		text = m.Response
+	if m.Status == api.StatusFailed || m.Status == api.StatusDead { // the reason, if there is one, is why the dead letter was deleted
+		return doubtful(cmp.Or(failed, m.Reason), m.InDoubt)
 	}
-	return doubtful(text, m.InDoubt)
+	return doubtful(cmp.Or(m.Reason, failed, m.Response), m.InDoubt)
 }

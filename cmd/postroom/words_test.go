@@ -88,6 +88,7 @@ func TestLastWord(t *testing.T) {
 		{"nothing to say", api.LoggedMessage{Status: api.StatusQueued}, "-"},
 		{"sent, at last", api.LoggedMessage{Status: api.StatusSent, Error: refused, Response: "250 OK"}, "250 OK"},
 		{"sent in part", api.LoggedMessage{Status: api.StatusDead, Error: refused, Response: "250 OK"}, "451 busy"},
+		{"a dead letter that was deleted", api.LoggedMessage{Status: api.StatusFailed, Error: refused, Reason: "operator"}, "451 busy"},
 		{"cancelled", api.LoggedMessage{Status: api.StatusCancelled, Error: refused, Reason: "operator"}, "operator"},
 		{"it may have arrived twice", api.LoggedMessage{Status: api.StatusSent, Response: "250 OK", InDoubt: 1}, "in doubt: 250 OK"},
 	} {
