@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/watch"
 )
@@ -15,7 +13,7 @@ import (
 // buildWatch makes what alerts the team. Every process watches: what one sees, all have seen.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := watch.New(watch.Parts{DB: a.db, Redis: a.db, Queues: a.control, Mail: counters{a.outbox}, Accounts: a.accounts}, watch.Options{
+	w, err := watch.New(watch.Parts{DB: a.db, Redis: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts}, watch.Options{
 		Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters, FailedShare: c.Alerts.FailedShare,
 		Queues: []watch.Queue{
 			a.watched(queue.Submit, c.Alerts.QueueAge), a.watched(queue.Bulk, c.Alerts.BulkAge),
@@ -34,12 +32,4 @@ func (a *App) buildWatch(context.Context) error {
 // watched is a lane, whose work may wait for so long.
 func (a *App) watched(lane string, age time.Duration) watch.Queue {
 	return watch.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(a.lanes(lane))), Age: age}
-}
-
-// counters tells a watch what happened to all mail.
-type counters struct{ outbox *outbox.Outbox }
-
-// Counters implements watch.Mail.
-func (c counters) Counters(ctx context.Context, _ api.CounterQuery) (api.Counters, error) {
-	return c.outbox.Counters(ctx, api.CounterQuery{})
 }

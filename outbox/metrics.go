@@ -16,6 +16,7 @@ type metrics struct {
 	attempts   *prometheus.CounterVec
 	recipients *prometheus.CounterVec
 	ended      *prometheus.CounterVec
+	exhausted  prometheus.Counter
 	recovered  *prometheus.CounterVec
 	duration   prometheus.Histogram
 	delay      prometheus.Histogram
@@ -28,7 +29,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred), string(held), "late", "in_doubt"),
 		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed),
 		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", "sent", "failed", "cancelled"),
-		recovered:  counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.", "lost", "lease", "owed", "task"),
+		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_outbox_messages_exhausted_total", Help: "Messages given up with their attempts, or their time to deliver by, used up.",
+		}),
+		recovered: counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.", "lost", "lease", "owed", "task"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.", Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 14),
 		}),
@@ -38,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.recovered, m.duration, m.delay)
+		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.exhausted, m.recovered, m.duration, m.delay)
 	}
 	return m
 }
@@ -72,6 +76,9 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 	if len(d.sent) > 0 {
 		b.metrics.delay.Observe(max(0, d.at.Sub(c.scheduled).Seconds()))
 		b.mail.sent(ctx, c.id, d.attempts, c.envelope.addresses(d.sent), d.response, took)
+	}
+	if d.spent {
+		b.metrics.exhausted.Inc()
 	}
 	if len(d.lost) > 0 {
 		b.mail.failed(ctx, c.id, d.attempts, c.envelope.addresses(d.lost), d.cause, d.doubt)

@@ -67,6 +67,7 @@ type decision struct {
 	cause    *lastError     // the last of them
 	doubt    bool           // whether the recipients lost or left may have the message
 	fresh    bool           // and it is this attempt that is in doubt
+	spent    bool           // recipients were given up although another attempt might have reached them
 	gateway  string         // that the last relay asked was; empty: the account's own relay
 	trouble  reason         // of the account, when held
 	slot     string         // place in a limit, when deferred
@@ -190,6 +191,7 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 			d.outcome = delayed
 			return
 		}
+		d.spent = d.attempts >= c.max || late
 		for _, i := range d.left {
 			d.status.Recipients[i].Status = rcptFailed
 		}
