@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Before is asked before tasks are moved, a hundred at most at a time. It answers one error for each id, or nil for none; a task with an
-// error stays where it is.
+// Before is asked before tasks are moved, five hundred at most at a time. It answers one error for each id, or nil for none; a task with
+// an error stays where it is.
 type Before func(ctx context.Context, ids []string) []error
 
 // DeleteAll removes all tasks that were in the given state when it began, in steps of a few milliseconds, and gives their number. A nil
@@ -41,12 +41,16 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 	}
 	stay := 0 // tasks passed over, at the old end
 	for left > 0 {
-		ids, err := c.oldest(ctx, queue, from, stay, min(left, chunk))
+		ids, err := c.oldest(ctx, queue, from, stay, min(left, stretch))
 		if err != nil || len(ids) == 0 {
 			return moved, err
 		}
 		left -= len(ids)
-		n, gone, err := c.moveChunk(ctx, queue, to, ids, before)
+		place := part{}
+		if from == Waiting {
+			place = part{span: len(ids), older: stay}
+		}
+		n, gone, err := c.moveChunk(ctx, queue, to, place, ids, before)
 		moved += n
 		if err != nil {
 			return moved, err
@@ -57,14 +61,14 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 }
 
 // moveChunk moves those of the tasks that nobody objects to. It gives how many it moved, and how many are no longer where they were.
-func (c *Control) moveChunk(ctx context.Context, queue string, to target, ids []string, before Before) (moved, gone int, err error) {
+func (c *Control) moveChunk(ctx context.Context, queue string, to target, from part, ids []string, before Before) (moved, gone int, err error) {
 	if before != nil {
 		ids = agreed(ids, before(ctx, ids))
 	}
 	if len(ids) == 0 {
 		return 0, 0, nil
 	}
-	for _, err := range c.moveFew(ctx, queue, to, ids) {
+	for _, err := range c.moveFew(ctx, queue, to, from, ids) {
 		switch {
 		case err == nil:
 			moved++

@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -195,5 +197,56 @@ func TestBulkOperations(t *testing.T) {
 func TestLane(t *testing.T) {
 	if got := []string{Lane(Submit, 0), Lane(Bulk, 3)}; got[0] != "submit" || got[1] != "bulk-3" {
 		t.Error(got)
+	}
+}
+
+// TestDeleteAllTakesFromTheMiddle has every third task of a long list stay, while workers take from its old end.
+func TestDeleteAllTakesFromTheMiddle(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const n = 6000
+	var tasks []Task
+	var want []string
+	for i := range n {
+		tasks = append(tasks, task(fmt.Sprintf("%05d.1", i)))
+		if i%3 == 0 {
+			want = append([]string{tasks[i].ID}, want...) // the newest stands first
+		}
+	}
+	b.enqueue(t, tasks...)
+	asked := 0
+	deleted, err := b.control.DeleteAll(t.Context(), Submit, Waiting, func(ctx context.Context, ids []string) []error {
+		if asked++; asked > 1 { // a worker takes a few of the oldest in between
+			for range 3 {
+				id := b.redis.RPop(ctx, "asynq:{submit}:pending").Val()
+				want = slices.DeleteFunc(want, func(w string) bool { return w == id })
+			}
+		}
+		errs := make([]error, len(ids))
+		for i, id := range ids {
+			var number int
+			fmt.Sscanf(id, "%d", &number)
+			if number%3 == 0 {
+				errs[i] = errors.New("it stays")
+			}
+		}
+		return errs
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := b.redis.LRange(t.Context(), "asynq:{submit}:pending", 0, -1).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := len(left) - len(want) // what slid under the walk when the worker took others
+	if missing := slices.DeleteFunc(slices.Clone(want), func(id string) bool { return slices.Contains(left, id) }); len(missing) > 0 {
+		t.Errorf("%d tasks are gone that were to stay: %v", len(missing), missing[:1])
+	}
+	if slices.Contains(left, "\x00") {
+		t.Error("a mark was left in the list")
+	}
+	if skipped < 0 || skipped > 3*asked || deleted+skipped != n*2/3 {
+		t.Errorf("%d deleted, %d left that were not to stay", deleted, skipped)
 	}
 }

@@ -19,6 +19,8 @@ var (
 // Limits that keep every script within a few milliseconds.
 const (
 	chunk = 100 // tasks in one call
+	// stretch is how many tasks that lie together go in one call: they are found together.
+	stretch = 500
 	// reach is how many entries of the waiting list one call may walk over to find its tasks; about two milliseconds.
 	reach = 100_000
 	// archiveMost is where the archive ends; asynq's own end is at 9,999, which its scripts cannot always enforce.
@@ -95,7 +97,7 @@ func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 // move moves named tasks. Finding one in a long waiting list means walking along it, so the longer the list the fewer tasks go in one call.
 func (c *Control) move(ctx context.Context, queue string, to target, ids []string) []error {
 	if len(ids) <= 1 {
-		return c.moveFew(ctx, queue, to, ids)
+		return c.moveFew(ctx, queue, to, part{}, ids)
 	}
 	waiting, err := c.redis.LLen(ctx, stateKey(queue, Waiting)).Result()
 	if err != nil {
@@ -105,20 +107,23 @@ func (c *Control) move(ctx context.Context, queue string, to target, ids []strin
 	errs := make([]error, 0, len(ids))
 	for len(ids) > 0 {
 		n := min(step, len(ids))
-		errs = append(errs, c.moveFew(ctx, queue, to, ids[:n])...)
+		errs = append(errs, c.moveFew(ctx, queue, to, part{}, ids[:n])...)
 		ids = ids[n:]
 	}
 	return errs
 }
 
-// moveFew moves the tasks in one call of move.lua.
-func (c *Control) moveFew(ctx context.Context, queue string, to target, ids []string) []error {
+// part is a part of a waiting list: so many entries, with so many older ones before them. The zero part is not known.
+type part struct{ span, older int }
+
+// moveFew moves the tasks in one call of move.lua, which finds the waiting ones faster when it knows in which part of the list they were.
+func (c *Control) moveFew(ctx context.Context, queue string, to target, from part, ids []string) []error {
 	keys := []string{
 		stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying), stateKey(queue, Archived), stateKey(queue, Completed),
 	}
 	now := time.Now()
-	args := make([]any, 0, 5+len(ids))
-	args = append(args, taskPrefix(queue), string(to), now.Unix(), now.UnixNano(), archiveMost)
+	args := make([]any, 0, 7+len(ids))
+	args = append(args, taskPrefix(queue), string(to), now.Unix(), now.UnixNano(), archiveMost, from.span, from.older)
 	for _, id := range ids {
 		args = append(args, id)
 	}
