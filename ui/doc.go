@@ -1,5 +1,5 @@
-// Package ui serves the operator's pages to people with a browser: the outbox and each message in it, the webhook endpoints, the accounts,
-// the state of the instance, and, behind the same login, the dashboard of the queues.
+// Package ui serves the operator's pages to people with a browser: the outbox, the email log, each message with
+// its story, the webhook endpoints, the accounts, the state of the instance, and, behind the same login, the dashboard of the queues.
 //
 // It promises:
 //
