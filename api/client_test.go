@@ -112,6 +112,46 @@ func TestAllOutboxFollowsTheCursor(t *testing.T) {
 	}
 }
 
+// TestAllMessagesGoesOnAfterAnEmptyPage: a search that found nothing among those looked at has more to look at all the same.
+func TestAllMessagesGoesOnAfterAnEmptyPage(t *testing.T) {
+	pages := map[string]string{
+		"":   `{"total":0,"page":0,"pages":0,"cursor":"c1","messages":[]}`,
+		"c1": `{"total":1,"page":0,"pages":1,"cursor":"c2","messages":[{"queueId":"1","nextAttempt":false}]}`,
+		"c2": `{"total":1,"page":0,"pages":1,"messages":[{"queueId":"2","nextAttempt":false}]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query(); got.Get("search") != "a b" || got.Get("status") != "sent" || got.Has("page") {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		fmt.Fprint(w, pages[r.URL.Query().Get("cursor")])
+	}))
+	defer server.Close()
+	var ids []string
+	for m, err := range api.NewClient(server.URL, "t", server.Client()).AllMessages(t.Context(), api.LogQuery{Search: "a b", Status: api.StatusSent}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.QueueID)
+	}
+	if diff := cmp.Diff([]string{"1", "2"}, ids); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEmails(t *testing.T) {
+	for text, want := range map[string]api.Emails{`"a@x.example"`: {"a@x.example"}, `["a@x.example","b@x.example"]`: {"a@x.example", "b@x.example"}, `[]`: {}, `null`: nil} {
+		var got api.Emails
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	var got api.Emails
+	if err := json.Unmarshal([]byte(`{"address":"a@x.example"}`), &got); err == nil {
+		t.Errorf("an object reads as %v", got)
+	}
+}
+
 func TestErrorsDoNotHoldTheToken(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()

@@ -228,6 +228,7 @@ func TestFilterStandsInAddresses(t *testing.T) {
 
 func FuzzReadFilter(f *testing.F) {
 	f.Add("state=failed&account=a&lane=bulk&tag=t&search=s&after=2026-01-02T03:04&before=2026-01-02")
+	f.Add("status=dead&cursor=c&search=%e2%98%95&before=2026-01-02T03:04:05Z")
 	f.Add("after=2026-01-02T03:04:05.678Z&page=99999999999999999999")
 	f.Fuzz(func(t *testing.T, raw string) {
 		v, err := url.ParseQuery(raw)
@@ -235,6 +236,11 @@ func FuzzReadFilter(f *testing.F) {
 			return
 		}
 		_ = pageOf(v)
+		if of, err := readLogFilter(v); err == nil {
+			if again, err := readLogFilter(of.values()); err != nil || again.URL() != of.URL() {
+				t.Fatalf("%q: %s, then %s: %v", raw, of.URL(), again.URL(), err)
+			}
+		}
 		read, err := readFilter(v)
 		if err != nil {
 			return
