@@ -19,6 +19,7 @@ type verdict struct {
 	cancelledThough, cancelledDoubted    int // delivered, and told that it was taken back
 	cancelledUnknown                     int // the same, where Postroom could not be asked whether it was in doubt
 	missing, extra                       int // last words
+	doubled                              int // events that stand in the stream more than once
 	unqueued                             int // accepted messages without messageQueued
 	mangled, cancelForgotten, replayless int
 
@@ -87,6 +88,11 @@ func (v *verdict) message(s *story, byMessage map[string][]*fact) {
 	}
 	if n := count(facts, func(f *fact) bool { return f.kind == event.MessageReplayed }); n < s.replayed {
 		v.blame(s, &v.replayless, "clients were told of %d replays, and %d events say so", s.replayed, n)
+	}
+	for _, f := range facts {
+		if f.again > 0 {
+			v.blame(s, &v.doubled, "event %s, %s, stands %d times in the stream", f.id, f.kind, 1+f.again)
+		}
 	}
 	for _, address := range s.to {
 		v.recipient(s, address, facts)

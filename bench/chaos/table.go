@@ -66,6 +66,7 @@ func (t *table) write(v verdict, l *ledger, r recovery, forged int64) {
 	t.want("accepted messages without exactly one messageQueued", v.unqueued, 0)
 	t.want("last words missing", v.missing, 0)
 	t.want("last words too many", v.extra, 0)
+	t.want("events that stand in the stream more than once", v.doubled, 0)
 	t.want("cancellations that no event tells of", v.cancelForgotten, 0)
 	t.want("replays that no event tells of", v.replayless, 0)
 	t.tell("webhooks received", v.deliveries)
