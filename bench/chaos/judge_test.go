@@ -79,15 +79,28 @@ func TestJudge(t *testing.T) {
 			p.event(event.MessageFailed, false, bob)
 			p.event(event.MessageReplayed, false, bob)
 		}, verdict{once: 1, failed: 1, missing: 1}, bob + ": 1 last words, want 2"},
-		{"delivered, told failed", func(p pen) { p.accepted(); p.copy(ann, bob); p.event(event.MessageFailed, false, ann, bob) }, verdict{once: 2, failedThough: 2}, ann + ": delivered 1 times, told failed"},
+		{"delivered, told failed, known to be without doubt", func(p pen) {
+			p.accepted()
+			p.copy(ann, bob)
+			p.event(event.MessageFailed, false, ann, bob)
+			p.about(0, func(s *story) string { s.doubts = 0; return "" })
+		}, verdict{once: 2, failedThough: 2}, ann + ": delivered, told failed"},
+		{"delivered twice, told failed, known to be without doubt", func(p pen) {
+			p.accepted()
+			p.copy(ann, bob)
+			p.copy(ann)
+			p.event(event.MessageSent, false, bob)
+			p.event(event.MessageFailed, false, ann)
+			p.about(0, func(s *story) string { s.doubts = 0; return "" })
+		}, verdict{once: 1, twice: 1, failedThough: 1}, ann + ": delivered 2 times"},
 		{"delivered, told failed in doubt", func(p pen) { p.accepted(); p.copy(ann, bob); p.event(event.MessageFailed, true, ann, bob) }, verdict{once: 2, failedDoubted: 2}, ""},
 		{"delivered, told cancelled, known to be without doubt", func(p pen) {
 			p.accepted()
 			p.copy(ann)
 			p.event(event.MessageCancelled, false, ann, bob)
 			p.about(0, func(s *story) string { s.doubts = 0; return "" })
-		}, verdict{once: 1, cancelled: 1, cancelledThough: 1}, ann + ": delivered 1 times, told cancelled"},
-		{"delivered, told cancelled", func(p pen) { p.accepted(); p.copy(ann); p.event(event.MessageCancelled, false, ann, bob) }, verdict{once: 1, cancelled: 1, cancelledUnknown: 1}, ""},
+		}, verdict{once: 1, cancelled: 1, cancelledThough: 1}, ann + ": delivered, told cancelled"},
+		{"delivered, told cancelled", func(p pen) { p.accepted(); p.copy(ann); p.event(event.MessageCancelled, false, ann, bob) }, verdict{once: 1, cancelled: 1, unknown: 1}, ""},
 		{"a cancel that did nothing", func(p pen) {
 			p.accepted()
 			p.about(0, func(s *story) string { s.cancelled = true; return "" })

@@ -159,18 +159,11 @@ func (l *ledger) got(endpoint, id string) {
 	l.received++
 }
 
-// told counts an answer that clients got.
+// count counts an answer that clients got.
 func (l *ledger) count(answer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told[answer]++
-}
-
-// odd notes what none of us can have caused.
-func (l *ledger) odd(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.oddities = append(l.oddities, fmt.Sprintf(format, args...))
 }
 
 // died notes that a process ended by itself.
