@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-programs check format vet staticcheck arch generated bench generate tools clean
+.PHONY: help build run demo test test-programs check format vet staticcheck arch generated bench chaos generate tools clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -53,6 +53,11 @@ generate: ## Write the generated files anew
 
 bench: ## Measure, and print ratios; takes a minute or two (docs/performance.md)
 	$(GO) run ./bench
+
+CHAOS ?= -for 10m
+
+chaos: ## Break everything at random for ten minutes and count; CHAOS="-for 1m -seed 7" (docs/testing.md)
+	$(GO) run ./bench/chaos $(CHAOS)
 
 tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool

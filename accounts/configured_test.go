@@ -49,7 +49,7 @@ func TestConfiguredAccountCannotBeDeleted(t *testing.T) {
 func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	b := setup(t, configuredAccount())
 	b.create(t, account("other"))
-	patch := api.AccountPatch{Name: new("Patched"), SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}}}
+	patch := api.AccountPatch{Name: new("Patched"), SMTP: new(&api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}})}
 	if _, err := b.Update(t.Context(), DefaultID, patch); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 // Package accounts keeps the senders: for each a name, an address and the relays its mail goes through. It works for outbox, which asks
-// for a sender ready to use with every message, and for the doors, through which people and programs change accounts.
+// for a sender ready to use with every message, and for the doors, through which people and programs change accounts. Package records keeps
+// them, and seals and masks their secrets.
 //
 // There may be one account from the configuration (settings smtp and from), named "default". It exists without being stored. Changing
 // it over the API stores an account of the same name, and a stored account wins; deleting that brings the configured one back. The
@@ -27,8 +28,8 @@
 //   - One trouble makes one event, and a check that is due is made once, whatever number of processes there are: the event is written by
 //     the script that notes the trouble.
 //
-// It never sends mail, does not cancel the messages of a deleted account (outbox does, when asked by the door), and never opens a secret
-// except for Resolve and Reseal.
+// It never sends mail, does not cancel the messages of a deleted account (outbox does, when asked by the door), and never has a
+// secret opened except for Resolve and Reseal.
 //
 // # Redis
 //

@@ -203,11 +203,11 @@ func TestOAuthIsOfTheOwnRelay(t *testing.T) {
 	if rate := b.resolve(t, "a").Rate; rate.PerDay != 2000 {
 		t.Errorf("the preset's limit is not the account's: %+v", rate)
 	}
-	info, err := b.Update(t.Context(), "a", api.AccountPatch{SMTP: &api.SMTPServer{Preset: "gmail", Auth: &api.SMTPAuth{User: "me", Pass: "app password"}}})
+	info, err := b.Update(t.Context(), "a", api.AccountPatch{SMTP: new(&api.SMTPServer{Preset: "gmail", Auth: &api.SMTPAuth{User: "me", Pass: "app password"}})})
 	if err != nil || info.OAuth2 != nil {
 		t.Errorf("a password in place of OAuth: %+v, %v", info.OAuth2, err)
 	}
-	info, err = b.Update(t.Context(), "a", api.AccountPatch{OAuth2: a.OAuth2})
+	info, err = b.Update(t.Context(), "a", api.AccountPatch{OAuth2: new(a.OAuth2)})
 	if err != nil || info.SMTP.Auth != nil || info.OAuth2.RefreshToken != "******" {
 		t.Errorf("OAuth in place of a password: %+v, %v", info.SMTP, err)
 	}

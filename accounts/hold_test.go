@@ -238,7 +238,7 @@ func TestEditMakesTheNextCheckDueAtOnce(t *testing.T) {
 	if other.trial(t, "a") {
 		t.Fatal("tried before the check is due")
 	}
-	if _, err := b.Update(t.Context(), "a", api.AccountPatch{SMTP: account("a").SMTP}); err != nil {
+	if _, err := b.Update(t.Context(), "a", api.AccountPatch{SMTP: new(account("a").SMTP)}); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.resolve(t, "a"); s.Held == nil || !s.Held.Next.IsZero() || b.show(t, "a").State != "held" {

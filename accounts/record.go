@@ -26,38 +26,24 @@ func secrets(account *api.Account) []records.Secret {
 func patched(account api.Account, p api.AccountPatch) api.Account {
 	set(&account.Name, p.Name)
 	set(&account.Email, p.Email)
+	set(&account.SMTP, p.SMTP)
+	set(&account.OAuth2, p.OAuth2)
 	set(&account.Gateways, p.Gateways)
+	set(&account.DKIM, p.DKIM)
+	set(&account.Limits, p.Limits)
 	set(&account.AccountTrouble, p.AccountTrouble)
 	set(&account.Proxy, p.Proxy)
 	set(&account.Webhooks, p.Webhooks)
 	set(&account.LocalAddress, p.LocalAddress)
 	set(&account.SMTPEhloName, p.SMTPEhloName)
 	set(&account.Retry, p.Retry)
-	if p.DKIM != nil {
-		account.DKIM = p.DKIM
-	}
-	if p.Limits != nil {
-		account.Limits = p.Limits
-	}
-	return relogged(account, p)
-}
-
-// relogged lays the relay and the login that a patch has over an account.
-func relogged(account api.Account, p api.AccountPatch) api.Account {
-	if p.SMTP != nil {
-		account.SMTP = p.SMTP
-		if p.SMTP.Auth != nil && p.OAuth2 == nil {
-			account.OAuth2 = nil
-		}
-	}
-	if p.OAuth2 == nil {
-		return account
-	}
-	account.OAuth2 = p.OAuth2
-	if account.SMTP != nil && p.SMTP == nil {
-		smtp := *account.SMTP
-		smtp.Auth = nil
-		account.SMTP = &smtp
+	switch smtp := account.SMTP; {
+	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none
+	case p.OAuth2 == nil && p.SMTP != nil:
+		account.OAuth2 = nil
+	case p.OAuth2 != nil && p.SMTP == nil:
+		account.SMTP = new(*smtp)
+		account.SMTP.Auth = nil
 	}
 	return account
 }

@@ -91,9 +91,9 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		patch api.AccountPatch
 		want  []string
 	}{
-		{"all as shown", api.AccountPatch{SMTP: shown.SMTP, OAuth2: shown.OAuth2, Proxy: &shown.Proxy, DKIM: shown.DKIM}, nil},
-		{"another selector", api.AccountPatch{DKIM: &api.DKIM{Domain: "example.com", Selector: "s2", PrivateKey: records.Mask}}, nil},
-		{"another relay", api.AccountPatch{SMTP: &api.SMTPServer{Host: "evil.example.net", Port: 25}}, []string{"oauth2.clientSecret", "oauth2.refreshToken"}},
+		{"all as shown", api.AccountPatch{SMTP: new(shown.SMTP), OAuth2: new(shown.OAuth2), Proxy: &shown.Proxy, DKIM: new(shown.DKIM)}, nil},
+		{"another selector", api.AccountPatch{DKIM: new(&api.DKIM{Domain: "example.com", Selector: "s2", PrivateKey: records.Mask})}, nil},
+		{"another relay", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "evil.example.net", Port: 25})}, []string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 		{"another proxy", api.AccountPatch{Proxy: new("socks5://u:******@evil.example.net")}, []string{"oauth2.clientSecret", "oauth2.refreshToken", "proxy"}},
 		{"no proxy any more", api.AccountPatch{Proxy: new("")}, nil},
 	}
@@ -156,7 +156,7 @@ func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	if info, err := later.Get(t.Context(), "a"); err != nil || info.SMTP.Auth.Pass != records.Mask {
 		t.Errorf("get: %+v, %v", info, err)
 	}
-	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: account("a").SMTP}); err != nil {
+	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: new(account("a").SMTP)}); err != nil {
 		t.Errorf("entering the password again: %v", err)
 	}
 	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" {

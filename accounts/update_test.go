@@ -23,20 +23,20 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		{"the address", api.AccountPatch{Email: new("b@example.com")}, func(a *api.Account) { a.Email = "b@example.com" }},
 		{"all but the relay", api.AccountPatch{
 			Webhooks: new("https://example.com/h"), LocalAddress: new("192.0.2.1"), SMTPEhloName: new("mx.example.com"),
-			Retry: &[]string{"1m", "5m"}, Limits: &api.Limits{Connections: 3},
+			Retry: &[]string{"1m", "5m"}, Limits: new(&api.Limits{Connections: 3}),
 		}, func(a *api.Account) {
 			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
 			a.Retry, a.Limits = []string{"1m", "5m"}, &api.Limits{Connections: 3}
 		}},
-		{"the relay", api.AccountPatch{SMTP: &api.SMTPServer{Host: "other.example.com", Port: 25}}, func(a *api.Account) {
+		{"the relay", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "other.example.com", Port: 25})}, func(a *api.Account) {
 			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
 		}},
-		{"the port, keeping the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
-			Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}}}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
-		{"the password", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
-			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}}}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
-		{"password to token", api.AccountPatch{SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587,
-			Auth: &api.SMTPAuth{User: "u", AccessToken: "ya29"}}}, func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "u", AccessToken: "ya29"} }},
+		{"the port, keeping the password", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
+			Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}})}, func(a *api.Account) { a.SMTP.Port, a.SMTP.Secure = 465, true }},
+		{"the password", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 587,
+			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}})}, func(a *api.Account) { a.SMTP.Auth.Pass = "battery staple" }},
+		{"password to token", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 587,
+			Auth: &api.SMTPAuth{User: "u", AccessToken: "ya29"}})}, func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "u", AccessToken: "ya29"} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestUpdateRefuses(t *testing.T) {
 	open.SMTP.Auth = nil
 	b.create(t, open)
 	relay := func(host string, auth api.SMTPAuth) api.AccountPatch {
-		return api.AccountPatch{SMTP: &api.SMTPServer{Host: host, Port: 25, Auth: &auth}}
+		return api.AccountPatch{SMTP: new(&api.SMTPServer{Host: host, Port: 25, Auth: &auth})}
 	}
 	tests := []struct {
 		name, id string
@@ -98,5 +98,62 @@ func TestUpdateRefuses(t *testing.T) {
 	}
 	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" || s.Routes[0].Relay.Host != "smtp.example.com" {
 		t.Errorf("after the refusals: %v, %v", s, err)
+	}
+}
+
+func TestUpdateTakesFieldsAway(t *testing.T) {
+	noSMTP, noOAuth, noDKIM, noLimits := new((*api.SMTPServer)(nil)), new((*api.OAuth2)(nil)), new((*api.DKIM)(nil)), new((*api.Limits)(nil))
+	tests := []struct {
+		name  string
+		alone bool // the account has no gateway
+		patch api.AccountPatch
+		want  func(a *api.Account)
+		wrong []string
+	}{
+		{name: "the key", patch: api.AccountPatch{DKIM: noDKIM}, want: func(a *api.Account) { a.DKIM = nil }},
+		{name: "the limits", patch: api.AccountPatch{Limits: noLimits}, want: func(a *api.Account) { a.Limits = nil }},
+		{name: "the login", patch: api.AccountPatch{OAuth2: noOAuth}, want: func(a *api.Account) { a.OAuth2 = nil }},
+		{name: "the login, for a password", patch: api.AccountPatch{OAuth2: noOAuth, SMTP: new(account("a").SMTP)}, want: func(a *api.Account) {
+			a.OAuth2, a.SMTP = nil, account("a").SMTP
+		}},
+		{name: "the relay with what belongs to it", patch: api.AccountPatch{SMTP: noSMTP, OAuth2: noOAuth, Proxy: new("")}, want: func(a *api.Account) {
+			a.SMTP, a.OAuth2, a.Proxy = nil, nil, ""
+		}},
+		{name: "the relay alone", patch: api.AccountPatch{SMTP: noSMTP}, wrong: []string{"oauth2", "proxy"}},
+		{name: "the only relay", alone: true, patch: api.AccountPatch{SMTP: noSMTP, OAuth2: noOAuth, Proxy: new("")}, wrong: []string{"smtp"}},
+		{name: "the gateways, too", patch: api.AccountPatch{SMTP: noSMTP, Gateways: &[]api.Route{}}, wrong: []string{"smtp"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := setup(t, nil)
+			b.gateway(t, api.Gateway{Gateway: "g"})
+			want := secretive(t, "a")
+			want.Limits = &api.Limits{PerMinute: 5}
+			if !tt.alone {
+				want.Gateways = []api.Route{{Gateway: "g"}}
+			}
+			b.create(t, want)
+			info, err := b.Update(t.Context(), "a", tt.patch)
+			if tt.wrong != nil {
+				if diff := cmp.Diff(tt.wrong, testrecords.WrongFields(t, err)); diff != "" {
+					t.Error(diff)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want(&want)
+			want = masked(want)
+			if want.DKIM != nil {
+				want.DKIM.Domain, want.DKIM.Selector = "example.com", "s1"
+			}
+			if diff := cmp.Diff(want, info.Account); diff != "" {
+				t.Error(diff)
+			}
+			if s := b.resolve(t, "a"); (s.DKIM != nil) != (want.DKIM != nil) || len(s.Routes) == 0 || (s.Routes[0].Gateway == "") != (want.SMTP != nil) {
+				t.Errorf("%v: %v", s, s.Routes)
+			}
+		})
 	}
 }

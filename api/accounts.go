@@ -107,21 +107,22 @@ type Account struct {
 	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
-// AccountPatch changes an account. Absent fields stay as they are; a masked password ("******") keeps the stored one.
+// AccountPatch changes an account. Absent fields stay as they are; a masked password ("******") keeps the stored one. Each field points to
+// what it sets. Smtp, oauth2, dkim and limits are set as a whole, and a pointer to nil, which is null in JSON, takes them away.
 type AccountPatch struct {
-	Name           *string     `json:"name,omitempty" maxLength:"256"`
-	Email          *string     `json:"email,omitempty" maxLength:"256"`
-	SMTP           *SMTPServer `json:"smtp,omitempty"`
-	OAuth2         *OAuth2     `json:"oauth2,omitempty"`
-	Gateways       *[]Route    `json:"gateways,omitempty" maxItems:"20"`
-	DKIM           *DKIM       `json:"dkim,omitempty"`
-	Limits         *Limits     `json:"limits,omitempty"`
-	AccountTrouble *string     `json:"accountTrouble,omitempty" enum:"fail,hold"`
-	Proxy          *string     `json:"proxy,omitempty" maxLength:"2048"`
-	Webhooks       *string     `json:"webhooks,omitempty" maxLength:"2048"`
-	LocalAddress   *string     `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName   *string     `json:"smtpEhloName,omitempty" maxLength:"256"`
-	Retry          *[]string   `json:"retry,omitempty" maxItems:"100"`
+	Name           *string      `json:"name,omitempty" maxLength:"256"`
+	Email          *string      `json:"email,omitempty" maxLength:"256"`
+	SMTP           **SMTPServer `json:"smtp,omitempty"`
+	OAuth2         **OAuth2     `json:"oauth2,omitempty"`
+	Gateways       *[]Route     `json:"gateways,omitempty" maxItems:"20"`
+	DKIM           **DKIM       `json:"dkim,omitempty"`
+	Limits         **Limits     `json:"limits,omitempty"`
+	AccountTrouble *string      `json:"accountTrouble,omitempty" enum:"fail,hold"`
+	Proxy          *string      `json:"proxy,omitempty" maxLength:"2048"`
+	Webhooks       *string      `json:"webhooks,omitempty" maxLength:"2048"`
+	LocalAddress   *string      `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName   *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Retry          *[]string    `json:"retry,omitempty" maxItems:"100"`
 }
 
 // AccountInfo is an account as answers show it, with its state.
@@ -160,22 +161,23 @@ type Gateway struct {
 	SMTPEhloName string   `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
 }
 
-// GatewayPatch changes a gateway. Absent fields stay as they are; a masked secret ("******") keeps the stored one.
+// GatewayPatch changes a gateway. Absent fields stay as they are; a masked secret ("******") keeps the stored one. Each field points to
+// what it sets. Tls, oauth2, limits and warmup are set as a whole, and a pointer to nil, which is null in JSON, takes them away.
 type GatewayPatch struct {
-	Name         *string  `json:"name,omitempty" maxLength:"256"`
-	Preset       *string  `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
-	Host         *string  `json:"host,omitempty" maxLength:"256"`
-	Port         *int     `json:"port,omitempty" minimum:"1" maximum:"65535"`
-	Secure       *bool    `json:"secure,omitempty"`
-	User         *string  `json:"user,omitempty" maxLength:"256"`
-	Pass         *string  `json:"pass,omitempty" maxLength:"4096"`
-	TLS          *SMTPTLS `json:"tls,omitempty"`
-	OAuth2       *OAuth2  `json:"oauth2,omitempty"`
-	Limits       *Limits  `json:"limits,omitempty"`
-	Warmup       *Warmup  `json:"warmup,omitempty"`
-	Proxy        *string  `json:"proxy,omitempty" maxLength:"2048"`
-	LocalAddress *string  `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName *string  `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Name         *string   `json:"name,omitempty" maxLength:"256"`
+	Preset       *string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
+	Host         *string   `json:"host,omitempty" maxLength:"256"`
+	Port         *int      `json:"port,omitempty" minimum:"1" maximum:"65535"`
+	Secure       *bool     `json:"secure,omitempty"`
+	User         *string   `json:"user,omitempty" maxLength:"256"`
+	Pass         *string   `json:"pass,omitempty" maxLength:"4096"`
+	TLS          **SMTPTLS `json:"tls,omitempty"`
+	OAuth2       **OAuth2  `json:"oauth2,omitempty"`
+	Limits       **Limits  `json:"limits,omitempty"`
+	Warmup       **Warmup  `json:"warmup,omitempty"`
+	Proxy        *string   `json:"proxy,omitempty" maxLength:"2048"`
+	LocalAddress *string   `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName *string   `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
 // GatewayError is what the last failure of a gateway was.

@@ -40,7 +40,7 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 
 	// With the right one it goes, and Postfix reports: to whom it was delivered, and under which envelope id.
 	shop.SMTP.Auth.Pass = "open sesame"
-	if _, err := client.UpdateAccount(ctx, "shop", api.AccountPatch{SMTP: shop.SMTP}); err != nil {
+	if _, err := client.UpdateAccount(ctx, "shop", api.AccountPatch{SMTP: new(shop.SMTP)}); err != nil {
 		t.Fatal(err)
 	}
 	var mail, report string

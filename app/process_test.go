@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testredis.Main(m))
 }
 
-// serve is Postroom as a process of its own: it tells its address on standard output and stops on SIGTERM.
+// serve is Postroom as a process of its own: it tells its addresses on standard output and stops on SIGTERM.
 func serve(settings string) error {
 	var set map[string]string
 	if err := json.Unmarshal([]byte(settings), &set); err != nil {
@@ -55,15 +57,17 @@ func serve(settings string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(a.URL())
+	fmt.Printf("%s %s\n", a.URL(), a.MonitorURL()) // a worker has no URL
 	return a.Run(ctx)
 }
 
 // process is a Postroom that a test may kill.
 type process struct {
-	cmd    *exec.Cmd
-	client *api.Client
-	ended  chan error
+	cmd     *exec.Cmd
+	url     string // of the API; empty: none
+	monitor string // of health and metrics apart from it; empty: none
+	client  *api.Client
+	ended   chan error
 }
 
 const testToken = "0123456789abcdef0123456789abcdef"
@@ -87,12 +91,13 @@ func spawn(t *testing.T, set map[string]string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	url, err := bufio.NewReader(out).ReadString('\n')
+	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("Postroom did not start: %v", err)
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
-	p.client = api.NewClient(strings.TrimSpace(url), testToken, nil)
+	p.url, p.monitor, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	p.client = api.NewClient(p.url, testToken, nil)
 	return p
 }
 
@@ -138,9 +143,13 @@ func take(t *testing.T, relay *testsmtp.Server, db *redisdb.DB) tally {
 			c.copies[to]++
 		}
 	}
-	entries, err := db.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
-	if err != nil {
-		t.Fatal(err)
+	var entries []redis.XMessage
+	for p := range db.Partitions() {
+		more, err := db.Client().XRange(t.Context(), redisdb.Key(p, "events"), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, more...)
 	}
 	for _, entry := range entries {
 		e, err := event.Parse([]byte(entry.Values["e"].(string)))

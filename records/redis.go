@@ -54,7 +54,8 @@ func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bo
 	return done == 1, nil
 }
 
-func (s *Store[V]) remove(ctx context.Context, id string) (bool, error) {
+// Delete removes a record and its state, and reports whether it was stored.
+func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) {
 	if !valid(id) {
 		return false, nil
 	}

@@ -119,9 +119,6 @@ func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (
 	return next, fault.InvalidFields(wrong)
 }
 
-// Delete removes a record and its state, and reports whether it was stored.
-func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) { return s.remove(ctx, id) }
-
 // Key is where a record stands.
 func (s *Store[V]) Key(id string) string { return redisdb.Key(0, s.kind.Key, id) }
 

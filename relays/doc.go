@@ -1,7 +1,7 @@
-// Package relays knows what it takes to reach a relay: settings are checked, presets filled in, secrets sealed and masked, and all of it
-// made ready for smtpsend. It does so for accounts, whose own relay is one of their fields, and it keeps the gateways, the relays that
-// accounts share. routes asks it for a gateway ready to use with every message and tells it what came of that; the doors change gateways
-// through it.
+// Package relays knows what it takes to reach a relay: settings are checked, presets filled in, secrets named with the places they go to,
+// and all of it made ready for smtpsend. It does so for accounts, whose own relay is one of their fields, and it keeps the gateways, the
+// relays that accounts share (in package records, which seals and masks their secrets). routes asks it for a gateway ready to use with
+// every message and tells it what came of that; the doors change gateways through it.
 //
 // It promises:
 //   - Every secret (password, access token, OAuth client secret and refresh token, password of a proxy) is sealed before it reaches

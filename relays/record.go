@@ -28,23 +28,17 @@ func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
 	set(&g.Proxy, p.Proxy)
 	set(&g.LocalAddress, p.LocalAddress)
 	set(&g.SMTPEhloName, p.SMTPEhloName)
-	if p.TLS != nil {
-		g.TLS = p.TLS
-	}
-	if p.Limits != nil {
-		g.Limits = p.Limits
-	}
-	if p.Warmup != nil {
-		g.Warmup = p.Warmup
-	}
+	set(&g.TLS, p.TLS)
+	set(&g.OAuth2, p.OAuth2)
+	set(&g.Limits, p.Limits)
+	set(&g.Warmup, p.Warmup)
 	byPassword := p.User != nil && *p.User != "" || p.Pass != nil && *p.Pass != ""
 	switch {
-	case p.OAuth2 != nil && !byPassword:
-		g.OAuth2, g.User, g.Pass = p.OAuth2, "", ""
-	case p.OAuth2 != nil:
-		g.OAuth2 = p.OAuth2 // both were named: validate tells
-	case byPassword:
+	case g.OAuth2 == nil: // one login, or none
+	case byPassword && p.OAuth2 == nil:
 		g.OAuth2 = nil
+	case !byPassword && p.OAuth2 != nil:
+		g.User, g.Pass = "", ""
 	}
 	return g
 }

@@ -131,7 +131,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 	}{
 		{"nothing", api.GatewayPatch{}, func(*api.Gateway) {}},
 		{"the name", api.GatewayPatch{Name: new("New")}, func(g *api.Gateway) { g.Name = "New" }},
-		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true), TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, func(g *api.Gateway) {
+		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true), TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, func(g *api.Gateway) {
 			g.Port, g.Secure, g.TLS = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}
 		}},
 		{"the password, masked", api.GatewayPatch{Pass: new(records.Mask)}, func(*api.Gateway) {}},
@@ -140,11 +140,11 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		{"another host, with the password", api.GatewayPatch{Host: new("other.example.com"), Pass: new("battery")}, func(g *api.Gateway) {
 			g.Host, g.Pass = "other.example.com", "battery"
 		}},
-		{"OAuth instead", api.GatewayPatch{OAuth2: &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}}, func(g *api.Gateway) {
+		{"OAuth instead", api.GatewayPatch{OAuth2: new(&api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"})}, func(g *api.Gateway) {
 			g.User, g.Pass, g.OAuth2 = "", "", &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
 		}},
 		{"the rest", api.GatewayPatch{
-			Preset: new("generic"), Limits: &api.Limits{PerSecond: 5}, LocalAddress: new("192.0.2.1"), SMTPEhloName: new("me.example.com"),
+			Preset: new("generic"), Limits: new(&api.Limits{PerSecond: 5}), LocalAddress: new("192.0.2.1"), SMTPEhloName: new("me.example.com"),
 		}, func(g *api.Gateway) {
 			g.Preset, g.Limits, g.LocalAddress, g.SMTPEhloName = "generic", &api.Limits{PerSecond: 5}, "192.0.2.1", "me.example.com"
 		}},
@@ -172,6 +172,17 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 	b.create(t, oauthGateway("g"))
 	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: new("u"), Pass: new("p")}); err != nil || b.get(t, "g").OAuth2 != nil {
 		t.Errorf("a password instead of OAuth: %v", err)
+	}
+	full := gateway("full")
+	full.TLS, full.Limits, full.Warmup = &api.SMTPTLS{MinVersion: "TLSv1.3"}, &api.Limits{PerDay: 9}, &api.Warmup{PerDay: 5}
+	b.create(t, full)
+	if _, err := b.Update(t.Context(), "full", api.GatewayPatch{
+		TLS: new((*api.SMTPTLS)(nil)), Limits: new((*api.Limits)(nil)), Warmup: new((*api.Warmup)(nil)), OAuth2: new((*api.OAuth2)(nil)),
+	}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(masked(gateway("full")), b.get(t, "full").Gateway); diff != "" {
+		t.Errorf("fields taken away: %s", diff)
 	}
 	if _, err := b.Update(t.Context(), "nosuch", api.GatewayPatch{}); fault.CodeOf(err) != "GatewayNotFound" {
 		t.Errorf("unknown: %v", err)

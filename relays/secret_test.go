@@ -29,7 +29,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		o := *token.OAuth2
 		o.ClientSecret, o.RefreshToken = records.Mask, records.Mask
 		change(&o)
-		return api.GatewayPatch{OAuth2: &o}
+		return api.GatewayPatch{OAuth2: new(&o)}
 	}
 	tests := []struct {
 		name   string
@@ -52,11 +52,11 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		{"another path of the token server", token, oauth(func(o *api.OAuth2) { o.TokenURL = "https://login.example.com/v2" }), nil},
 		{"another token server", token, oauth(func(o *api.OAuth2) { o.TokenURL = "https://evil.example.net/token" }),
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
-		{"another provider", provider, api.GatewayPatch{OAuth2: &api.OAuth2{Provider: "office365", ClientID: "c", ClientSecret: records.Mask, RefreshToken: records.Mask, User: "u"}},
+		{"another provider", provider, api.GatewayPatch{OAuth2: new(&api.OAuth2{Provider: "office365", ClientID: "c", ClientSecret: records.Mask, RefreshToken: records.Mask, User: "u"})},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
-		{"any certificate will do", plain, api.GatewayPatch{TLS: &api.SMTPTLS{RejectUnauthorized: new(false)}}, []string{"pass"}},
-		{"any certificate, but of one key", plain, api.GatewayPatch{TLS: &api.SMTPTLS{RejectUnauthorized: new(false), PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}}, nil},
-		{"a certificate of our own", plain, api.GatewayPatch{TLS: &api.SMTPTLS{MinVersion: "TLSv1.3"}}, nil},
+		{"any certificate will do", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false)})}, []string{"pass"}},
+		{"any certificate, but of one key", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false), PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, nil},
+		{"a certificate of our own", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, nil},
 		{"another relay for the access tokens", token, api.GatewayPatch{Host: new("evil.example.net")},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 	}

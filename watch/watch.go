@@ -82,6 +82,7 @@ type Watch struct {
 	// what the looks remember, one after the other
 	standing map[string]entry // as Redis had it when it last answered
 	local    map[string]state // alerts that stand and could not be written down
+	counted  time.Time        // when mail was last counted
 	unjudged map[string]bool  // sources that failed at the last look, all logged
 
 	mu        sync.Mutex

@@ -27,6 +27,7 @@ type instance struct {
 	mu       sync.Mutex
 	now      time.Time
 	counters api.Counters
+	asked    int // how often for them
 	counts   queue.Counts
 	troubled []string
 	share    float64
@@ -42,6 +43,7 @@ func (i *instance) set(edit func(*instance)) {
 }
 
 func (i *instance) Counters(context.Context, api.CounterQuery) (api.Counters, error) {
+	i.set(func(i *instance) { i.asked++ })
 	return i.counters, i.err
 }
 func (i *instance) Counts(context.Context, ...string) ([]queue.Counts, error) {
@@ -243,6 +245,26 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 				t.Errorf("metric %v, standing %v, log %s", b.gauge(alert), b.alerts(), b.log)
 			}
 		})
+	}
+}
+
+// Counting what happened within an hour is dear, so it is not done at every look; that neither delays nor resolves anything else.
+func TestMailIsCountedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testredis.New(t))
+	b.counters.FailedHour = 100
+	for range 20 {
+		b.after(15 * time.Second)
+	}
+	if b.asked != 5 || len(b.events()) != 1 {
+		t.Errorf("asked %d times in five minutes, %d events", b.asked, len(b.events()))
+	}
+	b.counters.FailedHour = 0
+	for range 12 {
+		b.after(15 * time.Second)
+	}
+	if got := b.events(); len(got) != 2 || got[1].Type != event.AlertResolved {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *clients) some(r *rand.Rand) *postroom { return c.h.apis[r.IntN(len(c.h.
 
 // submit hands a message in, with the same key for as long as it takes to get an answer.
 func (c *clients) submit(ctx context.Context, r *rand.Rand, p plan, req api.SubmitRequest) (id string) {
-	for {
+	for try := 1; ; try++ {
 		door := c.some(r)
 		answer, err := door.client.Submit(ctx, req)
 		if err == nil {
@@ -75,7 +75,7 @@ func (c *clients) submit(ctx context.Context, r *rand.Rand, p plan, req api.Subm
 			c.ledger.about(p.number, func(s *story) string { s.refused = err.Error(); return "" })
 			return ""
 		}
-		if wait(ctx, time.Duration(100+r.IntN(400))*time.Millisecond) != nil {
+		if pause(ctx, r, try) != nil {
 			return ""
 		}
 	}
@@ -83,7 +83,7 @@ func (c *clients) submit(ctx context.Context, r *rand.Rand, p plan, req api.Subm
 
 // cancel takes a message back, or learns that it can't be.
 func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
-	for {
+	for try := 1; ; try++ {
 		door := c.some(r)
 		answer, err := door.client.Cancel(ctx, id)
 		if ctx.Err() != nil {
@@ -99,7 +99,7 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 		}
 		c.ledger.count("cancel " + kindOf(err))
 		c.ledger.note(p.number, "client: %s answered the cancel with %v", door.name, err)
-		if final(err) || wait(ctx, time.Duration(100+r.IntN(400))*time.Millisecond) != nil {
+		if final(err) || pause(ctx, r, try) != nil {
 			return
 		}
 	}
@@ -141,6 +141,12 @@ func (c *clients) replay(ctx context.Context, m api.OutboxMessage) {
 		})
 	}
 	both.Wait()
+}
+
+// pause is what a patient client waits before it tries again: longer each time, up to two or three seconds.
+func pause(ctx context.Context, r *rand.Rand, try int) error {
+	longest := min(200<<min(try, 4), 3000)
+	return wait(ctx, time.Duration(100+r.IntN(longest))*time.Millisecond)
 }
 
 // kindOf is an error as the table counts it.

@@ -17,8 +17,9 @@ type verdict struct {
 	lost, liedSent                       int
 	failedThough, failedDoubted          int // delivered, and told that it failed
 	cancelledThough, cancelledDoubted    int // delivered, and told that it was taken back
-	cancelledUnknown                     int // the same, where Postroom could not be asked whether it was in doubt
+	unknown                              int // delivered and told otherwise, where Postroom no longer knows whether it was in doubt
 	missing, extra                       int // last words
+	doubled                              int // events that stand in the stream more than once
 	unqueued                             int // accepted messages without messageQueued
 	mangled, cancelForgotten, replayless int
 
@@ -88,6 +89,11 @@ func (v *verdict) message(s *story, byMessage map[string][]*fact) {
 	if n := count(facts, func(f *fact) bool { return f.kind == event.MessageReplayed }); n < s.replayed {
 		v.blame(s, &v.replayless, "clients were told of %d replays, and %d events say so", s.replayed, n)
 	}
+	for _, f := range facts {
+		if f.again > 0 {
+			v.blame(s, &v.doubled, "event %s, %s, stands %d times in the stream", f.id, f.kind, 1+f.again)
+		}
+	}
 	for _, address := range s.to {
 		v.recipient(s, address, facts)
 	}
@@ -123,6 +129,7 @@ func (v *verdict) recipient(s *story, address string, facts []*fact) {
 
 // delivery compares the copies that the relays took for a recipient with the last word about it.
 func (v *verdict) delivery(s *story, address string, copies int, last event.Type, doubt bool) {
+	forgotten := s.doubts < 0 && last != event.MessageSent // what was sent says by its event whether it was in doubt
 	switch {
 	case copies == 0 && last == event.MessageCancelled:
 		v.cancelled++
@@ -133,25 +140,32 @@ func (v *verdict) delivery(s *story, address string, copies int, last event.Type
 			v.liedSent++
 		}
 		v.blame(s, &v.lost, "%s: accepted, never delivered, last word %q", address, last)
-	case copies > 1 && !doubt:
-		v.blame(s, &v.twice, "%s: delivered %d times, and nothing says that it was in doubt", address, copies)
-	case copies > 1:
+	case copies > 1 && doubt:
 		v.twiceDoubted++
+	case copies > 1 && !forgotten:
+		v.blame(s, &v.twice, "%s: delivered %d times, and nothing says that it was in doubt", address, copies)
 	default:
 		v.once++
 	}
+	if copies > 0 {
+		v.toldOtherwise(s, address, last, doubt, forgotten)
+	}
+}
+
+// toldOtherwise counts a recipient that got the message and was given up, or taken back.
+func (v *verdict) toldOtherwise(s *story, address string, last event.Type, doubt, forgotten bool) {
 	switch {
-	case copies == 0:
-	case last == event.MessageFailed && doubt:
+	case last != event.MessageFailed && last != event.MessageCancelled:
+	case doubt && last == event.MessageFailed:
 		v.failedDoubted++
-	case last == event.MessageFailed:
-		v.blame(s, &v.failedThough, "%s: delivered %d times, told failed, and nothing says that it was in doubt", address, copies)
-	case last == event.MessageCancelled && doubt:
+	case doubt:
 		v.cancelledDoubted++
-	case last == event.MessageCancelled && s.doubts < 0:
-		v.cancelledUnknown++
-	case last == event.MessageCancelled:
-		v.blame(s, &v.cancelledThough, "%s: delivered %d times, told cancelled, and nothing says that it was in doubt", address, copies)
+	case forgotten:
+		v.unknown++
+	case last == event.MessageFailed:
+		v.blame(s, &v.failedThough, "%s: delivered, told failed, and nothing says that it was in doubt", address)
+	default:
+		v.blame(s, &v.cancelledThough, "%s: delivered, told cancelled, and nothing says that it was in doubt", address)
 	}
 }
 

@@ -57,6 +57,7 @@ type fact struct {
 	to       []string
 	doubt    bool
 	detail   string
+	again    int            // how often more it stands in the stream
 	received map[string]int // by endpoint
 }
 
@@ -124,15 +125,22 @@ func (l *ledger) took(number int, to []string, whole bool, how string) {
 	})
 }
 
-// happened notes an event of the stream.
+// happened notes an event of the stream. One that stands there twice is noted once, and counted.
 func (l *ledger) happened(f *fact) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known := l.facts[f.id]; known != nil { // a webhook was faster
+	known := l.facts[f.id]
+	switch {
+	case known == nil:
+		l.facts[f.id] = f
+	case known.kind == "": // a webhook was faster
 		f.received = known.received
+		*known = *f
+	default:
+		known.again++
+		return
 	}
-	l.facts[f.id] = f
-	l.order = append(l.order, f)
+	l.order = append(l.order, l.facts[f.id])
 }
 
 // got notes that a webhook receiver got an event.
@@ -151,18 +159,11 @@ func (l *ledger) got(endpoint, id string) {
 	l.received++
 }
 
-// told counts an answer that clients got.
+// count counts an answer that clients got.
 func (l *ledger) count(answer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told[answer]++
-}
-
-// odd notes what none of us can have caused.
-func (l *ledger) odd(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.oddities = append(l.oddities, fmt.Sprintf(format, args...))
 }
 
 // died notes that a process ended by itself.
@@ -184,6 +185,14 @@ func (l *ledger) trouble(kind, place string) (over func()) {
 		defer l.mu.Unlock()
 		l.faults[n].to = time.Now()
 	}
+}
+
+// nature notes a fault that was not made, and is over.
+func (l *ledger) nature(kind, place string, from time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, fault{kind: kind, place: place, from: from, to: time.Now()})
+	l.injected[kind]++
 }
 
 // during lists the faults that overlap a stretch of time.

@@ -30,6 +30,7 @@ type program struct {
 	mu      sync.Mutex
 	cmd     *exec.Cmd // nil while there is no process
 	up      bool      // it was ready
+	killed  bool      // it was
 	wanted  bool
 	changed chan struct{} // closed and replaced with each change of the above
 }
@@ -97,20 +98,19 @@ func (p *program) live(ctx context.Context) {
 	p.buried(l, ctx.Err() == nil)
 }
 
-// buried notes the end of a process, and says so where nobody asked for it.
+// buried notes the end of a process, and says so where nobody asked for it. One that was not ready yet may have found Redis away, and is
+// right to give up.
 func (p *program) buried(l *life, early bool) {
-	when := "before it was ready"
 	p.mu.Lock()
-	if p.up {
-		when = "while it was running"
-	}
-	byItself := p.wanted && early
+	wanted, up := !p.killed, p.up
 	p.mu.Unlock()
 	p.set(func() { p.cmd, p.up = nil, false })
-	if byItself {
-		p.ledger.died("%s ended by itself %s: %v (%s)", p.name, when, l.state, p.log.Name())
-	}
-	if !early && !l.state.Success() {
+	switch {
+	case early && wanted && up:
+		p.ledger.died("%s ended by itself: %v (%s)", p.name, l.state, p.log.Name())
+	case early && wanted:
+		p.ledger.count("starts given up, and tried again")
+	case !early && !l.state.Success():
 		p.ledger.died("%s, told to stop, ended with %v (%s)", p.name, l.state, p.log.Name())
 	}
 }
@@ -132,8 +132,9 @@ func (p *program) start(l *life) error {
 		return err
 	}
 	p.set(func() {
-		p.cmd = l.cmd
+		p.cmd, p.killed = l.cmd, false
 		if !p.wanted { // killed before it was there
+			p.killed = true
 			p.signal(syscall.SIGKILL)
 		}
 	})
@@ -159,7 +160,7 @@ func (p *program) want() { p.set(func() { p.wanted = true }) }
 // kill ends the process as a crash does, until it is wanted again.
 func (p *program) kill() {
 	p.set(func() {
-		p.wanted = false
+		p.wanted, p.killed = false, true
 		p.signal(syscall.SIGKILL)
 	})
 }

@@ -15,11 +15,8 @@ type kill struct {
 	pending []string      // what never moved on
 }
 
-// patience is how long a kill is watched. Redis may be away for a part of it.
-const patience = 90 * time.Second
-
 // watch follows the messages that a worker just killed has held. Which those are no record says: but a live worker renews its leases,
-// and a dead one does not. A message has moved on when another attempt has begun, or it waits for one, or it ended.
+// and a dead one does not. A message has moved on when another attempt has begun, or it is delayed, or it ended. Ends with ctx at the latest.
 func (o *observer) watch(ctx context.Context, worker string, excused func(from, to time.Time) bool) {
 	k := kill{worker: worker, at: time.Now()}
 	before, err := o.held(ctx)
@@ -27,8 +24,6 @@ func (o *observer) watch(ctx context.Context, worker string, excused func(from, 
 		return // Redis is away too, or there was nothing to hold
 	}
 	k.held = len(before)
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	last := time.Now()
 	for len(before) > 0 && wait(ctx, 100*time.Millisecond) == nil {
 		left, err := o.unmoved(ctx, before)

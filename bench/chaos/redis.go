@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
@@ -36,6 +37,7 @@ func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
 	for p := range o.last {
 		o.last[p] = "0"
 	}
+	logging.Disable() // that Redis can't be reached now and then is the point
 	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0, ReadTimeout: 5 * time.Second, DisableIdentity: true})
 	var err error
 	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
@@ -58,10 +60,18 @@ func (o *observer) ping(ctx context.Context, _ *bufio.Reader) error {
 	}
 }
 
-// follow reads events as they come, until ctx ends.
+// slow is what a healthy Redis never takes for an answer.
+const slow = 500 * time.Millisecond
+
+// follow reads events as they come, until ctx ends. Where Redis is slow without our doing, as on a machine whose disk is busy, that is noted
+// as a fault like any other.
 func (o *observer) follow(ctx context.Context) {
 	for wait(ctx, 250*time.Millisecond) == nil {
+		began := time.Now()
 		_ = o.catchUp(ctx) // Redis may be down; the next round reads on
+		if time.Since(began) > slow {
+			o.ledger.nature("redis slow by itself, or frozen", "redis", began)
+		}
 	}
 }
 

@@ -71,6 +71,7 @@ func (r *round) play(ctx context.Context) error {
 	h, o := r.h, r.h.o
 	background, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
+	defer r.watching.Wait()
 	defer beside.Wait()
 	defer stop()
 	beside.Go(func() { h.redis.follow(background) })
@@ -79,7 +80,7 @@ func (r *round) play(ctx context.Context) error {
 	weather, clear := context.WithTimeout(ctx, o.length)
 	defer clear()
 	var storming, operating sync.WaitGroup
-	storming.Go(func() { storm(weather, o, h.ledger, h.places(ctx, &r.watching)) })
+	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
 	operating.Go(func() { r.clients.operate(weather) })
 	r.clients.load(ctx, o.messages, o.length)
 	storming.Wait()

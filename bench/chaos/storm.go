@@ -141,18 +141,19 @@ func (h *house) killWorker(ctx context.Context, p *postroom, watching *sync.Wait
 	})
 }
 
-// excused says whether anything else was wrong that explains why messages of a dead worker did not move on at once: with Redis or a line to
-// it, or with all other workers.
+// excused says whether anything else was wrong that explains why messages of a dead worker did not move on at once: with Redis, or with
+// every other worker, its line to Redis included. After an outage sweepers give whoever holds a lease some time to come back, so what was
+// wrong shortly before counts too.
 func (h *house) excused(dead *postroom, from, to time.Time) bool {
 	troubled := map[string]bool{}
-	for _, f := range h.ledger.during(from, to) {
-		if f.place == "redis" || len(f.kind) > 10 && f.kind[:10] == "redis line" {
-			return true
-		}
+	for _, f := range h.ledger.during(from.Add(-h.o.lease), to) {
 		troubled[f.place] = true
 	}
+	if troubled["redis"] {
+		return true
+	}
 	for _, p := range h.workers {
-		if p != dead && !troubled[p.name] {
+		if p != dead && !troubled[p.name] && !troubled["redis line of "+p.name] {
 			return false
 		}
 	}

@@ -56,16 +56,17 @@ func (t *table) write(v verdict, l *ledger, r recovery, forged int64) {
 	t.tell("delivered, told failed, marked in doubt", v.failedDoubted)
 	t.want("delivered, told failed, WITHOUT doubt", v.failedThough, 0)
 	t.tell("delivered, told cancelled, marked in doubt", v.cancelledDoubted)
-	if v.cancelledUnknown > 0 {
-		t.tell("delivered, told cancelled, doubt not known", v.cancelledUnknown)
-	}
 	t.want("delivered, told cancelled, WITHOUT doubt", v.cancelledThough, 0)
+	if v.unknown > 0 {
+		t.tell("delivered, told failed or cancelled, doubt no longer known", v.unknown)
+	}
 	t.want("messages of which a copy arrived incomplete", v.mangled, 0)
 	t.title("Events")
 	t.tell("in the stream", v.events)
 	t.want("accepted messages without exactly one messageQueued", v.unqueued, 0)
 	t.want("last words missing", v.missing, 0)
 	t.want("last words too many", v.extra, 0)
+	t.want("events that stand in the stream more than once", v.doubled, 0)
 	t.want("cancellations that no event tells of", v.cancelForgotten, 0)
 	t.want("replays that no event tells of", v.replayless, 0)
 	t.tell("webhooks received", v.deliveries)

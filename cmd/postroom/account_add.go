@@ -223,25 +223,13 @@ var errNothing = errors.New("nothing was changed: no flag says anything new")
 
 // accountPatch is what makes one account out of another. What it does not name stays.
 func accountPatch(from, to api.Account) api.AccountPatch {
-	p := api.AccountPatch{
-		Name: changed(from.Name, to.Name), Email: changed(from.Email, to.Email), Gateways: changed(from.Gateways, to.Gateways),
-		AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble), Proxy: changed(from.Proxy, to.Proxy),
-		Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
+	return api.AccountPatch{
+		Name: changed(from.Name, to.Name), Email: changed(from.Email, to.Email), SMTP: changed(from.SMTP, to.SMTP),
+		OAuth2: changed(from.OAuth2, to.OAuth2), Gateways: changed(from.Gateways, to.Gateways), DKIM: changed(from.DKIM, to.DKIM),
+		Limits: changed(from.Limits, to.Limits), AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble),
+		Proxy: changed(from.Proxy, to.Proxy), Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
 		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Retry: changed(from.Retry, to.Retry),
 	}
-	if changed(from.SMTP, to.SMTP) != nil {
-		p.SMTP = to.SMTP
-	}
-	if changed(from.OAuth2, to.OAuth2) != nil {
-		p.OAuth2 = to.OAuth2
-	}
-	if changed(from.DKIM, to.DKIM) != nil {
-		p.DKIM = to.DKIM
-	}
-	if changed(from.Limits, to.Limits) != nil {
-		p.Limits = to.Limits
-	}
-	return p
 }
 
 // changed is the value after, if it is another than before.

@@ -251,24 +251,12 @@ func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
 
 // gatewayPatch is what makes one gateway out of another. What it does not name stays.
 func gatewayPatch(from, to api.Gateway) api.GatewayPatch {
-	p := api.GatewayPatch{
+	return api.GatewayPatch{
 		Name: changed(from.Name, to.Name), Preset: changed(from.Preset, to.Preset), Host: changed(from.Host, to.Host), Port: changed(from.Port, to.Port),
 		Secure: changed(from.Secure, to.Secure), User: changed(from.User, to.User), Pass: changed(from.Pass, to.Pass),
+		TLS: changed(from.TLS, to.TLS), OAuth2: changed(from.OAuth2, to.OAuth2), Limits: changed(from.Limits, to.Limits), Warmup: changed(from.Warmup, to.Warmup),
 		Proxy: changed(from.Proxy, to.Proxy), LocalAddress: changed(from.LocalAddress, to.LocalAddress), SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName),
 	}
-	if changed(from.TLS, to.TLS) != nil {
-		p.TLS = to.TLS
-	}
-	if changed(from.OAuth2, to.OAuth2) != nil {
-		p.OAuth2 = to.OAuth2
-	}
-	if changed(from.Limits, to.Limits) != nil {
-		p.Limits = to.Limits
-	}
-	if changed(from.Warmup, to.Warmup) != nil {
-		p.Warmup = to.Warmup
-	}
-	return p
 }
 
 // gatewayVerifyCmd tries a gateway.

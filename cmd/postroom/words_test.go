@@ -222,12 +222,12 @@ func TestPatchNamesWhatChanged(t *testing.T) {
 	}{
 		{"nothing", accountFlags{}, api.AccountPatch{}},
 		{"what is so already", accountFlags{Gateway: []string{"a"}}, api.AccountPatch{}},
-		{"a limit", accountFlags{relayFlags: relayFlags{PerMinute: &five}}, api.AccountPatch{Limits: &api.Limits{PerSecond: 1, PerMinute: 5}}},
-		{"a user", accountFlags{relayFlags: relayFlags{User: "v"}}, api.AccountPatch{SMTP: &api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "v", Pass: "******"}}}},
+		{"a limit", accountFlags{relayFlags: relayFlags{PerMinute: &five}}, api.AccountPatch{Limits: new(&api.Limits{PerSecond: 1, PerMinute: 5})}},
+		{"a user", accountFlags{relayFlags: relayFlags{User: "v"}}, api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "v", Pass: "******"}})}},
 		{"tokens instead of a password", accountFlags{relayFlags: relayFlags{OAuth2: oauthFlags{User: "v", ClientID: "c"}}}, api.AccountPatch{
-			SMTP: &api.SMTPServer{Host: "h", Port: 25}, OAuth2: &api.OAuth2{User: "v", ClientID: "c"},
+			SMTP: new(&api.SMTPServer{Host: "h", Port: 25}), OAuth2: new(&api.OAuth2{User: "v", ClientID: "c"}),
 		}},
-		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{DKIM: &api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"}}},
+		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{DKIM: new(&api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"})}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			to, err := tc.flags.over(a, con)

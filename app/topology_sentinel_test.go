@@ -1,0 +1,166 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TestMasterLostUnderLoad kills the master of a Sentinel set while mail comes in and goes out. Postroom waits for a replica, and a master
+// without one refuses writes: so what was accepted is on the next master, and what was sent is known there.
+func TestMasterLostUnderLoad(t *testing.T) {
+	t.Parallel()
+	g := testredis.Sentinel(t, testredis.Topology{Replicas: 2, Args: []string{"--min-replicas-to-write", "1"}})
+	relay := slowRelay(t, 5*time.Millisecond)
+	set := settingsFor(t, g.URL(), relay)
+	set["redis.waitReplicas"] = "1"
+	one, other := spawnAs(t, set, "api"), spawnAs(t, set, "all")
+	clients := newCrowd(one.client, other.client)
+	clients.start(t)
+	relay.Wait(100)
+
+	g.Masters[0].Kill()
+	lost := time.Now()
+	eventually(t, "submits to be refused", func() bool { return clients.refusals() > 0 })
+	before := clients.successes()
+	eventually(t, "submits to be taken again", func() bool { return clients.successes() > before+100 })
+	t.Logf("100 more messages were accepted %s after the master was lost; %d submits were refused", time.Since(lost).Round(time.Millisecond), clients.refusals())
+	accepted := clients.stop()
+
+	empty(t, one.client)
+	db := connect(t, g.URL())
+	if db.Mode() != redisdb.Sentinel {
+		t.Errorf("mode %s", db.Mode())
+	}
+	take(t, relay, db).checkAfterFailover(t, accepted)
+	tellsReplicas(t, one, 1)
+}
+
+// checkAfterFailover is check for mail that was accepted while its store changed. A recipient's events of the last moments may have died
+// with the master; deliveries may not.
+func (c tally) checkAfterFailover(t *testing.T, accepted []string) {
+	t.Helper()
+	twice := 0
+	for _, to := range accepted {
+		switch n := c.copies[to]; {
+		case n == 0:
+			t.Errorf("%s: accepted, never delivered", to)
+		case n > 1 && !c.doubted[to]:
+			t.Errorf("%s: delivered %d times without any doubt", to, n)
+		case n > 1:
+			twice++
+		}
+		if c.terminal[to] != 1 {
+			t.Errorf("%s: %d last words, want 1", to, c.terminal[to])
+		}
+	}
+	t.Logf("%d accepted, %d delivered twice, all of them marked in doubt", len(accepted), twice)
+}
+
+// tellsReplicas reads from /ready how many replicas are left.
+func tellsReplicas(t *testing.T, p *process, want int) {
+	t.Helper()
+	eventually(t, "ready says what the new master gives", func() bool {
+		ready, err := p.client.Ready(t.Context())
+		return err == nil && ready.Ready && ready.Durability.Mode == "sentinel" && ready.Durability.Replicas == want
+	})
+}
+
+// crowd submits to several APIs until it is told to stop, each message under a key of its own, repeated until it is accepted.
+type crowd struct {
+	apis []*api.Client
+	end  context.CancelFunc
+	all  sync.WaitGroup
+
+	mu       sync.Mutex
+	accepted []string
+	refused  int
+}
+
+func newCrowd(apis ...*api.Client) *crowd { return &crowd{apis: apis} }
+
+func (c *crowd) start(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c.end = cancel
+	t.Cleanup(func() { c.stop() })
+	for n := range 8 {
+		c.all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				c.submit(t, fmt.Sprintf("ann%d.%d@example.net", n, i), c.apis[i%len(c.apis)], i%2 == 0)
+			}
+		})
+	}
+}
+
+// submit insists until the message is accepted, if it has a key: then a repetition is harmless. Without one, a refusal is the end of it.
+func (c *crowd) submit(t *testing.T, to string, client *api.Client, keyed bool) {
+	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"}
+	if keyed {
+		req.IdempotencyKey = to
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		_, err := client.Submit(t.Context(), req)
+		c.mu.Lock()
+		if err == nil {
+			c.accepted = append(c.accepted, to)
+			c.mu.Unlock()
+			return
+		}
+		c.refused++
+		c.mu.Unlock()
+		if failure, ok := errors.AsType[*api.Failure](err); !ok || failure.Problem.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("submit: %v, want 503", err)
+			return
+		}
+		if !keyed || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+func (c *crowd) successes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.accepted)
+}
+
+func (c *crowd) refusals() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+// stop ends all submits and tells the recipients of what was accepted.
+func (c *crowd) stop() []string {
+	c.end()
+	c.all.Wait()
+	return c.accepted
+}
+
+// TestReplicasGoneIsSaid: a master that has lost its replicas accepts nothing, and says why.
+func TestReplicasGoneIsSaid(t *testing.T) {
+	t.Parallel()
+	g := testredis.Replicated(t, testredis.Topology{})
+	set := settingsFor(t, g.URL(), testsmtp.Start(t, testsmtp.Options{}))
+	set["redis.waitReplicas"] = "1"
+	p := spawnAs(t, set, "all")
+	eventually(t, "it is ready", func() bool { r, err := p.client.Ready(t.Context()); return err == nil && r.Ready })
+	g.Replicas[0].Kill()
+	eventually(t, "it is not ready, and says why", func() bool {
+		status, body := look(t, p.url+"/ready", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "redis.waitReplicas is 1")
+	})
+	g.Replicas[0].Restart(t)
+	eventually(t, "it is ready again", func() bool { r, err := p.client.Ready(t.Context()); return err == nil && r.Ready })
+}

@@ -1,0 +1,346 @@
+package app_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// spawnAs is spawn with a role. A worker gets a listener for health and metrics.
+func spawnAs(t *testing.T, set map[string]string, role string) *process {
+	t.Helper()
+	set = maps.Clone(set)
+	set["role"] = role
+	if role == "worker" {
+		set["monitor.listen"] = "127.0.0.1:0"
+	}
+	return spawn(t, set)
+}
+
+// sent is how many attempts of a process delivered, by its own metrics.
+func (p *process) sent(t *testing.T) int {
+	t.Helper()
+	_, body := look(t, p.monitor+"/metrics", testToken)
+	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(body)
+	if found == nil {
+		t.Fatalf("no count of attempts in:\n%s", body)
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestAPIAndWorkersApart runs two APIs and three workers on one Redis, and kills a worker under load.
+func TestAPIAndWorkersApart(t *testing.T) {
+	t.Parallel()
+	const messages = 600
+	relay := slowRelay(t, 10*time.Millisecond)
+	redis := testredis.Server(t)
+	set := settingsFor(t, redis.URL(), relay)
+	set["workers.submit"] = "10"
+	apis := []*process{spawnAs(t, set, "api"), spawnAs(t, set, "api")}
+	workers := []*process{spawnAs(t, set, "worker"), spawnAs(t, set, "worker"), spawnAs(t, set, "worker")}
+
+	if _, err := apis[0].client.SetPaused(t.Context(), "submit", true); err != nil {
+		t.Fatal(err)
+	}
+	attempts := 7
+	if _, err := apis[0].client.UpdateSettings(t.Context(), api.Settings{DeliveryAttempts: &attempts}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other API sees the pause and the settings", func() bool {
+		q, errQueue := apis[1].client.Queue(t.Context(), "submit")
+		s, errSettings := apis[1].client.Settings(t.Context())
+		return errQueue == nil && errSettings == nil && q.Paused && *s.DeliveryAttempts == attempts
+	})
+	accepted := submitInTurn(t, apis, messages)
+	if n := relay.Count(); n != 0 {
+		t.Errorf("%d messages were sent while the queue was paused", n)
+	}
+	for i, p := range apis {
+		page, err := p.client.Outbox(t.Context(), api.OutboxQuery{State: api.Paused})
+		if err != nil || page.Total != messages {
+			t.Errorf("API %d lists %d paused messages, %v, want %d", i, page.Total, err, messages)
+		} else if page.Messages[0].Attempts != attempts {
+			t.Errorf("API %d: %d attempts, want the %d of the settings", i, page.Messages[0].Attempts, attempts)
+		}
+	}
+
+	if _, err := apis[1].client.SetPaused(t.Context(), "submit", false); err != nil {
+		t.Fatal(err)
+	}
+	relay.Wait(messages / 6)
+	workers[0].kill()
+	empty(t, apis[1].client)
+	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+	for i, w := range workers[1:] {
+		if n := w.sent(t); n < messages/20 {
+			t.Errorf("worker %d sent %d of %d messages", i+1, n, messages)
+		}
+	}
+}
+
+// submitInTurn submits messages to several APIs by turns and tells the recipients.
+func submitInTurn(t *testing.T, apis []*process, n int) []string {
+	t.Helper()
+	accepted := make([]string, n)
+	var wg sync.WaitGroup
+	for part := range 10 {
+		wg.Go(func() {
+			for i := part; i < n; i += 10 {
+				accepted[i] = fmt.Sprintf("ann%d@example.net", i)
+				req := api.SubmitRequest{To: api.Addresses{{Address: accepted[i]}}, Subject: "Hello", Text: "Hello"}
+				if _, err := apis[i/10%len(apis)].client.Submit(t.Context(), req); err != nil {
+					t.Errorf("submit %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return accepted
+}
+
+// TestPartitionsOnACluster goes through everything on three masters, each with a replica, and six partitions.
+func TestPartitionsOnACluster(t *testing.T) {
+	t.Parallel()
+	const partitions = 6
+	g := testredis.Cluster(t, testredis.Topology{Replicas: 1})
+	everything(t, map[string]string{"redis.url": g.URL(), "redis.partitions": fmt.Sprint(partitions), "redis.waitReplicas": "1", "redis.waitTimeout": "5s"})
+	for i, p := range g.Masters {
+		c := p.Client(t)
+		streams, err := c.Keys(t.Context(), "postroom:*:events").Result()
+		if err != nil || len(streams) == 0 || len(streams) == partitions {
+			t.Errorf("node %d has the events of %d of %d partitions, %v", i, len(streams), partitions, err)
+		}
+	}
+}
+
+// everything is what people and programs do with a Postroom, once, with two processes on the given Redis.
+func everything(t *testing.T, settings map[string]string) {
+	t.Helper()
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
+	set := settingsFor(t, settings["redis.url"], relay)
+	maps.Copy(set, settings)
+	set["webhooks.allowPrivate"] = "true"
+	day := &everyday{relay: relay, hooks: hooks, one: spawnAs(t, set, "api"), other: spawnAs(t, set, "all")}
+	for _, part := range []struct {
+		name string
+		do   func(*testing.T)
+	}{
+		{"subscribe", day.subscribe}, {"send", day.send}, {"pause", day.pause}, {"reschedule", day.reschedule},
+		{"replay", day.replay}, {"operate", day.operate},
+	} {
+		t.Run(part.name, part.do)
+	}
+	day.one.stop(t)
+	day.other.stop(t)
+}
+
+// everyday is a Postroom of two processes with what stands around it.
+type everyday struct {
+	relay      *testsmtp.Server
+	hooks      *receiver
+	one, other *process
+}
+
+func (d *everyday) subscribe(t *testing.T) {
+	t.Helper()
+	if _, err := d.one.client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: d.hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := d.other.client.CreateToken(t.Context(), api.TokenRequest{Description: "app", Scopes: []api.Scope{api.ScopeSend}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := api.Account{Account: "shop", Name: "Shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: d.relay.Host(), Port: d.relay.Port()}}
+	if _, err := d.one.client.CreateAccount(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	client := api.NewClient(d.one.url, token.Token, nil)
+	if _, err := client.Submit(t.Context(), api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "first@example.net"}}, Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	d.relay.Wait(1)
+}
+
+// submit hands a message to one process or the other.
+func (d *everyday) submit(t *testing.T, n int, req api.SubmitRequest) api.SubmitAnswer {
+	t.Helper()
+	answer, err := []*process{d.one, d.other}[n%2].client.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatalf("submit %d: %v", n, err)
+	}
+	return answer
+}
+
+// send has messages delivered, each told to the webhook, and an idempotency key hold.
+func (d *everyday) send(t *testing.T) {
+	t.Helper()
+	const n = 60
+	d.relay.Forget()
+	ids := map[string]bool{}
+	for i := range n {
+		lane := api.Transactional
+		if i%5 == 0 {
+			lane = api.Bulk
+		}
+		ids[d.submit(t, i, api.SubmitRequest{To: toOne("ann%d@example.net", i), Text: "x", Lane: lane}).QueueID] = true
+	}
+	d.relay.Wait(n)
+	eventually(t, "a webhook about each message sent", func() bool { return d.hooks.about(event.MessageSent, ids) == n })
+	keyed := api.SubmitRequest{To: toOne("key%d@example.net", 0), Text: "x", IdempotencyKey: "order-1"}
+	if first, again := d.submit(t, 0, keyed), d.submit(t, 1, keyed); first.QueueID != again.QueueID {
+		t.Errorf("one key, two messages: %s, %s", first.QueueID, again.QueueID)
+	}
+	d.relay.Wait(n + 1)
+}
+
+// pause holds messages back, lists them page by page, and takes some of them back.
+func (d *everyday) pause(t *testing.T) {
+	t.Helper()
+	const n = 13
+	empty(t, d.one.client)
+	d.relay.Forget()
+	if _, err := d.one.client.SetPaused(t.Context(), "submit", true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pause is seen everywhere", func() bool {
+		q, err := d.other.client.Queue(t.Context(), "submit")
+		return err == nil && q.Paused
+	})
+	for i := range n {
+		d.submit(t, i, api.SubmitRequest{To: toOne("held%d@example.net", i), Text: "x"})
+	}
+	var listed []string
+	for m, err := range d.other.client.AllOutbox(t.Context(), api.OutboxQuery{PageSize: 4, State: api.Paused}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, m.QueueID)
+	}
+	if len(listed) != n {
+		t.Fatalf("%d paused messages are listed, want %d", len(listed), n)
+	}
+	if answer, err := d.other.client.Cancel(t.Context(), listed[0]); err != nil || !answer.Deleted {
+		t.Errorf("cancel: %+v, %v", answer, err)
+	}
+	if answer, err := d.one.client.CancelAll(t.Context(), api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
+		t.Errorf("cancel by search: %+v, %v", answer, err)
+	}
+	page, err := d.one.client.Outbox(t.Context(), api.OutboxQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.other.client.SetPaused(t.Context(), "submit", false); err != nil {
+		t.Fatal(err)
+	}
+	d.relay.Wait(page.Total)
+	empty(t, d.one.client)
+	if got := len(d.relay.Messages()); got != page.Total {
+		t.Errorf("%d were sent of the %d left", got, page.Total)
+	}
+}
+
+// reschedule sends at once what was wanted for tomorrow.
+func (d *everyday) reschedule(t *testing.T) {
+	t.Helper()
+	const n = 6
+	d.relay.Forget()
+	tomorrow := time.Now().Add(24 * time.Hour)
+	for i := range n {
+		later := d.submit(t, i, api.SubmitRequest{To: toOne("later%d@example.net", i), Text: "x", SendAt: &tomorrow})
+		if _, err := d.other.client.Retry(t.Context(), later.QueueID); err != nil {
+			t.Errorf("retry now: %v", err)
+		}
+	}
+	d.relay.Wait(n)
+}
+
+// replay sends again, one by one and together, what was refused the first time.
+func (d *everyday) replay(t *testing.T) {
+	t.Helper()
+	const n = 8
+	d.relay.Forget()
+	for i := range n {
+		d.submit(t, i, api.SubmitRequest{To: toOne("rcpt-550-1+%d@example.net", i), Text: "x"})
+	}
+	var page api.DeadLetterPage
+	eventually(t, "all dead letters are listed", func() bool {
+		var err error
+		page, err = d.one.client.DeadLetters(t.Context(), api.OutboxQuery{})
+		return err == nil && page.Total == n
+	})
+	one := page.DeadLetters[0].QueueID
+	letter, err := d.other.client.DeadLetter(t.Context(), one)
+	if err != nil || len(letter.Content) == 0 {
+		t.Errorf("dead letter %s: %d bytes, %v", one, len(letter.Content), err)
+	}
+	if status := post(t, d.one.url+"/v1/dead-letters/"+one+"/replay"); status != http.StatusOK {
+		t.Errorf("replay of %s: %d", one, status)
+	}
+	if answer, err := d.other.client.ReplayAll(t.Context(), api.ReplayRequest{Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
+		t.Errorf("replay of the others: %+v, %v", answer, err)
+	}
+	d.relay.Wait(n)
+	empty(t, d.one.client)
+	d.hooks.wait(t, event.MessageFailed)
+}
+
+// operate looks at what an operator sees.
+func (d *everyday) operate(t *testing.T) {
+	t.Helper()
+	for path, says := range map[string]string{
+		"/": "Outbox", "/admin/queues": "<html", "/admin/queues/api/queues": `"queue":"submit"`, "/metrics": "postroom_redis_up 1", "/v1/stats": "queues",
+		"/ready": `"ready":true`,
+	} {
+		if status, body := look(t, d.other.url+path, testToken); status != http.StatusOK || !strings.Contains(body, says) {
+			t.Errorf("%s: %d, without %q: %.500s", path, status, says, body)
+		}
+	}
+}
+
+// about counts the messages of a set that webhooks of a type told of.
+func (r *receiver) about(kind event.Type, ids map[string]bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := map[string]bool{}
+	for _, h := range r.got {
+		if h.Event == kind && ids[h.Data.QueueID] {
+			told[h.Data.QueueID] = true
+		}
+	}
+	return len(told)
+}
+
+func toOne(format string, n int) api.Addresses {
+	return api.Addresses{{Address: fmt.Sprintf(format, n)}}
+}
+
+func post(t *testing.T, url string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testToken)
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close() // only the status counts
+	return answer.StatusCode
+}

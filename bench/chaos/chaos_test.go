@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if settings := os.Getenv(asPostroom); settings != "" {
+		if err := servePostroom(settings); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestChaos is the program itself, for a shorter while and with a closer storm: whatever is broken, nothing is lost, nothing is sent twice
+// without being marked in doubt, every recipient has its last word, and every endpoint gets every event.
+func TestChaos(t *testing.T) {
+	o := options{
+		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 35 * time.Second, messages: 500, apis: 2, workers: 2, receivers: 1, partitions: 1,
+		lease: 4 * time.Second, calm: 0.5, drain: 5 * time.Minute, progress: 5 * time.Second,
+	}
+	if err := run(t.Context(), t.Output(), o); err != nil {
+		t.Error(err)
+	}
+}
