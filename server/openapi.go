@@ -17,6 +17,9 @@ import (
 // specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
 const specVersion = "1.1.0"
 
+// schemaPrefix begins the reference to a schema.
+const schemaPrefix = "#/components/schemas/"
+
 // spec is the OpenAPI document, written once.
 type spec struct{ json, yaml []byte }
 
@@ -39,6 +42,7 @@ func (s *Server) document(groups []group) (err error) {
 	asked := requestSchemas(doc)
 	for name, schema := range doc.Components.Schemas.Map() {
 		tidy(schema)
+		allowNull(schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
 		if schema.AdditionalProperties == false && !asked[name] {
 			schema.AdditionalProperties = nil // an answer may gain fields without breaking the clients made from this document
 		}
@@ -51,7 +55,7 @@ func (s *Server) document(groups []group) (err error) {
 }
 
 func newDocument() *huma.OpenAPI {
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[addressOrMany]())
@@ -154,7 +158,7 @@ func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 		if s == nil {
 			return
 		}
-		if name := strings.TrimPrefix(s.Ref, "#/components/schemas/"); name != "" && !names[name] {
+		if name := strings.TrimPrefix(s.Ref, schemaPrefix); name != "" && !names[name] {
 			names[name] = true
 			note(doc.Components.Schemas.SchemaFromRef(s.Ref))
 		}
@@ -190,6 +194,20 @@ func tidy(s *huma.Schema) {
 	tidy(s.Items)
 	if more, ok := s.AdditionalProperties.(*huma.Schema); ok {
 		tidy(more)
+	}
+}
+
+// allowNull says which objects may be null all the same: those that a null takes away, and those of an answer that has the field always.
+func allowNull(s *huma.Schema, t reflect.Type) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		always := f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty")
+		if property := s.Properties[name]; property != nil && property.Ref != "" && (always || takenByNull(f.Type)) {
+			s.Properties[name] = &huma.Schema{OneOf: []*huma.Schema{property, {Type: "null"}}}
+		}
 	}
 }
 

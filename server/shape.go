@@ -70,7 +70,11 @@ type member struct {
 	required bool
 }
 
-// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; null is the same as absent.
+// takenByNull says whether a null in a field takes away what the field is about: it points to a pointer, as in patches. For any other field
+// null is the same as absent.
+func takenByNull(t reflect.Type) bool { return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer }
+
+// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; for null see takenByNull.
 func structShape(t reflect.Type) shape {
 	members := membersOf(t)
 	byName := make(map[string]int, len(members))
@@ -100,6 +104,9 @@ func structShape(t reflect.Type) shape {
 			seen |= 1 << i
 			if d.null() {
 				seen &^= 1 << i
+				if field := into.FieldByIndex(members[i].index); takenByNull(field.Type()) {
+					field.Set(reflect.New(field.Type().Elem()))
+				}
 				return
 			}
 			members[i].read(d, into.FieldByIndex(members[i].index))
