@@ -48,6 +48,7 @@ type Stats struct {
 	Redis    string                 `json:"redis" doc:"How Redis is connected: embedded, single, sentinel, cluster, memory"`
 	Queues   map[string]QueueCounts `json:"queues"`
 	Counters Counters               `json:"counters"`
+	Alerts   []Alert                `json:"alerts" doc:"What is wrong now, oldest first; none for a token that is bound to an account"`
 }
 
 // Counters count messages and recipients over rolling hours.

@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/server"
+	"github.com/postroom/postroom/watch"
 )
 
 // buildMonitor makes the listener for health and metrics, where the settings ask for one. It is there before the workers and outlives them, so
@@ -41,12 +42,13 @@ func (a *App) MonitorURL() string {
 // state tells how this process is doing.
 type state struct {
 	db    *redisdb.DB
+	watch *watch.Watch
 	takes func(context.Context) error // why new mail is refused; nil: mail is not taken here
 	works func() bool                 // whether tasks are taken; nil: nothing is delivered here
 }
 
 func (a *App) state() state {
-	s := state{db: a.db}
+	s := state{db: a.db, watch: a.watch}
 	if a.cfg.Role != "worker" {
 		s.takes = a.outbox.Admits
 	}
@@ -71,6 +73,9 @@ func (s state) Checks(ctx context.Context) []api.Check {
 	}
 	return checks
 }
+
+// Alerts implements server.State and ui.State.
+func (s state) Alerts(ctx context.Context) ([]api.Alert, error) { return s.watch.Standing(ctx) }
 
 // redis says whether Redis answers, and takes what would be written.
 func (s state) redis(ctx context.Context) api.Check {

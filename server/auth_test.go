@@ -125,6 +125,7 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"replay all as another", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH","corrections":{"account":"other"}}`, 403, "Unauthorized account"},
 		{"replay all", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH"}`, 200, ""},
 		{"its counters", "GET", "/v1/stats", "", 200, `"accounts":1,"redis":"single","queues":{}`},
+		{"no alerts, which name others", "GET", "/v1/stats", "", 200, `"alerts":[]`},
 		{"another's counters", "GET", "/v1/stats?account=other", "", 403, "Unauthorized account"},
 		{"its account", "GET", "/v1/account/acme", "", 200, ""},
 		{"another's account", "GET", "/v1/account/other", "", 403, "Unauthorized account"},

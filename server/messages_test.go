@@ -152,7 +152,7 @@ func TestStatsAreNarrowed(t *testing.T) {
 	for _, query := range []string{"", "?account=acme", "?lane=bulk", "?account=acme&lane=transactional"} {
 		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")
 		var stats api.Stats
-		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 || stats.Accounts != 4 || len(stats.Queues) != 3 {
+		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 || stats.Accounts != 4 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 {
 			t.Errorf("%s: %d %s", query, got.status, got.body)
 		}
 	}

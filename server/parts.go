@@ -170,4 +170,6 @@ type State interface {
 	Checks(ctx context.Context) []api.Check
 	// Durability says what the connected Redis can lose. Its Mode is also what stats shows.
 	Durability(ctx context.Context) (api.Durability, error)
+	// Alerts lists what is wrong now, oldest first. It answers what this process knows even when it fails.
+	Alerts(ctx context.Context) ([]api.Alert, error)
 }

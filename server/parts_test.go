@@ -229,6 +229,10 @@ func (p *parts) Durability(context.Context) (api.Durability, error) {
 	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.asked("Durability")
 }
 
+func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
+	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits", Value: 400, Threshold: 300, Since: time.Unix(1700000000, 0).UTC()}}, p.asked("Alerts")
+}
+
 type fakeAccounts struct{ *parts }
 
 func (p fakeAccounts) Create(_ context.Context, a api.Account) (api.AccountCreated, error) {

@@ -41,7 +41,7 @@ type statsInput struct {
 
 // getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the instance's.
 func (s *Server) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
-	stats := api.Stats{Version: s.opts.Version, Accounts: 1, Queues: map[string]api.QueueCounts{}}
+	stats := api.Stats{Version: s.opts.Version, Accounts: 1, Queues: map[string]api.QueueCounts{}, Alerts: []api.Alert{}}
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return stats, err
@@ -69,6 +69,11 @@ func (s *Server) countInstance(ctx context.Context, stats *api.Stats) (err error
 		}
 		stats.Queues[name] = countsOf(q)
 	}
+	alerts, err := s.State.Alerts(ctx)
+	if err != nil {
+		return err
+	}
+	stats.Alerts = rows(alerts)
 	stats.Accounts, err = s.Accounts.Count(ctx)
 	return err
 }

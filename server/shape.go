@@ -72,7 +72,9 @@ type member struct {
 
 // takenByNull says whether a null in a field takes away what the field is about: it points to a pointer, as in patches. For any other field
 // null is the same as absent.
-func takenByNull(t reflect.Type) bool { return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer }
+func takenByNull(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer
+}
 
 // structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; for null see takenByNull.
 func structShape(t reflect.Type) shape {

@@ -10,6 +10,7 @@ import (
 type statusView struct {
 	Ready      bool
 	Checks     []api.Check
+	Alerts     []api.Alert
 	Durability *api.Durability
 	Queues     []api.QueueStatus
 	Counters   *api.Counters
@@ -24,6 +25,11 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	for _, check := range view.Checks {
 		view.Ready = view.Ready && check.OK
 	}
+	alerts, err := u.State.Alerts(ctx)
+	if err != nil {
+		u.log.WarnContext(ctx, "alerts not read", "error", err)
+	}
+	view.Alerts = alerts
 	if d, err := u.State.Durability(ctx); err == nil {
 		view.Durability = &d
 	}

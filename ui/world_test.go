@@ -329,4 +329,8 @@ func (s instance) Durability(ctx context.Context) (api.Durability, error) {
 	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Warnings: []string{"a warning of durability"}}, nil
 }
 
+func (s instance) Alerts(context.Context) ([]api.Alert, error) {
+	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits for a <worker>", Since: time.Unix(1700000000, 0)}}, nil
+}
+
 var anywhere = netip.MustParseAddr("192.0.2.1")

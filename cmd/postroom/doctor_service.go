@@ -171,7 +171,11 @@ func (x *exam) api(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{"token", fail, explain(err), ""}}
 	}
-	return []finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}
+	found := []finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}
+	for _, a := range s.Alerts {
+		found = append(found, finding{"alert " + a.Alert, warn, a.Text, "since " + a.Since.Local().Format(time.DateTime)})
+	}
+	return found
 }
 
 // queues looks for queues that stand still.
