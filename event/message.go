@@ -84,7 +84,8 @@ type Failed struct {
 // Cancelled is the data of MessageCancelled and MessageSuppressed. Envelope.To holds the recipients concerned.
 type Cancelled struct {
 	Message
-	Reason string `json:"reason"` // api, dashboard, account deleted; or why the recipients must not be mailed
+	Reason  string `json:"reason"`            // api, dashboard, account deleted; or why the recipients must not be mailed
+	InDoubt bool   `json:"inDoubt,omitempty"` // an attempt died between the final dot and the reply: they may have the message
 }
 
 // Replayed is the data of MessageReplayed.

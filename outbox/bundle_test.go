@@ -110,3 +110,11 @@ func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
 	a.held = &Held{Reason: a.held.Reason, Next: a.held.Next.Add(5 * time.Minute)}
 	return true, nil
 }
+
+// sweep makes one round of everything that a sweeper does.
+func (s *sweeper) sweep(ctx context.Context) error {
+	if err := s.mend(ctx); err != nil {
+		return err
+	}
+	return s.compare(ctx)
+}

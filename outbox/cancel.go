@@ -151,7 +151,7 @@ func (b *Outbox) cancelArgs(r row, reason string) ([]any, error) {
 		result = resultCancelled
 		left := st.having(rcptQueued)
 		if err := events.tell(event.MessageCancelled, event.Cancelled{
-			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
+			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason, InDoubt: r.mayBeThere(),
 		}, left, 0, reason); err != nil {
 			return nil, err
 		}

@@ -35,7 +35,8 @@ type claim struct {
 	lapsed    string // what became of the attempt before, if its worker died: "", lost, doubt
 	began     time.Time
 	lost      int // attempts whose worker died before the dot
-	doubts    int // attempts that died after it, since the last replay
+	doubts    int // attempts that died after it
+	forgiven  int // of these, before the last replay
 	created   int64
 	scheduled time.Time
 	envelope  envelope
@@ -44,7 +45,8 @@ type claim struct {
 	slot      string // place in a limit, from an earlier attempt that had to wait
 	urgent    bool   // an operator wants it tried even while its account is held
 
-	transactions int // recorded on their own
+	transactions int       // recorded on their own
+	until        time.Time // the dot may be written before it
 }
 
 // Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came of it.
@@ -74,6 +76,9 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	partition, err := b.store.place(id)
 	if err != nil {
 		return nil, queue.Drop(), nil //nolint:nilerr // an id that can't be one wakes nothing
+	}
+	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {
+		return nil, queue.Verdict{}, away(err, "begin message "+id)
 	}
 	for waited := false; ; waited = true {
 		now := b.clock.Now()
@@ -106,12 +111,12 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 // readClaim reads the answer of begin.lua, in the order its header gives.
 func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error) {
 	n := make([]int, len(a))
-	for _, i := range []int{1, 2, 5, 6, 7, 8} {
+	for _, i := range []int{1, 2, 5, 6, 7, 8, 16} {
 		n[i], _ = strconv.Atoi(a[i])
 	}
 	c := &claim{
 		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
-		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1",
+		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1", forgiven: n[16],
 	}
 	c.created, _ = strconv.ParseInt(a[15], 10, 64)
 	if err := b.jsons.unpack(id, []byte(a[9]), &c.envelope); err != nil {
@@ -168,20 +173,35 @@ func (b *Outbox) message(c *claim) smtpsend.Message {
 		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Data: c.content,
 		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
+		AtDot:     func() error { return c.mayWrite(b.clock.Now()) },
 		Answered:  func(ctx context.Context, done []smtpsend.RecipientResult) error { return b.progress(ctx, c, done) },
 	}
 }
 
 // doubt records that the dot is about to be written. Without that record the dot must not be written.
 func (b *Outbox) doubt(ctx context.Context, c *claim) error {
-	ok, err := doubtScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, millis(b.clock.Now()), c.fence).Int()
+	now := b.clock.Now()
+	until, err := doubtScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, millis(now), c.fence).Int64()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
-	if ok == 0 {
+	if until == 0 {
 		return errLeaseLost
 	}
+	c.until = now.Add(time.Duration(until-millis(now))*time.Millisecond - dotMargin)
 	return nil
+}
+
+// dotMargin is how long before the end of its lease a message's dot is no longer written: clocks are compared to about that much.
+const dotMargin = 200 * time.Millisecond
+
+// mayWrite says whether the lease that was found to hold when the mark was set still does. The process may have been stopped since, the
+// only thing that it could not notice otherwise. Of its two clocks one stands still while the machine sleeps, and the other one may be set.
+func (c *claim) mayWrite(now time.Time) error {
+	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
+		return nil
+	}
+	return errLeaseLost
 }
 
 // record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.

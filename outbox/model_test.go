@@ -2,334 +2,287 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/smtpsend"
 )
 
-// TestAnyHistoryKeepsThePromises drives an outbox through random histories of submits, attempts, crashes at any point, lease expiries and
-// operators' verbs, lets it settle, and holds the result to the promises of the package comment.
+// TestAnyHistoryKeepsThePromises drives two processes on one Redis through random histories: submits, attempts, operators' verbs, sweeps
+// and lease renewals, each of which may die, stall, be sent twice or lose its answer at any of its calls to Redis and around its final
+// dot; processes that are killed; tasks that vanish from the queue. After each step the records and their indexes must agree. In the end
+// the outbox settles, and the result is held to the promises of the package comment.
+//
+// -rapid.checks=3000 makes a long run of it.
 func TestAnyHistoryKeepsThePromises(t *testing.T) {
 	t.Parallel()
 	db := testredis.Open(t, redisdb.Options{Partitions: 2})
+	withFates(db)
 	rapid.Check(t, func(rt *rapid.T) {
 		if err := db.Client().FlushDB(context.Background()).Err(); err != nil {
 			rt.Fatal(err)
 		}
 		m := newModel(t, rt, db)
-		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+		defer m.release()
+		for range rapid.IntRange(10, 80).Draw(rt, "steps") {
 			m.step()
+			m.checkRecords()
 		}
 		m.settle()
 		m.check()
 	})
 }
 
-// model is an outbox together with what must be true of it.
+// model is an outbox of two processes together with what must be true of it.
 type model struct {
-	*bundle
-	rt       *rapid.T
-	ctx      context.Context
-	relay    *tallyRelay
-	ids      []string
-	replays  map[string]int // by message
-	inflight []*claim       // attempts whose worker is frozen or dead
+	*bundle // the world that the processes share: Redis, time, the relay, the accounts
+	rt      *rapid.T
+	ctx     context.Context
+	options Options
+	relay   *tallyRelay
+	procs   [2]*proc
+	ids     []string       // of the messages known to have been accepted, in order
+	sent    []*letter      // what was submitted, in order
+	ghosts  []func()       // calls that are to arrive once more
+	taken   map[string]int // copies there were when a message was taken back, by recipient
 }
 
-// tallyRelay accepts, refuses and dies as the history says, and counts what each recipient really got.
-type tallyRelay struct {
-	*scriptedSender
-	copies map[string]int
+// letter is one message as its client knows it.
+type letter struct {
+	req    api.SubmitRequest
+	id     string // as answered; empty: no answer came
+	queued string // as its first event tells; empty: none was seen
 }
 
-func (r *tallyRelay) Send(ctx context.Context, d Dispatch) Dispatched {
-	out := r.scriptedSender.Send(ctx, d)
-	for _, got := range out.Result.Recipients {
-		if got.Err == nil || got.Err.InDoubt {
-			r.copies[got.Address]++
-		}
-	}
-	return out
+// proc is one process: an Outbox with its memory, and its operations under way.
+type proc struct {
+	*Outbox
+	stalled []*operation
+}
+
+// operation is a verb being carried out by a process.
+type operation struct {
+	fate  *fate
+	ended chan struct{}
+	lived bool // it came to its end
+	then  func()
 }
 
 func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	o := Options{Attempts: func() int { return 3 }, Backoff: queue.Backoff{Base: 5 * time.Second}, HoldInDoubt: rapid.Bool().Draw(rt, "hold in doubt")}
-	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), replays: map[string]int{}}
-	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}}
-	m.Sender = m.relay
+	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
+		o.KeepDeadLetters = -1
+	}
+	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}}
+	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}, troubled: map[string]bool{}}
 	m.people.hold = rapid.Bool().Draw(rt, "hold troubled accounts")
 	m.sender.portion = rapid.IntRange(0, 2).Draw(rt, "recipients in a transaction")
+	for i := range m.procs {
+		m.procs[i] = m.start()
+	}
+	if err := m.Control.Register(m.ctx, queue.Submit, queue.Lane(queue.Submit, 1), queue.Bulk, queue.Lane(queue.Bulk, 1)); err != nil {
+		rt.Fatal(err)
+	}
 	return m
 }
 
-// step does one random thing.
-func (m *model) step() {
+// start makes a process.
+func (m *model) start() *proc {
+	o := m.options
+	o.Now = m.clock.now
+	c := m.DB.Client()
+	b, err := New(Parts{
+		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people,
+	}, o)
+	if err != nil {
+		m.rt.Fatal(err)
+	}
+	return &proc{Outbox: b}
+}
+
+// dies says whether the relay cuts the connection instead of answering the dot.
+func (f *scriptedSender) dies(to string) bool { return f.replies[to] == "dies" }
+
+// tallyRelay accepts, refuses and dies as the history says, and counts what each recipient really got.
+type tallyRelay struct {
+	*scriptedSender
+	copies   map[string]int
+	troubled map[string]bool // recipients with an attempt that may have ended in doubt
+}
+
+// Send has the dot written at the end of BeforeDot: between the two, as between the dot and its answer, anything may happen.
+func (r *tallyRelay) Send(ctx context.Context, d Dispatch) Dispatched {
+	session := *r.scriptedSender
+	session.replies = maps.Clone(r.replies)
+	mark := d.Message.BeforeDot
+	d.Message.BeforeDot = func(ctx context.Context, accepted []string) error {
+		f, _ := ctx.Value(fateKey{}).(*fate)
+		for _, to := range d.Message.To { // the mark is the message's, not the transaction's
+			r.troubled[to] = r.troubled[to] || f != nil && f.what != nothing || slices.ContainsFunc(accepted, session.dies)
+		}
+		if err := mark(ctx, accepted); err != nil {
+			return err
+		}
+		written, err := r.dot(ctx, accepted, d.Message.AtDot)
+		if err != nil && written {
+			session.replies[accepted[0]] = "dies" // the connection was cut, and the answer is lost
+			return nil
+		}
+		return err
+	}
+	return session.Send(ctx, d)
+}
+
+// dot writes the final dot, once. It is a step that fate may strike, as a call to Redis is. As in smtpsend, nothing comes between the last
+// look at the watch and the writing.
+func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func() error) (written bool, err error) {
+	err = strike(ctx, func() error {
+		if written {
+			return nil
+		}
+		if err := mayWrite(); err != nil {
+			return err
+		}
+		written = true
+		for _, to := range accepted {
+			r.copies[to]++
+		}
+		return nil
+	}, func() error { return nil }, nil)
+	return written, err
+}
+
+// do carries out a verb in one of the processes, under a fate.
+func (m *model) do(name string, verb func(ctx context.Context, b *Outbox) (then func())) {
 	m.rt.Helper()
-	verbs := map[string]func(){
-		"submit": m.submit, "reply": m.reply, "work": m.work, "crash": m.crash, "thaw": m.thaw, "sweep": m.sweep,
-		"advance": func() { m.clock.advance(time.Duration(rapid.IntRange(1, 30).Draw(m.rt, "seconds")) * time.Second) },
-		"cancel":  func() { m.each(func(id string) error { _, err := m.Cancel(m.ctx, id, ReasonAPI); return err }) },
-		"retry":   m.retry,
-		"limit":   func() { m.sender.full = m.clock.now().Add(10 * time.Second) },
-		"archive": func() { m.each(func(id string) error { return m.TaskArchived(m.ctx, taskID(id, "1")) }) },
-	}
-	names := []string{"submit", "submit", "reply", "work", "work", "crash", "thaw", "sweep", "sweep", "advance", "cancel", "retry", "archive", "limit"}
-	verbs[rapid.SampledFrom(names).Draw(m.rt, "verb")]()
-}
-
-func (m *model) submit() {
-	n := len(m.ids)
-	req := api.SubmitRequest{Text: "x"}
-	for i := range rapid.IntRange(1, 3).Draw(m.rt, "recipients") {
-		req.To = append(req.To, api.Address{Address: fmt.Sprintf("r%d-%d@x.test", n, i)})
-	}
-	if rapid.Bool().Draw(m.rt, "scheduled") {
-		at := m.clock.now().Add(20 * time.Second)
-		req.SendAt = &at
-	}
-	a, err := m.Submit(m.ctx, req)
-	if err != nil {
-		m.rt.Fatal(err)
-	}
-	m.ids = append(m.ids, a.QueueID)
-}
-
-// reply changes what the relay says about one recipient.
-func (m *model) reply() {
-	if len(m.ids) > 0 {
-		n := rapid.IntRange(0, len(m.ids)-1).Draw(m.rt, "whose")
-		to := fmt.Sprintf("r%d-%d@x.test", n, rapid.IntRange(0, 2).Draw(m.rt, "recipient"))
-		m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies", "535 5.7.8 wrong password"}).Draw(m.rt, "reply")
-	}
-}
-
-// one picks a message.
-func (m *model) one() (string, bool) {
-	if len(m.ids) == 0 {
-		return "", false
-	}
-	return rapid.SampledFrom(m.ids).Draw(m.rt, "message"), true
-}
-
-func (m *model) each(do func(id string) error) {
-	if id, ok := m.one(); ok {
-		if err := do(id); err != nil && !strings.Contains(err.Error(), "being sent") {
-			m.rt.Fatal(err)
+	p, f := m.anyProc(), newFate(rapid.SampledFrom(blows).Draw(m.rt, name+" meets"))
+	if f.what != nothing {
+		most := 4
+		if name == "sweep" || name == "cancel all" || name == "replay all" {
+			most = 20
 		}
+		f.at, f.part = rapid.IntRange(0, most).Draw(m.rt, "at step"), rapid.IntRange(0, 3).Draw(m.rt, "after commands")
+	}
+	m.run(p, f, verb)
+}
+
+// run has a process carry out a verb until it ends, dies with the process, or stalls. What is to be done when it has ended, verb answers
+// as then.
+func (m *model) run(p *proc, f *fate, verb func(ctx context.Context, b *Outbox) (then func())) {
+	m.rt.Helper()
+	op := &operation{fate: f, ended: make(chan struct{})}
+	go func() {
+		defer close(op.ended)
+		op.then = verb(under(m.ctx, f), p.Outbox)
+		op.lived = true
+	}()
+	select {
+	case <-op.ended:
+		m.end(p, op)
+	case <-f.stalled:
+		p.stalled = append(p.stalled, op)
+	}
+	if f.ghost != nil {
+		m.ghosts = append(m.ghosts, f.ghost)
 	}
 }
 
-func (m *model) work() {
-	if id, ok := m.one(); ok {
-		m.Deliver(m.ctx, queue.Task{ID: taskID(id, "1")})
+// haunt has a call arrive once more that Redis answered long ago: a copy that a network held back, which its process no longer knows of.
+func (m *model) haunt() {
+	if len(m.ghosts) > 0 {
+		n := rapid.IntRange(0, len(m.ghosts)-1).Draw(m.rt, "which")
+		m.ghosts[n]()
+		m.ghosts = slices.Delete(m.ghosts, n, n+1)
 	}
 }
 
-// crash begins an attempt and leaves it at a random point: before the dot, after the mark, or with the dot written; of the first transaction
-// or of the second.
-func (m *model) crash() {
-	id, ok := m.one()
-	if !ok {
+// end is after an operation: its answer is looked at, or its process is dead.
+func (m *model) end(p *proc, op *operation) {
+	if !op.lived {
+		m.kill(p)
 		return
 	}
-	c, _, err := m.begin(m.ctx, id)
-	if err != nil {
-		m.rt.Fatal(err)
+	if op.then != nil {
+		op.then()
 	}
-	if c == nil {
+}
+
+// release ends what a failed history left standing.
+func (m *model) release() {
+	for _, p := range m.procs {
+		p.die()
+	}
+}
+
+// die ends all that a process was doing.
+func (p *proc) die() {
+	for _, op := range p.stalled {
+		op.fate.resume <- false
+		<-op.ended
+	}
+	p.stalled = nil
+}
+
+// kill ends a process, and starts another in its place.
+func (m *model) kill(p *proc) {
+	p.die()
+	m.procs[slices.Index(m.procs[:], p)] = m.start()
+}
+
+// thaw lets the operation that stalled first go on.
+func (m *model) thaw(p *proc) {
+	if len(p.stalled) == 0 {
 		return
 	}
-	if left := c.status.having(rcptQueued); len(left) > 1 && rapid.Bool().Draw(m.rt, "in the second transaction") {
-		m.transact(c, c.envelope.To[left[0]])
-	}
-	if rapid.Bool().Draw(m.rt, "after the mark") {
-		if err := m.doubt(m.ctx, c); err != nil {
-			m.rt.Fatal(err)
-		}
-		if rapid.Bool().Draw(m.rt, "dot written") {
-			for _, to := range c.envelope.addresses(c.status.having(rcptQueued)) {
-				m.relay.copies[to]++
-			}
-		}
-		return
-	}
-	m.inflight = append(m.inflight, c) // it may wake up later
+	op := p.stalled[0]
+	p.stalled = p.stalled[1:]
+	op.fate.resume <- true
+	<-op.ended
+	m.end(p, op)
 }
 
-// transact delivers to one recipient in a transaction of its own, as an attempt with more to follow does.
-func (m *model) transact(c *claim, to string) {
-	if err := m.doubt(m.ctx, c); err != nil {
-		m.rt.Fatal(err)
-	}
-	m.relay.copies[to]++
-	if err := m.progress(m.ctx, c, []smtpsend.RecipientResult{{Address: to, Response: "250 ok"}}); err != nil {
-		m.rt.Fatal(err)
-	}
-}
-
-// thaw lets a worker that was frozen before its dot go on.
-func (m *model) thaw() {
-	if len(m.inflight) > 0 {
-		c := m.inflight[0]
-		m.inflight = m.inflight[1:]
-		m.record(m.ctx, c, m.attempt(m.ctx, c, m.clock.now()))
-	}
-}
-
-func (m *model) sweep() {
-	if err := newSweeper(m.Outbox).sweep(m.ctx); err != nil {
-		m.rt.Fatal(err)
-	}
-}
-
-func (m *model) retry() {
-	id, ok := m.one()
-	if !ok {
-		return
-	}
-	before, err := m.DeadLetter(m.ctx, id)
-	if _, retryErr := m.Retry(m.ctx, id); err == nil && retryErr == nil && before.State == api.Failed {
-		m.replays[id]++
-	}
-}
-
-// settle heals the relay and lets the outbox do its work until nothing is left but dead letters.
+// settle heals the world and lets the outbox do its work until nothing is left but dead letters. Whatever stalled goes on or dies.
 func (m *model) settle() {
 	clear(m.sender.replies)
-	m.inflight = nil
-	for range 30 {
+	for _, p := range m.procs {
+		if rapid.Bool().Draw(m.rt, "killed in the end") {
+			m.kill(p)
+		}
+		for len(p.stalled) > 0 && slices.Contains(m.procs[:], p) {
+			m.thaw(p)
+		}
+	}
+	m.resubmit()
+	for rounds, done := 0, false; !done; rounds++ {
+		done = m.live() == 0 // and one more round, to clean up
+		if rounds == 40 {
+			m.rt.Fatalf("%d messages are still live", m.live())
+		}
 		m.clock.advance(time.Minute)
-		m.sweep()
-		for _, id := range m.ids {
-			m.Deliver(m.ctx, queue.Task{ID: taskID(id, "1")})
-		}
-	}
-}
-
-// check holds what came of it to the promises.
-func (m *model) check() {
-	last, doubted := m.lastWords()
-	for n, id := range m.ids {
-		for i := range 3 {
-			to := fmt.Sprintf("r%d-%d@x.test", n, i)
-			copies, words := m.relay.copies[to], last[to]
-			if copies > 1 && !doubted[id] {
-				m.rt.Errorf("%s was mailed %d times, and no attempt was in doubt", to, copies)
-			}
-			if words == 0 && slices.Contains(m.addressed(id), to) || words > 1+m.replays[id] {
-				m.rt.Errorf("%s had %d last words after %d replays", to, words, m.replays[id])
-			}
-		}
-	}
-	page, err := m.List(m.ctx, api.OutboxQuery{PageSize: 1000})
-	if err != nil {
-		m.rt.Fatal(err)
-	}
-	for _, left := range page.Messages {
-		if left.State != api.Failed {
-			m.rt.Errorf("message %s is still %s", left.QueueID, left.State)
-		}
-	}
-	m.checkIndexes(len(page.Messages))
-}
-
-// lastWords counts the terminal events of each recipient, and tells the messages that ever had an attempt in doubt.
-func (m *model) lastWords() (map[string]int, map[string]bool) {
-	words, doubted := map[string]int{}, map[string]bool{}
-	for _, e := range m.allEvents() {
-		var d struct {
-			event.Message
-			InDoubt   bool   `json:"inDoubt"`
-			ErrorCode string `json:"errorCode"`
-		}
-		if err := json.Unmarshal(e.Data, &d); err != nil {
+		if err := newSweeper(m.procs[0].Outbox).sweep(m.ctx); err != nil {
 			m.rt.Fatal(err)
 		}
-		doubted[d.QueueID] = doubted[d.QueueID] || d.InDoubt || d.ErrorCode == "EINDOUBT"
-		if e.Type == event.MessageSent || e.Type == event.MessageFailed || e.Type == event.MessageCancelled {
-			for _, to := range d.Envelope.To {
-				words[to]++
-			}
-		}
+		m.workAll()
 	}
-	return words, doubted
 }
 
-// addressed tells whom a message was for, from its first event.
-func (m *model) addressed(id string) []string {
-	for _, e := range m.allEvents() {
-		var d event.Queued
-		if e.Type == event.MessageQueued && json.Unmarshal(e.Data, &d) == nil && d.QueueID == id {
-			return d.Envelope.To
-		}
-	}
-	m.rt.Fatalf("message %s was never reported as queued", id)
-	return nil
-}
-
-func (m *model) allEvents() []event.Event {
-	var all []event.Event
-	for p := range m.DB.Partitions() {
-		entries, err := m.DB.Client().XRange(m.ctx, m.store.events(p), "-", "+").Result()
-		if err != nil {
-			m.rt.Fatal(err)
-		}
-		for _, entry := range entries {
-			e, err := event.Parse([]byte(entry.Values["e"].(string)))
+// resubmit has clients repeat what they got no answer to and have a key for.
+func (m *model) resubmit() {
+	for _, l := range m.sent {
+		if l.id == "" && l.req.IdempotencyKey != "" {
+			answer, err := m.procs[0].Submit(m.ctx, l.req)
 			if err != nil {
 				m.rt.Fatal(err)
 			}
-			all = append(all, e)
+			m.answered(l, answer.QueueID)
 		}
 	}
-	return all
-}
-
-// checkIndexes finds entries of indexes without a message: what is left must be dead letters, each in the three sets it belongs to.
-func (m *model) checkIndexes(letters int) {
-	want := map[string]int{"failed": letters, "failed of the account": letters, "dead": letters}
-	got := map[string]int{}
-	for p := range m.DB.Partitions() {
-		count := func(name, key string) { got[name] += int(m.card(key)) }
-		for _, lane := range []string{"transactional", "bulk"} {
-			for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
-				count(st, m.store.index(p, lane, st))
-				count(st+" of the account", of(m.store.index(p, lane, st), "default"))
-			}
-		}
-		for _, clock := range []string{"due", "leases", "dead"} {
-			count(clock, redisdb.Key(p, clock))
-		}
-	}
-	for p := range m.DB.Partitions() {
-		if n := m.DB.Client().SCard(m.ctx, m.store.held(p)).Val(); n > 0 {
-			m.rt.Errorf("partition %d still has held messages", p)
-		}
-	}
-	for name, n := range got {
-		if n != want[name] {
-			m.rt.Errorf("%d entries under %s, want %d", n, name, want[name])
-		}
-	}
-}
-
-func (m *model) card(key string) int64 {
-	n, err := m.DB.Client().ZCard(m.ctx, key).Result()
-	if err != nil && err != redis.Nil { //nolint:errorlint // go-redis documents the comparison
-		m.rt.Fatal(err)
-	}
-	return n
+	m.findAccepted()
 }

@@ -84,7 +84,7 @@ func (b *Outbox) buryArgs(r row) ([]any, error) {
 	st.Last = archivedByOperator()
 	data := event.Failed{
 		Message:    r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)),
-		Failure:    event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code},
+		Failure:    event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code, InDoubt: r.mayBeThere()},
 		Recipients: given, Job: event.Job{ID: r.id, AttemptsMade: r.attempts, Attempts: r.max},
 	}
 	if b.opts.KeepDeadLetters >= 0 {

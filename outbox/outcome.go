@@ -100,7 +100,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case c.lapsed == "doubt" && p.holdInDoubt:
 		return errInDoubt
-	case c.doubts >= maxDoubts:
+	case c.doubts-c.forgiven >= maxDoubts:
 		return errDoubts
 	case c.lost >= maxLost:
 		return errLost
@@ -365,6 +365,7 @@ func (d *decision) events(c *claim) (telling, error) {
 	}
 	if len(d.lost) > 0 {
 		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}), Recipients: d.given(c, d.lost)}
+		f.InDoubt = f.InDoubt || c.mayBeThere() // the last word about them: an attempt before may have delivered
 		if d.outcome == failed {
 			f.DeadLetter = c.id
 		}

@@ -71,6 +71,9 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 	if err != nil {
 		return api.OutboxMessage{}, err
 	}
+	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {
+		return api.OutboxMessage{}, away(err, "reopen message "+id)
+	}
 	for range changedTries {
 		r, err := b.read(ctx, id)
 		if err != nil {

@@ -214,6 +214,9 @@ func (b *Outbox) readRow(id string, f []string, env, st string) (row, error) {
 	return r, err
 }
 
+// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived.
+func (r row) mayBeThere() bool { return r.doubts > 0 || r.status.doubtful() > 0 }
+
 // show puts a message in the words of the API.
 func (r row) show(paused bool) api.OutboxMessage {
 	m := api.OutboxMessage{

@@ -55,6 +55,9 @@ func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, source str
 const patience = 2 * time.Second
 
 func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {
+		return api.SubmitAnswer{}, away(err, "accept message")
+	}
 	account, err := b.Accounts.Account(ctx, req.Account)
 	if err != nil {
 		return api.SubmitAnswer{}, err

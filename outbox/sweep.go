@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,7 +26,7 @@ const (
 // sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at once.
 type sweeper struct {
 	b        *Outbox
-	lastGood time.Time
+	lastGood time.Time        // when mend last succeeded
 	careful  time.Time        // until then no lease is ended: its holder may just be coming back
 	tidied   time.Time        // when retention was last applied
 	places   map[string]place // how far each index has been compared with the queue
@@ -33,11 +34,20 @@ type sweeper struct {
 
 func newSweeper(b *Outbox) *sweeper { return &sweeper{b: b, places: map[string]place{}} }
 
+// run mends and compares until ctx ends, each at its own pace: the dead are to be noticed in time, however many messages wait.
 func (s *sweeper) run(ctx context.Context) {
+	var both sync.WaitGroup
+	for _, step := range []func(context.Context) error{s.mend, s.compare} {
+		both.Go(func() { s.repeat(ctx, step) })
+	}
+	both.Wait()
+}
+
+func (s *sweeper) repeat(ctx context.Context, step func(context.Context) error) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := step(ctx); err != nil && ctx.Err() == nil {
 			s.b.log.WarnContext(ctx, "sweep incomplete", "error", err)
 		}
 		select {
@@ -48,9 +58,9 @@ func (s *sweeper) run(ctx context.Context) {
 	}
 }
 
-// sweep makes one round. After an outage it waits for a lease's length before it ends any: whoever holds one has an answer to record
-// first, and would find its message in doubt for no reason.
-func (s *sweeper) sweep(ctx context.Context) error {
+// mend wakes what lost its worker or its wake-up. After an outage it waits for a lease's length before it ends any: whoever holds one has
+// an answer to record first, and would find its message in doubt for no reason.
+func (s *sweeper) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := s.b.clock.calibrate(ctx, s.b.DB.Client()); err != nil {
@@ -60,8 +70,31 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	if !s.lastGood.IsZero() && now.Sub(s.lastGood) > outageGap {
 		s.careful = now.Add(s.b.opts.Lease / 2)
 	}
+	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.release}
+	if !now.Before(s.careful) {
+		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
+	}
 	for p := range s.b.DB.Partitions() {
-		if err := s.partition(ctx, p, now); err != nil {
+		for _, step := range steps {
+			if err := step(ctx, p, now); err != nil {
+				return err
+			}
+		}
+	}
+	s.lastGood = s.b.clock.Now() // not now: a round that has much to do is no outage
+	return nil
+}
+
+// compare holds the records against the queue, and applies retention now and then.
+func (s *sweeper) compare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := s.b.clock.ready(ctx, s.b.DB.Client()); err != nil {
+		return err
+	}
+	now := s.b.clock.Now()
+	for p := range s.b.DB.Partitions() {
+		if err := s.match(ctx, p, now); err != nil {
 			return err
 		}
 	}
@@ -72,20 +105,6 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		}
 		if done {
 			s.tidied = now
-		}
-	}
-	s.lastGood = now
-	return nil
-}
-
-func (s *sweeper) partition(ctx context.Context, p int, now time.Time) error {
-	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.match, s.release}
-	if !now.Before(s.careful) {
-		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
-	}
-	for _, step := range steps {
-		if err := step(ctx, p, now); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 // blockSize is how much of a body one write, and so one deadline, covers.
 const blockSize = 32 << 10
 
-// endOfData is the terminator. It is written after BeforeDot; its leading CRLF is the one that ends the last line.
+// endOfData is the terminator. It is written after BeforeDot and AtDot; its leading CRLF is the one that ends the last line.
 var endOfData = []byte("\r\n.\r\n")
 
 // wireBody is the content as it goes on the wire without its terminator: every line end CRLF, dots at line starts doubled (RFC

@@ -191,3 +191,34 @@ func TestChainLosesAndDoublesNothing(t *testing.T) {
 		t.Errorf("%d messages are in line and %d connections in use, with nobody there", sender.InLine(), sender.InUse())
 	}
 }
+
+// TestNoDotWhenItsTimeIsOver: AtDot says no after BeforeDot has said yes. Nothing is delivered and nothing in doubt, and the message whose
+// envelope was to go along with the dot finds its own way.
+func TestNoDotWhenItsTimeIsOver(t *testing.T) {
+	server := testsmtp.Start(t, testsmtp.Options{})
+	sender := newSender(t, smtpsend.Options{})
+	relay := relayTo(server)
+	relay.Connections = 1
+	second := make(chan error, 1)
+	m := mail("first@example.org")
+	m.BeforeDot = func(context.Context, []string) error {
+		go func() {
+			_, err := sender.Send(t.Context(), relay, mail("second@example.org"))
+			second <- err
+		}()
+		eventually(t, "the second is in line", func() bool { return sender.InLine() == 1 })
+		return nil
+	}
+	late := errors.New("too late")
+	m.AtDot = func() error { return late }
+	_, err := sender.Send(t.Context(), relay, m)
+	if e := failure(t, err); !errors.Is(e, late) || e.InDoubt || e.Permanent() || e.Phase != smtpsend.PhaseBody {
+		t.Errorf("first: %v, in doubt %t", e, e.InDoubt)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("second: %v", err)
+	}
+	if got := server.Wait(1); len(got) != 1 || got[0].To[0] != "second@example.org" {
+		t.Errorf("delivered: %v", got)
+	}
+}

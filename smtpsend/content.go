@@ -67,15 +67,32 @@ func (t *transaction) beforeDot(ctx context.Context) *Error {
 		accepted[n] = t.d.m.To[i]
 	}
 	if err := t.d.m.BeforeDot(ctx, accepted); err != nil {
-		return &Error{
-			Phase: PhaseBody, Command: "DATA", Verdict: Soft, Scope: ScopeMessage,
-			Err: fmt.Errorf("%w: %w", errAborted, err), name: nameConnection,
-		}
+		return aborted(err)
 	}
 	if ctx.Err() != nil {
 		return t.d.s.ioError(ctx, PhaseBody, "DATA", ctx.Err())
 	}
 	return nil
+}
+
+// atDot asks the caller once more, with nothing left to do but to write.
+func (t *transaction) atDot() *Error {
+	if t.d.m.AtDot == nil {
+		return nil
+	}
+	if err := t.d.m.AtDot(); err != nil {
+		t.c.botched = true
+		return aborted(err)
+	}
+	return nil
+}
+
+// aborted is the failure of a transaction whose caller did not want the dot.
+func aborted(err error) *Error {
+	return &Error{
+		Phase: PhaseBody, Command: "DATA", Verdict: Soft, Scope: ScopeMessage,
+		Err: fmt.Errorf("%w: %w", errAborted, err), name: nameConnection,
+	}
 }
 
 // dot writes the terminator, with the envelope of whoever waits for the connection, and takes the answer. From here until a
@@ -84,6 +101,9 @@ func (t *transaction) dot(ctx context.Context) *Error {
 	limit := t.d.s.timeout
 	t.c.w = append(t.c.w, endOfData...)
 	t.follower = t.d.s.pool.chain(t.d.relay, t.c)
+	if failure := t.atDot(); failure != nil {
+		return failure
+	}
 	err := t.c.flush(limit)
 	if err != nil {
 		limit = min(limit, lastWords)

@@ -27,6 +27,10 @@ type Message struct {
 	// called once per transaction; nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
 
+	// AtDot is asked in the last moment before the dot is written, after BeforeDot has said yes: a process that was stopped in between
+	// may have lost the right to write it. It must answer at once. An error does what one of BeforeDot does; nil: nobody is asked.
+	AtDot func() error
+
 	// Answered is called after a transaction that leaves recipients for a further one, with what became of all that were
 	// answered so far, so that it can be recorded before the next ones are at stake. An error ends the delivery: the recipients
 	// left fail softly. Nil: nothing to record.

@@ -16,6 +16,8 @@ if ARGV[5] ~= '' then
   redis.call('ZREM', prefix .. 'unqueued', id)
   move(id, at, 'failed', now)
   redis.call('HSET', KEYS[1], 'state', 'failed')
+  redis.call('HINCRBY', KEYS[1], 'fence', 1) -- so that this very call, should it come again after a replay, finds the message changed
+  redis.call('HDEL', KEYS[1], 'held', 'reason', 'slot', 'urgent') -- nothing wakes a dead letter but a replay
 else
   remove(id, at, now, 'failed', ARGV[6])
 end

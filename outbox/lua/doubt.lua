@@ -2,10 +2,10 @@
 --
 -- KEYS[1] message hash
 -- ARGV 1 now, 2 fence
--- Result 1 go on, 0 the lease is no longer ours: the dot must not be written
+-- Result when the lease ends: go on until then; 0 the lease is no longer ours: the dot must not be written
 -- Atomic because the lease must still hold at the moment the mark is set.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lease')
 if m[1] ~= 'active' or m[2] ~= ARGV[2] or tonumber(m[3]) <= tonumber(ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[1], 'doubt', ARGV[2])
-return 1
+return tonumber(m[3])

@@ -8,10 +8,12 @@
 local lost = {}
 for i = 2, #ARGV, 2 do
   local id = ARGV[i]
-  local m = redis.call('HMGET', message_key(id), 'state', 'fence')
+  local m = redis.call('HMGET', message_key(id), 'state', 'fence', 'lease')
   if m[1] == 'active' and m[2] == ARGV[i + 1] then
-    redis.call('HSET', message_key(id), 'lease', ARGV[1])
-    redis.call('ZADD', prefix .. 'leases', ARGV[1], id)
+    if tonumber(m[3]) < tonumber(ARGV[1]) then -- else a later call was faster
+      redis.call('HSET', message_key(id), 'lease', ARGV[1])
+      redis.call('ZADD', prefix .. 'leases', ARGV[1], id)
+    end
   else
     lost[#lost + 1] = id
   end

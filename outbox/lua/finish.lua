@@ -12,11 +12,11 @@
 -- A lease that ran out while nobody else began does not make the answer less true, so a waiting message with our fence is finished too.
 
 local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
-local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account')
-local again = m[1] == outcome or (m[1] == 'delayed' and (outcome == 'deferred' or outcome == 'held'))
-if m[2] == ARGV[2] and again then return {'OK'} end -- the answer to this very call was lost, and it came again
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease')
+if m[2] == ARGV[2] and not m[6] then return {'OK'} end -- the attempt is recorded: this very call has come again, perhaps long after
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
 local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
+redis.call('HDEL', KEYS[1], 'lease') -- begin set it, and it outlives its end: until here the attempt has not been recorded
 
 if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   local to = 'waiting'

@@ -10,11 +10,15 @@ local now = tonumber(ARGV[1])
 local woken = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, ARGV[2])) do
   local key = message_key(id)
-  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt')
+  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lapsed')
   if m[1] == 'active' then
     local at = where(id)
     local lapsed, counter = 'lost', 'lost'
-    if m[3] and m[3] == m[2] then lapsed, counter = 'doubt', 'doubts' end
+    if m[3] and m[3] == m[2] then
+      lapsed, counter = 'doubt', 'doubts'
+    elseif m[4] == 'doubt' then
+      lapsed = 'doubt' -- the attempt before was; this one died before it could record what follows from that
+    end
     redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
     redis.call('HINCRBY', key, counter, 1)
     move(id, at, 'waiting')

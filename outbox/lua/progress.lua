@@ -8,7 +8,8 @@
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'progress')
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return 0 end
 local mark = ARGV[2] .. '/' .. ARGV[3]
-if m[3] == mark then return 1 end -- the answer to this very call was lost, and it came again
+local fence, number = string.match(m[3] or '', '^(%d+)/(%d+)$')
+if fence == ARGV[2] and tonumber(number) >= tonumber(ARGV[3]) then return 1 end -- this very call has come again, perhaps after the next
 redis.call('HSET', KEYS[1], 'progress', mark, 'doubt', '')
 redis.call('SET', status_key(ARGV[1]), ARGV[4])
 emit(5)

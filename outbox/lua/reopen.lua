@@ -29,7 +29,8 @@ redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', ARGV[6], 'max',
 redis.call('HDEL', KEYS[1], 'slot', 'held', 'reason')
 if ARGV[11] == '1' then redis.call('HSET', KEYS[1], 'urgent', '1') end
 if ARGV[9] ~= '' then -- a replay: what may be tried counts anew
-  redis.call('HDEL', KEYS[1], 'lost', 'doubts')
+  redis.call('HDEL', KEYS[1], 'lost')
+  redis.call('HSET', KEYS[1], 'forgiven', redis.call('HGET', KEYS[1], 'doubts') or 0) -- not forgotten: the message may be there
   redis.call('SET', status_key(id), ARGV[9])
 end
 local epoch = wake(id, now)

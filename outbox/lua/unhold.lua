@@ -10,7 +10,8 @@ local woken = {}
 for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
   if #woken >= 3 * limit then break end
   redis.call('ZREM', key, id)
-  if redis.call('HGET', message_key(id), 'held') == '1' then -- else it is gone, or has moved on
+  local m = redis.call('HMGET', message_key(id), 'held', 'state')
+  if m[1] == '1' and m[2] == 'delayed' then -- else it is gone, or has moved on
     local at = where(id)
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)

@@ -1,0 +1,148 @@
+package outbox
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// machine is an outbox on a machine whose clock is wrong.
+func machine(t *testing.T, db *redisdb.DB, wrong time.Duration) *bundle {
+	t.Helper()
+	b := setupOn(t, db, Options{Lease: time.Minute, Backoff: queue.Backoff{Base: 30 * time.Second}})
+	b.Outbox.clock = newClock(nil)
+	b.Outbox.clock.now = func() time.Time { return time.Now().Add(wrong) }
+	return b
+}
+
+// field reads a time off a message's record, as the time from now on Redis' clock.
+func field(t *testing.T, b *bundle, id, name string) time.Duration {
+	t.Helper()
+	ms, err := b.DB.Client().HGet(t.Context(), b.store.message(0, id), name).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := b.DB.Client().Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fromMillis(ms).Sub(now)
+}
+
+func near(got, want time.Duration) bool { return (got - want).Abs() < 10*time.Second }
+
+// TestClocksAMinuteApart has two machines work on one Redis, the clock of one a minute and a half fast or slow, with leases of a minute.
+// None of their verbs waits for the sweeper to have compared the clocks.
+func TestClocksAMinuteApart(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]time.Duration{"ahead": 90 * time.Second, "behind": -90 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := testredis.New(t)
+			right, skewed := machine(t, db, 0), machine(t, db, wrong)
+			for _, pair := range [][2]*bundle{{right, skewed}, {skewed, right}} {
+				first, second := pair[0], pair[1]
+				id := one(t, first)
+				c, v, err := second.begin(t.Context(), id)
+				if err != nil || c == nil {
+					t.Fatalf("what one machine accepted is not due on the other: %s, %v", v, err)
+				}
+				if lease := field(t, second, id, "lease"); !near(lease, time.Minute) {
+					t.Errorf("the lease lasts %s", lease)
+				}
+				sweep(t, first)
+				if err := second.doubt(t.Context(), c); err != nil {
+					t.Errorf("the other machine stole the lease: %v", err)
+				}
+				now := second.Outbox.clock.Now()
+				second.record(t.Context(), c, decide(c, attempted{start: now, end: now, err: refusal("451 4.7.1 later")}, second.policy(nil)))
+				if due := field(t, second, id, "due"); !near(due, time.Minute) {
+					t.Errorf("the next attempt is due in %s, want a minute", due)
+				}
+				if c, v, err := first.begin(t.Context(), id); c != nil || err != nil || v.String() != "not_now" {
+					t.Errorf("the next attempt does not wait for its time: %s, %v", v, err)
+				}
+			}
+			if counted := counted(t, db); counted["queued"] != 2 || counted["attempts"] != 2 {
+				t.Errorf("counted in this minute and the last: %v", counted)
+			}
+		})
+	}
+}
+
+// counted adds up the counters of this minute and the last, as Redis has the time.
+func counted(t *testing.T, db *redisdb.DB) map[string]int {
+	t.Helper()
+	now, err := db.Client().Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, minute := map[string]int{}, now.Unix()/60
+	for at := minute - 1; at <= minute; at++ {
+		fields, err := db.Client().HGetAll(t.Context(), redisdb.Key(0, "stats", strconv.FormatInt(at/60, 10))).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field, value := range fields { // its name, perhaps the lane, and the minute of the hour
+			words := strings.Split(field, ":")
+			if n, err := strconv.Atoi(value); err == nil && words[len(words)-1] == strconv.FormatInt(at%60, 10) {
+				sum[words[0]] += n
+			}
+		}
+	}
+	return sum
+}
+
+// slowTime answers a question for the time late.
+type slowTime struct{ fates }
+
+// ProcessHook implements redis.Hook.
+func (slowTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "time" {
+			time.Sleep(stalled + 50*time.Millisecond)
+		}
+		return err
+	}
+}
+
+// TestNothingIsDoneByAnUnknownClock: the first answer about the time was so late that it says nothing. Until there is a better one, no lease
+// is ended, no message taken in and none begun.
+func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
+	t.Parallel()
+	url := testredis.URL(t)
+	right := machine(t, testredis.Connect(t, redisdb.Options{URL: url}), 0)
+	id := one(t, right)
+	c, _, err := right.begin(t.Context(), id)
+	if err != nil || c == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	waiting := one(t, right)
+
+	slow := testredis.Connect(t, redisdb.Options{URL: url})
+	slow.Client().AddHook(slowTime{})
+	skewed := machine(t, slow, 90*time.Second)
+	if err := newSweeper(skewed.Outbox).sweep(t.Context()); err == nil {
+		t.Error("it sweeps")
+	}
+	if _, err := skewed.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("submit: %v", err)
+	}
+	if c, _, err := skewed.begin(t.Context(), waiting); c != nil || err == nil {
+		t.Errorf("begin: %v", err)
+	}
+	if err := right.doubt(t.Context(), c); err != nil {
+		t.Errorf("the lease was ended: %v", err)
+	}
+}

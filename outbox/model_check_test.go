@@ -1,0 +1,307 @@
+package outbox
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// What must be true of the model: of its records after each step, of everything in the end.
+
+// recordsLua holds the records of a partition against everything that is kept beside them, and answers what does not agree. ARGV[1] is
+// the prefix of the partition's keys. It knows indexes by their names only: index:, then words that must all be true of a message in it.
+const recordsLua = `
+local prefix, wrong, entries = ARGV[1], {}, {}
+local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
+local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
+local function last(key) return string.match(key, '([^:]+)$') end
+local function read(id)
+  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held')
+  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7]}
+end
+for _, key in ipairs(keys('index')) do
+  local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    local id, m = members[i], read(members[i])
+    entries[id] = (entries[id] or 0) + 1
+    if not m then
+      say(id, 'stands in', key, 'and is gone')
+    else
+      for word in string.gmatch(string.sub(key, #prefix + 7), '[^:]+') do
+        if word ~= 'account' and word ~= m.state and word ~= m.lane and word ~= m.account then say(id, m.lane, m.state, 'of', m.account, 'stands in', key) end
+      end
+      if members[i + 1] ~= m.created then say(id, 'stands in', key, 'under another time') end
+    end
+  end
+end
+local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due'}, dead = {'failed'}}
+for _, key in ipairs(keys('message')) do
+  local id = last(key)
+  local m = read(id)
+  if entries[id] ~= 2 then say(id, 'stands in', entries[id] or 'no', 'indexes, not in 2') end
+  if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then say(id, 'has lost its envelope or content') end
+  for name, clock in pairs(clocks) do
+    local score = redis.call('ZSCORE', prefix .. name, id)
+    if (m.state == clock[1]) ~= (score ~= false) then say(id, m.state, 'stands in', name, tostring(score)) end
+    if score and clock[2] and score ~= m[clock[2]] then say(id, 'stands in', name, 'under', score, 'not', m[clock[2]]) end
+  end
+  if m.held == '1' and not redis.call('ZSCORE', prefix .. 'held:' .. m.account, id) then say(id, 'is held, and nobody knows') end
+end
+for name in pairs(clocks) do
+  for _, id in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
+    if not read(id) then say(id, 'stands in', name, 'and is gone') end
+  end
+end
+for _, kind in ipairs({'envelope', 'content', 'status'}) do
+  for _, key in ipairs(keys(kind)) do
+    if not read(last(key)) then say(key, 'is left of a message that is gone') end
+  end
+end
+return wrong`
+
+// checkRecords finds records that do not agree with their indexes.
+func (m *model) checkRecords() {
+	m.rt.Helper()
+	for p := range m.DB.Partitions() {
+		wrong, err := m.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, "")).StringSlice()
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		for _, w := range wrong {
+			m.rt.Error(w)
+		}
+	}
+}
+
+// live counts the messages that are neither done nor dead.
+func (m *model) live() int {
+	n := 0
+	for p := range m.DB.Partitions() {
+		for _, lane := range []string{"transactional", "bulk"} {
+			for _, st := range []string{stateWaiting, stateActive, stateDelayed} {
+				n += int(m.DB.Client().ZCard(m.ctx, m.store.index(p, lane, st)).Val())
+			}
+		}
+	}
+	return n
+}
+
+// check holds what came of a history to the promises.
+func (m *model) check() {
+	m.checkRecords()
+	events := m.allEvents()
+	m.checkAccepted(events)
+	told := map[string]*account{}
+	for _, e := range events {
+		m.read(e, told)
+	}
+	troubled := map[string]bool{}
+	for to, a := range told {
+		troubled[a.message] = troubled[a.message] || m.relay.troubled[to]
+	}
+	for to, a := range told {
+		a.check(m, to)
+		if a.doubted && !troubled[a.message] { // a doubt is the message's, not the recipient's
+			m.rt.Errorf("%s is in doubt, and no attempt ever died", to)
+		}
+	}
+	m.checkCounters(events)
+	for p := range m.DB.Partitions() {
+		if n := m.DB.Client().SCard(m.ctx, m.store.held(p)).Val(); n > 0 {
+			m.rt.Errorf("partition %d still has held messages", p)
+		}
+	}
+}
+
+// account is what the events tell about one recipient, in their order.
+type account struct {
+	message string
+	open    bool // queued, and without a last word since
+	sent    int  // times that a messageSent told of it
+	replays int
+	doubted bool // an event says that it may have got the message
+	wrong   []string
+}
+
+// about is what all events about messages have, and what some have.
+type about struct {
+	event.Message
+	InDoubt   bool   `json:"inDoubt"`
+	ErrorCode string `json:"errorCode"`
+}
+
+func (m *model) read(e event.Event, told map[string]*account) {
+	d := aboutOf(m, e)
+	for _, to := range d.Envelope.To {
+		a := told[to]
+		if a == nil {
+			a = &account{message: d.QueueID}
+			told[to] = a
+		}
+		a.doubted = a.doubted || d.InDoubt || d.ErrorCode == "EINDOUBT"
+		switch e.Type {
+		case event.MessageQueued, event.MessageReplayed:
+			if a.open {
+				a.wrong = append(a.wrong, "was opened twice")
+			}
+			a.open = true
+			if e.Type == event.MessageReplayed {
+				a.replays++
+			}
+		case event.MessageSent, event.MessageFailed, event.MessageCancelled:
+			if !a.open {
+				a.wrong = append(a.wrong, "had a last word after its last word: "+string(e.Type))
+			}
+			a.open = false
+			if e.Type == event.MessageSent {
+				a.sent++
+			}
+		}
+	}
+}
+
+// check holds what was told about a recipient to what it got.
+func (a *account) check(m *model, to string) {
+	for _, w := range a.wrong {
+		m.rt.Errorf("%s %s", to, w)
+	}
+	if a.open {
+		m.rt.Errorf("%s never had a last word", to)
+	}
+	copies := m.relay.copies[to]
+	if copies != a.sent && !a.doubted {
+		m.rt.Errorf("%s got %d copies, %d were told of, and nobody spoke of a doubt", to, copies, a.sent)
+	}
+	if m.options.HoldInDoubt && copies > 1+a.replays {
+		m.rt.Errorf("%s got %d copies after %d replays, though doubtful attempts are not repeated", to, copies, a.replays)
+	}
+	if copies < a.sent {
+		m.rt.Errorf("%s got %d copies, and %d were told of", to, copies, a.sent)
+	}
+	if before, taken := m.taken[to]; taken && copies > before && !m.relay.troubled[to] {
+		m.rt.Errorf("%s got a copy after its message was cancelled", to)
+	}
+}
+
+// checkAccepted holds that each message accepted was reported as queued, once, and that no two events share an id.
+func (m *model) checkAccepted(events []event.Event) {
+	ids, queued := map[string]event.Event{}, map[string]int{}
+	for _, e := range events {
+		if first, ok := ids[e.ID]; ok {
+			m.rt.Errorf("two events have the id %s: %s %s, %s %s", e.ID, first.Type, first.Data, e.Type, e.Data)
+		}
+		ids[e.ID] = e
+		if e.Type == event.MessageQueued {
+			queued[aboutOf(m, e).MessageID]++
+		}
+	}
+	for _, l := range m.sent {
+		n := queued[l.req.MessageID]
+		if n > 1 || n == 0 && l.id != "" {
+			m.rt.Errorf("message %s (%s) was reported as queued %d times", l.req.MessageID, l.id, n)
+		}
+	}
+}
+
+// checkCounters holds the counters to the events: whatever was queued or replayed was sent, failed or was cancelled.
+func (m *model) checkCounters(events []event.Event) {
+	happened := map[event.Type]int{}
+	for _, e := range events {
+		happened[e.Type]++
+	}
+	count := m.counters()
+	if count["queued"] != happened[event.MessageQueued] {
+		m.rt.Errorf("%d messages counted as queued, %d reported", count["queued"], happened[event.MessageQueued])
+	}
+	begun := happened[event.MessageQueued] + happened[event.MessageReplayed]
+	if ended := count["sent"] + count["failed"] + happened[event.MessageCancelled]; begun != ended {
+		m.rt.Errorf("%d messages queued and replayed, %d ended: counted %v, reported %v", begun, ended, count, happened)
+	}
+}
+
+// counters adds up the counters of all minutes and lanes.
+func (m *model) counters() map[string]int {
+	count := map[string]int{}
+	for p := range m.DB.Partitions() {
+		prefix := redisdb.Key(p, "stats") + ":"
+		keys, err := m.DB.Client().Keys(m.ctx, prefix+"*").Result()
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		for _, key := range keys {
+			if strings.Contains(strings.TrimPrefix(key, prefix), ":") {
+				continue // of one account
+			}
+			for field := range m.DB.Client().HGetAll(m.ctx, key).Val() {
+				n, err := m.DB.Client().HGet(m.ctx, key, field).Int()
+				if err != nil {
+					m.rt.Fatal(err)
+				}
+				name, _, _ := strings.Cut(field, ":")
+				count[name] += n
+			}
+		}
+	}
+	return count
+}
+
+// findAccepted learns of the messages that were accepted, those too whose submit was never answered.
+func (m *model) findAccepted() {
+	accepted := map[string]string{}
+	for _, e := range m.allEvents() {
+		if e.Type == event.MessageQueued {
+			d := aboutOf(m, e)
+			accepted[d.MessageID] = d.QueueID
+		}
+	}
+	for _, l := range m.sent {
+		if id := accepted[l.req.MessageID]; id != "" && l.queued == "" {
+			l.queued = id
+			m.ids = append(m.ids, id)
+			if l.id != "" && l.id != id {
+				m.rt.Errorf("message %s was answered with the id %s", id, l.id)
+			}
+		}
+	}
+}
+
+// recipients tells whom a message is for.
+func (m *model) recipients(id string) []string {
+	var all []string
+	for _, l := range m.sent {
+		if l.queued == id {
+			for _, to := range l.req.To {
+				all = append(all, to.Address)
+			}
+		}
+	}
+	return all
+}
+
+func aboutOf(m *model, e event.Event) about {
+	var d about
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		m.rt.Fatal(err)
+	}
+	return d
+}
+
+func (m *model) allEvents() []event.Event {
+	var all []event.Event
+	for p := range m.DB.Partitions() {
+		entries, err := m.DB.Client().XRange(m.ctx, m.store.events(p), "-", "+").Result()
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		for _, entry := range entries {
+			e, err := event.Parse([]byte(entry.Values["e"].(string)))
+			if err != nil {
+				m.rt.Fatal(err)
+			}
+			all = append(all, e)
+		}
+	}
+	return all
+}

@@ -1,0 +1,260 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// verbs are what may happen, and how often. Those that deeds has are done to one message.
+var verbs = []string{
+	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note", "advance", "expire", "cancel all",
+	"replay all", "limit", "lose task", "shelve task", "flush queues", "haunt", "haunt", "race", "race", "race", "race",
+	"wake", "cancel", "retry", "patch", "replay", "correct", "delete letter", "archive", "delete", "run",
+}
+
+// step does one random thing.
+func (m *model) step() {
+	verb := "submit"
+	if len(m.sent) > 0 {
+		verb = rapid.SampledFrom(verbs).Draw(m.rt, "verb")
+	}
+	switch verb {
+	case "submit":
+		if len(m.sent) < 4 { // few, so that much happens to each
+			m.submit()
+		}
+	case "submit again":
+		m.submitAgain()
+	case "reply":
+		m.reply()
+	case "work":
+		m.work()
+	case "thaw":
+		m.thaw(m.anyProc())
+	case "kill":
+		m.kill(m.anyProc())
+	case "sweep":
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { return m.fine(newSweeper(b).sweep(ctx)) })
+	case "renew":
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.extend(ctx); return nil })
+	case "note":
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.queued.flush(ctx); return nil })
+	case "cancel all":
+		m.do(verb, func(ctx context.Context, b *Outbox) func() {
+			_, err := b.CancelAll(ctx, api.OutboxQuery{State: api.Delayed}, ReasonAPI)
+			return m.fine(err)
+		})
+	case "replay all":
+		m.do(verb, func(ctx context.Context, b *Outbox) func() {
+			_, err := b.ReplayAll(ctx, api.ReplayRequest{})
+			return m.fine(err)
+		})
+	case "advance": // even seconds: a worker waits out a fraction
+		m.clock.advance(2 * time.Second * time.Duration(rapid.IntRange(1, 15).Draw(m.rt, "seconds")))
+	case "expire":
+		m.expire()
+	case "limit":
+		m.sender.full = m.clock.now().Add(10 * time.Second)
+	case "lose task", "shelve task", "flush queues":
+		m.meddle(verb)
+	case "haunt":
+		m.haunt()
+	case "race":
+		m.race()
+	default:
+		if id, ok := m.one(); ok {
+			m.do(verb, m.deed(verb, id))
+		}
+	}
+}
+
+// deeds are what may be done to one message: by a worker, by the API, in the dashboard.
+var deeds = map[string]func(ctx context.Context, b *Outbox, id string, now time.Time) error{
+	"wake": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		b.Deliver(ctx, queue.Task{ID: taskID(id, "1")})
+		return nil
+	},
+	"retry": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		_, err := b.Retry(ctx, id)
+		return err
+	},
+	"patch": func(ctx context.Context, b *Outbox, id string, now time.Time) error {
+		later, gateway := now.Add(20*time.Second), "gw"
+		_, err := b.Patch(ctx, id, api.OutboxPatch{SendAt: &later, Gateway: &gateway})
+		return err
+	},
+	"replay": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		_, err := b.Replay(ctx, id, api.Corrections{})
+		return err
+	},
+	"correct": func(ctx context.Context, b *Outbox, id string, now time.Time) error {
+		to := fmt.Sprintf("instead-%d-%s@x.test", now.Unix(), strings.ToLower(id))
+		_, err := b.Replay(ctx, id, api.Corrections{To: api.Emails{to}, Account: "other"})
+		return err
+	},
+	"delete letter": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		_, err := b.DeleteDeadLetter(ctx, id)
+		return err
+	},
+	"archive": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		return b.TaskArchived(ctx, taskID(id, "1"))
+	},
+	"delete": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		return b.TaskDeleted(ctx, taskID(id, "1"))
+	},
+	"run": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		return b.TaskRun(ctx, taskID(id, "1"))
+	},
+	"cancel": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
+		_, err := b.Cancel(ctx, id, ReasonAPI)
+		return err
+	},
+}
+
+// deed is one of them, done to a message.
+func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func() {
+	if verb == "cancel" {
+		return m.cancel(id)
+	}
+	do, now := deeds[verb], m.clock.now()
+	return func(ctx context.Context, b *Outbox) func() { return m.fine(do(ctx, b, id, now)) }
+}
+
+// race has something done to a message while something else is being done to it, and perhaps its lease runs out in between.
+func (m *model) race() {
+	id, ok := m.one()
+	if !ok {
+		return
+	}
+	names := slices.Sorted(maps.Keys(deeds))
+	first, second := rapid.SampledFrom(names).Draw(m.rt, "while"), rapid.SampledFrom(names).Draw(m.rt, "does")
+	f := newFate(rapid.SampledFrom([]blow{stallBefore, stallBefore, stallAfter, repeatLate, haunt}).Draw(m.rt, "stopped by"))
+	f.at = rapid.IntRange(0, 3).Draw(m.rt, "at step")
+	slow := m.anyProc()
+	m.run(slow, f, m.deed(first, id))
+	if rapid.Bool().Draw(m.rt, "leases run out") {
+		m.expire()
+	}
+	m.run(m.anyProc(), newFate(nothing), m.deed(second, id))
+	m.thaw(slow)
+}
+
+// expire has all leases run out, and a sweeper notice that is well.
+func (m *model) expire() {
+	m.clock.advance(10 * time.Second)
+	if err := newSweeper(m.anyProc().Outbox).sweep(m.ctx); err != nil {
+		m.rt.Fatal(err)
+	}
+}
+
+func (m *model) anyProc() *proc {
+	return m.procs[rapid.IntRange(0, len(m.procs)-1).Draw(m.rt, "process")]
+}
+
+// one picks a message.
+func (m *model) one() (string, bool) {
+	if len(m.ids) == 0 {
+		return "", false
+	}
+	return m.ids[rapid.IntRange(0, len(m.ids)-1).Draw(m.rt, "message")], true
+}
+
+// fine has an error looked at that is none of those a verb may answer with.
+func (m *model) fine(err error) func() {
+	for _, kind := range []fault.Kind{fault.Conflict, fault.NotFound, fault.Invalid, fault.Unavailable} {
+		if err == nil || fault.Is(err, kind) || redisdb.Unavailable(err) {
+			return nil
+		}
+	}
+	return func() { m.rt.Errorf("a verb failed: %v", err) }
+}
+
+// cancel notes how many copies there were when a message was taken back.
+func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
+	return func(ctx context.Context, b *Outbox) func() {
+		answer, err := b.Cancel(ctx, id, ReasonAPI)
+		if err != nil || !answer.Deleted {
+			return m.fine(err)
+		}
+		return func() {
+			for _, to := range m.recipients(id) {
+				m.taken[to] = m.relay.copies[to]
+			}
+		}
+	}
+}
+
+func (m *model) submit() {
+	n := len(m.sent)
+	req := api.SubmitRequest{Text: "x", MessageID: fmt.Sprintf("<m%d@x.test>", n)}
+	for i := range rapid.IntRange(1, 3).Draw(m.rt, "recipients") {
+		req.To = append(req.To, api.Address{Address: fmt.Sprintf("r%d-%d@x.test", n, i)})
+	}
+	if rapid.Bool().Draw(m.rt, "scheduled") {
+		at := m.clock.now().Add(20 * time.Second)
+		req.SendAt = &at
+	}
+	if rapid.Bool().Draw(m.rt, "bulk") {
+		req.Lane = api.Bulk
+	}
+	if rapid.Bool().Draw(m.rt, "with a key") {
+		req.IdempotencyKey = fmt.Sprintf("key-%d", n)
+	}
+	l := &letter{req: req}
+	m.sent = append(m.sent, l)
+	m.hand(l)
+}
+
+// submitAgain repeats a submit that was not answered, as a client does, or one that was, as a confused one does. Without a key that
+// would be another message.
+func (m *model) submitAgain() {
+	var keyed []*letter
+	for _, l := range m.sent {
+		if l.req.IdempotencyKey != "" {
+			keyed = append(keyed, l)
+		}
+	}
+	if len(keyed) > 0 {
+		m.hand(keyed[rapid.IntRange(0, len(keyed)-1).Draw(m.rt, "which")])
+	}
+}
+
+// hand has a process submit a letter.
+func (m *model) hand(l *letter) {
+	m.do("submit", func(ctx context.Context, b *Outbox) func() {
+		answer, err := b.Submit(ctx, l.req)
+		if err != nil {
+			return m.fine(err)
+		}
+		return func() { m.answered(l, answer.QueueID) }
+	})
+	m.findAccepted()
+}
+
+func (m *model) answered(l *letter, id string) {
+	if l.id != "" && l.id != id {
+		m.rt.Errorf("key %s was answered with %s and with %s", l.req.IdempotencyKey, l.id, id)
+	}
+	l.id = id
+}
+
+// reply changes what the relay says about one recipient.
+func (m *model) reply() {
+	if len(m.sent) == 0 {
+		return
+	}
+	l := m.sent[rapid.IntRange(0, len(m.sent)-1).Draw(m.rt, "whose")]
+	to := l.req.To[rapid.IntRange(0, len(l.req.To)-1).Draw(m.rt, "recipient")].Address
+	m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies", "535 5.7.8 wrong password"}).Draw(m.rt, "reply")
+}

@@ -1,0 +1,244 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+)
+
+// These tests let the queue and the records go apart, and look at what becomes of either.
+
+// stateOf reads the state of a message's record; empty: there is none.
+func stateOf(t *testing.T, b *bundle, id string) string {
+	t.Helper()
+	state, err := b.DB.Client().HGet(t.Context(), b.store.message(0, id), "state").Result()
+	if err != nil && state != "" {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// oneIn brings a message into a state: waiting, delayed, active or failed; "": no message.
+func oneIn(t *testing.T, b *bundle, state string) string {
+	t.Helper()
+	if state == "" {
+		return newID(b.clock.now(), 0)
+	}
+	if state == stateFailed {
+		b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+		defer delete(b.sender.replies, "ann@x.test")
+	}
+	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}
+	if state == stateDelayed {
+		at := b.clock.now().Add(time.Hour)
+		req.SendAt = &at
+	}
+	a, err := b.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch state {
+	case stateFailed:
+		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "1")})
+		b.Control.Archive(t.Context(), queue.Submit, taskID(a.QueueID, "1"))
+	case stateActive:
+		if c, _, err := b.begin(t.Context(), a.QueueID); err != nil || c == nil {
+			t.Fatalf("begin: %v", err)
+		}
+	}
+	if got := stateOf(t, b, a.QueueID); got != state {
+		t.Fatalf("the message is %s, want %s", got, state)
+	}
+	return a.QueueID
+}
+
+// TestTasksChangedBehindOurBack has asynq's own tools change tasks, which tell nobody. What was deleted or archived comes back within the
+// time that the package promises; what is run before its time waits for it.
+func TestTasksChangedBehindOurBack(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		state  string
+		change func(*asynq.Inspector, string) error
+		after  string      // state of the message
+		task   queue.State // of the task at the epoch
+		epoch  string
+	}{
+		"a waiting one deleted":   {stateWaiting, remove, stateWaiting, queue.Waiting, "2"},
+		"a waiting one archived":  {stateWaiting, shelve, stateWaiting, queue.Waiting, "2"},
+		"a delayed one deleted":   {stateDelayed, remove, stateDelayed, queue.Scheduled, "2"},
+		"a delayed one archived":  {stateDelayed, shelve, stateDelayed, queue.Scheduled, "2"},
+		"a delayed one run":       {stateDelayed, hurry, stateDelayed, queue.Waiting, "1"},
+		"a dead letter's run":     {stateFailed, hurry, stateFailed, queue.Waiting, "1"},
+		"a dead letter's deleted": {stateFailed, remove, stateFailed, "", "2"},
+		"a sender's archived":     {stateActive, shelve, stateActive, queue.Archived, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Options{Lease: time.Minute})
+			if err := b.Control.Register(t.Context(), queue.Submit); err != nil {
+				t.Fatal(err)
+			}
+			id := oneIn(t, b, row.state)
+			if err := row.change(asynq.NewInspectorFromRedisClient(b.DB.Client()), taskID(id, "1")); err != nil {
+				t.Fatal(err)
+			}
+			b.clock.advance(waitBefore + sweepEvery)
+			sweep(t, b)
+			if got := tasksOf(t, b, id, row.epoch); got != row.task {
+				t.Errorf("task %s is %q, want %q", row.epoch, got, row.task)
+			}
+			if row.task == queue.Waiting && row.state != stateWaiting {
+				if v := b.Deliver(t.Context(), queue.Task{ID: taskID(id, row.epoch)}); v.String() == "done" {
+					t.Error("it was sent")
+				}
+			}
+			if got := stateOf(t, b, id); got != row.after {
+				t.Errorf("the message is %s, want %s", got, row.after)
+			}
+		})
+	}
+}
+
+func remove(i *asynq.Inspector, id string) error { return i.DeleteTask(queue.Submit, id) }
+func shelve(i *asynq.Inspector, id string) error { return i.ArchiveTask(queue.Submit, id) }
+func hurry(i *asynq.Inspector, id string) error  { return i.RunTask(queue.Submit, id) }
+
+// TestQueuePausedBehindOurBack: the messages of a queue that asynq's own tools have paused read as paused, and keep their tasks.
+func TestQueuePausedBehindOurBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := oneIn(t, b, stateWaiting)
+	inspector := asynq.NewInspectorFromRedisClient(b.DB.Client())
+	for _, step := range []struct {
+		do   func(string) error
+		want api.State
+	}{{inspector.PauseQueue, api.Paused}, {inspector.UnpauseQueue, api.Waiting}} {
+		if err := step.do(queue.Submit); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.advance(time.Minute)
+		sweep(t, b)
+		if m, err := b.Get(t.Context(), id); err != nil || m.State != step.want {
+			t.Errorf("the message reads %s, %v; want %s", m.State, err, step.want)
+		}
+		if first, second := tasksOf(t, b, id, "1"), tasksOf(t, b, id, "2"); first != queue.Waiting || second != "" {
+			t.Errorf("its tasks are %q and %q", first, second)
+		}
+	}
+}
+
+// TestTasksChangedInTheDashboard does what the dashboard asks the outbox to do before it touches a task.
+func TestTasksChangedInTheDashboard(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	for _, row := range []struct {
+		action string
+		do     func(context.Context, string) error
+		after  map[string]string // state before: state after, or the code of a refusal
+	}{
+		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateDelayed: "", stateFailed: "", stateActive: "MessageActive", "": ""}},
+		{"archive", b.TaskArchived, map[string]string{
+			stateWaiting: stateFailed, stateDelayed: stateFailed, stateFailed: stateFailed, stateActive: "MessageActive", "": "",
+		}},
+		{"run", b.TaskRun, map[string]string{
+			stateWaiting: stateWaiting, stateDelayed: stateWaiting, stateFailed: stateWaiting, stateActive: "MessageActive", "": "",
+		}},
+	} {
+		for before, want := range row.after {
+			t.Run(fmt.Sprintf("%s %s", row.action, or(before, "nothing")), func(t *testing.T) {
+				id := oneIn(t, b, before)
+				err := row.do(t.Context(), taskID(id, "1"))
+				if got := or(fault.CodeOf(err), stateOf(t, b, id)); got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestTaskWithoutMessage: a task that outlived its message, or never had one, does nothing and goes.
+func TestTaskWithoutMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	sent := oneIn(t, b, stateWaiting)
+	b.Deliver(t.Context(), queue.Task{ID: taskID(sent, "1")})
+	for name, id := range map[string]string{
+		"sent": taskID(sent, "1"), "sent, under a later epoch": taskID(sent, "7"), "never there": taskID(oneIn(t, b, ""), "1"),
+		"of a partition there is not": taskID(newID(b.clock.now(), 5), "1"), "no id": "lorem.ipsum", "empty": "",
+	} {
+		if v := b.Deliver(t.Context(), queue.Task{ID: id}); v.String() != "drop" {
+			t.Errorf("%s: %s, want drop", name, v)
+		}
+	}
+}
+
+// TestManyTasksLostComeBackAtOnce: where many tasks are missing, the sweeper does not stop at one stretch of the index a round.
+func TestManyTasksLostComeBackAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.New(t), Options{})
+	const messages = 2*matchBatch + 500
+	for range messages {
+		one(t, b)
+		b.clock.advance(time.Millisecond)
+	}
+	b.queued.flush(t.Context())
+	if err := b.DB.Client().Eval(t.Context(), `for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end return 1`, nil).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.advance(waitBefore)
+	s := newSweeper(b.Outbox)
+	rounds := 0
+	for back := 0; back < messages; rounds++ {
+		if err := s.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		counts, err := b.Control.Counts(t.Context(), queue.Submit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back = counts[0].Waiting
+	}
+	if rounds > 2 { // one on a machine that is not busy
+		t.Errorf("%d rounds, a second each", rounds)
+	}
+}
+
+// busyRedis takes a second for each call.
+type busyRedis struct {
+	fates
+	clock *fakeClock
+}
+
+// ProcessHook implements redis.Hook.
+func (r busyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.clock.advance(time.Second)
+		return next(ctx, cmd)
+	}
+}
+
+// TestLongRoundsEndLeases: a sweeper whose rounds take long, because there is much to do, is not taken for one that was cut off.
+func TestLongRoundsEndLeases(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Lease: time.Minute})
+	id := oneIn(t, b, stateActive)
+	s := newSweeper(b.Outbox)
+	b.DB.Client().AddHook(busyRedis{clock: b.clock})
+	for range 40 {
+		if err := s.mend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := stateOf(t, b, id); got != stateWaiting {
+		t.Errorf("the message of a dead worker is still %s", got)
+	}
+}
