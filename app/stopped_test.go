@@ -1,0 +1,227 @@
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// The tests in here stop a process with SIGSTOP in the middle of a delivery, as a paused container, a suspended machine or a debugger does,
+// and let it go on later. It does not know that time has passed.
+
+// stage is a message on its way in a process that can be stopped: two processes on one Redis, each with a relay of its own, so that it
+// shows who delivered.
+type stage struct {
+	t     *testing.T
+	db    *redisdb.DB
+	first *process
+	slow  *gate            // of the first one's relay
+	relay *testsmtp.Server // the first one's
+	other *testsmtp.Server
+	set   map[string]string // of the second one
+	id    string            // of the message
+}
+
+const onStage = "ann@example.net"
+
+// newStage has the first process take a message to its relay, which keeps it waiting for an answer to a command.
+func newStage(t *testing.T, redis *testredis.Process, verb string, set map[string]string) *stage {
+	t.Helper()
+	s := &stage{t: t, db: connect(t, redis.URL()), slow: newGate(verb), other: testsmtp.Start(t, testsmtp.Options{})}
+	s.relay = testsmtp.Start(t, testsmtp.Options{Respond: s.slow.respond})
+	t.Cleanup(s.slow.open) // before the relay is closed
+	mine := settingsFor(t, redis.URL(), s.relay)
+	maps.Copy(mine, set)
+	s.set = maps.Clone(mine)
+	s.set["redis.url"], s.set["smtp"] = redis.URL(), s.other.URL()
+	s.first = spawn(t, mine)
+	answer, err := s.first.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id = answer.QueueID
+	eventually(t, "the relay is asked", s.slow.reached)
+	return s
+}
+
+// end stops the first process in good order, so that whatever it still had to do is done, and holds what came of the message to what is
+// wanted: copies at either relay, and whether it is told to be in doubt.
+func (s *stage) end(mine, others int, doubted bool) {
+	s.t.Helper()
+	s.first.stop(s.t)
+	if n, m := s.relay.Count(), s.other.Count(); n != mine || m != others {
+		s.t.Errorf("the stopped process delivered %d copies and the other one %d; want %d and %d", n, m, mine, others)
+	}
+	got := take(s.t, s.other, s.db)
+	if got.terminal[onStage] != 1 || got.doubted[onStage] != doubted {
+		s.t.Errorf("%d last words, in doubt: %t; want 1, %t", got.terminal[onStage], got.doubted[onStage], doubted)
+	}
+}
+
+// record reads a field of the message's record.
+func (s *stage) record(field string) string {
+	s.t.Helper()
+	value, err := s.db.Client().HGet(s.t.Context(), redisdb.Key(0, "message", s.id), field).Result()
+	if err != nil && err != redis.Nil { //nolint:errorlint // go-redis documents the comparison
+		s.t.Fatal(err)
+	}
+	return value
+}
+
+// gate is what a relay does that answers a command only when it is told to: the first time it is asked.
+type gate struct {
+	verb string
+	mu   sync.Mutex
+	seen bool
+	wait chan struct{}
+	once sync.Once
+}
+
+func newGate(verb string) *gate { return &gate{verb: verb, wait: make(chan struct{})} }
+
+func (g *gate) respond(c testsmtp.Command) testsmtp.Action {
+	if c.Verb != g.verb {
+		return testsmtp.Action{}
+	}
+	g.mu.Lock()
+	first := !g.seen
+	g.seen = true
+	g.mu.Unlock()
+	if first {
+		<-g.wait
+	}
+	return testsmtp.Action{}
+}
+
+func (g *gate) open() { g.once.Do(func() { close(g.wait) }) }
+
+func (g *gate) reached() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.seen
+}
+
+// freeze stops the process, and returns when it stands still.
+func (p *process) freeze(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process stands still", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name of the program
+		return err != nil || bytes.HasPrefix(state, []byte("T"))
+	})
+}
+
+// thaw lets the process go on.
+func (p *process) thaw(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStoppedBeforeItsDot: a process is stopped before its dot for longer than its lease. Another one delivers. The first one finds its
+// connection ready for the dot when it goes on, and does not write it.
+func TestStoppedBeforeItsDot(t *testing.T) {
+	for _, verb := range []string{"RCPT", "DATA"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, testredis.Server(t), verb, nil)
+			s.first.freeze(t)
+			s.slow.open()
+			spawn(t, s.set)
+			s.other.Wait(1)
+			eventually(t, "the message is gone", func() bool { return s.record("state") == "" })
+			s.first.thaw(t)
+			eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
+			s.end(0, 1, false)
+		})
+	}
+}
+
+// TestStoppedAfterItsDot: the dot was written and the answer not read, which no sender can tell from a message lost. It is sent again, or
+// not, as the setting says; either way that is marked, and the answer the first process reads later changes nothing any more.
+func TestStoppedAfterItsDot(t *testing.T) {
+	for inDoubt, others := range map[string]int{"resend": 1, "hold": 0} {
+		t.Run(inDoubt, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.inDoubt": inDoubt})
+			s.first.freeze(t)
+			s.slow.open()
+			s.relay.Wait(1)
+			spawn(t, s.set)
+			eventually(t, "the message is done, or set aside", func() bool { st := s.record("state"); return st == "" || st == "failed" })
+			s.first.thaw(t)
+			s.end(1, others, true)
+		})
+	}
+}
+
+// TestKilledWorkerIsReplacedWithinTenSeconds kills a process with a message on its way, under the default settings.
+func TestKilledWorkerIsReplacedWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, testredis.Server(t), "RCPT", map[string]string{"delivery.lease": "8s"})
+	spawn(t, s.set)
+	s.first.kill()
+	killed := time.Now()
+	s.other.Wait(1)
+	if took := time.Since(killed); took > 10*time.Second {
+		t.Errorf("the message was delivered %s after the kill", took)
+	} else {
+		t.Logf("delivered %s after the kill", took.Round(time.Millisecond))
+	}
+	eventually(t, "the delivery is recorded", func() bool { return s.record("state") == "" })
+	take(t, s.other, s.db).check(t, []string{onStage})
+}
+
+// TestStoppedAlone: a process that was stopped after its dot, with nobody there to take over, reads the answer when it goes on. That is
+// in time, however late: nothing is in doubt, and nothing is sent twice.
+func TestStoppedAlone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, testredis.Server(t), "DOT", nil)
+	s.first.freeze(t)
+	s.slow.open()
+	s.relay.Wait(1)
+	s.waitForLease(-1000)
+	s.first.thaw(t)
+	empty(t, s.first.client)
+	s.end(1, 0, false)
+}
+
+// TestStoppedForLessThanItsLease: nobody notices.
+func TestStoppedForLessThanItsLease(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, testredis.Server(t), "DATA", map[string]string{"delivery.lease": "10s"})
+	second := spawn(t, s.set)
+	s.first.freeze(t)
+	s.slow.open()
+	s.waitForLease(6000)
+	s.first.thaw(t)
+	empty(t, second.client)
+	s.end(1, 0, false)
+}
+
+// waitForLease waits until the message's lease has no more than so many milliseconds left.
+func (s *stage) waitForLease(left int64) {
+	s.t.Helper()
+	eventually(s.t, "the lease grows old", func() bool {
+		until, err := strconv.ParseInt(s.record("lease"), 10, 64)
+		now, timeErr := s.db.Client().Time(s.t.Context()).Result()
+		return err == nil && timeErr == nil && until-now.UnixMilli() <= left
+	})
+}
