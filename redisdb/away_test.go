@@ -168,6 +168,7 @@ func TestUnavailableReadsTheServersAnswer(t *testing.T) {
 		"MISCONF Errors writing to the AOF file: No space left on device":                                            true,
 		"OOM command not allowed when used memory > 'maxmemory'.":                                                    true,
 		"NOREPLICAS Not enough good replicas to write.":                                                              true,
+		"MOVED 3999 127.0.0.1:6381":                                                                                  true,
 		"CLUSTERDOWN The cluster is down":                                                                            true,
 		"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed when used memory > 'max'.": true,
 		"ERR unknown command 'FOO'":                                                                                  false,

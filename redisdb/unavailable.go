@@ -20,6 +20,8 @@ var awayPrefixes = []string{
 	"MASTERDOWN ",  // a replica without its master
 	"CLUSTERDOWN ", // slots without a node
 	"TRYAGAIN ",    // slots being moved
+	"MOVED ",       // slots that have moved on each time they were looked for
+	"ASK ",         // slots being moved, met outside of go-redis' own redirections
 	"NOREPLICAS ",  // min-replicas-to-write not met
 	"MISCONF ",     // the disk is full or failing
 	"OOM ",         // maxmemory reached

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,14 +22,14 @@ type clients struct {
 	all    sync.WaitGroup
 }
 
-// load submits all messages, evenly over so long. It returns when the last one has its turn; all tells when everybody is answered.
-func (c *clients) load(ctx context.Context, messages int, length time.Duration) {
+// load submits so many messages, evenly over so long. It returns when the last one has its turn; all tells when everybody is answered.
+func (c *clients) load(ctx context.Context, first, messages int, length time.Duration) {
 	began := time.Now()
 	for n := range messages {
 		if wait(ctx, time.Duration(n)*length/time.Duration(messages)-time.Since(began)) != nil {
 			return
 		}
-		p := planned(c.seed, n)
+		p := planned(c.seed, first+n)
 		c.ledger.open(p)
 		c.all.Go(func() { c.live(ctx, p) })
 	}
@@ -90,7 +91,7 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 			return
 		}
 		if err == nil {
-			c.ledger.count(fmt.Sprintf("cancel deleted=%t %s", answer.Deleted, answer.Code))
+			c.ledger.count(strings.TrimSpace(fmt.Sprintf("cancel deleted=%t %s", answer.Deleted, answer.Code)))
 			c.ledger.about(p.number, func(s *story) string {
 				s.cancelled = s.cancelled || answer.Deleted
 				return fmt.Sprintf("client: %s answered the cancel with deleted=%t %s", door.name, answer.Deleted, answer.Code)

@@ -204,20 +204,21 @@ func count(facts []*fact, is func(*fact) bool) int {
 
 // recovery is how long messages waited for a kill of their worker to be noticed, at most.
 type recovery struct {
-	kills, alone         int
-	longest, longestOver time.Duration // of the kills with nothing else wrong; of all
-	stuck                []kill        // kills after which a message never moved on
+	storm, calm               int // kills
+	longestStorm, longestCalm time.Duration
+	stuck                     []kill // kills after which a message never moved on
 }
 
 // recoveries sums up the kills.
 func recoveries(kills []kill) recovery {
-	r := recovery{kills: len(kills)}
+	var r recovery
 	for _, k := range kills {
-		r.longestOver = max(r.longestOver, k.took)
-		if k.alone {
-			r.alone++
-			r.longest = max(r.longest, k.took)
+		n, longest := &r.storm, &r.longestStorm
+		if k.calm {
+			n, longest = &r.calm, &r.longestCalm
 		}
+		*n++
+		*longest = max(*longest, k.took)
 		if len(k.pending) > 0 {
 			r.stuck = append(r.stuck, k)
 		}

@@ -167,7 +167,7 @@ func TestTableSaysWhatIsBroken(t *testing.T) {
 		{name: "lost", v: verdict{lost: 1}, want: "LOST"},
 		{name: "twice", v: verdict{twice: 1}, want: "WITHOUT doubt"},
 		{name: "missing", v: verdict{missing: 1}, want: "last words missing"},
-		{name: "slow recovery", r: recovery{longest: 11 * time.Second}, want: "moved on"},
+		{name: "slow recovery", r: recovery{longestCalm: 11 * time.Second}, want: "moved on"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -187,8 +187,8 @@ func TestTableSaysWhatIsBroken(t *testing.T) {
 }
 
 func TestRecoveries(t *testing.T) {
-	got := recoveries([]kill{{took: time.Second, alone: true}, {took: time.Minute}, {took: 2 * time.Second, alone: true, pending: []string{"x"}}})
-	if got.kills != 3 || got.alone != 2 || got.longest != 2*time.Second || got.longestOver != time.Minute || len(got.stuck) != 1 {
+	got := recoveries([]kill{{took: time.Second, calm: true}, {took: time.Minute}, {took: 2 * time.Second, calm: true, pending: []string{"x"}}})
+	if got.storm != 1 || got.calm != 2 || got.longestCalm != 2*time.Second || got.longestStorm != time.Minute || len(got.stuck) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,25 +5,23 @@ import (
 	"time"
 )
 
-// kill is a process killed while it held messages, and how long those took to move on.
+// kill is a worker killed while it held messages, and how long those took to move on.
 type kill struct {
 	worker  string
+	calm    bool // nothing else was wrong
 	at      time.Time
-	held    int           // messages that the dead left behind, and messages of others that ended meanwhile
-	took    time.Duration // until the last one was begun again or ended; 0 while that is unknown
-	alone   bool          // nothing else was wrong meanwhile that would excuse a delay
+	took    time.Duration // until the last message was begun again, or had ended
 	pending []string      // what never moved on
 }
 
 // watch follows the messages that a worker just killed has held. Which those are no record says: but a live worker renews its leases,
 // and a dead one does not. A message has moved on when another attempt has begun, or it is delayed, or it ended. Ends with ctx at the latest.
-func (o *observer) watch(ctx context.Context, worker string, excused func(from, to time.Time) bool) {
-	k := kill{worker: worker, at: time.Now()}
+func (o *observer) watch(ctx context.Context, k kill) {
+	k.at = time.Now()
 	before, err := o.held(ctx)
 	if err != nil || len(before) == 0 {
 		return // Redis is away too, or there was nothing to hold
 	}
-	k.held = len(before)
 	last := time.Now()
 	for len(before) > 0 && wait(ctx, 100*time.Millisecond) == nil {
 		left, err := o.unmoved(ctx, before)
@@ -39,9 +37,31 @@ func (o *observer) watch(ctx context.Context, worker string, excused func(from, 
 		k.pending = append(k.pending, h.id)
 	}
 	k.took = last.Sub(k.at)
-	k.alone = !excused(k.at, last)
 	o.ledger.recovered(k)
 }
+
+// killInCalm kills one worker after the other while nothing else is wrong, each in the middle of messages that their relay takes its time
+// for, and watches how soon those move on.
+func (r *round) killInCalm(ctx context.Context) error {
+	r.h.relays.slow.Store(true)
+	defer r.h.relays.slow.Store(false)
+	for n, p := range r.h.workers {
+		first := r.h.o.messages + n*calmMessages
+		r.clients.load(ctx, first, calmMessages, time.Second)
+		over := r.h.ledger.trouble("worker killed in calm", p.name)
+		p.kill()
+		r.h.redis.watch(ctx, kill{worker: p.name, calm: true})
+		over()
+		p.want()
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calmMessages is how many messages are submitted before each kill in calm.
+const calmMessages = 40
 
 // unmoved are those messages that are still as their holder left them.
 func (o *observer) unmoved(ctx context.Context, before []holding) ([]holding, error) {

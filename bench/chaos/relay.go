@@ -29,6 +29,7 @@ type relays struct {
 	ledger *ledger
 	mood   atomic.Int32
 	calm   atomic.Bool // chaos is over: everybody is served
+	slow   atomic.Bool // and takes its time
 
 	mu   sync.Mutex
 	seen map[string]int
@@ -88,6 +89,9 @@ func (r *relays) whole(number int, data []byte) bool {
 // respond is what happens to a command: the mood first, then what the message brings.
 func (r *relays) respond(c testsmtp.Command) testsmtp.Action {
 	if r.calm.Load() {
+		if c.Verb == "DOT" && r.slow.Load() {
+			return testsmtp.Action{Delay: time.Second}
+		}
 		return testsmtp.Action{}
 	}
 	switch m := mood(r.mood.Load()); {

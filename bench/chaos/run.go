@@ -37,7 +37,7 @@ var errBroken = errors.New("a promise was broken")
 // run makes chaos, heals everything, waits until all is quiet, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
 	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d api and %d worker processes, lease %s\n", o.length, o.seed, o.messages, o.apis, o.workers, o.lease)
-	l := newLedger(o.messages)
+	l := newLedger(o.messages + o.workers*calmMessages)
 	h, err := open(ctx, o, l)
 	if err != nil {
 		return err
@@ -82,27 +82,30 @@ func (r *round) play(ctx context.Context) error {
 	var storming, operating sync.WaitGroup
 	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
 	operating.Go(func() { r.clients.operate(weather) })
-	r.clients.load(ctx, o.messages, o.length)
+	r.clients.load(ctx, 0, o.messages, o.length)
 	storming.Wait()
 	operating.Wait()
 	fmt.Fprintf(r.w, "%s  the storm is over\n", h.ledger.progress())
 	if err := h.heal(ctx); err != nil {
 		return err
 	}
-	return r.calm(ctx)
+	r.calm(ctx)
+	return nil
 }
 
-// calm waits until everything has come to its end. What did not is for the table to tell.
-func (r *round) calm(ctx context.Context) error {
+// calm waits until everything has come to its end, with some kills in between. What did not is for the table to tell.
+func (r *round) calm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.h.o.drain)
 	defer cancel()
 	r.drained = errors.Join(
 		r.until(ctx, "every client is answered", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty", r.empty),
+		r.killInCalm(ctx),
+		r.until(ctx, "every client is answered again", done(&r.clients.all)),
+		r.until(ctx, "the outbox is empty again", r.empty),
 		r.until(ctx, "all events are read, and received", r.received),
 		r.until(ctx, "every kill is accounted for", done(&r.watching)),
 	)
-	return nil
 }
 
 // done makes a question of a group: whether all of it has ended.

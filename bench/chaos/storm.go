@@ -136,26 +136,5 @@ func lineTroubles(kind, name string, line *faultproxy.Proxy, lease time.Duration
 // killWorker kills a worker and follows what it held.
 func (h *house) killWorker(ctx context.Context, p *postroom, watching *sync.WaitGroup) {
 	p.kill()
-	watching.Go(func() {
-		h.redis.watch(ctx, p.name, func(from, to time.Time) bool { return h.excused(p, from, to) })
-	})
-}
-
-// excused says whether anything else was wrong that explains why messages of a dead worker did not move on at once: with Redis, or with
-// every other worker, its line to Redis included. After an outage sweepers give whoever holds a lease some time to come back, so what was
-// wrong shortly before counts too.
-func (h *house) excused(dead *postroom, from, to time.Time) bool {
-	troubled := map[string]bool{}
-	for _, f := range h.ledger.during(from.Add(-h.o.lease), to) {
-		troubled[f.place] = true
-	}
-	if troubled["redis"] {
-		return true
-	}
-	for _, p := range h.workers {
-		if p != dead && !troubled[p.name] && !troubled["redis line of "+p.name] {
-			return false
-		}
-	}
-	return true
+	watching.Go(func() { h.redis.watch(ctx, kill{worker: p.name}) })
 }

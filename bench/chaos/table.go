@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -81,10 +80,10 @@ func (t *table) write(v verdict, l *ledger, r recovery, forged int64) {
 
 func (t *table) kills(r recovery) {
 	t.title("Recovery after kill -9 of a worker")
-	t.tell("kills of a worker that held messages", r.kills)
-	t.tell("  of them with nothing else wrong", r.alone)
-	t.hold("until the last message moved on, nothing else wrong, at most", r.longest.Round(time.Millisecond), "10s", r.longest <= movedWithin)
-	t.tell("until the last message moved on, at most", r.longestOver.Round(time.Millisecond))
+	t.tell("kills of a worker in the storm, while messages were under way", r.storm)
+	t.tell("  until the last of them moved on, at most", r.longestStorm.Round(time.Millisecond))
+	t.tell("kills with nothing else wrong", r.calm)
+	t.hold("  until the last of them moved on, at most", r.longestCalm.Round(time.Millisecond), "10s", r.longestCalm <= movedWithin)
 	t.want("kills after which a message never moved on", len(r.stuck), 0)
 }
 
@@ -92,7 +91,7 @@ func (t *table) counts(title string, counts map[string]int) {
 	t.title(title)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		t.tell(strings.TrimSpace(name), counts[name])
+		t.tell(name, counts[name])
 		total += counts[name]
 	}
 	t.tell("in all", total)

@@ -85,14 +85,18 @@ func newTransport() *http.Transport {
 	return http.DefaultTransport.(*http.Transport).Clone()
 }
 
-// localURL is where the Postroom of these settings is reached from this machine.
+// localURL is where the Postroom of these settings is reached from this machine: its API, or the health of a worker, which has none.
 func localURL(c *config.Config, transport *http.Transport) (string, error) {
-	host, port, err := net.SplitHostPort(c.HTTP.Listen)
+	setting, listen := "http.listen", c.HTTP.Listen
+	if c.Role == "worker" && c.Monitor.Listen != "" {
+		setting, listen = "monitor.listen", c.Monitor.Listen
+	}
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", fmt.Errorf("http.listen: %w", err)
+		return "", fmt.Errorf("%s: %w", setting, err)
 	}
 	if port == "0" {
-		return "", usage("http.listen is %s, so the port is picked at start: give the address with --url or POSTROOM_URL", c.HTTP.Listen)
+		return "", usage("%s is %s, so the port is picked at start: give the address with --url or POSTROOM_URL", setting, listen)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"

@@ -36,6 +36,18 @@ func TestLocalURL(t *testing.T) {
 	}
 }
 
+// TestWorkersAreReachedAtTheirMonitor: where a worker listens at all, it is there.
+func TestWorkersAreReachedAtTheirMonitor(t *testing.T) {
+	c := &config.Config{Role: "worker", HTTP: config.HTTP{Listen: ":3000"}, Monitor: config.Monitor{Listen: ":3001"}}
+	if got, err := localURL(c, newTransport()); err != nil || got != "http://localhost:3001" {
+		t.Errorf("a worker: %q, %v", got, err)
+	}
+	c.Role = "api"
+	if got, err := localURL(c, newTransport()); err != nil || got != "http://localhost:3000" {
+		t.Errorf("an API: %q, %v", got, err)
+	}
+}
+
 // TestOwnCertificateIsTrusted: on its own machine a Postroom with TLS is reached by an address that stands in no certificate, and its certificate
 // may be signed by nobody; it is trusted because the settings name it, and no other is.
 func TestOwnCertificateIsTrusted(t *testing.T) {

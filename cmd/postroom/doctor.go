@@ -93,8 +93,8 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 		x.domains[domain] = true
 	}
 	x.fixed = len(d.Domain) > 0
-	if d.Quick && settings.Role == "worker" && d.URL == "" {
-		return []check{x.redis} // all that a worker has to answer for
+	if d.Quick && settings.Role == "worker" && d.URL == "" && settings.Monitor.Listen == "" {
+		return []check{x.redis} // all that can be asked of a worker that listens nowhere
 	}
 	if d.Quick {
 		return []check{x.ready}

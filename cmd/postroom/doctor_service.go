@@ -122,12 +122,14 @@ func judgeClock(off time.Duration) finding {
 	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
 }
 
-// ready asks Postroom whether it is ready. A worker has no API to ask.
+// ready asks Postroom whether it is ready. A worker is asked where it tells its health, if it does; it has no API for the checks that follow.
 func (x *exam) ready(ctx context.Context) []finding {
 	const name = "service"
 	if x.cfg.Role == "worker" && x.reach.URL == "" {
 		x.away = true
-		return []finding{{name, ok, "role worker: it has no API to ask", ""}}
+		if x.cfg.Monitor.Listen == "" {
+			return []finding{{name, ok, "role worker: it has no API to ask, and no monitor.listen", ""}}
+		}
 	}
 	client, err := x.reach.clientWith(x.cfg, "")
 	if err != nil {
