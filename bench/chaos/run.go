@@ -90,7 +90,7 @@ func (r *round) play(ctx context.Context) error {
 		return err
 	}
 	r.calm(ctx)
-	return nil
+	return ctx.Err() // interrupted: there is nothing to judge yet
 }
 
 // calm waits until everything has come to its end, with some kills in between. What did not is for the table to tell.
