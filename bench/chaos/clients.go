@@ -20,13 +20,29 @@ type clients struct {
 	ledger *ledger
 	seed   uint64
 	all    sync.WaitGroup
+	busy   chan struct{} // holds one for each submit under way
 }
 
-// load submits so many messages, evenly over so long. It returns when the last one has its turn; all tells when everybody is answered.
+// atOnce is how many clients submit at a time. On a machine that can't keep up, more of them would only keep it busy with each other.
+const atOnce = 200
+
+func newClients(h *house) *clients {
+	return &clients{h: h, ledger: h.ledger, seed: h.o.seed, busy: make(chan struct{}, atOnce)}
+}
+
+// load submits so many messages, evenly over so long, and fewer when Postroom is too slow for that many. It returns when the time is over;
+// all tells when everybody is answered.
 func (c *clients) load(ctx context.Context, first, messages int, length time.Duration) {
+	ending, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
 	began := time.Now()
 	for n := range messages {
-		if wait(ctx, time.Duration(n)*length/time.Duration(messages)-time.Since(began)) != nil {
+		if wait(ending, time.Duration(n)*length/time.Duration(messages)-time.Since(began)) != nil {
+			return
+		}
+		select {
+		case c.busy <- struct{}{}:
+		case <-ending.Done():
 			return
 		}
 		p := planned(c.seed, first+n)
@@ -40,11 +56,12 @@ func (c *clients) live(ctx context.Context, p plan) {
 	r := random(c.seed, "client "+strconv.Itoa(p.number))
 	req := p.request(time.Now())
 	id := c.submit(ctx, r, p, req)
+	if id != "" && p.again {
+		c.submit(ctx, r, p, req)
+	}
+	<-c.busy
 	if id == "" {
 		return
-	}
-	if p.again {
-		c.submit(ctx, r, p, req)
 	}
 	if p.cancel > 0 && wait(ctx, p.cancel) == nil {
 		c.cancel(ctx, r, p, id)

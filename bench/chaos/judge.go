@@ -43,7 +43,7 @@ func lastWord(t event.Type) bool {
 func judge(l *ledger, endpoints []string) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := verdict{submitted: len(l.stories)}
+	var v verdict
 	byMessage := map[string][]*fact{}
 	for _, f := range l.order {
 		byMessage[f.queueID] = append(byMessage[f.queueID], f)
@@ -64,6 +64,7 @@ func (v *verdict) blame(s *story, counter *int, format string, args ...any) {
 }
 
 func (v *verdict) message(s *story, byMessage map[string][]*fact) {
+	v.submitted++
 	switch {
 	case s.refused != "":
 		v.blame(s, &v.refused, "refused for good: %s", s.refused)

@@ -44,7 +44,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	}
 	defer h.close()
 	l.began = time.Now()
-	r := &round{h: h, w: w, clients: &clients{h: h, ledger: l, seed: o.seed}}
+	r := &round{h: h, w: w, clients: newClients(h)}
 	if err := r.play(ctx); err != nil {
 		fmt.Fprintf(w, "the logs are in %s\n", h.dir)
 		return err
@@ -90,7 +90,7 @@ func (r *round) play(ctx context.Context) error {
 		return err
 	}
 	r.calm(ctx)
-	return nil
+	return ctx.Err() // interrupted: there is nothing to judge yet
 }
 
 // calm waits until everything has come to its end, with some kills in between. What did not is for the table to tell.
