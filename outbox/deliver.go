@@ -178,10 +178,11 @@ func (b *Outbox) message(c *claim) smtpsend.Message {
 	}
 }
 
-// doubt records that the dot is about to be written. Without that record the dot must not be written.
+// doubt records that the dot is about to be written. Without that record, on the replicas too where they are waited for, the dot must not be
+// written: a new master that knows nothing of it would send again without a doubt.
 func (b *Outbox) doubt(ctx context.Context, c *claim) error {
 	now := b.clock.Now()
-	until, err := doubtScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, millis(now), c.fence).Int64()
+	until, err := b.DB.RunReplicated(ctx, doubtScript, []string{b.store.message(c.partition, c.id)}, millis(now), c.fence).Int64()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
