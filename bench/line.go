@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
@@ -33,7 +34,7 @@ func overALongLine(ctx context.Context) error {
 	}
 	defer line.Close()
 	line.Delay(25 * time.Millisecond)
-	title("A line with 50 ms of round trip, connections kept")
+	table.Title("A line with 50 ms of round trip, connections kept")
 	sent := 0
 	for _, connections := range []int{1, 10} {
 		n := 40 * connections
@@ -48,9 +49,9 @@ func overALongLine(ctx context.Context) error {
 		if sent += 2 * n; sink.Count() != sent {
 			return fmt.Errorf("the sink has %d of %d messages", sink.Count(), sent)
 		}
-		row(fmt.Sprintf("go-smtp, connections: %d", connections), fmt.Sprintf("%.1f messages/s", theirs), "", true)
-		row(fmt.Sprintf("the SMTP client, connections: %d", connections), fmt.Sprintf("%.1f messages/s", ours), "", true)
-		row("  ÷ go-smtp", fmt.Sprintf("%.1f", ours/theirs), "at least 3", ours/theirs >= 3)
+		table.Tell(fmt.Sprintf("go-smtp, connections: %d", connections), fmt.Sprintf("%.1f messages/s", theirs))
+		table.Tell(fmt.Sprintf("the SMTP client, connections: %d", connections), fmt.Sprintf("%.1f messages/s", ours))
+		table.Row("  ÷ go-smtp", fmt.Sprintf("%.1f", ours/theirs), "at least 3", ours/theirs >= 3)
 	}
 	return nil
 }

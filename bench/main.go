@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -63,10 +64,10 @@ func againstSlowRelay(ctx context.Context, messages, senders int) error {
 		if err != nil {
 			return err
 		}
-		title("A relay that takes 10 ms for each message, over 10 connections")
-		row("the SMTP client alone", perSecond(raw), "", true)
-		row("submit over HTTP to SMTP", perSecond(through), "", true)
-		row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
+		table.Title("A relay that takes 10 ms for each message, over 10 connections")
+		table.Tell("the SMTP client alone", perSecond(raw))
+		table.Tell("submit over HTTP to SMTP", perSecond(through))
+		table.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
 		return nil
 	})
 }
@@ -94,12 +95,12 @@ func againstSink(ctx context.Context, messages, senders int, profile string) err
 		if err != nil {
 			return err
 		}
-		title("A sink on the same machine that takes everything at once")
-		row("the SMTP client alone", perSecond(raw), "", true)
-		row("submit over HTTP to SMTP", perSecond(through), "", true)
-		row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
-		row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60", through/emailEngineBest >= 60)
-		row("  CPU time a message, client and sink included, Redis not", (used / time.Duration(messages)).Round(time.Microsecond).String(), "", true)
+		table.Title("A sink on the same machine that takes everything at once")
+		table.Tell("the SMTP client alone", perSecond(raw))
+		table.Tell("submit over HTTP to SMTP", perSecond(through))
+		table.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
+		table.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60", through/emailEngineBest >= 60)
+		table.Tell("  CPU time a message, client and sink included, Redis not", (used / time.Duration(messages)).Round(time.Microsecond).String())
 		return r.latencies(ctx, sink)
 	})
 }
@@ -110,31 +111,18 @@ func (r *room) latencies(ctx context.Context, sink *testsmtp.Server) error {
 	if err != nil {
 		return err
 	}
-	row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms", accept.p99 < 10*time.Millisecond)
+	table.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms", accept.p99 < 10*time.Millisecond)
 	pickup, err := r.pickup(ctx, sink, 100)
 	if err != nil {
 		return err
 	}
-	row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms", pickup.p50 < 10*time.Millisecond)
+	table.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms", pickup.p50 < 10*time.Millisecond)
 	list, err := r.list(ctx, 10_000)
 	if err != nil {
 		return err
 	}
-	row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms", list < 50*time.Millisecond)
+	table.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms", list < 50*time.Millisecond)
 	return nil
-}
-
-func title(text string) { fmt.Printf("\n%s\n", text) }
-
-func row(what, got, want string, ok bool) {
-	verdict := ""
-	if want != "" {
-		verdict = "ok"
-		if !ok {
-			verdict = "MISSED"
-		}
-	}
-	fmt.Printf("  %-60s %20s   %-16s %s\n", what, got, want, verdict)
 }
 
 func perSecond(rate float64) string { return fmt.Sprintf("%.0f messages/s", rate) }

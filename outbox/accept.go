@@ -50,8 +50,8 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	if due.After(now) {
 		task.At = due
 	}
-	if s.fingerprint != "" {
-		return b.acceptKeyed(ctx, s, keys, args, answer, task)
+	if s.fingerprint != "" || args[argLimit] != "" || args[argShare] != "" {
+		return b.acceptFirst(ctx, s, keys, args, answer, task)
 	}
 
 	pipe := b.DB.ReplicatedPipeline()
@@ -73,11 +73,15 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	return answer, nil
 }
 
-// acceptKeyed accepts under an idempotency key: the task is queued only once the key is known to be new.
-func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
+// acceptFirst accepts a message that may be refused, or known already: its task is queued only once it is known to be new. A task of a
+// message that was refused would stay in a full Redis for as long as the queue is paused.
+func (b *Outbox) acceptFirst(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
 	first, err := b.judge(b.DB.RunReplicated(ctx, acceptScript, keys, args...).Slice())
 	if err != nil {
 		return api.SubmitAnswer{}, err
+	}
+	if args[argShare] != "" {
+		b.seen()
 	}
 	if first != "" {
 		b.metrics.accepted.WithLabelValues("hit").Inc()
@@ -90,7 +94,9 @@ func (b *Outbox) acceptKeyed(ctx context.Context, s submission, keys []string, a
 		b.queued.note(p, answer.QueueID)
 	}
 	b.accepted(ctx, answer.QueueID, s, *answer.SendAt)
-	answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "MISS"}
+	if s.fingerprint != "" {
+		answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "MISS"}
+	}
 	return answer, nil
 }
 
@@ -109,11 +115,15 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 		keys = append(keys, b.store.idempotency(p, keyHash(s.envelope.Account, s.envelope.Key)))
 		first = memo(answer)
 	}
+	content := b.codec.pack(s.content)
 	return keys, []any{
-		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, b.codec.pack(s.content),
-		b.share(b.opts.MaxLive), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), queued,
+		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, content,
+		b.limit(p), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), b.heed(len(content)), queued,
 	}, nil
 }
+
+// Places among the arguments of accept.lua of what can have a message refused.
+const argLimit, argShare = 9, 13
 
 // memo and recall keep the first answer to an idempotency key. There is one for each message of a week, so it is kept short.
 func memo(a api.SubmitAnswer) string {
@@ -153,28 +163,12 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 		return "", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
 			"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
 	case "FULL":
+		if answer[1] == "memory" {
+			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)", b.opts.MaxMemoryShare*100)
+		}
 		return "", full("The outbox holds as many messages as it may (outbox.maxLive: %d)", b.opts.MaxLive)
 	}
 	return "", fmt.Errorf("accept message: %v", answer[0])
-}
-
-// Admits refuses new work while Redis is so full that the work it has could no longer be done: at maxmemory not even a dequeue succeeds.
-// Nil: Submit would take a message on.
-func (b *Outbox) Admits(ctx context.Context) error {
-	share, err := b.DB.MemoryShare(ctx)
-	if err != nil {
-		return away(err, "ask Redis for its memory")
-	}
-	if share >= b.opts.MaxMemoryShare {
-		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)
-	}
-	return nil
-}
-
-func full(format string, args ...any) error {
-	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out", args...)
-	f.RetryAfter = retryAfterOutage
-	return f
 }
 
 func (b *Outbox) accepted(ctx context.Context, id string, s submission, due time.Time) {

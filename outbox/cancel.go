@@ -39,12 +39,14 @@ func (b *Outbox) CancelAll(ctx context.Context, q api.OutboxQuery, reason string
 		return total, err
 	}
 	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
+	gone := useless{b: b}
+	defer gone.clear(ctx)
 	for {
-		found, err := b.find(ctx, q, paused)
+		found, err := b.find(ctx, q, paused, scanChunk)
 		if err != nil {
 			return total, away(err, "list the messages to cancel")
 		}
-		some, err := b.cancelEach(ctx, found.page, reason, still)
+		some, err := b.cancelEach(ctx, found.page, reason, still, gone.add)
 		total.Deleted, total.Active = total.Deleted+some.Deleted, total.Active+some.Active
 		if err != nil || !found.more {
 			return total, err
@@ -53,8 +55,9 @@ func (b *Outbox) CancelAll(ctx context.Context, q api.OutboxQuery, reason string
 	}
 }
 
-// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all of them.
-func (b *Outbox) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (api.BulkDeleteAnswer, error) {
+// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all of them. What is left of
+// them in the queue goes to forget.
+func (b *Outbox) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool, forget func(context.Context, ...task)) (api.BulkDeleteAnswer, error) {
 	var total api.BulkDeleteAnswer
 	rows, err := b.readRows(ctx, entries)
 	if err != nil {
@@ -95,7 +98,7 @@ func (b *Outbox) cancelEach(ctx context.Context, entries []entry, reason string,
 			}
 		}
 	}
-	b.forget(ctx, gone...)
+	forget(ctx, gone...)
 	return total, nil
 }
 

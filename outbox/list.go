@@ -21,7 +21,7 @@ func (b *Outbox) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, e
 	if err != nil {
 		return api.OutboxPage{}, err
 	}
-	found, err := b.find(ctx, q, paused)
+	found, err := b.find(ctx, q, paused, 0)
 	if err != nil {
 		return api.OutboxPage{}, away(err, "list the outbox")
 	}
@@ -34,10 +34,11 @@ func (b *Outbox) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, e
 	}, nil
 }
 
-// find selects the entries of a page.
-func (b *Outbox) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool) (findings, error) {
+// find selects the entries of a page. A query with tag or search reads so many messages at most, 0: all, so that the total is exact.
+func (b *Outbox) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool, most int) (findings, error) {
 	w := window{
 		indexes: b.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter, before: q.CreatedBefore,
+		most: most,
 	}
 	if q.Tag == "" && q.Search == "" {
 		return b.look(ctx, w)

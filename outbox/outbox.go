@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -167,6 +168,7 @@ type Outbox struct {
 	store   store
 	leases  *leases
 	queued  *queuedNotes
+	unseen  atomic.Int64 // bytes put into Redis since it last looked at its memory
 	log     *slog.Logger
 	mail    maillog
 	metrics *metrics

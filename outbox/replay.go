@@ -31,7 +31,7 @@ func (b *Outbox) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Repl
 	}
 	q := api.OutboxQuery{State: api.Failed, Account: req.Account, Tag: req.Tag, PageSize: scanChunk}
 	for {
-		found, err := b.find(ctx, q, nil)
+		found, err := b.find(ctx, q, nil, scanChunk)
 		if err != nil {
 			return answer, away(err, "list the dead letters to replay")
 		}

@@ -167,9 +167,11 @@ func (s *sweeper) tidy(ctx context.Context, now time.Time) (done bool, _ error) 
 				}
 			}
 		}
-		if err := s.trim(ctx, p); err != nil {
+		trimmed, err := s.trim(ctx, p)
+		if err != nil {
 			return false, err
 		}
+		done = done && trimmed
 	}
 	return done, nil
 }
@@ -192,7 +194,7 @@ func (s *sweeper) expireLetters(ctx context.Context, p int, now time.Time) (int,
 			return 0, fmt.Errorf("read surplus dead letters: %w", err)
 		}
 	}
-	_, err = s.b.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool { return r.state == stateFailed })
+	_, err = s.b.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool { return r.state == stateFailed }, s.b.forget)
 	return len(ids), err
 }
 
@@ -202,22 +204,29 @@ func (s *sweeper) expireLog(ctx context.Context, p int, now time.Time) (int, err
 	return purgeScript.Run(ctx, s.b.DB.Client(), []string{s.b.store.events(p)}, millis(before), s.b.share(s.b.opts.MaxEnded), sweepBatch).Int()
 }
 
-// trim keeps the event stream within bounds, and never drops an event some reader has yet to read.
-func (s *sweeper) trim(ctx context.Context, p int) error {
+// trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers false when there was more
+// to drop: Redis drops 10,000 in one go, and a busy outbox makes more than that between two rounds.
+func (s *sweeper) trim(ctx context.Context, p int) (done bool, _ error) {
 	rdb, key := s.b.DB.Client(), s.b.store.events(p)
 	n, err := rdb.XLen(ctx, key).Result()
 	if err != nil || int(n) <= s.b.opts.MaxEvents {
-		return err
+		return true, err
 	}
 	groups, err := rdb.XInfoGroups(ctx, key).Result()
 	if err != nil {
-		return fmt.Errorf("read groups of %s: %w", key, err)
+		return false, fmt.Errorf("read groups of %s: %w", key, err)
 	}
 	keep := int64(s.b.opts.MaxEvents)
 	for _, g := range groups {
 		keep = max(keep, g.Lag+g.Pending)
 	}
-	return rdb.XTrimMaxLenApprox(ctx, key, keep, 0).Err()
+	for range tidyRounds {
+		gone, err := rdb.XTrimMaxLenApprox(ctx, key, keep, 0).Result()
+		if err != nil || gone == 0 {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // script runs a script about a whole partition and reads its answer as rows of equal length.

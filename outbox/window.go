@@ -66,15 +66,20 @@ func (b *Outbox) look(ctx context.Context, w window) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
-	skip := w.page * w.size
+	skip, near := w.page*w.size, w
 	if w.cursor != "" {
 		skip = 0
+	}
+	if skip > leapFrom {
+		if near, skip, err = b.leap(ctx, w, skip); err != nil {
+			return findings{}, err
+		}
 	}
 	pipe := b.DB.Client().Pipeline()
 	heads, counts := make([]*redis.ZSliceCmd, len(w.indexes)), make([]*redis.IntCmd, len(w.indexes))
 	for i, ix := range w.indexes {
 		counts[i] = w.count(ctx, pipe, ix.key)
-		heads[i] = pipe.ZRangeArgsWithScores(ctx, w.head(ix.key, from, skip+w.size+1))
+		heads[i] = pipe.ZRangeArgsWithScores(ctx, near.head(ix.key, from, skip+w.size+1))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return findings{}, fmt.Errorf("read indexes: %w", err)
@@ -83,7 +88,7 @@ func (b *Outbox) look(ctx context.Context, w window) (findings, error) {
 	var all []entry
 	for i, ix := range w.indexes {
 		f.total += int(counts[i].Val())
-		all = append(all, w.beyond(from, ix, heads[i].Val())...)
+		all = append(all, near.beyond(from, ix, heads[i].Val())...)
 	}
 	if len(w.indexes) > 1 {
 		slices.SortFunc(all, w.order)

@@ -1,9 +1,11 @@
 -- accept makes a message durable: record, envelope, content, indexes, idempotency key and first event, or none of them.
 --
 -- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
--- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages (0: none),
---      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 the messageQueued event
--- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before, {'FULL'}
+-- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages ('': none),
+--      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 share of Redis' maxmemory that may be used ('': don't look), 15 the
+--      messageQueued event
+-- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before,
+--        {'FULL', of what: messages or memory}
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
@@ -24,13 +26,20 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
   return {'AGAIN'}
 end
 if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return {'AGAIN'} end
+if ARGV[14] ~= '' then
+  local info = redis.pcall('INFO', 'memory')
+  if type(info) == 'string' then -- else this server does not tell
+    local used, most = string.match(info, 'used_memory:(%d+)'), string.match(info, 'maxmemory:(%d+)')
+    if used and most and tonumber(used) > tonumber(most) * tonumber(ARGV[14]) and tonumber(most) > 0 then return {'FULL', 'memory'} end
+  end
+end
 local limit = tonumber(ARGV[10])
-if limit > 0 then
+if limit then
   local live = 0
   for _, l in ipairs({'transactional', 'bulk'}) do
     for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
   end
-  if live >= limit then return {'FULL'} end
+  if live >= limit then return {'FULL', 'messages'} end
 end
 
 local state = 'waiting'
@@ -49,5 +58,5 @@ if KEYS[2] then
   redis.call('SET', KEYS[2], ARGV[11] .. ARGV[12], 'EX', ARGV[13])
 end
 count(now, at, 'queued')
-emit(14)
+emit(15)
 return {'NEW'}

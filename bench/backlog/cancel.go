@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/table"
+)
+
+// slowForOthers is how long a request may take beside a bulk cancel.
+const slowForOthers = 100 * time.Millisecond
+
+// bystander is a request made again and again while something else goes on.
+type bystander struct {
+	name  string
+	every time.Duration
+	do    func(ctx context.Context, i int) error
+	took  []time.Duration
+}
+
+// cancel takes half of the messages back in one request.
+func (h *house) cancel(ctx context.Context) error {
+	table.Title("Taking half of them back: DELETE /v1/outbox?tag=")
+	bystanders := []*bystander{
+		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := h.client.Health(ctx); return err }},
+		{name: "submit", every: 20 * time.Millisecond, do: func(ctx context.Context, i int) error {
+			return h.submit(ctx, h.request(2*(h.o.messages+i)+1)) // none of those taken back
+		}},
+		{name: "GET /v1/outbox", every: 200 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := h.client.Outbox(ctx, api.OutboxQuery{}); return err }},
+	}
+	group, running := errgroup.WithContext(ctx)
+	running, stop := context.WithCancel(running)
+	defer stop()
+	for _, b := range bystanders {
+		group.Go(func() error { return b.run(running) })
+	}
+	go progress(running, "left, of all", h.o.messages, func() int {
+		page, _ := h.client.Outbox(running, api.OutboxQuery{PageSize: 1}) // only to show progress
+		return page.Total
+	})
+	began := time.Now()
+	answer, err := h.client.CancelAll(ctx, api.OutboxQuery{Tag: spring})
+	took := time.Since(began)
+	stop()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if surplus := answer.Deleted - (h.o.messages+1)/2; surplus < 0 || surplus > int(h.refused.Load()) {
+		return fmt.Errorf("%d messages were taken back, want %d", answer.Deleted, (h.o.messages+1)/2)
+	}
+	table.Tell(fmt.Sprintf("%d messages taken back", answer.Deleted), round(took).String())
+	table.Tell("  rate", perSecond(float64(answer.Deleted)/took.Seconds()))
+	for _, b := range bystanders {
+		q := quantilesOf(b.took)
+		table.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers), q.p99 <= slowForOthers)
+	}
+	left, err := h.rdb.LLen(ctx, "asynq:{submit}:pending").Result()
+	if err != nil {
+		return err
+	}
+	tasks := int(left) - (h.o.messages-answer.Deleted)*98/100 - len(bystanders[1].took)
+	table.Tell("tasks of cancelled messages left in the queue, about", fmt.Sprint(max(0, tasks)))
+	return h.tellWorst(ctx, "meanwhile")
+}
+
+func (b *bystander) run(ctx context.Context) error {
+	tick := time.NewTicker(b.every)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		sent := time.Now()
+		if err := b.do(context.WithoutCancel(ctx), i); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		b.took = append(b.took, time.Since(sent))
+	}
+}

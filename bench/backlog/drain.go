@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/table"
+)
+
+// drain has a worker deliver the messages that are left, but for those that wait for a time.
+func (h *house) drain(ctx context.Context) error {
+	page, err := h.client.Outbox(ctx, api.OutboxQuery{State: api.Waiting, PageSize: 1})
+	if err != nil {
+		return err
+	}
+	n := page.Total
+	table.Title(fmt.Sprintf("Delivering the %d that are left, by one worker process, %d at once", n, h.o.workers))
+	worker, _, err := h.postroom("worker", map[string]string{"workers.submit": fmt.Sprint(h.o.workers)})
+	if err != nil {
+		return err
+	}
+	before, err := h.load(ctx, worker)
+	if err != nil {
+		return err
+	}
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	go progress(watched, "delivered", n, h.sink.Count)
+	at, err := h.arrivals(ctx, n)
+	if err != nil {
+		return err
+	}
+	after, err := h.load(ctx, worker)
+	if err != nil {
+		return err
+	}
+	first, last := float64(n/10)/(at[1]-at[0]).Seconds(), float64(n/10)/(at[10]-at[9]).Seconds()
+	table.Tell("delivered, in all", perSecond(float64(n)/at[10].Seconds()))
+	table.Tell("delivered, the first tenth", perSecond(first))
+	table.Tell("delivered, the last tenth", perSecond(last))
+	table.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
+	after.since(before).tell("a delivery", n)
+	_, most := resident(worker)
+	table.Tell("memory of the worker process at most", megabytes(most))
+	if got := h.sink.Count(); got != n {
+		return fmt.Errorf("the sink has %d messages, want %d", got, n)
+	}
+	return h.tellWorst(ctx, "meanwhile")
+}
+
+// arrivals are the moments when the sink had so many tenths of n messages, since the first one came.
+func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) {
+	var at [11]time.Duration
+	var began time.Time
+	for tenth := range at {
+		err := until(ctx, 30*time.Minute, func() (bool, error) { return h.sink.Count() >= max(1, n*tenth/10), nil })
+		if err != nil {
+			return at, fmt.Errorf("%d of %d messages were delivered: %w", h.sink.Count(), n, err)
+		}
+		if tenth == 0 {
+			began = time.Now()
+		}
+		at[tenth] = time.Since(began)
+	}
+	return at, until(ctx, time.Minute, func() (bool, error) { // the answers of the last ones are to be recorded
+		page, err := h.client.Outbox(ctx, api.OutboxQuery{State: api.Active, PageSize: 1})
+		return page.Total == 0, err
+	})
+}

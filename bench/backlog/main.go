@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/postroom/postroom/bench/internal/table"
+)
+
+// options are what a run is like.
+type options struct {
+	messages int
+	clients  int
+	keyed    bool // every other message has an idempotency key
+	workers  int
+	fsync    string
+	dir      string // for the files of Redis; empty: that of temporary files
+}
+
+func main() {
+	if settings := os.Getenv(asPostroom); settings != "" {
+		exit(servePostroom(settings))
+	}
+	var o options
+	flag.IntVar(&o.messages, "messages", 100_000, "messages to pile up, 1,000 at least")
+	flag.IntVar(&o.clients, "clients", 50, "concurrent clients, each with a connection it keeps")
+	flag.BoolVar(&o.keyed, "keys", true, "give every other message an idempotency key")
+	flag.IntVar(&o.workers, "workers", 50, "messages that are delivered at once in the end (workers.submit)")
+	flag.StringVar(&o.fsync, "fsync", "everysec", "of Redis: everysec or always")
+	flag.StringVar(&o.dir, "dir", "", "directory for the files of Redis, such as /dev/shm where the disk is not to be measured; that of temporary files when not given")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(run(ctx, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "backlog:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// run piles up messages and goes through everything one does with them.
+func run(ctx context.Context, o options) error {
+	if o.messages < 1000 {
+		return fmt.Errorf("-messages: %d are no backlog, use 1000 or more", o.messages)
+	}
+	h, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	table.Title(fmt.Sprintf("%d messages that wait, submitted by %d clients", o.messages, o.clients))
+	for _, step := range []func(context.Context) error{h.fill, h.memory, h.pages, h.cancel, h.drain, h.mailLog} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// mostBeside is how many bytes a waiting message may take beside its content.
+const mostBeside = 1200
+
+// expiry is what Redis keeps beside a key that expires, and MEMORY USAGE does not count: an entry of the table of expiries.
+const expiry = 40
+
+// kind is what all keys of one kind take.
+type kind struct {
+	keys    int
+	sampled int
+	bytes   int64 // of those sampled
+}
+
+func (k kind) total() int64 {
+	if k.sampled == 0 {
+		return 0
+	}
+	return int64(float64(k.bytes) / float64(k.sampled) * float64(k.keys))
+}
+
+// memory tells what a waiting message takes in Redis.
+func (h *house) memory(ctx context.Context) error {
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
+	used, err := h.used(ctx)
+	if err != nil {
+		return err
+	}
+	kinds, err := h.kinds(ctx)
+	if err != nil {
+		return err
+	}
+	n := float64(h.o.messages)
+	each := func(bytes int64) float64 { return float64(bytes) / n }
+	all := each(used - h.empty)
+	content, events := each(kinds["content"].total()), each(kinds["events"].total())
+	key := 0.0
+	if k := kinds["idempotency"]; k.keys > 0 {
+		key = float64(k.total())/float64(k.keys) + expiry
+	}
+	keys := key * float64(kinds["idempotency"].keys) / n
+	table.Title("Memory of Redis, for each waiting message")
+	table.Tell("in all", bytes(all-keys))
+	table.Tell("its content, compressed", bytes(content))
+	table.Tell("its event in the stream, until the stream is trimmed", bytes(events))
+	beside := all - keys - content - events
+	table.Row("beside content and event", bytes(beside), fmt.Sprintf("at most %d", mostBeside), beside <= mostBeside)
+	if key > 0 {
+		table.Tell("an idempotency key", bytes(key))
+	}
+	told := 0.0
+	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return int(kinds[b].total() - kinds[a].total()) }) {
+		if total := each(kinds[name].total()); name != "content" && name != "events" && name != "idempotency" && total >= 1 {
+			table.Tell("  "+name, bytes(total))
+			told += total
+		}
+	}
+	table.Tell("  the tables of keys, and the rest", bytes(beside-told))
+	return h.forgetWorst(ctx)
+}
+
+// settle waits until every task is noted as queued.
+func (h *house) settle(ctx context.Context) error {
+	return until(ctx, time.Minute, func() (bool, error) {
+		n, err := h.rdb.ZCard(ctx, redisdb.Key(0, "unqueued")).Result()
+		return n == 0, err
+	})
+}
+
+// kinds walks over all keys and measures a sample of each kind. Kinds with few keys are the collections; those are measured all.
+func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
+	kinds := map[string]kind{}
+	var cursor uint64
+	for {
+		keys, next, err := h.rdb.Scan(ctx, cursor, "", 2000).Result()
+		if err != nil {
+			return nil, err
+		}
+		pipe, sizes := h.rdb.Pipeline(), map[string][]*redis.IntCmd{}
+		for _, key := range keys {
+			name := kindOf(key)
+			k := kinds[name]
+			if k.keys++; k.keys <= 100 || k.keys%500 == 0 {
+				sizes[name] = append(sizes[name], pipe.MemoryUsage(ctx, key))
+			}
+			kinds[name] = k
+		}
+		if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil { //nolint:errorlint // go-redis documents the comparison
+			return nil, err
+		}
+		for name, cmds := range sizes {
+			k := kinds[name]
+			for _, cmd := range cmds {
+				k.bytes, k.sampled = k.bytes+cmd.Val(), k.sampled+1
+			}
+			kinds[name] = k
+		}
+		if cursor = next; cursor == 0 {
+			return kinds, nil
+		}
+	}
+}
+
+var tag = regexp.MustCompile(`^(postroom|asynq):\{[^}]*\}:`)
+
+// kindOf is the kind of a key: its name without the partition and whatever makes it one of many.
+func kindOf(key string) string {
+	program, _, _ := strings.Cut(key, ":")
+	name, _, _ := strings.Cut(tag.ReplaceAllString(key, ""), ":")
+	switch {
+	case program == "asynq" && name == "t":
+		return "task"
+	case program == "asynq":
+		return "queue " + name
+	}
+	return name
+}
+
+func bytes(n float64) string { return fmt.Sprintf("%.0f bytes", n) }

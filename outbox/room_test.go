@@ -1,0 +1,89 @@
+package outbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TestABurstBetweenTwoLooksAtTheMemory has so much accepted within a second that what is known of Redis' memory is old news: the burst is
+// refused all the same before Redis is full, at which point not even a task could be taken off its queue.
+func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
+	t.Parallel()
+	small := testredis.Server(t, "--maxmemory", "32mb", "--maxmemory-policy", "noeviction", "--appendonly", "no")
+	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: small.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	b := setupOn(t, db, Options{})
+	s := submission{
+		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 2 << 20},
+		content:  make([]byte, 2<<20), lane: api.Transactional, attempts: 10,
+	}
+	if _, err := rand.Read(s.content); err != nil { // what can't be compressed
+		t.Fatal(err)
+	}
+	accepted, refused := 0, 0
+	for range 50 {
+		_, err := b.accept(t.Context(), s)
+		f, _ := errors.AsType[*fault.Error](err)
+		switch {
+		case err == nil:
+			accepted++
+		case f != nil && f.Code == "OutboxFull" && f.RetryAfter > 0:
+			refused++
+		default:
+			t.Fatalf("after %d messages: %v", accepted, err)
+		}
+	}
+	if accepted < 6 || accepted > 12 || refused != 50-accepted { // 24 MB are three quarters
+		t.Errorf("%d accepted, %d refused", accepted, refused)
+	}
+}
+
+// TestNeverMoreLiveMessagesThanAllowed submits from all sides to an outbox in several partitions. Those refused leave nothing behind, not
+// even a task.
+func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
+	t.Parallel()
+	const limit = 20
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{MaxLive: limit})
+	var accepted atomic.Int64
+	parallel(t, 10, 200, func(i int) error {
+		req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}
+		if i%2 == 0 {
+			req.IdempotencyKey = fmt.Sprint("key", i)
+		}
+		_, err := b.Submit(t.Context(), req)
+		if err == nil {
+			accepted.Add(1)
+		}
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == "OutboxFull" {
+			return nil
+		}
+		return err
+	})
+	page, err := b.List(t.Context(), api.OutboxQuery{})
+	if err != nil || page.Total != limit || accepted.Load() != limit {
+		t.Errorf("%d messages of %d accepted, %v; want %d", page.Total, accepted.Load(), err, limit)
+	}
+	tasks := 0
+	for p := range 3 {
+		counts, err := b.Control.Counts(t.Context(), queue.Lane(queue.Submit, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks += counts[0].Waiting
+	}
+	if tasks != limit {
+		t.Errorf("%d tasks for %d messages", tasks, limit)
+	}
+}
