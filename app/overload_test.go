@@ -1,0 +1,139 @@
+package app_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// TestOverloadIsRefusedBeforeRedisIsFull has clients submit large messages faster than anybody sends them, to a Redis with little memory.
+// They are told to come back before it is full; all that was accepted is delivered, to the last message and the last webhook, by a Redis
+// that was never full; and then there is room again.
+func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
+	const (
+		maxMemory = 128 << 20
+		size      = 1 << 20
+		clients   = 30
+		submits   = 300
+	)
+	server := testredis.Server(t, "--maxmemory", fmt.Sprint(maxMemory), "--maxmemory-policy", "noeviction")
+	relay := testsmtp.Start(t, testsmtp.Options{Discard: true})
+	hooks := receive(t)
+	a := start(t, map[string]string{
+		"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
+	})
+	client := api.NewClient(a.URL(), a.Token(), &http.Client{Timeout: time.Minute})
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SetPaused(t.Context(), "submit", true); err != nil {
+		t.Fatal(err)
+	}
+	flood := flood{client: client, content: make([]byte, size)}
+	if _, err := rand.Read(flood.content); err != nil { // what can't be compressed
+		t.Fatal(err)
+	}
+	flood.run(t, clients, submits)
+	db := connect(t, server.URL())
+	memory, err := db.MemoryShare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d accepted, %v; Redis uses %.0f %% of its memory", len(flood.accepted), flood.refused, memory*100)
+	if flood.refused["OutboxFull"] == 0 || len(flood.accepted) < maxMemory/size/5 {
+		t.Errorf("%d messages were accepted, and refused: %v", len(flood.accepted), flood.refused)
+	}
+	if memory > 0.85 {
+		t.Errorf("Redis uses %.0f %% of its memory", memory*100)
+	}
+
+	if _, err := client.SetPaused(t.Context(), "submit", false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all that was accepted is delivered", func() bool { return relay.Count() >= len(flood.accepted) })
+	eventually(t, "each has its last webhook", func() bool { return len(hooks.told(event.MessageSent)) >= len(flood.accepted) })
+	sent := hooks.told(event.MessageSent)
+	lost := slices.DeleteFunc(slices.Clone(flood.accepted), func(id string) bool { return slices.Contains(sent, id) })
+	if len(lost) > 0 {
+		t.Errorf("%d of %d messages accepted were not delivered", len(lost), len(flood.accepted))
+	}
+	if extra := relay.Count() - len(flood.accepted); extra > flood.refused["RedisAway"]+flood.refused["unanswered"] { // a submit that waited too long for its answer
+		t.Errorf("%d messages accepted, %d delivered; refused were %v", len(flood.accepted), relay.Count(), flood.refused)
+	}
+	eventually(t, "there is room again", func() bool {
+		_, err := client.Submit(t.Context(), flood.request(submits))
+		return err == nil
+	})
+}
+
+// flood is a number of submits at a time, and what came of them.
+type flood struct {
+	client  *api.Client
+	content []byte
+
+	mu       sync.Mutex
+	accepted []string
+	refused  map[string]int // by code
+}
+
+func (f *flood) run(t *testing.T, clients, n int) {
+	t.Helper()
+	f.refused = map[string]int{}
+	var group sync.WaitGroup
+	for c := range clients {
+		group.Go(func() {
+			for i := c; i < n; i += clients {
+				answer, err := f.client.Submit(t.Context(), f.request(i))
+				f.note(t, answer, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (f *flood) note(t *testing.T, answer api.SubmitAnswer, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var failure *api.Failure
+	switch {
+	case err == nil:
+		f.accepted = append(f.accepted, answer.QueueID)
+	case !errors.As(err, &failure):
+		f.refused["unanswered"]++ // a machine that is busy with other things; it may have been accepted
+	case failure.Problem.StatusCode != http.StatusServiceUnavailable || failure.RetryAfter <= 0:
+		t.Errorf("submit: %v, to be repeated after %s", err, failure.RetryAfter)
+	default:
+		f.refused[failure.Problem.Code]++
+	}
+}
+
+func (f *flood) request(i int) api.SubmitRequest {
+	return api.SubmitRequest{
+		To: api.Addresses{{Address: "ann" + strconv.Itoa(i) + "@example.net"}}, Subject: "large", Text: "x",
+		Attachments: []api.Attachment{{Filename: "x.bin", Content: f.content}},
+	}
+}
+
+// told are the messages that webhooks of a type are about.
+func (r *receiver) told(kind event.Type) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []string
+	for _, h := range r.got {
+		if h.Event == kind && !slices.Contains(ids, h.Data.QueueID) {
+			ids = append(ids, h.Data.QueueID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,85 @@
+package outbox
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// recordTwice makes an attempt of a message, records it, lets something happen, and records it once more: as when Redis did what it was
+// asked to, its answer was lost, and the call was repeated.
+func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second []string) {
+	t.Helper()
+	c, _, err := b.begin(t.Context(), id)
+	if err != nil || c == nil {
+		t.Fatalf("begin: %v", err)
+	}
+	args, err := b.finishArgs(c, b.attempt(t.Context(), c, b.clock.now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err = b.store.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+		t.Fatal(err)
+	}
+	between()
+	if second, err = b.store.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+		t.Fatal(err)
+	}
+	return first, second
+}
+
+func eventsOf(t *testing.T, b *bundle, kind string) int {
+	t.Helper()
+	entries, err := b.DB.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if strings.Contains(e.Values["e"].(string), `"`+kind+`"`) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAttemptRecordedTwiceAfterItBecameDue: the message is due again when the repeated call arrives, and so reads as waiting.
+func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.sender.replies["ann@x.test"] = "451 4.7.1 greylisted"
+	id := one(t, b)
+	recordTwice(t, b, id, func() {
+		b.clock.advance(time.Minute)
+		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.store.events(0)}, millis(b.clock.now()), sweepBatch).Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n := eventsOf(t, b, "messageDeliveryError"); n != 1 {
+		t.Errorf("%d messageDeliveryError events of one attempt", n)
+	}
+}
+
+// TestFailureRecordedTwiceAfterReplay: an operator has replayed the dead letter when the repeated call arrives.
+func TestFailureRecordedTwiceAfterReplay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+	id := one(t, b)
+	recordTwice(t, b, id, func() {
+		if _, err := b.Replay(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n := eventsOf(t, b, "messageFailed"); n != 1 {
+		t.Errorf("%d messageFailed events of one failure", n)
+	}
+	m, err := b.Get(t.Context(), id)
+	if err != nil {
+		t.Errorf("the replay is undone: %v", err)
+	} else if m.State != "waiting" {
+		t.Errorf("the replay is undone: state %s", m.State)
+	}
+}
