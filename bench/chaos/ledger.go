@@ -211,6 +211,13 @@ func (l *ledger) during(from, to time.Time) []fault {
 // since is a moment as people read it: how long after the beginning.
 func (l *ledger) since(t time.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(l.began).Seconds()) }
 
+// moved is a number that changes whenever anything comes about.
+func (l *ledger) moved() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.accepted + l.copies + l.received + len(l.order) + len(l.kills)
+}
+
 // progress is the state of things in a line.
 func (l *ledger) progress() string {
 	l.mu.Lock()

@@ -50,7 +50,9 @@ func (r *round) killInCalm(ctx context.Context) error {
 		r.clients.load(ctx, first, calmMessages, time.Second)
 		over := r.h.ledger.trouble("worker killed in calm", p.name)
 		p.kill()
-		r.h.redis.watch(ctx, kill{worker: p.name, calm: true})
+		watched, cancel := context.WithTimeout(ctx, r.h.o.drain)
+		r.h.redis.watch(watched, kill{worker: p.name, calm: true})
+		cancel()
 		over()
 		p.want()
 		if err := p.await(ctx); err != nil {

@@ -26,7 +26,7 @@ type options struct {
 	partitions int
 	lease      time.Duration
 	calm       float64       // multiplies the times without trouble
-	drain      time.Duration // how long everything may take to come to its end once nothing is wrong any more
+	drain      time.Duration // how long nothing may move, once nothing is wrong any more, before that is taken for the end
 	keep       bool          // the directory with the logs stays in any case
 	progress   time.Duration // how often a line of progress is written
 }
@@ -95,8 +95,6 @@ func (r *round) play(ctx context.Context) error {
 
 // calm waits until everything has come to its end, with some kills in between. What did not is for the table to tell.
 func (r *round) calm(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, r.h.o.drain)
-	defer cancel()
 	r.drained = errors.Join(
 		r.until(ctx, "every client is answered", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty", r.empty),
@@ -122,11 +120,19 @@ func done(group *sync.WaitGroup) func(context.Context) bool {
 	}
 }
 
+// until waits for something, for as long as anything at all still moves.
 func (r *round) until(ctx context.Context, what string, ok func(context.Context) bool) error {
 	began := time.Now()
+	moved, last := began, r.h.ledger.moved()
 	for !ok(ctx) {
-		if wait(ctx, 100*time.Millisecond) != nil {
-			return fmt.Errorf("not within %s: %s", r.h.o.drain, what)
+		if now := r.h.ledger.moved(); now != last {
+			moved, last = time.Now(), now
+		}
+		if time.Since(moved) > r.h.o.drain {
+			return fmt.Errorf("nothing moved for %s, and not yet: %s", r.h.o.drain, what)
+		}
+		if err := wait(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	fmt.Fprintf(r.w, "%s  %s, after another %s\n", r.h.ledger.progress(), what, time.Since(began).Round(time.Millisecond))
