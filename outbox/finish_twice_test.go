@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -69,7 +70,7 @@ func TestFailureRecordedTwiceAfterReplay(t *testing.T) {
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
-		if _, err := b.Replay(t.Context(), id); err != nil {
+		if _, err := b.Replay(t.Context(), id, api.Corrections{}); err != nil {
 			t.Fatal(err)
 		}
 	})
