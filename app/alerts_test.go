@@ -66,9 +66,9 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 	}
 }
 
-// TestTheTeamIsAlertedOfARedisThatForgets connects to a Redis that writes nothing to disk, with two processes.
+// TestTheTeamIsAlertedOfARedisThatForgets has Redis stop writing to disk under two processes.
 func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
-	server := testredis.Server(t, "--appendonly", "no")
+	server := testredis.Server(t)
 	relay, team := testsmtp.Start(t, testsmtp.Options{}), alerted(t)
 	settings := func() map[string]string {
 		return map[string]string{
@@ -81,13 +81,18 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	if _, err := api.NewClient(a.URL(), a.Token(), nil).CreateEndpoint(t.Context(), api.EndpointRequest{URL: team.URL}); err != nil {
 		t.Fatal(err)
 	}
+	persist := func(set string) {
+		t.Helper()
+		if err := connect(t, server.URL()).Client().ConfigSet(t.Context(), "appendonly", set).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	persist("no")
 	raised := team.wait(t, event.AlertRaised, "redisForgets")
 	if !strings.Contains(raised.Text, "Set appendonly yes.") {
 		t.Errorf("%+v", raised)
 	}
-	if err := connect(t, server.URL()).Client().ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
-		t.Fatal(err)
-	}
+	persist("yes")
 	team.wait(t, event.AlertResolved, "redisForgets")
 	if raised, resolved := team.all(event.AlertRaised), team.all(event.AlertResolved); len(raised) != 1 || len(resolved) != 1 {
 		t.Errorf("of two processes: raised %+v, resolved %+v", raised, resolved)

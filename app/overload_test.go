@@ -22,10 +22,10 @@ import (
 // that was never full; and then there is room again.
 func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 	const (
-		maxMemory = 128 << 20
-		size      = 1 << 20
-		clients   = 30
-		submits   = 300
+		maxMemory = 40 << 20
+		size      = 512 << 10
+		clients   = 6
+		submits   = 120
 	)
 	server := testredis.Server(t, "--maxmemory", fmt.Sprint(maxMemory), "--maxmemory-policy", "noeviction")
 	relay := testsmtp.Start(t, testsmtp.Options{Discard: true})
