@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,7 @@ type observer struct {
 	partitions int
 	ledger     *ledger
 	last       []string // id of the last event read, of each partition
+	turn       sync.Mutex // to read on
 }
 
 // newRedis is a redis-server that loses nothing it has answered for: each write is on disk before its answer.
@@ -75,8 +77,10 @@ func (o *observer) follow(ctx context.Context) {
 	}
 }
 
-// catchUp reads all events there are.
+// catchUp reads all events there are. Those who ask take turns: each event is noted once.
 func (o *observer) catchUp(ctx context.Context) error {
+	o.turn.Lock()
+	defer o.turn.Unlock()
 	for p := range o.partitions {
 		for {
 			entries, err := o.rdb.XRangeN(ctx, redisdb.Key(p, "events"), "("+o.last[p], "+", 1000).Result()
