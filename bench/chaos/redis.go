@@ -25,7 +25,7 @@ type observer struct {
 	rdb        *redis.Client
 	partitions int
 	ledger     *ledger
-	last       []string // id of the last event read, of each partition
+	last       []string   // id of the last event read, of each partition
 	turn       sync.Mutex // to read on
 }
 
