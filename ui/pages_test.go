@@ -223,7 +223,7 @@ func TestStatus(t *testing.T) {
 	w := setup(t)
 	w.later(api.SubmitRequest{})
 	p := w.operator().get("/status")
-	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours", "1 message still to be sent", "work waits for a &lt;worker&gt;")
+	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours", "1 message still to be sent", "work waits for a <worker>")
 }
 
 func TestRedisAway(t *testing.T) {
