@@ -172,8 +172,10 @@ func TestCloseEndsHangingConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for s.Open() == 0 {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(30 * time.Second); s.Open() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the connection was never taken")
+		}
 	}
 	s.Close()
 	if s.Open() != 0 {
