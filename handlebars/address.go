@@ -9,9 +9,9 @@ import (
 // unsafeAddress stands in for an address that must not be in a mail.
 const unsafeAddress = "#"
 
-// SafeAddress reports whether an address may stand in a link: it is relative, or of one of the schemes http, https, mailto, tel, sms and
-// cid. What browsers ignore, such as a line break within "java\nscript:", doesn't help the others in.
-func SafeAddress(address string) bool {
+// Scheme gives the scheme of an address in lower case; empty for one without. What browsers ignore, such as a line break within
+// "java\nscript:", doesn't hide it.
+func Scheme(address string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == 0x7f || r == '\u00a0' || r == '\ufeff' || r == '\u200b' {
 			return -1
@@ -20,10 +20,16 @@ func SafeAddress(address string) bool {
 	}, address)
 	end := strings.IndexAny(clean, ":/?#")
 	if end < 0 || clean[end] != ':' {
-		return true
+		return ""
 	}
-	switch strings.ToLower(clean[:end]) {
-	case "http", "https", "mailto", "tel", "sms", "cid":
+	return strings.ToLower(clean[:end])
+}
+
+// SafeAddress reports whether an address from data may stand in a link: it is relative, or of one of the schemes http, https, mailto, tel,
+// sms and cid.
+func SafeAddress(address string) bool {
+	switch Scheme(address) {
+	case "", "http", "https", "mailto", "tel", "sms", "cid":
 		return true
 	}
 	return false

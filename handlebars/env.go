@@ -15,10 +15,10 @@ type frame struct {
 	outer *frame
 }
 
-// enter makes a context the current one, unless it is already.
+// enter makes a context the current one. If it is already, that is no step inwards.
 func (f *frame) enter(value any) *frame {
 	if f != nil && same(value, f.value) {
-		return f
+		return &frame{value: value, outer: f.outer}
 	}
 	return &frame{value: value, outer: f}
 }

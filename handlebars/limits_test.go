@@ -119,6 +119,21 @@ func TestOnlyData(t *testing.T) {
 	}
 }
 
+func TestLayout(t *testing.T) {
+	partials := map[string]string{"layout": "<{{> head}}|{{> @partial-block}}>"}
+	template, err := Parse("{{#*inline \"head\"}}H{{/inline}}{{name}}", Options{Partials: partials, Layout: "layout"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := template.Execute(t.Context(), map[string]any{"name": "Ann"}, Input{})
+	if err != nil || r.Text != "<H|Ann>" {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+	if _, err := Parse("x", Options{Layout: "layout"}); err == nil {
+		t.Error("a layout that isn't there is no error")
+	}
+}
+
 func TestErrorsSayWhere(t *testing.T) {
 	partials := map[string]string{"p": "a\nb {{shout 1}}", "q": "{{> nobody}}", "r": "x\n  {{number v}}"}
 	for _, test := range []struct{ source, want string }{

@@ -46,6 +46,16 @@ func (l *loader) read(name, text string) (*source, error) {
 	return s, nil
 }
 
+// layOut hands the template to its layout.
+func (l *loader) layOut(main *source) {
+	name := l.template.options.Layout
+	if name == "" {
+		return
+	}
+	l.calls = append(l.calls, reference{from: main, name: name, always: true})
+	main.main = &program{body: []node{&partial{name: name, block: main.main}}}
+}
+
 // readPartials reads the partials that were called, those that they call, and so on; all that there are once a name is computed.
 func (l *loader) readPartials() error {
 	for done := 0; ; {

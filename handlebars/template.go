@@ -4,6 +4,9 @@ package handlebars
 type Options struct {
 	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are read.
 	Partials map[string]string
+	// Layout is the name of a partial that the whole template is handed to, as if it stood between {{#> name}} and {{/name}}: the layout
+	// prints it with {{> @partial-block}}. Empty: none.
+	Layout string
 	// Escaping is what happens to the values that are printed; html by default.
 	Escaping Escaping
 	// EscapedOnly refuses tags that print a value as it is: {{{name}}} and {{& name}}.
@@ -33,6 +36,7 @@ func Parse(text string, o Options) (*Template, error) {
 		return nil, err
 	}
 	t.main = main
+	l.layOut(main)
 	if err := l.readPartials(); err != nil {
 		return nil, err
 	}
