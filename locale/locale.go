@@ -65,10 +65,16 @@ var known = sync.OnceValue(func() table {
 	return t
 })
 
+// maxTag is longer than any tag that means something; a tag may come from whoever wrote the data.
+const maxTag = 64
+
 // Find gives the locale for a tag such as "de", "pt-BR" or "en_GB". A region that isn't known gives its language, a language that isn't
 // gives English.
 func Find(tag string) Locale {
 	locales := known().locales
+	if len(tag) > maxTag {
+		return locales["en"]
+	}
 	name := strings.ToLower(strings.ReplaceAll(tag, "_", "-"))
 	if other, ok := aliases[name]; ok {
 		name = other

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -56,6 +57,12 @@ func TestFind(t *testing.T) {
 		if got := Find(test.asked).Tag(); got != test.got {
 			t.Errorf("Find(%q) is %s, want %s", test.asked, got, test.got)
 		}
+	}
+}
+
+func TestEndlessTag(t *testing.T) {
+	if got := Find(strings.Repeat("-", 1<<20)).Tag(); got != "en" { // which took hours, a dash at a time
+		t.Errorf("it is %s", got)
 	}
 }
 
