@@ -25,6 +25,9 @@ var homes = map[string][]string{
 	"github.com/redis/go-redis/v9":     {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch"},
 	"github.com/labstack/echo/v4":      {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2": {"server"},
+	"github.com/yuin/goldmark":         {"mailtemplate"},
+	"github.com/andybalholm/cascadia":  {"inlinecss"},
+	"github.com/tdewolff/parse/v2/css": {"inlinecss"},
 	module + "config":                  {"cmd/postroom", "demo", "app"},
 }
 

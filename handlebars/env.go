@@ -1,0 +1,97 @@
+package handlebars
+
+// env is what names mean at some place of a template while it is executed.
+type env struct {
+	frame    *frame     // the current context, and those around it
+	data     *variables // what begins with @
+	params   *params    // block parameters
+	partials *scope     // partials declared in the template
+	block    *handed    // what {{> @partial-block}} prints
+}
+
+// frame is a context. ../ leads to the next one outwards.
+type frame struct {
+	value any
+	outer *frame
+}
+
+// enter makes a context the current one. If it is already, that is no step inwards.
+func (f *frame) enter(value any) *frame {
+	if f != nil && same(value, f.value) {
+		return &frame{value: value, outer: f.outer}
+	}
+	return &frame{value: value, outer: f}
+}
+
+// variables are those that begin with @. Each repetition adds its own.
+type variables struct {
+	root        any            // @root
+	named       map[string]any // given from outside
+	outer       *variables     // @../
+	repeats     bool           // the following are set:
+	key         any            // @key
+	index       int            // @index
+	first, last bool           // @first, @last
+}
+
+// find gives the value of a variable.
+func (v *variables) find(name string) any {
+	for ; v != nil; v = v.outer {
+		if v.repeats {
+			switch name {
+			case "index":
+				return v.index
+			case "key":
+				return v.key
+			case "first":
+				return v.first
+			case "last":
+				return v.last
+			}
+		}
+		if v.outer == nil {
+			if name == "root" {
+				return v.root
+			}
+			if value, ok := v.named[name]; ok {
+				return value
+			}
+		}
+	}
+	return undefined{}
+}
+
+// params are the values of one block's parameters.
+type params struct {
+	values [2]any
+	count  int
+	outer  *params
+}
+
+// scope holds the partials declared in one program.
+type scope struct {
+	declared []*inline
+	src      *source // where they were declared,
+	frame    *frame  // around which context,
+	params   *params // and with which block parameters
+	next     *scope
+}
+
+// find gives the innermost partial of a name; the last of a program counts.
+func (s *scope) find(name string) (*scope, *program) {
+	for ; s != nil; s = s.next {
+		for i := len(s.declared) - 1; i >= 0; i-- {
+			if s.declared[i].name == name {
+				return s, s.declared[i].program
+			}
+		}
+	}
+	return nil, nil
+}
+
+// handed is a block that was handed to a partial, with the place it comes from.
+type handed struct {
+	program *program
+	src     *source
+	env     env
+}

@@ -1,0 +1,206 @@
+package handlebars
+
+import (
+	"slices"
+	"strconv"
+)
+
+// invocation is what stands in a tag before it is known whether its first name is a helper or a variable.
+type invocation struct {
+	target expression // *path or literal
+	args   []expression
+	hash   []pair
+	offset int
+}
+
+// name is the first name as it was written.
+func (v *invocation) name() string {
+	if p, ok := v.target.(*path); ok {
+		return p.original
+	}
+	switch value := v.target.(literal).value.(type) {
+	case nil:
+		return "null"
+	case undefined:
+		return "undefined"
+	default:
+		return plainText(value)
+	}
+}
+
+// invocation reads a name and its arguments.
+func (p *parser) invocation() (invocation, error) {
+	v := invocation{offset: p.peek().offset}
+	target, err := p.operand()
+	if err != nil {
+		return v, err
+	}
+	v.target = target
+	return v, p.arguments(&v)
+}
+
+// arguments reads arguments, those with names last.
+func (p *parser) arguments(v *invocation) error {
+	for {
+		t := p.peek()
+		switch t.kind {
+		case tokenID, tokenLiteralID:
+			if name, ok := p.hashName(); ok {
+				value, err := p.param()
+				if err != nil {
+					return err
+				}
+				v.hash = append(v.hash, pair{name, value})
+				continue
+			}
+		case tokenString, tokenNumber, tokenWord, tokenAt, tokenOpen:
+		default:
+			return nil
+		}
+		if len(v.hash) > 0 {
+			return p.fault(t.offset, "arguments without a name stand before those with one")
+		}
+		value, err := p.param()
+		if err != nil {
+			return err
+		}
+		v.args = append(v.args, value)
+	}
+}
+
+// hashName reads name= if that is what comes next.
+func (p *parser) hashName() (string, bool) {
+	start := p.at
+	name := p.token()
+	if p.peek().kind != tokenEquals {
+		p.at = start
+		return "", false
+	}
+	p.token()
+	return name.text, true
+}
+
+// param reads one argument: a value, a path, or a helper call in parentheses.
+func (p *parser) param() (expression, error) {
+	t := p.peek()
+	if t.kind != tokenOpen {
+		return p.operand()
+	}
+	if err := p.enter(t.offset); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	p.token()
+	v, err := p.invocation()
+	if err != nil {
+		return nil, err
+	}
+	if shut := p.token(); shut.kind != tokenShut {
+		return nil, p.unexpected(shut)
+	}
+	return p.resolve(v)
+}
+
+// operand reads a value or a path.
+func (p *parser) operand() (expression, error) {
+	t := p.peek()
+	switch t.kind {
+	case tokenString:
+		p.token()
+		return literal{t.text}, nil
+	case tokenNumber:
+		p.token()
+		n, err := strconv.ParseFloat(t.text, 64)
+		if err != nil {
+			return nil, p.fault(t.offset, "%s is too large a number", t.text)
+		}
+		return literal{n}, nil
+	case tokenWord:
+		p.token()
+		return literal{map[string]any{"true": true, "false": false, "null": nil, "undefined": undefined{}}[t.text]}, nil
+	}
+	return p.path()
+}
+
+// path reads names joined by dots or slashes.
+func (p *parser) path() (*path, error) {
+	first := p.token()
+	result := &path{offset: first.offset}
+	if first.kind == tokenAt {
+		result.data, result.original = true, "@"
+		first = p.token()
+	}
+	for part := first; ; part = p.token() {
+		switch {
+		case part.kind == tokenLiteralID:
+			result.parts = append(result.parts, part.text)
+		case part.kind == tokenNumber && part.offset > result.offset && part.text[0] != '-': // list.0
+			result.parts = append(result.parts, part.text)
+		case part.kind != tokenID:
+			return nil, p.unexpected(part)
+		case part.text != ".." && part.text != "." && part.text != "this":
+			result.parts = append(result.parts, part.text)
+		case len(result.parts) > 0:
+			return nil, p.fault(part.offset, "%q may only stand at the beginning of a path", part.text)
+		case part.text == "..":
+			result.depth++
+			result.scoped = true
+		default:
+			result.scoped = true
+		}
+		result.original += part.text
+		separator := p.peek()
+		if separator.kind != tokenSeparator {
+			break
+		}
+		p.token()
+		result.original += p.src.text[separator.offset:separator.end]
+	}
+	p.bind(result)
+	return result, nil
+}
+
+// bind finds the block parameter that a path begins with, if it does.
+func (p *parser) bind(v *path) {
+	if v.data || v.scoped || len(v.parts) == 0 {
+		return
+	}
+	for level := range p.scopes {
+		names := p.scopes[len(p.scopes)-1-level]
+		if i := slices.Index(names, v.parts[0]); i >= 0 {
+			v.param, v.level, v.index = true, level, i
+			v.parts = v.parts[1:]
+			return
+		}
+	}
+}
+
+// name reads the name of a partial, or that of a block where it is closed.
+func (p *parser) name() (string, error) {
+	e, err := p.operand()
+	if err != nil {
+		return "", err
+	}
+	v := invocation{target: e}
+	return v.name(), nil
+}
+
+// blockParams reads as |x y|, if it is there.
+func (p *parser) blockParams() ([]string, error) {
+	if p.peek().kind != tokenAs {
+		return nil, nil
+	}
+	p.token()
+	var names []string
+	for {
+		t := p.token()
+		switch {
+		case t.kind == tokenID || t.kind == tokenLiteralID:
+			names = append(names, t.text)
+		case t.kind == tokenPipe && len(names) > 0:
+			return names, nil
+		default:
+			return nil, p.unexpected(t)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package handlebars
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// numeric reads a number, or a text that is one.
+func numeric(v any) (float64, bool) {
+	if n, ok := number(v); ok {
+		return n, true
+	}
+	if text, ok := v.(string); ok && len(text) < 100 {
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// amount reads the first argument as a number. Nothing gives nothing.
+func (in *invoked) amount() (n float64, present bool, err error) {
+	if absent(in.args[0]) || in.args[0] == "" {
+		return 0, false, nil
+	}
+	n, ok := numeric(in.args[0])
+	if !ok {
+		return 0, false, in.fault("%q is not a number", brief(in.args[0]))
+	}
+	return n, true, nil
+}
+
+// brief is a value for an error message.
+func brief(v any) string { return shorten(plainText(v), 40, "…") }
+
+func formatNumber(in *invoked) (any, error) {
+	n, present, err := in.amount()
+	if err != nil || !present {
+		return "", err
+	}
+	least, most := 0, 3
+	if v := in.named("decimals"); !absent(v) {
+		places, ok := numeric(v)
+		if !ok || places < 0 || places > 20 {
+			return nil, in.fault("decimals=%s is not a number from 0 to 20", brief(v))
+		}
+		least, most = int(places), int(places)
+	}
+	return in.words().Number(n, least, most), nil
+}
+
+func formatCurrency(in *invoked) (any, error) {
+	n, present, err := in.amount()
+	if err != nil || !present {
+		return "", err
+	}
+	code := plainText(in.args[1])
+	if len(code) != 3 {
+		return nil, in.fault("%q is not the code of a currency, such as EUR", brief(in.args[1]))
+	}
+	return in.words().Currency(n, code), nil
+}
+
+// pluralForm gives the form of a word that goes with a number: {{plural count "item" "items"}}. Languages with more forms name them.
+func pluralForm(in *invoked) (any, error) {
+	n, present, err := in.amount()
+	if err != nil || !present {
+		return "", err
+	}
+	switch form := in.words().Plural(n); form {
+	case "one":
+		return in.args[1], nil
+	case "other":
+		return in.args[2], nil
+	default:
+		return in.namedText(form, plainText(in.args[2])), nil
+	}
+}
+
+// formatDate writes a time: in a style, or by a pattern.
+func formatDate(in *invoked) (any, error) {
+	if absent(in.args[0]) || in.args[0] == "" {
+		return "", nil
+	}
+	zone, err := in.zone()
+	if err != nil {
+		return nil, err
+	}
+	at, ok := readTime(in.args[0], zone)
+	if !ok {
+		return nil, in.fault("%q is not a date", brief(in.args[0]))
+	}
+	style := "medium"
+	if len(in.args) > 1 && !absent(in.args[1]) {
+		style = plainText(in.args[1])
+	}
+	if len(style) > 200 {
+		return nil, in.fault("the pattern is longer than 200 characters")
+	}
+	return in.words().Date(at.In(zone), style), nil
+}
+
+// zone gives the time zone to write in: an argument, or that of the execution, or UTC.
+func (in *invoked) zone() (*time.Location, error) {
+	name := in.namedText("tz", "")
+	if len(in.args) == 3 {
+		name = plainText(in.args[2])
+	}
+	switch {
+	case name != "":
+		if zone := findZone(name); zone != nil {
+			return zone, in.run.spend(50, in.call.offset) // it may be read and parsed each time
+		}
+		return nil, in.fault("there is no time zone %q", brief(name))
+	case in.run.input.Zone != nil:
+		return in.run.input.Zone, nil
+	}
+	return time.UTC, nil
+}
+
+// findZone reads a zone: "Europe/Berlin", or an offset such as "-0800" or "+05:30".
+func findZone(name string) *time.Location {
+	if t, err := time.Parse("-0700", strings.Replace(name, ":", "", 1)); err == nil {
+		_, offset := t.Zone()
+		return time.FixedZone(name, offset)
+	}
+	if len(name) > 40 || name == "Local" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return zone
+}
+
+// layouts are the ways in which dates come. One without a zone is in that of the execution.
+var layouts = [...]string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02", time.RFC1123Z, time.RFC1123,
+}
+
+// readTime reads a date, or a number: seconds since 1970, or milliseconds if it is too large for that.
+func readTime(v any, zone *time.Location) (time.Time, bool) {
+	if n, ok := number(v); ok {
+		if math.IsNaN(n) || math.Abs(n) > 8.64e15 { // as far as dates of JavaScript go
+			return time.Time{}, false
+		}
+		if math.Abs(n) < 1e11 {
+			n *= 1000
+		}
+		return time.UnixMilli(int64(n)), true
+	}
+	text, ok := v.(string)
+	if !ok || len(text) > 64 {
+		return time.Time{}, false
+	}
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

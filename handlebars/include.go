@@ -1,0 +1,132 @@
+package handlebars
+
+import "maps"
+
+// partial executes a call of a partial.
+func (r *run) partial(n *partial, e *env) error {
+	if err := r.spend(1, n.offset); err != nil {
+		return err
+	}
+	if most := r.template.limits.PartialDepth; r.depth >= most {
+		return r.src.errorAt(n.offset, ErrLimit, "partials more than %d deep: does one include itself?", most)
+	}
+	name, err := r.partialName(n, e)
+	if err != nil {
+		return err
+	}
+	context, err := r.partialContext(n, e)
+	if err != nil {
+		return err
+	}
+	found, inside, ok := r.findPartial(name, n, e, context)
+	if !ok {
+		if r.template.options.Mustache {
+			return nil
+		}
+		return r.src.errorAt(n.offset, nil, "there is no partial %q", name)
+	}
+	return r.include(n.indent, found, inside)
+}
+
+// included is what a call of a partial turned out to execute.
+type included struct {
+	program *program
+	src     *source
+	outer   *frame
+}
+
+func (r *run) include(indent string, i included, e env) error {
+	caller := r.src
+	r.src = i.src
+	r.depth++
+	err := r.out.within(indent, func() error { return r.program(i.program, e, i.outer) })
+	r.depth--
+	r.src = caller
+	return err
+}
+
+// partialName gives the name of the partial, which the template may compute.
+func (r *run) partialName(n *partial, e *env) (string, error) {
+	if n.dynamic == nil {
+		return n.name, nil
+	}
+	v, err := r.value(n.dynamic, e, n.offset)
+	if err != nil {
+		return "", err
+	}
+	return keyText(v), nil
+}
+
+// partialContext gives the context that the partial is called with: the current one or its argument, with the named arguments added.
+func (r *run) partialContext(n *partial, e *env) (any, error) {
+	context := e.frame.value
+	if n.context != nil {
+		v, err := r.value(n.context, e, n.offset)
+		if err != nil {
+			return nil, err
+		}
+		context = v
+	}
+	if len(n.hash) == 0 {
+		return context, nil
+	}
+	members, _ := context.(map[string]any)
+	if err := r.spend(len(members)+len(n.hash), n.offset); err != nil {
+		return nil, err
+	}
+	joined := make(map[string]any, len(members)+len(n.hash))
+	maps.Copy(joined, members)
+	for _, p := range n.hash {
+		if p.value == (literal{undefined{}}) { // says nothing, as in Handlebars; a variable that isn't there hides the context's
+			continue
+		}
+		v, err := r.value(p.value, e, n.offset)
+		if err != nil {
+			return nil, err
+		}
+		joined[p.name] = v
+	}
+	return joined, nil
+}
+
+// findPartial finds what a name stands for, and the environment to execute it in: the block that was handed to the current partial, a
+// partial declared in the template, one that was given, or at last the block that this call brings.
+func (r *run) findPartial(name string, n *partial, e *env, context any) (included, env, bool) {
+	inside := env{data: e.data, partials: e.partials, block: e.block}
+	if n.block != nil {
+		inside.block = &handed{program: n.block, src: r.src, env: *e}
+		inside.data = &variables{outer: e.data}
+		if len(n.block.inlines) > 0 { // they are there for the partial too
+			inside.partials = &scope{declared: n.block.inlines, src: r.src, frame: e.frame, params: e.params, next: e.partials}
+		}
+	}
+	if name == partialBlockName && e.block != nil {
+		return e.block.open(inside, context)
+	}
+	if s, program := e.partials.find(name); program != nil {
+		inside.frame, inside.params, inside.partials = s.frame.enter(context), s.params, e.partials
+		return included{program, s.src, s.frame}, inside, true
+	}
+	if src := r.template.partials[name]; src != nil {
+		inside.frame = &frame{value: context}
+		var outer *frame
+		if r.template.options.Mustache {
+			outer = e.frame
+			inside.frame = e.frame.enter(context)
+		}
+		return included{src.main, src, outer}, inside, true
+	}
+	if n.block != nil {
+		return inside.block.open(inside, context)
+	}
+	return included{}, inside, false
+}
+
+// open gives what executes a handed block. It sees the names of the place it comes from, and around the context of the partial that prints
+// it the contexts of that place.
+func (h *handed) open(caller env, context any) (included, env, bool) {
+	inside := h.env
+	inside.frame = h.env.frame.enter(context)
+	inside.data = &variables{outer: caller.data}
+	return included{h.program, h.src, h.env.frame}, inside, true
+}

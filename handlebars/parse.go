@@ -1,0 +1,169 @@
+package handlebars
+
+import "strings"
+
+// parser reads one source.
+type parser struct {
+	loader     *loader
+	src        *source
+	at         int    // offset of what is read next
+	limit      int    // offset no token reaches beyond: the end of the source, or with changed delimiters of the tag
+	open, shut string // the delimiters
+	scopes     [][]string
+	depth      int // blocks around, and expressions around inside a tag
+}
+
+func newParser(l *loader, s *source) *parser {
+	return &parser{loader: l, src: s, limit: len(s.text), open: "{{", shut: "}}"}
+}
+
+// custom reports whether the delimiters were changed.
+func (p *parser) custom() bool { return p.open != "{{" || p.shut != "}}" }
+
+// parse reads the whole source.
+func (p *parser) parse() (*program, error) {
+	main := &program{}
+	last, err := p.statements(main)
+	if err != nil {
+		return nil, err
+	}
+	switch last.kind {
+	case tagShut:
+		return nil, p.fault(last.offset, "this closes a block that isn't open")
+	case tagElse, tagElseChain:
+		return nil, p.fault(last.offset, "else outside of a block")
+	}
+	return main, nil
+}
+
+func (p *parser) fault(offset int, format string, args ...any) error {
+	return p.src.errorAt(offset, nil, format, args...)
+}
+
+// statements reads into a program, up to a tag that ends or divides it, which it returns.
+func (p *parser) statements(into *program) (tag, error) {
+	for {
+		if !p.text(into) {
+			return tag{kind: tagEnd, offset: len(p.src.text)}, nil
+		}
+		t, err := p.tag()
+		if err != nil {
+			return t, err
+		}
+		switch t.kind {
+		case tagShut, tagElse, tagElseChain:
+			return t, nil
+		}
+		n, err := p.statement(t)
+		if err != nil {
+			return t, err
+		}
+		if n == nil {
+			continue
+		}
+		into.body = append(into.body, n)
+		if d, ok := n.(*inline); ok {
+			into.inlines = append(into.inlines, d)
+		}
+	}
+}
+
+// statement reads the rest of a tag, and for a block all that belongs to it.
+func (p *parser) statement(t tag) (node, error) {
+	switch t.kind {
+	case tagComment:
+		return p.comment(t)
+	case tagDelimiters:
+		return p.delimiters(t)
+	case tagPartial:
+		return p.partial(t)
+	case tagPartialBlock:
+		return p.partialBlock(t)
+	case tagInline:
+		return p.inline(t)
+	case tagRawBlock:
+		return p.rawBlock(t)
+	case tagBlock, tagInverse:
+		return p.block(t)
+	}
+	return p.output(t)
+}
+
+// text reads up to the next tag, and reports whether there is one. A backslash before a tag makes it text; two make one backslash.
+func (p *parser) text(into *program) bool {
+	add := func(s string) {
+		if s != "" {
+			into.body = append(into.body, &content{value: s, original: s})
+		}
+	}
+	for {
+		rest := p.src.text[p.at:]
+		i := strings.Index(rest, p.open)
+		if i < 0 {
+			add(rest)
+			p.at = len(p.src.text)
+			return false
+		}
+		before := rest[:i]
+		switch {
+		case p.custom() || !strings.HasSuffix(before, `\`):
+			add(before)
+			p.at += i
+			return true
+		case strings.HasSuffix(before, `\\`):
+			add(before[:i-1])
+			p.at += i
+			return true
+		}
+		add(before[:i-1])
+		end := escapedEnd(rest, i+2)
+		add(rest[i:end])
+		p.at += end
+	}
+}
+
+// escapedEnd finds where the text that begins with an escaped tag ends: before the next tag and its backslashes.
+func escapedEnd(s string, from int) int {
+	i := strings.Index(s[from:], "{{")
+	if i < 0 {
+		return len(s)
+	}
+	end := from + i
+	for n := 0; n < 2 && end > from && s[end-1] == '\\'; n++ {
+		end--
+	}
+	return end
+}
+
+// shutTag reads the end of a tag.
+func (p *parser) shutTag(want tokenKind, s *strip) error {
+	t := p.token()
+	if t.kind == want {
+		s.close = t.tilde
+		p.limit = len(p.src.text)
+		return nil
+	}
+	return p.unexpected(t)
+}
+
+// unexpected makes the error for a token that has no place where it stands.
+func (p *parser) unexpected(t token) error {
+	switch t.kind {
+	case tokenEnd:
+		return p.fault(t.offset, "the template ends inside a tag")
+	case tokenClose, tokenCloseTriple, tokenCloseRaw:
+		return p.fault(t.offset, "the tag ends too early, or with a wrong number of braces: %s", p.src.text[t.offset:t.end])
+	}
+	return p.fault(t.offset, "%q doesn't belong here", p.src.text[t.offset:t.end])
+}
+
+// enter counts a level of nesting; leave takes it back.
+func (p *parser) enter(offset int) error {
+	p.depth++
+	if most := p.loader.template.limits.Nesting; p.depth > most {
+		return p.src.errorAt(offset, ErrLimit, "nested more than %d deep", most)
+	}
+	return nil
+}
+
+func (p *parser) leave() { p.depth-- }

@@ -1,0 +1,179 @@
+package handlebars
+
+import "strings"
+
+// Variable is a value of the data that a template uses.
+type Variable struct {
+	Name         string // its path from the root of the data, such as "order.items[].price"
+	Template     string // the partial; empty: the template itself
+	Line, Column int    // of its first use
+}
+
+// maxVariables is how many variables are listed.
+const maxVariables = 1000
+
+// Variables lists what the template takes from its data, each name once, in the order of the text. Names are followed through each, with,
+// sections, block parameters and partials, as far as that can be told without data; what can't (a computed name, the way outwards from a
+// partial) is left out. A name without the marks of a list, such as "order", may be anything.
+func (t *Template) Variables() []Variable {
+	l := lister{template: t, seen: map[string]bool{}, src: t.main}
+	l.program(t.main.main, place{contexts: []string{""}})
+	return l.found
+}
+
+// lister walks through a template.
+type lister struct {
+	template *Template
+	src      *source
+	depth    int
+	steps    int
+	found    []Variable
+	seen     map[string]bool
+}
+
+// place is what names mean: the paths of the contexts, innermost last, those of block parameters, and the arguments of a partial, which
+// hide what the data has by their names. An unknown path is "?".
+type place struct {
+	contexts []string
+	params   [][]string
+	hidden   map[string]bool
+}
+
+const unknownPath = "?"
+
+func (p place) enter(context string) place {
+	p.contexts = append(p.contexts[:len(p.contexts):len(p.contexts)], context)
+	p.hidden = nil
+	return p
+}
+
+func (p place) declare(count int, paths ...string) place {
+	if count == 0 {
+		return p
+	}
+	for len(paths) < count {
+		paths = append(paths, unknownPath)
+	}
+	p.params = append(p.params[:len(p.params):len(p.params)], paths)
+	return p
+}
+
+func (l *lister) program(p *program, at place) {
+	if l.steps++; p == nil || l.steps > 10_000 {
+		return
+	}
+	for _, n := range p.body {
+		switch n := n.(type) {
+		case *output:
+			l.expression(n.value, at)
+		case *block:
+			l.block(n, at)
+		case *partial:
+			l.partial(n, at)
+		case *inline:
+			l.program(n.program, at)
+		}
+	}
+}
+
+func (l *lister) block(b *block, at place) {
+	context := l.expression(b.value, at)
+	inside := at
+	switch b.kind {
+	case each:
+		inside = at.enter(element(context)).declare(b.blockParams, element(context))
+	case with:
+		inside = at.enter(context).declare(b.blockParams, context)
+	case section:
+		inside = at.enter(context).declare(b.blockParams, element(context))
+	default:
+		inside = at.declare(b.blockParams)
+	}
+	l.program(b.program, inside)
+	l.program(b.inverse, at)
+}
+
+func element(list string) string {
+	if list == unknownPath {
+		return list
+	}
+	return list + "[]"
+}
+
+func (l *lister) partial(n *partial, at place) {
+	l.expression(n.dynamic, at)
+	inside := place{contexts: []string{at.contexts[len(at.contexts)-1]}, hidden: at.hidden}
+	if n.context != nil {
+		inside = place{contexts: []string{l.expression(n.context, at)}}
+	}
+	if len(n.hash) > 0 {
+		hidden := map[string]bool{}
+		for name := range inside.hidden {
+			hidden[name] = true
+		}
+		for _, p := range n.hash {
+			l.expression(p.value, at)
+			hidden[p.name] = true
+		}
+		inside.hidden = hidden
+	}
+	l.program(n.block, at)
+	if src := l.template.partials[n.name]; src != nil && l.depth < l.template.limits.PartialDepth {
+		caller := l.src
+		l.src = src
+		l.depth++
+		l.program(src.main, inside)
+		l.depth--
+		l.src = caller
+	}
+}
+
+// expression notes the variables of an expression, and answers the path of its value.
+func (l *lister) expression(x expression, at place) string {
+	switch x := x.(type) {
+	case *path:
+		return l.path(x, at)
+	case *call:
+		for _, a := range x.args {
+			l.expression(a, at)
+		}
+		for _, p := range x.hash {
+			l.expression(p.value, at)
+		}
+	}
+	return unknownPath
+}
+
+func (l *lister) path(p *path, at place) string {
+	base, parts := unknownPath, p.parts
+	switch {
+	case p.data:
+		if len(parts) == 0 || parts[0] != "root" {
+			return unknownPath
+		}
+		base, parts = "", parts[1:]
+	case p.param:
+		names := at.params
+		if p.level < len(names) {
+			base = names[len(names)-1-p.level][p.index]
+		}
+	case p.depth < len(at.contexts):
+		if p.depth == 0 && len(parts) > 0 && at.hidden[parts[0]] {
+			return unknownPath
+		}
+		base = at.contexts[len(at.contexts)-1-p.depth]
+	}
+	if base == unknownPath {
+		return base
+	}
+	full := strings.TrimPrefix(base+"."+strings.Join(parts, "."), ".")
+	if len(parts) == 0 {
+		return base
+	}
+	if !l.seen[full] && len(l.found) < maxVariables {
+		l.seen[full] = true
+		line, column := l.src.place(p.offset)
+		l.found = append(l.found, Variable{Name: full, Template: l.src.name, Line: line, Column: column})
+	}
+	return full
+}

@@ -1,0 +1,96 @@
+package handlebars
+
+import "strings"
+
+// writer collects the result. It indents what partials write that stand alone on an indented line.
+type writer struct {
+	text     []byte
+	limit    int
+	escaping Escaping
+	indent   string // of the lines of the current partial
+	pending  string // what has to be written before the next character
+	mustache bool   // line breaks within values don't begin a line to be indented
+}
+
+// content writes text of the template; it reports whether it fitted.
+func (w *writer) content(s string) bool {
+	if w.indent == "" && w.pending == "" {
+		w.text = append(w.text, s...)
+		return len(w.text) <= w.limit
+	}
+	for s != "" {
+		end := strings.IndexByte(s, '\n') + 1
+		if end == 0 {
+			end = len(s)
+		}
+		w.flush()
+		w.text = append(w.text, s[:end]...)
+		if s[end-1] == '\n' {
+			w.pending = w.indent
+		}
+		if len(w.text) > w.limit {
+			return false
+		}
+		s = s[end:]
+	}
+	return true
+}
+
+// value writes a value, escaped unless it is markup or the tag asked for it as it is.
+func (w *writer) value(s string, raw bool) bool {
+	if s == "" {
+		if w.mustache {
+			w.flush()
+		}
+		return true
+	}
+	if w.indent != "" || w.pending != "" {
+		return w.indented(s, raw)
+	}
+	w.text = w.escape(w.text, s, raw)
+	return len(w.text) <= w.limit
+}
+
+func (w *writer) escape(to []byte, s string, raw bool) []byte {
+	switch {
+	case raw:
+	case w.escaping == HTML:
+		return appendHTML(to, s)
+	case w.escaping == Markdown:
+		return appendMarkdown(to, s)
+	}
+	return append(to, s...)
+}
+
+func (w *writer) indented(s string, raw bool) bool {
+	escaped := w.escape(nil, s, raw)
+	if !w.mustache {
+		return w.content(string(escaped))
+	}
+	w.flush()
+	w.text = append(w.text, escaped...)
+	return len(w.text) <= w.limit
+}
+
+func (w *writer) flush() {
+	w.text = append(w.text, w.pending...)
+	w.pending = ""
+}
+
+// within writes what a partial writes, its lines indented.
+func (w *writer) within(indent string, write func() error) error {
+	if indent == "" {
+		return write()
+	}
+	outer, pending, start := w.indent, w.pending, len(w.text)
+	w.indent, w.pending = outer+indent, pending+indent
+	err := write()
+	w.indent = outer
+	switch {
+	case len(w.text) == start: // it wrote nothing, so there is no line to indent
+		w.pending = pending
+	case w.pending != "":
+		w.pending = outer
+	}
+	return err
+}

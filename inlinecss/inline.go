@@ -1,0 +1,70 @@
+package inlinecss
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// ErrLimit is behind each error that says that html or CSS is more than may be worked on; errors.Is finds it.
+var ErrLimit = errors.New("limit of CSS inlining")
+
+// Options bound the work. A field that is zero takes its default.
+type Options struct {
+	HTML    int // bytes of html; 4 MB
+	CSS     int // bytes of all style elements; 256 KB
+	Matches int // comparisons of a part of a selector with an element; 4,000,000
+	Output  int // bytes of declarations written into elements; 4 MB
+}
+
+func (o Options) withDefaults() Options {
+	fill := func(value *int, def int) {
+		if *value <= 0 {
+			*value = def
+		}
+	}
+	fill(&o.HTML, 4<<20)
+	fill(&o.CSS, 256<<10)
+	fill(&o.Matches, 4_000_000)
+	fill(&o.Output, 4<<20)
+	return o
+}
+
+// Inline gives the html with the rules of its style elements in style attributes. Html without such rules comes back as it is. The errors
+// are those of the context, and ErrLimit.
+func Inline(ctx context.Context, source string, o Options) (string, error) {
+	o = o.withDefaults()
+	if len(source) > o.HTML {
+		return source, fmt.Errorf("inline CSS: html of %d bytes: %w", len(source), ErrLimit)
+	}
+	p := scan(source)
+	if len(p.sheets) == 0 {
+		return source, nil
+	}
+	size := 0
+	var rules []rule
+	for i := range p.sheets {
+		s := &p.sheets[i]
+		if size += s.end - s.start; size > o.CSS {
+			return source, fmt.Errorf("inline CSS: more than %d bytes of CSS: %w", o.CSS, ErrLimit)
+		}
+		read, kept := parseSheet(source[s.start:s.end], len(rules))
+		s.kept = kept
+		rules = append(rules, read...)
+	}
+	root, err := html.Parse(strings.NewReader(p.marked))
+	if err != nil {
+		return source, fmt.Errorf("inline CSS: read html: %w", err)
+	}
+	m := matcher{ctx: ctx, left: o.Matches, room: o.Output}
+	m.collect(root, len(p.tags))
+	for i := range rules {
+		if err := m.apply(&rules[i]); err != nil {
+			return source, fmt.Errorf("inline CSS: %w", err)
+		}
+	}
+	return p.write(source, m.found), nil
+}

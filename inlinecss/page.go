@@ -1,0 +1,198 @@
+package inlinecss
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// page is where things are in the html: offsets, by which the result is put together from the original.
+type page struct {
+	tags   []span  // start tags
+	sheets []sheet // contents of style elements
+	marked string  // the html with each start tag numbered, so that elements of the tree can be found in the text again
+}
+
+type span struct{ start, end int }
+
+// sheet is the content of a style element.
+type sheet struct {
+	span
+	element span // the whole of it, with its tags
+	kept    string
+}
+
+// marker is the attribute by which a start tag has its number.
+const marker = "data-inlinecss-n"
+
+// scan finds the start tags and style sheets of html.
+func scan(source string) page {
+	var p page
+	var marked strings.Builder
+	z := html.NewTokenizer(strings.NewReader(source))
+	at, open := 0, -1 // open is the tag of a style element whose content comes next
+	for z.Next() != html.ErrorToken {
+		raw := source[at : at+len(z.Raw())]
+		token := z.Token()
+		switch token.Type {
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name := 1 + len(token.Data)
+			if name > len(raw) {
+				name = len(raw)
+			}
+			marked.WriteString(raw[:name] + " " + marker + "=" + strconv.Itoa(len(p.tags)) + " " + raw[name:])
+			p.tags = append(p.tags, span{at, at + len(raw)})
+			open = -1
+			if token.Type == html.StartTagToken && isSheet(token) {
+				open = at
+			}
+		case html.TextToken:
+			marked.WriteString(raw)
+			if open >= 0 {
+				p.sheets = append(p.sheets, sheet{span: span{at, at + len(raw)}, element: span{open, at + len(raw)}})
+			}
+			open = -1
+		case html.EndTagToken:
+			marked.WriteString(raw)
+			if n := len(p.sheets); token.Data == "style" && n > 0 && p.sheets[n-1].end == at {
+				p.sheets[n-1].element.end = at + len(raw)
+			}
+			open = -1
+		default:
+			marked.WriteString(raw)
+			open = -1
+		}
+		at += len(raw)
+	}
+	marked.WriteString(source[at:])
+	p.marked = marked.String()
+	return p
+}
+
+// isSheet reports whether a style element holds CSS for every screen.
+func isSheet(token html.Token) bool {
+	if token.Data != "style" {
+		return false
+	}
+	for _, a := range token.Attr {
+		value := strings.ToLower(strings.TrimSpace(a.Val))
+		switch {
+		case a.Key == "media" && value != "" && value != "all" && value != "screen",
+			a.Key == "type" && value != "" && value != "text/css",
+			a.Key == "data-embed":
+			return false
+		}
+	}
+	return true
+}
+
+// write puts the result together.
+func (p *page) write(source string, found map[int]*cascade) string {
+	var b strings.Builder
+	b.Grow(len(source) + len(source)/2)
+	at, next := 0, 0
+	for i := 0; i <= len(p.tags); i++ {
+		limit := len(source)
+		if i < len(p.tags) {
+			limit = p.tags[i].start
+		}
+		for next < len(p.sheets) && p.sheets[next].start <= limit {
+			s := p.sheets[next]
+			next++
+			if strings.TrimSpace(s.kept) != "" {
+				b.WriteString(source[at:s.start])
+				b.WriteString("\n" + s.kept)
+				at = s.end
+				continue
+			}
+			if at <= s.element.start {
+				b.WriteString(source[at:s.element.start])
+			}
+			at = s.element.end
+		}
+		if i == len(p.tags) || p.isDropped(i) {
+			continue
+		}
+		b.WriteString(source[at:p.tags[i].start])
+		tag := source[p.tags[i].start:p.tags[i].end]
+		if c := found[i]; c != nil {
+			tag = withStyle(tag, c)
+		}
+		b.WriteString(tag)
+		at = p.tags[i].end
+	}
+	b.WriteString(source[at:])
+	return b.String()
+}
+
+// isDropped reports whether a tag opens a style element of which nothing is left.
+func (p *page) isDropped(i int) bool {
+	for _, s := range p.sheets {
+		if s.element.start == p.tags[i].start {
+			return strings.TrimSpace(s.kept) == ""
+		}
+	}
+	return false
+}
+
+// withStyle writes a start tag with the declarations of a cascade, which take the place of its style attribute.
+func withStyle(tag string, c *cascade) string {
+	from, to, value := styleAttribute(tag)
+	text := c.text(html.UnescapeString(value))
+	if text == "" {
+		return tag
+	}
+	attribute := `style="` + strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(text) + `"`
+	if from < to {
+		return tag[:from] + attribute + tag[to:]
+	}
+	end := len(tag) - 1 // before > or />
+	if end > 0 && tag[end-1] == '/' {
+		end--
+	}
+	return strings.TrimRight(tag[:end], " \t\r\n\f") + " " + attribute + tag[end:]
+}
+
+// styleAttribute finds the style attribute of a start tag: from its name to the end of its value.
+func styleAttribute(tag string) (from, to int, value string) {
+	const blanks = " \t\r\n\f/"
+	i := strings.IndexAny(tag, blanks+">")
+	for i >= 0 && i < len(tag) && tag[i] != '>' {
+		if strings.IndexByte(blanks, tag[i]) >= 0 {
+			i++
+			continue
+		}
+		start := i
+		i++
+		for i < len(tag) && strings.IndexByte(blanks+">=", tag[i]) < 0 {
+			i++
+		}
+		name, val := tag[start:i], ""
+		after := i + len(tag[i:]) - len(strings.TrimLeft(tag[i:], " \t\r\n\f"))
+		if after < len(tag) && tag[after] == '=' {
+			val, i = attributeValue(tag, after+1)
+		}
+		if strings.EqualFold(name, "style") {
+			return start, i, val
+		}
+	}
+	return 0, 0, ""
+}
+
+// attributeValue reads the value of an attribute behind its equals sign, and answers where it ends.
+func attributeValue(tag string, at int) (string, int) {
+	at += len(tag[at:]) - len(strings.TrimLeft(tag[at:], " \t\r\n\f"))
+	if at < len(tag) && (tag[at] == '"' || tag[at] == '\'') {
+		end := strings.IndexByte(tag[at+1:], tag[at])
+		if end < 0 {
+			return tag[at+1:], len(tag)
+		}
+		return tag[at+1 : at+1+end], at + end + 2
+	}
+	end := strings.IndexAny(tag[at:], " \t\r\n\f>")
+	if end < 0 {
+		end = len(tag) - at
+	}
+	return tag[at : at+end], at + end
+}

@@ -1,0 +1,137 @@
+package locale
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones are the same on each machine
+)
+
+// Date writes a time in one of the styles "short", "medium", "long" and "full", which name a day, "time", or a pattern of Format.
+func (l Locale) Date(t time.Time, style string) string {
+	if style == "time" {
+		return l.Format(t, l.words.Time)
+	}
+	if pattern, ok := l.words.Styles[style]; ok {
+		return l.Format(t, pattern)
+	}
+	return l.Format(t, style)
+}
+
+// tokens are the parts of a pattern, the longer before the shorter.
+var tokens = [...]string{
+	"YYYY", "YY", "MMMM", "MMM", "MM", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "d", "HH", "H", "hh", "h", "mm", "m", "ss", "s",
+	"SSS", "A", "a", "ZZ", "Z", "X", "x",
+}
+
+// Format writes a time by a pattern in the letters of moment.js: YYYY, MM, MMMM, DD, Do, dddd, HH, h, mm, ss, A, Z and so on. What stands
+// in brackets is copied, and so is all that isn't a token.
+func (l Locale) Format(t time.Time, pattern string) string {
+	var b strings.Builder
+scan:
+	for pattern != "" {
+		if pattern[0] == '[' {
+			if literal, rest, ok := strings.Cut(pattern[1:], "]"); ok {
+				b.WriteString(literal)
+				pattern = rest
+				continue
+			}
+		}
+		for _, token := range tokens {
+			if strings.HasPrefix(pattern, token) {
+				b.WriteString(l.token(t, token))
+				pattern = pattern[len(token):]
+				continue scan
+			}
+		}
+		b.WriteByte(pattern[0])
+		pattern = pattern[1:]
+	}
+	return b.String()
+}
+
+func (l Locale) token(t time.Time, token string) string {
+	switch token {
+	case "YYYY":
+		return padded(t.Year(), 4)
+	case "YY":
+		return padded(t.Year()%100, 2)
+	case "MMMM":
+		return l.words.Months[t.Month()-1]
+	case "MMM":
+		return l.words.MonthsShort[t.Month()-1]
+	case "MM", "M":
+		return padded(int(t.Month()), len(token))
+	case "DDDD":
+		return padded(t.YearDay(), 3)
+	case "DDD":
+		return padded(t.YearDay(), 1)
+	case "DD", "D":
+		return padded(t.Day(), len(token))
+	case "Do":
+		return l.ordinal(t.Day())
+	case "dddd":
+		return l.words.Days[t.Weekday()]
+	case "ddd":
+		return l.words.DaysShort[t.Weekday()]
+	case "d":
+		return padded(int(t.Weekday()), 1)
+	}
+	return l.clockToken(t, token)
+}
+
+func (l Locale) clockToken(t time.Time, token string) string {
+	switch token {
+	case "HH", "H":
+		return padded(t.Hour(), len(token))
+	case "hh", "h":
+		return padded((t.Hour()+11)%12+1, len(token))
+	case "mm", "m":
+		return padded(t.Minute(), len(token))
+	case "ss", "s":
+		return padded(t.Second(), len(token))
+	case "SSS":
+		return padded(t.Nanosecond()/1e6, 3)
+	case "A":
+		return l.words.Halves[t.Hour()/12]
+	case "a":
+		return strings.ToLower(l.words.Halves[t.Hour()/12])
+	case "ZZ":
+		return t.Format("-0700")
+	case "Z":
+		return t.Format("-07:00")
+	case "X":
+		return strconv.FormatInt(t.Unix(), 10)
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// ordinal writes a day of the month as a number in order: 1st, 22nd; with a dot, or as it is, in other languages.
+func (l Locale) ordinal(n int) string {
+	switch base, _ := l.tag.Base(); base.String() {
+	case "en":
+		suffix := "th"
+		if n/10 != 1 {
+			switch n % 10 {
+			case 1:
+				suffix = "st"
+			case 2:
+				suffix = "nd"
+			case 3:
+				suffix = "rd"
+			}
+		}
+		return strconv.Itoa(n) + suffix
+	case "de", "da", "nb", "fi", "is", "cs", "sk", "hu", "hr", "sl", "sr", "et", "lv", "pl", "tr":
+		return strconv.Itoa(n) + "."
+	}
+	return strconv.Itoa(n)
+}
+
+func padded(n, width int) string {
+	text := strconv.Itoa(n)
+	if len(text) < width {
+		text = strings.Repeat("0", width-len(text)) + text
+	}
+	return text
+}

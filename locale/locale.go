@@ -1,0 +1,122 @@
+package locale
+
+import (
+	_ "embed" // for the words of each language
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+)
+
+// Locale is a language, perhaps of a region, with its ways to write. The zero value doesn't work; Find gives one.
+type Locale struct {
+	tag   language.Tag
+	words *words
+}
+
+// words are a language's entry in locales.json.
+type words struct {
+	Months      []string
+	MonthsShort []string
+	Days        []string // from Sunday
+	DaysShort   []string
+	Halves      []string          // of the day: AM, PM
+	Styles      map[string]string // patterns of dates: short, medium, long, full
+	Time        string            // pattern
+	Decimal     string            // the sign before fractions
+	Group       string            // the sign between thousands
+	Minus       string
+	MinGrouped  int  // digits from which thousands are grouped
+	Lakh        bool // grouped in twos after the first three: 12,34,567
+	Money       struct {
+		Symbols  map[string]string // of currencies whose symbol isn't their code
+		Positive string            // ¤ for the symbol, # for the amount
+		Negative string            // with the minus
+		Decimal  string
+		Group    string
+	}
+}
+
+//go:embed locales.json
+var file []byte
+
+// table is what the file holds. It is read when it is first needed; a test holds that it can be.
+type table struct {
+	digits  map[string]int // fractions of currencies that haven't two
+	locales map[string]Locale
+}
+
+var known = sync.OnceValue(func() table {
+	var f struct {
+		Digits  map[string]int
+		Locales map[string]*words
+	}
+	t := table{locales: map[string]Locale{}}
+	if json.Unmarshal(file, &f) != nil {
+		return t
+	}
+	t.digits = f.Digits
+	for name, w := range f.Locales {
+		t.locales[strings.ToLower(name)] = Locale{tag: language.Make(name), words: w}
+	}
+	return t
+})
+
+// maxTag is longer than any tag that means something; a tag may come from whoever wrote the data.
+const maxTag = 64
+
+// Find gives the locale for a tag such as "de", "pt-BR" or "en_GB". A region that isn't known gives its language, a language that isn't
+// gives English.
+func Find(tag string) Locale {
+	locales := known().locales
+	if len(tag) > maxTag {
+		return locales["en"]
+	}
+	name := strings.ToLower(strings.ReplaceAll(tag, "_", "-"))
+	if other, ok := aliases[name]; ok {
+		name = other
+	}
+	for name != "" {
+		if l, ok := locales[name]; ok {
+			return l
+		}
+		name = name[:max(0, strings.LastIndexByte(name, '-'))]
+		if other, ok := aliases[name]; ok {
+			name = other
+		}
+	}
+	return locales["en"]
+}
+
+// aliases are tags for which another one is known.
+var aliases = map[string]string{
+	"no": "nb", "nn": "nb", "iw": "he", "in": "id", "zh-hant": "zh-tw", "zh-hk": "zh-tw", "zh-mo": "zh-tw", "es-us": "es-mx",
+}
+
+// Tag gives the tag of the locale, which may be shorter than the one that was asked for.
+func (l Locale) Tag() string { return l.tag.String() }
+
+// Plural gives the form that a number takes in this language: "zero", "one", "two", "few", "many" or "other".
+func (l Locale) Plural(n float64) string {
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return "other"
+	}
+	whole, fraction, _ := strings.Cut(rounded(n, 3), ".")
+	fraction = strings.TrimRight(fraction, "0")
+	form := plural.Cardinal.MatchPlural(l.tag, digits(whole), len(fraction), len(fraction), digits(fraction), digits(fraction))
+	return [...]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}[form]
+}
+
+// digits reads the last digits of a whole number, on which its form depends. Larger numbers keep that they are large.
+func digits(s string) int {
+	n := 0
+	for _, c := range strings.TrimPrefix(s, "-") {
+		if n = n*10 + int(c-'0'); n >= 1e9 {
+			n = 1e8 + n%1e8
+		}
+	}
+	return n
+}

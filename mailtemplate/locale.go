@@ -1,0 +1,26 @@
+package mailtemplate
+
+import "strings"
+
+// Choose picks the variant of a template for a locale among those there are: the same, that of the language ("de" for "de-AT"), another
+// region of the language in the order given, or else none, "".
+func Choose(locale string, variants []string) string {
+	if len(locale) > 64 { // longer than any that means something
+		return ""
+	}
+	normal := func(tag string) string { return strings.ToLower(strings.ReplaceAll(tag, "_", "-")) }
+	language := func(tag string) string { l, _, _ := strings.Cut(normal(tag), "-"); return l }
+	for tag := normal(locale); tag != ""; tag = tag[:max(0, strings.LastIndexByte(tag, '-'))] {
+		for _, v := range variants {
+			if normal(v) == tag {
+				return v
+			}
+		}
+	}
+	for _, v := range variants {
+		if locale != "" && language(v) == language(locale) {
+			return v
+		}
+	}
+	return ""
+}
