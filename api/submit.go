@@ -177,8 +177,8 @@ type MailMergeResult struct {
 	Fields      []ProblemField     `json:"fields,omitempty" doc:"Every wrong field of the entry"`
 }
 
-// TemplateVersion names the template a message was made from.
-type TemplateVersion struct {
+// TemplateRef names the template a message was made from.
+type TemplateRef struct {
 	ID      string `json:"id"`
 	Version int    `json:"version"`
 }

@@ -35,7 +35,7 @@ type merger struct {
 	door     string
 	account  Account
 	letter   *source
-	template *api.TemplateVersion
+	template *api.TemplateRef
 	whole    string // fingerprint of the request; empty when it has no key
 	date     int64
 	common   func() string // fingerprint of the request without its entries

@@ -155,7 +155,7 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", own, m, err)
 	}
 	m, err = b.Get(t.Context(), answer.MailMerge[0].QueueID)
-	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil || *m.Template != (api.TemplateVersion{ID: "strict", Version: 2}) {
+	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil || *m.Template != (api.TemplateRef{ID: "strict", Version: 2}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -25,7 +25,7 @@ type envelope struct {
 	RequireTLS bool                 `json:"requireTls,omitempty"` // every relay on the way must use TLS
 	EightBit   bool                 `json:"eightBit,omitempty"`   // the body needs 8BITMIME
 	Size       int                  `json:"size"`                 // bytes of the content, uncompressed
-	Template   *api.TemplateVersion `json:"template,omitempty"`
+	Template   *api.TemplateRef `json:"template,omitempty"`
 	Added      int                  `json:"added,omitempty"` // recipients at the end that a replay put in the place of others
 }
 

@@ -111,7 +111,7 @@ func (b *Outbox) tooLarge(size int) error {
 // composed is a message that was built, and what it was built from where it is to be written anew each time it is needed.
 type composed struct {
 	*message.Composed
-	template *api.TemplateVersion
+	template *api.TemplateRef
 	letter   *source // nil: the message is its own content
 	slip     letter.Slip
 }

@@ -18,7 +18,7 @@ func lettered(req api.SubmitRequest) bool {
 }
 
 // letterOf is what the messages of a request have in common.
-func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (letter.Letter, *api.TemplateVersion, error) {
+func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (letter.Letter, *api.TemplateRef, error) {
 	l := letter.Letter{
 		Source:  mailtemplate.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
 		Strict:  b.opts.StrictWords,
@@ -30,13 +30,13 @@ func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Ac
 	}
 	d := draftOf(req, account, b.clock.Now())
 	l.From, l.ReplyTo, l.Headers, l.Attachments = d.From, d.ReplyTo, d.Headers, d.Attachments
-	var version *api.TemplateVersion
+	var version *api.TemplateRef
 	if req.Template != "" {
 		t, err := b.template(ctx, account.ID, req.Template, l.Locale)
 		if err != nil {
 			return l, nil, err
 		}
-		version = &api.TemplateVersion{ID: t.ID, Version: t.Version}
+		version = &api.TemplateRef{ID: t.ID, Version: t.Version}
 		l.Source, l.Options, l.Strict = t.Source, t.Options, t.Strict
 		l.Source.Subject = or(req.Subject, l.Source.Subject)
 		l.Source.PreviewText = or(req.PreviewText, l.Source.PreviewText)
@@ -61,7 +61,7 @@ func (b *Outbox) template(ctx context.Context, account, id, locale string) (Temp
 
 // fillIn fills in the words of a request that are not a template's, and takes those of a template that are to go as they are. The request
 // that comes back is one to be composed.
-func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Account) (api.SubmitRequest, *api.TemplateVersion, error) {
+func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Account) (api.SubmitRequest, *api.TemplateRef, error) {
 	if req.Template == "" && (req.Render == nil || req.Render.Off) {
 		return req, nil, nil
 	}
