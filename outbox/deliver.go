@@ -41,7 +41,7 @@ type claim struct {
 	scheduled time.Time
 	envelope  envelope
 	status    status
-	content   []byte
+	content   smtpsend.Body
 	slot      string // place in a limit, from an earlier attempt that had to wait
 	urgent    bool   // an operator wants it tried even while its account is held
 
@@ -82,7 +82,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	}
 	for waited := false; ; waited = true {
 		now := b.clock.Now()
-		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)))
+		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)), small)
 		if err != nil {
 			return nil, queue.Verdict{}, err
 		}
@@ -126,8 +126,8 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 	if c.status, err = b.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
 		return nil, err
 	}
-	c.content, err = b.codec.unpack([]byte(a[10]), c.envelope.Size)
-	return c, err
+	c.content = b.body(partition, id, a[10], c.envelope.Size)
+	return c, nil
 }
 
 // attempt sends the message to the recipients not yet done, unless it is already clear that it must not be sent.
@@ -170,7 +170,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
 func (b *Outbox) message(c *claim) smtpsend.Message {
 	return smtpsend.Message{
-		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Data: c.content,
+		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Body: c.content,
 		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
 		AtDot:     func() error { return c.mayWrite(b.clock.Now()) },
