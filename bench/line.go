@@ -122,7 +122,7 @@ func chainedRate(ctx context.Context, address string, n, connections int) (float
 	message := []byte(lineMessage())
 	began := time.Now()
 	err = inParallel(ctx, n, 3*connections, func(ctx context.Context, _ int) error {
-		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo}, Data: message})
+		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo}, Body: smtpsend.Bytes(message)})
 		return err
 	})
 	return float64(n) / time.Since(began).Seconds(), err

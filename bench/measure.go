@@ -46,7 +46,7 @@ func rawRate(ctx context.Context, sink *testsmtp.Server, n, senders int) (float6
 	data := []byte("From: bench@example.com\r\nTo: ann@example.net\r\nSubject: bench\r\n\r\n" + body)
 	began := time.Now()
 	err = inParallel(ctx, n, senders, func(ctx context.Context, _ int) error {
-		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"}, Data: data})
+		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"}, Body: smtpsend.Bytes(data)})
 		return err
 	})
 	return float64(n) / time.Since(began).Seconds(), err

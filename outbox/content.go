@@ -1,38 +1,183 @@
 package outbox
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/postroom/postroom/smtpsend"
 )
 
-// codec compresses contents. Encoder and decoder are safe for concurrent use through EncodeAll and DecodeAll.
+// small is how much of a content is handled in one piece. Nearly all mail is smaller. What is larger, packed, does not come with the claim of its
+// message, which would have Redis and the worker hold it several times over: it is fetched in pieces of this size while it is sent. What is larger
+// unpacked is unpacked while it is sent.
+const small = 256 << 10
+
+// lookback is how far back in a content a repetition is found, and so what unpacking piece by piece keeps of it.
+const lookback = 256 << 10
+
+// codec compresses contents. It is safe for concurrent use.
 type codec struct {
 	encoder *zstd.Encoder
-	decoder *zstd.Decoder
+	decoder *zstd.Decoder // of whole contents
+	streams sync.Pool     // of *zstd.Decoder, each for one content at a time
 }
 
-// newCodec makes a codec that refuses to unpack more than limit bytes, the largest message there can be.
-func newCodec(limit int) (*codec, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20))
+func newCodec() (*codec, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(lookback))
 	if err != nil {
 		return nil, fmt.Errorf("make zstd encoder: %w", err)
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(uint64(limit)+1<<20))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		return nil, fmt.Errorf("make zstd decoder: %w", err)
 	}
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
+// pack compresses a content. The room it takes beforehand is what text needs or, for a large one, what base64 does.
 func (c *codec) pack(content []byte) []byte {
-	return c.encoder.EncodeAll(content, make([]byte, 0, len(content)/2+64))
+	room := len(content)/2 + 64
+	if len(content) > small {
+		room = len(content)*4/5 + 64
+	}
+	return c.encoder.EncodeAll(content, make([]byte, 0, room))
 }
 
+// unpack gives the content, which must have the size that its record says. More is refused before it is unpacked.
 func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	if err == nil && len(content) != size {
+		err = fmt.Errorf("%d octets of %d", len(content), size)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("unpack content: %w", err)
 	}
 	return content, nil
+}
+
+// unpackAll gives what was packed, up to so many octets, by the size that stands in its head.
+func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
+	var head zstd.Header
+	if err := head.Decode(packed); err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	if !head.HasFCS || head.FrameContentSize > uint64(most) {
+		return nil, fmt.Errorf("unpack: %d octets, of %d at most", head.FrameContentSize, most)
+	}
+	return c.unpack(packed, int(head.FrameContentSize))
+}
+
+// stream unpacks a content while it is read.
+func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
+	decoder, _ := c.streams.Get().(*zstd.Decoder)
+	if decoder == nil {
+		var err error
+		if decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(lookback)); err != nil {
+			return nil, fmt.Errorf("make zstd decoder: %w", err)
+		}
+	}
+	if err := decoder.Reset(packed); err != nil {
+		return nil, fmt.Errorf("unpack content: %w", err)
+	}
+	return &unpacking{decoder, c}, nil
+}
+
+// unpacking is a content being read. It ends with an error where the checksum is wrong.
+type unpacking struct {
+	decoder *zstd.Decoder
+	codec   *codec
+}
+
+func (u *unpacking) Read(b []byte) (int, error) {
+	n, err := u.decoder.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // the decoder gives just that
+		err = fmt.Errorf("unpack content: %w", err)
+	}
+	return n, err
+}
+
+// Close gives the decoder to the next content.
+func (u *unpacking) Close() error {
+	err := u.decoder.Reset(nil)
+	u.codec.streams.Put(u.decoder)
+	return err
+}
+
+// stored is the content of a message that is too large to be held. It implements smtpsend.Body.
+type stored struct {
+	codec  *codec
+	size   int
+	packed func(ctx context.Context) io.Reader
+}
+
+// Size implements smtpsend.Body.
+func (s stored) Size() int64 { return int64(s.size) }
+
+// Open implements smtpsend.Body.
+func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
+	return s.codec.stream(s.packed(ctx))
+}
+
+// unreadable is a content that can't be unpacked. The attempt to send it says why. It implements smtpsend.Body.
+type unreadable struct {
+	size int
+	err  error
+}
+
+// Size implements smtpsend.Body.
+func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
+
+// Open implements smtpsend.Body.
+func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
+
+// body is the content of a message as the sender takes it. Packed is empty where it is to be fetched.
+func (b *Outbox) body(partition int, id, packed string, size int) smtpsend.Body {
+	switch {
+	case packed == "":
+		return stored{b.codec, size, func(ctx context.Context) io.Reader {
+			return &pieces{ctx: ctx, outbox: b, id: id, key: b.store.content(partition, id)}
+		}}
+	case size > small:
+		return stored{b.codec, size, func(context.Context) io.Reader { return strings.NewReader(packed) }}
+	}
+	content, err := b.codec.unpack([]byte(packed), size)
+	if err != nil {
+		return unreadable{size, err}
+	}
+	return smtpsend.Bytes(content)
+}
+
+// pieces reads a packed content out of Redis, piece by piece. One that is gone is empty.
+type pieces struct {
+	ctx    context.Context //nolint:containedctx // of whoever reads
+	outbox *Outbox
+	id     string
+	key    string
+	at     int64
+	piece  string // not read yet
+	last   bool
+}
+
+func (p *pieces) Read(into []byte) (int, error) {
+	if p.piece == "" {
+		if p.last {
+			return 0, io.EOF
+		}
+		piece, err := p.outbox.DB.Client().GetRange(p.ctx, p.key, p.at, p.at+small-1).Result()
+		if err != nil {
+			return 0, away(err, "read content of message "+p.id)
+		}
+		p.piece, p.at, p.last = piece, p.at+int64(len(piece)), len(piece) < small
+		if piece == "" {
+			return 0, io.EOF
+		}
+	}
+	n := copy(into, p.piece)
+	p.piece = p.piece[n:]
+	return n, nil
 }

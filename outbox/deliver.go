@@ -42,7 +42,7 @@ type claim struct {
 	scheduled time.Time
 	envelope  envelope
 	status    status
-	content   []byte
+	content   smtpsend.Body
 	letter    string      // what the message is written from; empty: it is the content
 	slip      letter.Slip // what it has of its own beside its letter
 	slot      string      // place in a limit, from an earlier attempt that had to wait
@@ -85,7 +85,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	}
 	for waited := false; ; waited = true {
 		now := b.clock.Now()
-		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)))
+		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)), small)
 		if err != nil {
 			return nil, queue.Verdict{}, err
 		}
@@ -132,8 +132,8 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 	if c.letter = a[17]; c.letter != "" {
 		return c, b.jsons.unpack(id, []byte(a[10]), &c.slip)
 	}
-	c.content, err = b.codec.unpack([]byte(a[10]), c.envelope.Size)
-	return c, err
+	c.content = b.body(partition, id, a[10], c.envelope.Size)
+	return c, nil
 }
 
 // attempt sends the message to the recipients not yet done, unless it is already clear that it must not be sent.
@@ -185,7 +185,7 @@ func (b *Outbox) written(ctx context.Context, c *claim) error {
 	if err != nil {
 		return err
 	}
-	c.content, c.envelope.Size = m.Raw, m.Size()
+	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
 	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
 	return nil
 }
@@ -207,7 +207,7 @@ func (b *Outbox) unwritten(ctx context.Context, c *claim, err error, started tim
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
 func (b *Outbox) message(c *claim) smtpsend.Message {
 	return smtpsend.Message{
-		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Data: c.content,
+		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Body: c.content,
 		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
 		AtDot:     func() error { return c.mayWrite(b.clock.Now()) },

@@ -35,6 +35,9 @@ const (
 	sharedMost = 10_000
 )
 
+// maxWords is more than the words of a letter can take beside its files (mailtemplate's limits).
+const maxWords = 8 << 20
+
 // errNoLetter ends a message whose letter somebody took out of Redis.
 var errNoLetter = errors.New("the letter it is written from is gone from Redis")
 
@@ -103,7 +106,7 @@ func (l *letters) writer(ctx context.Context, p int, name string) (*letter.Write
 		if err != nil {
 			return nil, away(err, "read letter "+name)
 		}
-		return b.codec.unpack(packed, 2*len(packed))
+		return b.codec.unpackAll(packed, b.opts.MaxSize+maxWords)
 	})
 }
 

@@ -34,8 +34,17 @@ func (b *bundle) inbox(t *testing.T) map[string][][]byte {
 	t.Helper()
 	got := make(map[string][][]byte)
 	b.sender.got = func(m smtpsend.Message) {
+		body, err := m.Body.Open(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		raw, err := io.ReadAll(body)
+		if err != nil || body.Close() != nil {
+			t.Error(err)
+		}
 		for _, to := range m.To {
-			got[to] = append(got[to], bytes.Clone(m.Data))
+			got[to] = append(got[to], raw)
 		}
 	}
 	return got

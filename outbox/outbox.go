@@ -206,7 +206,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 		return nil, errors.New("new outbox: more partitions than an id can name (1024)")
 	}
 	o = o.withDefaults()
-	contents, err := newCodec(o.MaxSize)
+	contents, err := newCodec()
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func dispatch(routes []relays.Route, to ...string) Dispatch {
 	}
 	return Dispatch{
 		Account: accounts.Sender{ID: "shop", Routes: routes},
-		Message: smtpsend.Message{From: "a@example.com", To: to, Data: []byte("Subject: x\r\n\r\ny\r\n")},
+		Message: smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: x\r\n\r\ny\r\n")},
 	}
 }
 

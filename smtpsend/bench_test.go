@@ -39,7 +39,7 @@ func BenchmarkSend(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if _, err := sender.Send(context.Background(), bc.relay, smtpsend.Message{
-						From: "a@example.com", To: []string{"b@example.org"}, Data: body,
+						From: "a@example.com", To: []string{"b@example.org"}, Body: smtpsend.Bytes(body),
 						BeforeDot: func(context.Context, []string) error { return nil },
 					}); err != nil {
 						failed.Store(&err)

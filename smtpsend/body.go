@@ -2,66 +2,98 @@ package smtpsend
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/postroom/postroom/fault"
 )
 
-// blockSize is how much of a body one write, and so one deadline, covers.
-const blockSize = 32 << 10
+// Body is the content of a message. It need not be in memory: one of more than 32 KiB is opened when the relay asks for it, anew for each
+// transaction and each relay, is read once from start to end while it leaves, and is closed. A smaller one is read before the relay is asked.
+type Body interface {
+	// Size is how many octets reading it gives. The relay is told so (SIZE, RFC 1870), and content that proves to have more or fewer is not sent.
+	Size() int64
 
-// endOfData is the terminator. It is written after BeforeDot and AtDot; its leading CRLF is the one that ends the last line.
-var endOfData = []byte("\r\n.\r\n")
-
-// wireBody is the content as it goes on the wire without its terminator: every line end CRLF, dots at line starts doubled (RFC
-// 5321 section 4.5.2), the last line end left to endOfData. A bare CR or LF becomes a line end before dots are looked at, so no
-// reading of the message by a lenient server finds a terminator inside it. Clean content is returned as it is, uncopied.
-func wireBody(data []byte) []byte {
-	if clean(data) {
-		return bytes.TrimSuffix(data, []byte("\r\n"))
-	}
-	out := make([]byte, 0, len(data)+len(data)/64+64)
-	lineStart := true
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		switch {
-		case c == '\r' || c == '\n':
-			if c == '\r' && i+1 < len(data) && data[i+1] == '\n' {
-				i++
-			}
-			out = append(out, '\r', '\n')
-			lineStart = true
-			continue
-		case c == '.' && lineStart:
-			out = append(out, '.')
-		}
-		out = append(out, c)
-		lineStart = false
-	}
-	return bytes.TrimSuffix(out, []byte("\r\n"))
+	// Open begins to read. Reading must end with the context. An error of it or of reading means that the message is not delivered: it fails for
+	// good, or for now when the error is a fault of kind Unavailable.
+	Open(ctx context.Context) (io.ReadCloser, error)
 }
 
-// clean reports whether data needs neither a line end mended nor a dot doubled.
-func clean(data []byte) bool {
-	if data[0] == '.' {
-		return false
+// Bytes is a Body in memory. It is read, never changed.
+type Bytes []byte
+
+// Size implements Body.
+func (b Bytes) Size() int64 { return int64(len(b)) }
+
+// Open implements Body.
+func (b Bytes) Open(context.Context) (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+// load takes a small content into memory, as the wire wants it.
+func (d *delivery) load(ctx context.Context) *Error {
+	d.size = d.m.Body.Size()
+	if d.size > blockSize {
+		return nil
 	}
-	for rest := data; ; {
-		lf := bytes.IndexByte(rest, '\n')
-		line := rest
-		if lf >= 0 {
-			line = rest[:lf]
-			if lf == 0 || line[lf-1] != '\r' {
-				return false
-			}
-			line = line[:lf-1]
-		}
-		if bytes.IndexByte(line, '\r') >= 0 {
-			return false
-		}
-		if lf < 0 {
-			return true
-		}
-		rest = rest[lf+1:]
-		if len(rest) > 0 && rest[0] == '.' {
-			return false
+	data, here := d.m.Body.(Bytes)
+	if !here {
+		var err error
+		if data, err = readWhole(ctx, d.m.Body); err != nil {
+			return d.s.contentError(ctx, PhaseCheck, err)
 		}
 	}
+	var doubled int
+	d.whole, doubled = wireBody(data)
+	d.size = int64(len(d.whole) + 2 - doubled) // doubled dots don't count, RFC 1870 section 3
+	return nil
+}
+
+func readWhole(ctx context.Context, b Body) ([]byte, error) {
+	content, err := b.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	data := make([]byte, b.Size()+1)
+	n, err := readFull(content, data)
+	if err != nil && err != io.EOF { //nolint:errorlint // readFull gives a reader's own
+		return nil, err
+	}
+	return data[:n], missized(b.Size() - int64(n))
+}
+
+// readFull reads until buf is full or there is an error: the reader's own, so that content that breaks off is told from one that ends.
+func readFull(content io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = content.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// missized is content that has not the size it was said to have, by how many octets it lacks.
+func missized(lacks int64) error {
+	switch {
+	case lacks > 0:
+		return fmt.Errorf("it ends %d octets early", lacks)
+	case lacks < 0:
+		return errors.New("it does not end where it should")
+	}
+	return nil
+}
+
+// contentError is content that can't be read. It is nobody's fault but ours, and nothing of the message can have been delivered.
+func (s *Sender) contentError(ctx context.Context, p Phase, err error) *Error {
+	if ctx.Err() != nil {
+		return s.ioError(ctx, p, "", err)
+	}
+	e := &Error{Phase: p, Verdict: Policy, Scope: ScopeMessage, Err: fmt.Errorf("the content of the message can't be read: %w", err), name: nameMessage}
+	if fault.Is(err, fault.Unavailable) {
+		e.Verdict, e.name = Soft, nameConnection
+	}
+	return e
 }

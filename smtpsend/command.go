@@ -12,7 +12,7 @@ func (t *transaction) mailCommand() string {
 	ext, m := &t.c.ext, &t.d.m
 	b.WriteString("MAIL FROM:<" + m.From + ">")
 	if ext.size {
-		b.WriteString(" SIZE=" + strconv.Itoa(len(t.d.body)+2))
+		b.WriteString(" SIZE=" + strconv.FormatInt(t.d.size, 10))
 	}
 	if m.EightBit || t.d.utf8 && ext.eightBit {
 		b.WriteString(" BODY=8BITMIME")

@@ -25,23 +25,42 @@ func (t *transaction) content(ctx context.Context) *Error {
 	return failure
 }
 
-// writeBody writes the content in blocks, each with a deadline of its own. Nothing before the dot can be taken for a whole
+// writeBody writes the content, a large one in blocks, each with a deadline of its own. Nothing before the dot can be taken for a whole
 // message, so no failure in here is in doubt.
 func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))
 	}
-	body := t.d.body
 	var err error
-	if len(body) <= blockSize {
-		err = t.c.write(body, t.d.s.timeout)
-	} else if err = t.c.writeListening(body, t.d.s.timeout); err == nil && t.c.r.Buffered() > 0 {
+	if t.d.whole != nil {
+		err = t.c.write(t.d.whole, t.d.s.timeout)
+	} else {
+		err = t.stream(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if f, ours := errors.AsType[contentFault](err); ours {
+		return t.d.s.contentError(ctx, PhaseBody, f.error)
+	}
+	return t.premature(ctx, err)
+}
+
+// stream writes a large content as it is read.
+func (t *transaction) stream(ctx context.Context) error {
+	body := t.d.m.Body
+	content, err := body.Open(ctx)
+	if err != nil {
+		return contentFault{err}
+	}
+	defer content.Close() //nolint:errcheck // it was read, or its error is known
+	buffers := t.d.s.blocks.Get().(*blocks)
+	defer t.d.s.blocks.Put(buffers)
+	err = t.c.writeListening(&wireReader{content: content, lacks: body.Size(), blocks: buffers}, t.d.s.timeout)
+	if err == nil && t.c.r.Buffered() > 0 {
 		err = errInterrupted
 	}
-	if err != nil {
-		return t.premature(ctx, err)
-	}
-	return nil
+	return err
 }
 
 // premature reads the reply a relay gave up with in the middle of the content. Without one, err is the failure.

@@ -15,7 +15,8 @@ type delivery struct {
 	relay  Relay
 	m      Message
 	paths  []string // m.To as the wire wants it, domains in A-labels
-	body   []byte   // the content as the wire wants it
+	whole  []byte   // a small content as the wire wants it; nil: it is large, and read on its way
+	size   int64    // of the content, as RFC 1870 counts
 	utf8   bool     // the envelope or the content needs SMTPUTF8
 	rest   []int    // recipients not answered yet, as indexes into result.Recipients
 	fresh  bool     // only a connection that nobody has used will do
@@ -38,7 +39,7 @@ func newDelivery(s *Sender, relay Relay, m Message) *delivery {
 }
 
 // check refuses what can be refused without asking the relay, and prepares the rest for the wire.
-func (d *delivery) check(relay Relay) *Error {
+func (d *delivery) check(ctx context.Context, relay Relay) *Error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
 	}
@@ -51,8 +52,7 @@ func (d *delivery) check(relay Relay) *Error {
 	for i, to := range d.m.To {
 		d.paths[i] = d.wirePath(to)
 	}
-	d.body = wireBody(d.m.Data)
-	return nil
+	return d.load(ctx)
 }
 
 // wirePath writes an internationalised domain in A-labels, so that only a non-ASCII local part needs SMTPUTF8.

@@ -16,6 +16,8 @@
 //     and no line of log. The same holds for a proxy's.
 //   - What reaches the wire is what was meant: addresses are checked again, every bare CR or LF in a message becomes CRLF
 //     before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766), bytes sent ahead of a TLS handshake are an error.
+//   - A large message is never in memory as a whole: it is read from its Body while it leaves. When the reading fails, or gives more or fewer
+//     octets than the Body said, the connection is dropped before the dot, so no truncated message is ever delivered.
 //   - Replies are bounded in size, every wait has an end, and the end of the context closes the connection.
 //
 // It never retries, with two exceptions in which the relay cannot have seen the message: a connection used before that turns

@@ -26,7 +26,7 @@ func ExampleSender_Send() {
 	result, err := sender.Send(context.Background(), smtpsend.Relay{Host: server.Host(), Port: server.Port()}, smtpsend.Message{
 		From: "news@example.com",
 		To:   []string{"ann@example.org", "rcpt-550@example.org", "rcpt-451@example.org"},
-		Data: []byte("Subject: hello\r\n\r\nworld\r\n"),
+		Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"),
 		BeforeDot: func(_ context.Context, accepted []string) error {
 			fmt.Println("about to be delivered to", accepted)
 			return nil

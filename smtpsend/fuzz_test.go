@@ -94,14 +94,14 @@ type talk struct {
 }
 
 func (m *talk) deliver(t *testing.T, s *Sender, relay Relay, to ...string) *delivery {
-	d := newDelivery(s, relay, Message{From: "a@example.com", To: to, Data: []byte(m.text), BeforeDot: func(context.Context, []string) error {
+	d := newDelivery(s, relay, Message{From: "a@example.com", To: to, Body: Bytes(m.text), BeforeDot: func(context.Context, []string) error {
 		if bytes.HasSuffix(m.conn.heard.Bytes(), endOfData) {
 			t.Fatal("the dot is out before it was allowed")
 		}
 		m.allowed = true
 		return nil
 	}})
-	if failure := d.check(relay); failure != nil {
+	if failure := d.check(context.Background(), relay); failure != nil {
 		t.Fatal(failure)
 	}
 	return d

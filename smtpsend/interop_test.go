@@ -70,7 +70,7 @@ func TestSMTPSink(t *testing.T) {
 	const brief = 2 * time.Second
 	var all sync.WaitGroup // at once, not as many as there are cores: they wait more than they work
 	defer all.Wait()
-	large := append(mail("b@example.org").Data, bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
+	large := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
 	for _, row := range []struct {
 		name    string
 		flags   []string
@@ -133,7 +133,7 @@ func TestSMTPSink(t *testing.T) {
 				}
 				m := mail("b@example.org")
 				if row.large {
-					m.Data = large
+					m.Body = large
 				}
 				_, err := newSender(t, smtpsend.Options{Timeout: row.timeout}).Send(t.Context(), relay, m)
 				if row.verdict == "" {
@@ -202,7 +202,7 @@ func TestPostfixChained(t *testing.T) {
 			if refused {
 				m.To[0] = "b@[999.1.1.1]"
 			}
-			m.Data = fmt.Appendf(nil, "Subject: number %d.\r\n\r\n.\r\n..\r\n", i)
+			m.Body = smtpsend.Bytes(fmt.Sprintf("Subject: number %d.\r\n\r\n.\r\n..\r\n", i))
 			_, err := sender.Send(t.Context(), relay, m)
 			switch {
 			case !refused && err != nil:

@@ -2,6 +2,7 @@ package smtpsend
 
 import (
 	"errors"
+	"io"
 	"sync/atomic"
 	"time"
 )
@@ -9,9 +10,9 @@ import (
 // errInterrupted is content that was not finished because the relay spoke.
 var errInterrupted = errors.New("the relay spoke in the middle of the content")
 
-// writeListening writes content block by block with an ear to the relay. One that has had enough says so and may stop reading: who
-// only writes would wait out the deadline, and a large message would be sent to the end for nothing.
-func (c *session) writeListening(content []byte, limit time.Duration) error {
+// writeListening writes content block by block, as it is read, with an ear to the relay. One that has had enough says so and may stop
+// reading: who only writes would wait out the deadline, and a large message would be sent to the end for nothing.
+func (c *session) writeListening(content *wireReader, limit time.Duration) error {
 	var spoke atomic.Bool
 	past := time.Unix(1, 0)
 	heard := make(chan struct{})
@@ -32,19 +33,23 @@ func (c *session) writeListening(content []byte, limit time.Duration) error {
 }
 
 // writeBlocks writes until done or spoke. The order of deadline, question and write matters: whoever sets spoke sets the deadline after it.
-func (c *session) writeBlocks(content []byte, limit time.Duration, spoke *atomic.Bool) error {
-	for len(content) > 0 {
+func (c *session) writeBlocks(content *wireReader, limit time.Duration, spoke *atomic.Bool) error {
+	for {
+		block, end := content.next()
+		if end != nil && end != io.EOF { //nolint:errorlint // next gives just that
+			return end
+		}
 		if err := c.raw.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 			return err
 		}
 		if spoke.Load() {
 			return errInterrupted
 		}
-		n := min(blockSize, len(content))
-		if _, err := c.conn.Write(content[:n]); err != nil {
+		if _, err := c.conn.Write(block); err != nil {
 			return err
 		}
-		content = content[n:]
+		if end != nil {
+			return nil
+		}
 	}
-	return nil
 }

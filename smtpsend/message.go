@@ -11,7 +11,7 @@ import (
 type Message struct {
 	From string   // reverse path; empty: the null sender of bounces
 	To   []string // recipients; at least one
-	Data []byte   // RFC 5322 content; line ends are made CRLF on the way out. It is read, never changed
+	Body Body     // RFC 5322 content; line ends are made CRLF on the way out
 
 	UTF8     bool // the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. A non-ASCII local part needs it too, by itself
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
@@ -50,7 +50,7 @@ func (m *Message) check() *Error {
 	if len(m.To) == 0 {
 		return envelopeError("no recipients", nil)
 	}
-	if len(m.Data) == 0 {
+	if m.Body == nil || m.Body.Size() <= 0 {
 		return messageError("the message is empty", nil)
 	}
 	if m.From != "" {

@@ -146,7 +146,7 @@ func TestPinIsNeverGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = sender.Send(t.Context(), Relay{Host: server.Host(), Port: server.Port(), Pin: pinOf(stranger)}, Message{To: []string{"b@example.org"}, Data: []byte("x")})
+	_, err = sender.Send(t.Context(), Relay{Host: server.Host(), Port: server.Port(), Pin: pinOf(stranger)}, Message{To: []string{"b@example.org"}, Body: Bytes("x")})
 	var e *Error
 	if !errors.As(err, &e) || e.Phase != PhaseSTARTTLS || e.Verdict != Auth || server.Count() != 0 {
 		t.Errorf("%v", err)

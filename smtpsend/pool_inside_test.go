@@ -74,7 +74,7 @@ func TestIdleForAWhile(t *testing.T) {
 	relay := sender.complete(Relay{Host: server.Host(), Port: server.Port()})
 	send := func() Result {
 		t.Helper()
-		result, err := sender.Send(context.Background(), relay, Message{To: []string{"b@example.org"}, Data: []byte("x")})
+		result, err := sender.Send(context.Background(), relay, Message{To: []string{"b@example.org"}, Body: Bytes("x")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func relayTo(s *testsmtp.Server) smtpsend.Relay {
 }
 
 func mail(to ...string) smtpsend.Message {
-	return smtpsend.Message{From: "a@example.com", To: to, Data: []byte("Subject: hello\r\n\r\nworld\r\n")}
+	return smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
 }
 
 // failure is err as the *Error it must be.
@@ -190,7 +190,7 @@ func TestPrematureReply(t *testing.T) {
 			_, port, _ := net.SplitHostPort(address)
 			relay.Port, _ = strconv.Atoi(port)
 			m := mail("b@example.org")
-			m.Data = large
+			m.Body = smtpsend.Bytes(large)
 			m.BeforeDot = func(context.Context, []string) error { t.Error("the dot was near"); return nil }
 			begun := time.Now()
 			_, err := newSender(t, smtpsend.Options{Timeout: time.Minute}).Send(t.Context(), relay, m)
@@ -219,15 +219,16 @@ func TestLargeMessages(t *testing.T) {
 		server := testsmtp.Start(t, testsmtp.Options{Security: security})
 		sender := newSender(t, smtpsend.Options{})
 		m := mail("b@example.org")
-		m.Data = append(m.Data, bytes.Repeat([]byte("0123456789\r\n"), 100_000)...)
+		content := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"), 100_000)...)
+		m.Body = content
 		for range 3 {
 			if _, err := sender.Send(t.Context(), relayTo(server), m); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, got := range server.Wait(3) {
-			if !bytes.Equal(got.Data, m.Data) {
-				t.Errorf("%d bytes arrived of %d", len(got.Data), len(m.Data))
+			if !bytes.Equal(got.Data, content) {
+				t.Errorf("%d bytes arrived of %d", len(got.Data), len(content))
 			}
 		}
 		if server.Connections() != 1 {
@@ -267,7 +268,8 @@ func TestRefusedBeforeConnecting(t *testing.T) {
 	good := mail("b@example.org")
 	for name, change := range map[string]func(*smtpsend.Relay, *smtpsend.Message){
 		"no recipients":         func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = nil },
-		"empty":                 func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Data = nil },
+		"empty":                 func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = smtpsend.Bytes(nil) },
+		"absent":                func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = nil },
 		"parameter injected":    func(_ *smtpsend.Relay, m *smtpsend.Message) { m.From = "a@b.example> SIZE=1 AUTH=<x" },
 		"command injected":      func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a@b.example\r\nDATA"} },
 		"bare LF":               func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a\n@b.example"} },

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -49,6 +50,7 @@ type Sender struct {
 	judge    func(Evidence) Judgement
 	basic    bool
 	pool     *pool
+	blocks   sync.Pool // *blocks, for large contents
 	metrics  *metrics
 	log      *slog.Logger
 }
@@ -83,7 +85,7 @@ func New(o Options) (*Sender, error) {
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, fmt.Errorf("smtpsend: register metrics: %w", err)
 	}
-	s.pool = newPool()
+	s.pool, s.blocks.New = newPool(), newBlocks
 	return s, nil
 }
 
@@ -92,7 +94,7 @@ func New(o Options) (*Sender, error) {
 // (not Permanent) if any recipient is. The end of ctx closes the connection.
 func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, error) {
 	d := newDelivery(s, s.complete(relay), m)
-	err := d.check(relay)
+	err := d.check(ctx, relay)
 	if err == nil {
 		d.run(ctx)
 	} else {

@@ -86,10 +86,9 @@ func aboutConnection(code int) bool { return code == 421 || code == 500 || code 
 // fits refuses what the relay said it will not take, before it is asked.
 func (t *transaction) fits() *Error {
 	d, ext := t.d, &t.c.ext
-	size := int64(len(d.body) + 2)
 	switch {
-	case ext.maxSize > 0 && size > ext.maxSize:
-		e := messageError(fmt.Sprintf("the message has %d bytes and the relay takes %d", size, ext.maxSize), nil)
+	case ext.maxSize > 0 && d.size > ext.maxSize:
+		e := messageError(fmt.Sprintf("the message has %d bytes and the relay takes %d", d.size, ext.maxSize), nil)
 		e.Command = "MAIL FROM"
 		return t.d.s.silent(e)
 	case d.utf8 && !ext.utf8:

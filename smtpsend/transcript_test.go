@@ -156,7 +156,7 @@ func (c *cast) send(i int) {
 	sender, out := c.senders[basic], &c.said[i]
 	m.BeforeDot = func(_ context.Context, accepted []string) error {
 		fmt.Fprintf(out, "=> before the dot: %s\n", strings.Join(accepted, " "))
-		if strings.Contains(string(m.Data), "do not record") {
+		if strings.Contains(string(m.Body.(smtpsend.Bytes)), "do not record") {
 			return errors.New("the journal is away")
 		}
 		if c.next < len(c.sends) && slices.Contains(c.sends[c.next], "behind") {
@@ -187,7 +187,7 @@ func ehlo(words []string) string {
 
 func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtpsend.Relay, smtpsend.Message, smtpsend.Options) {
 	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test", TLS: smtpsend.TLSNone, Connections: 1}
-	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"}, Data: []byte("Subject: x\r\n\r\nhello\r\n")}
+	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"}, Body: smtpsend.Bytes("Subject: x\r\n\r\nhello\r\n")}
 	o := smtpsend.Options{Timeout: 10 * time.Second}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -197,7 +197,7 @@ func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtps
 		case "to":
 			m.To = strings.Split(value, ",")
 		case "data":
-			m.Data = []byte(strings.NewReplacer(`\r`, "\r", `\n`, "\n", "_", " ").Replace(value))
+			m.Body = smtpsend.Bytes(strings.NewReplacer(`\r`, "\r", `\n`, "\n", "_", " ").Replace(value))
 		case "tls":
 			relay.TLS = map[string]smtpsend.TLSMode{
 				"auto": smtpsend.TLSAuto, "implicit": smtpsend.TLSImplicit, "required": smtpsend.TLSRequired,

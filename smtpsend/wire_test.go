@@ -118,13 +118,39 @@ func TestWireBody(t *testing.T) {
 		{"line ends only", "\r\n\r\n", "\r\n"},
 		{"CR at the very end", "a\r", "a"},
 	} {
-		if diff := cmp.Diff(row.want, string(wireBody([]byte(row.in)))); diff != "" {
+		got, doubled := wireBody([]byte(row.in))
+		if diff := cmp.Diff(row.want, string(got)); diff != "" {
 			t.Errorf("%s: %s", row.name, diff)
+		}
+		if want := strings.Count(row.want, ".") - strings.Count(row.in, "."); doubled != want {
+			t.Errorf("%s: %d dots doubled, want %d", row.name, doubled, want)
+		}
+		for size := 1; size <= 3; size++ {
+			if diff := cmp.Diff(row.want, string(inPieces(t, []byte(row.in), size))); diff != "" {
+				t.Errorf("%s, in pieces of %d: %s", row.name, size, diff)
+			}
 		}
 	}
 	data := []byte("clean\r\ncontent\r\n")
-	if body := wireBody(data); &body[0] != &data[0] {
+	if body, _ := wireBody(data); &body[0] != &data[0] {
 		t.Error("clean content was copied")
+	}
+}
+
+// inPieces is what goes on the wire of a content too large for one block.
+func inPieces(t *testing.T, data []byte, size int) []byte {
+	t.Helper()
+	r := wireReader{content: iotest.DataErrReader(bytes.NewReader(data)), lacks: int64(len(data)), blocks: &blocks{in: make([]byte, size)}}
+	var wire []byte
+	for {
+		block, err := r.next()
+		wire = append(wire, block...)
+		switch {
+		case err == io.EOF:
+			return wire
+		case err != nil:
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -137,7 +163,12 @@ func FuzzWireBody(f *testing.F) {
 		if len(data) == 0 {
 			return
 		}
-		body := wireBody(data)
+		body, _ := wireBody(data)
+		for _, size := range []int{1, 2, 3, 7} {
+			if pieces := inPieces(t, data, size); !bytes.Equal(pieces, body) {
+				t.Fatalf("%q in pieces of %d, %q in one", pieces, size, body)
+			}
+		}
 		wire := append(bytes.Clone(body), endOfData...)
 		if i := bytes.Index(append([]byte("\r\n"), wire...), endOfData); i != len(wire)-len(endOfData)+2 {
 			t.Fatalf("%q ends at %d of %d", wire, i, len(wire))
