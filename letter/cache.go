@@ -40,7 +40,7 @@ func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context
 	if w := c.find(name); w != nil {
 		return w, nil
 	}
-	w, err, _ := c.fetching.Do(name, func() (any, error) {
+	fetched := c.fetching.DoChan(name, func() (any, error) {
 		packed, err := fetch(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err
@@ -56,10 +56,15 @@ func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context
 		c.Put(name, w, len(packed))
 		return w, nil
 	})
-	if err != nil {
-		return nil, err
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case f := <-fetched:
+		if f.Err != nil {
+			return nil, f.Err
+		}
+		return f.Val.(*Writer), nil
 	}
-	return w.(*Writer), nil
 }
 
 // Put keeps a writer whose letter takes so many bytes.
