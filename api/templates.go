@@ -28,7 +28,7 @@ type TemplateDefinition struct {
 // TemplateRequest makes a template, a partial or a layout.
 type TemplateRequest struct {
 	ID          string  `json:"id,omitempty" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you; made up when absent"`
-	Account     *string `json:"account,omitempty" maxLength:"256" doc:"Whose it is; null or absent: every account may use it"`
+	Account     *string `json:"account,omitempty" nullable:"true" maxLength:"256" doc:"Whose it is; null or absent: every account may use it"`
 	Name        string  `json:"name" minLength:"1" maxLength:"256" doc:"What people call it; of a partial, what templates include it by: {{> name}}"`
 	Description string  `json:"description,omitempty" maxLength:"1024"`
 	Kind        string  `json:"kind,omitempty" enum:"template,partial,layout" doc:"template when absent. A partial is included by others, a layout stands around their html and holds {{> @partial-block}}"`

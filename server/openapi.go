@@ -15,7 +15,7 @@ import (
 )
 
 // specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
-const specVersion = "1.2.0"
+const specVersion = "1.3.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -142,10 +142,11 @@ func refusals(r route, body bool) []int {
 	if body {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") {
+	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") ||
+		strings.HasPrefix(r.path, "/v1/templates/") {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
-	if strings.HasSuffix(r.path, "/submit") {
+	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") {
 		all = append(all, http.StatusUnprocessableEntity)
 	}
 	return all

@@ -73,8 +73,35 @@ func normalise(d *definition) {
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, d.Sample) == nil {
-		d.Sample = compact.Bytes()
+		d.Sample = legible(compact.Bytes())
 	}
+}
+
+// legible writes < > & in JSON as they are: encoding/json makes \u003c of them, in the requests of programs as well as here.
+func legible(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u00`)) {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+5 < len(text) {
+			switch string(text[i : i+6]) {
+			case `\u003c`:
+				out, i = append(out, '<'), i+5
+				continue
+			case `\u003e`:
+				out, i = append(out, '>'), i+5
+				continue
+			case `\u0026`:
+				out, i = append(out, '&'), i+5
+				continue
+			}
+			out, i = append(out, text[i], text[i+1]), i+1
+			continue
+		}
+		out = append(out, text[i])
+	}
+	return out
 }
 
 // checkDefinition reports what is wrong with a definition before it is read as a template.

@@ -91,6 +91,7 @@ func (r *record) renew(d *definition, restored int, now time.Time) (map[string]s
 	if err != nil {
 		return nil, fmt.Errorf("templates: write definition: %w", err)
 	}
+	text = legible(text)
 	r.describe(d)
 	r.Version++
 	r.Versions = append(slices.Clone(r.Versions), version{Number: r.Version, Created: now, Size: len(text), Restored: restored})

@@ -141,7 +141,7 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	req := api.TemplateRequest{Name: "Order", Description: "d", TemplateDefinition: definition{
-		Content: api.TemplateContent{Subject: "Hi {{params.name}}", HTML: "<p>{{params.name}}</p>", PreviewText: "p"}, Sample: json.RawMessage(`{"name": "Ann"}`),
+		Content: api.TemplateContent{Subject: "Hi {{params.name}}", HTML: "<p>{{params.name}}</p>", PreviewText: "p"}, Sample: json.RawMessage(`{"name": "\u003cAnn\u0026\\u003c>"}`),
 	}}
 	created, err := b.Create(ctx, "", req)
 	if err != nil || !created.Created || created.Account != nil || len(created.ID) != 20 || created.Version != 1 {
@@ -149,7 +149,7 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 	}
 	head := api.TemplateHead{ID: created.ID, Name: "Order", Description: "d", Kind: "template", Version: 1, Created: testrecords.Start, Updated: testrecords.Start}
 	want := api.Template{TemplateHead: head, TemplateDefinition: req.TemplateDefinition}
-	want.Format, want.Sample = "html", json.RawMessage(`{"name":"Ann"}`)
+	want.Format, want.Sample = "html", json.RawMessage(`{"name":"<Ann&\\u003c>"}`)
 	got, err := b.Get(ctx, "", created.ID)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("get (-want +got):\n%s%v", diff, err)

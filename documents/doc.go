@@ -1,0 +1,2 @@
+// Package documents is the search index of mail.
+package documents
