@@ -14,6 +14,9 @@ import (
 
 // search answers a question about the index as it is now.
 func (e *engine) search(ctx context.Context, s documents.Search) (documents.Found, error) {
+	if err := ctx.Err(); err != nil {
+		return documents.Found{}, err
+	}
 	snapshot, err := e.snapshot()
 	if err != nil {
 		return documents.Found{}, err
