@@ -66,11 +66,22 @@ func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 	if err := head.Decode(packed); err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	if !head.HasFCS || head.FrameContentSize > uint64(most) {
-		return nil, fmt.Errorf("unpack: %d octets, of %d at most", head.FrameContentSize, most)
+	size := uint64(unsized)
+	if head.HasFCS {
+		size = head.FrameContentSize
 	}
-	return c.unpack(packed, int(head.FrameContentSize))
+	if size > uint64(most) {
+		return nil, fmt.Errorf("unpack: %d octets, of %d at most", size, most)
+	}
+	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	return content, nil
 }
+
+// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878 section 3.1.1.1.4).
+const unsized = 256
 
 // stream unpacks a content while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
