@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/bench/internal/postroom"
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -30,7 +30,7 @@ func (h *house) deliver(ctx context.Context) error {
 	return h.tellRedis(ctx)
 }
 
-func (h *house) tellTime(what string, took time.Duration, p *postroom.Process) {
+func (h *house) tellTime(what string, took time.Duration, p *process.Process) {
 	table.Tell(what+" within", took.Round(10*time.Millisecond).String())
 	table.Tell("  CPU time of each in the Postroom process", (p.CPU() / time.Duration(h.o.messages)).Round(time.Millisecond).String())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/postroom"
+	"github.com/postroom/postroom/bench/internal/process"
 )
 
 // token is the admin token of all processes, secret what they seal with, account the one that sends.
@@ -27,10 +27,10 @@ type house struct {
 	o      options
 	dir    string
 	socket string
-	redis  *postroom.Process
+	redis  *process.Process
 	rdb    *redis.Client
 	sink   *sink
-	door   *postroom.Process // Postroom with the role api
+	door   *process.Process // Postroom with the role api
 	url    string
 	http   *http.Client
 
@@ -73,9 +73,9 @@ func (h *house) build(ctx context.Context) error {
 
 // startRedis starts a redis-server that notes whatever takes it more than 5 ms.
 func (h *house) startRedis(ctx context.Context) error {
-	cmd, socket := postroom.RedisCommand(h.dir, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000")
+	cmd, socket := process.RedisCommand(h.dir, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000")
 	var err error
-	if h.redis, _, err = postroom.Start(cmd, filepath.Join(h.dir, "redis.log")); err != nil {
+	if h.redis, _, err = process.Start(cmd, filepath.Join(h.dir, "redis.log")); err != nil {
 		return fmt.Errorf("redis-server is needed: %w", err)
 	}
 	h.onClose(h.redis.Stop)
@@ -86,8 +86,8 @@ func (h *house) startRedis(ctx context.Context) error {
 }
 
 // postroom starts a Postroom that takes messages a little larger than the files of this run, and works on all of them at once.
-func (h *house) postroom(role string) (*postroom.Process, string, error) {
-	p, url, err := postroom.StartPostroom(role, h.dir, map[string]string{
+func (h *house) postroom(role string) (*process.Process, string, error) {
+	p, url, err := process.StartPostroom(role, h.dir, map[string]string{
 		"redis.url": "unix://" + h.socket, "token": token, "secret": secret, "smtp": h.sink.url(), "from": "Example Shop <shop@example.com>",
 		"message.maxSize": fmt.Sprint(h.o.size + h.o.size/2), "workers.submit": fmt.Sprint(h.o.messages),
 	})

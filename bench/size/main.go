@@ -17,7 +17,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/postroom/postroom/bench/internal/postroom"
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -30,7 +30,7 @@ type options struct {
 }
 
 func main() {
-	postroom.Serve()
+	process.Serve()
 	var o options
 	var megabytes, rate int
 	flag.IntVar(&o.messages, "messages", 50, "messages to hand in, and to deliver, at once")

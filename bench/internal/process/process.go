@@ -1,4 +1,4 @@
-package postroom
+package process
 
 import (
 	"bufio"
@@ -52,12 +52,8 @@ func StartPostroom(role, dir string, settings map[string]string) (p *Process, ad
 	for key, value := range settings {
 		set[key] = value
 	}
-	cmd, err := Command(set)
-	if err != nil {
-		return nil, "", err
-	}
 	log := filepath.Join(dir, role+".log")
-	p, out, err := Start(cmd, log)
+	p, out, err := Start(Command(set), log)
 	if err != nil {
 		return nil, "", err
 	}

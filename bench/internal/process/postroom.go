@@ -1,6 +1,6 @@
-// Package postroom lets a program of bench run Postroom as in earnest: in processes of its own, apart from what measures or breaks them. The
+// Package process lets a program of bench run Postroom as in earnest: in processes of its own, apart from what measures or breaks them. The
 // program starts itself again, with the settings in its environment, so that what is measured is what was built.
-package postroom
+package process
 
 import (
 	"bufio"
@@ -58,23 +58,18 @@ func serve(settings string) error {
 const ready = "ready "
 
 // Command is this program, to be started again as a Postroom with these settings and no others.
-func Command(settings map[string]string) (*exec.Cmd, error) {
+func Command(settings map[string]string) *exec.Cmd {
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	set, err := json.Marshal(settings)
-	if err != nil {
-		return nil, err
-	}
 	cmd := exec.Command(self) //nolint:gosec // this program
+	cmd.Err = err
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "POSTROOM_") { // the settings of whoever runs this are not those of its processes
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	set, _ := json.Marshal(settings) // texts always can be
 	cmd.Env = append(cmd.Env, asked+"="+string(set))
-	return cmd, nil
+	return cmd
 }
 
 // Address waits until a Postroom is ready, and reads the address of its API off its standard output: empty for a worker. An error means
