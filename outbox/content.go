@@ -2,13 +2,16 @@ package outbox
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -145,6 +148,23 @@ func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
 
 // Open implements smtpsend.Body.
 func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
+
+// hashFiles adds the files of a request to a hash and gives the request without them: in its JSON they would be held three times over.
+func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
+	move := func(file *[]byte) {
+		_ = binary.Write(sum, binary.BigEndian, int64(len(*file))) // a hash takes everything
+		_, _ = sum.Write(*file)
+		*file = nil
+	}
+	if len(req.Raw) > 0 {
+		move(&req.Raw)
+	}
+	req.Attachments = slices.Clone(req.Attachments)
+	for i := range req.Attachments {
+		move(&req.Attachments[i].Content)
+	}
+	return req
+}
 
 // body is the content of a message as the sender takes it. Packed is empty where it is to be fetched.
 func (b *Outbox) body(partition int, id, packed string, size int) smtpsend.Body {
