@@ -2,13 +2,16 @@ package outbox
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -66,11 +69,22 @@ func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 	if err := head.Decode(packed); err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	if !head.HasFCS || head.FrameContentSize > uint64(most) {
-		return nil, fmt.Errorf("unpack: %d octets, of %d at most", head.FrameContentSize, most)
+	size := uint64(unsized)
+	if head.HasFCS {
+		size = head.FrameContentSize
 	}
-	return c.unpack(packed, int(head.FrameContentSize))
+	if size > uint64(most) {
+		return nil, fmt.Errorf("unpack: %d octets, of %d at most", size, most)
+	}
+	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	return content, nil
 }
+
+// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878 section 3.1.1.1.4).
+const unsized = 256
 
 // stream unpacks a content while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
@@ -134,6 +148,23 @@ func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
 
 // Open implements smtpsend.Body.
 func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
+
+// hashFiles adds the files of a request to a hash and gives the request without them: in its JSON they would be held three times over.
+func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
+	move := func(file *[]byte) {
+		_ = binary.Write(sum, binary.BigEndian, int64(len(*file))) // a hash takes everything
+		_, _ = sum.Write(*file)
+		*file = nil
+	}
+	if len(req.Raw) > 0 {
+		move(&req.Raw)
+	}
+	req.Attachments = slices.Clone(req.Attachments)
+	for i := range req.Attachments {
+		move(&req.Attachments[i].Content)
+	}
+	return req
+}
 
 // body is the content of a message as the sender takes it. Packed is empty where it is to be fetched.
 func (b *Outbox) body(partition int, id, packed string, size int) smtpsend.Body {

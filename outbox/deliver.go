@@ -45,6 +45,7 @@ type claim struct {
 	content   smtpsend.Body
 	letter    string      // what the message is written from; empty: it is the content
 	slip      letter.Slip // what it has of its own beside its letter
+	text      string      // what a letter said
 	slot      string      // place in a limit, from an earlier attempt that had to wait
 	urgent    bool        // an operator wants it tried even while its account is held
 
@@ -181,10 +182,11 @@ func (b *Outbox) written(ctx context.Context, c *claim) error {
 	if c.letter == "" {
 		return nil
 	}
-	m, _, err := b.write(ctx, c.partition, c.letter, c.envelope, c.slip)
+	m, words, err := b.write(ctx, c.partition, c.letter, c.envelope, c.slip)
 	if err != nil {
 		return err
 	}
+	c.text = words.Text
 	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
 	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
 	return nil
@@ -244,7 +246,7 @@ func (c *claim) mayWrite(now time.Time) error {
 
 // record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.
 func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict {
-	args, err := b.finishArgs(c, d)
+	args, err := b.finishArgs(ctx, c, d)
 	if err != nil {
 		b.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
 		return queue.NotNow(b.clock.Now().Add(time.Second))
@@ -267,7 +269,7 @@ func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict
 // recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to other messages.
 const recordPatience = 10 * time.Minute
 
-func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
+func (b *Outbox) finishArgs(ctx context.Context, c *claim, d decision) ([]any, error) {
 	now := b.clock.Now()
 	if d.outcome == released { // at once, so d.due is of no account
 		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed, c.slot, ""}, nil
@@ -287,7 +289,11 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if d.fresh {
 		doubt = 1
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason}
+	text := ""
+	if d.outcome == sent || d.outcome == dropped {
+		text = b.textOf(ctx, c)
+	}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason, text}
 	return append(args, events.lines...), nil
 }
 

@@ -129,6 +129,15 @@ func (b *Outbox) write(ctx context.Context, p int, name string, e envelope, s le
 	return c, words, nil
 }
 
+// rewrite writes a message as write does, from what it keeps of its own.
+func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, letter.Words, error) {
+	var s letter.Slip
+	if err := b.jsons.unpack(r.id, packed, &s); err != nil {
+		return nil, letter.Words{}, err
+	}
+	return b.write(ctx, p, r.letter, r.envelope, s)
+}
+
 // name is what letters call the message by.
 func (e envelope) name() letter.Name {
 	return letter.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}

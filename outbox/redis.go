@@ -101,6 +101,7 @@ type store struct{ db *redisdb.DB }
 func (s store) message(p int, id string) string     { return redisdb.Key(p, "message", id) }
 func (s store) envelope(p int, id string) string    { return redisdb.Key(p, "envelope", id) }
 func (s store) content(p int, id string) string     { return redisdb.Key(p, "content", id) }
+func (s store) texts(p int) string                  { return redisdb.Key(p, "texts") }
 func (s store) letter(p int, name string) string    { return redisdb.Key(p, "letter", name) }
 func (s store) status(p int, id string) string      { return redisdb.Key(p, "status", id) }
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
 )
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
@@ -80,11 +79,7 @@ func (b *Outbox) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if r.letter == "" {
 		return b.codec.unpack(packed, r.envelope.Size)
 	}
-	var s letter.Slip
-	if err := b.jsons.unpack(r.id, packed, &s); err != nil {
-		return nil, err
-	}
-	m, _, err := b.write(ctx, p, r.letter, r.envelope, s)
+	m, _, err := b.rewrite(ctx, p, r, packed)
 	if errors.Is(err, errNoLetter) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
 	}

@@ -317,7 +317,7 @@ func fingerprint(req api.SubmitRequest, key string) string {
 	}
 	req.IdempotencyKey = ""
 	sum := sha256.New()
-	if err := json.NewEncoder(sum).Encode(req); err != nil {
+	if err := json.NewEncoder(sum).Encode(hashFiles(sum, req)); err != nil {
 		return "unreadable" // metadata or reference that is no JSON; refused elsewhere
 	}
 	return short(sum.Sum(nil))

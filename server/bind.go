@@ -51,8 +51,8 @@ func inputOf(t reflect.Type) inputType {
 	return in
 }
 
-// bind fills an input from a request and reports all faults at once: those of the query beside those of the body.
-func (t inputType) bind(c echo.Context, limit int64, into reflect.Value) error {
+// bind fills an input from a request, whose body has a room, and reports all faults at once: those of the query beside those of the body.
+func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
 		return fault.New(fault.Invalid, "", "Invalid query string")
@@ -73,6 +73,9 @@ func (t inputType) bind(c echo.Context, limit int64, into reflect.Value) error {
 	}
 	text, err := readBody(c, limit)
 	if err != nil {
+		return err
+	}
+	if err := r.takeTurn(c.Request().Context()); err != nil {
 		return err
 	}
 	if len(text) == 0 && t.optional {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -21,27 +22,61 @@ const smallBody = 1 << 20
 // slowest is how many bytes a second a client must send: less is a connection held open for its own sake.
 const slowest = 32 << 10
 
-// roomWait is how long a large body waits for others to be done with.
-const roomWait = 5 * time.Second
+// How long a large body waits for others to be done with, and when one that waited in vain may come again.
+const (
+	roomWait  = 30 * time.Second
+	roomAgain = 5 * time.Second
+)
 
-// room reserves memory for a large body until the request is answered. Small ones need none reserved: their number is bounded by that of
-// the connections.
-func (s *Server) room(c echo.Context, limit int64) (release func(), err error) {
+// room is the memory of a large body, until its request is answered. Nil is that of a small one, for which none is reserved: their number is
+// bounded by that of the connections.
+type room struct {
+	s    *Server
+	size int64
+	turn bool // it is being worked on
+}
+
+// room reserves memory for a body that is large.
+func (s *Server) room(c echo.Context, limit int64) (*room, error) {
 	size := c.Request().ContentLength
 	if size < 0 {
 		size = limit
 	}
 	if size <= smallBody || size > limit {
-		return func() {}, nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), roomWait)
 	defer cancel()
 	if err := s.bodies.Acquire(ctx, size); err != nil {
 		busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
-		busy.RetryAfter = roomWait
+		busy.RetryAfter = roomAgain
 		return nil, busy
 	}
-	return func() { s.bodies.Release(size) }, nil
+	return &room{s: s, size: size}, nil
+}
+
+// takeTurn waits until a body that was read can be worked on. That takes up to two and a half times its memory more (files decoded, the message
+// composed and compressed) and a processor all the while, so to work on more of them than there are processors would get none done sooner.
+func (r *room) takeTurn(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.s.turns.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for other large bodies: %w", err) // the client is gone
+	}
+	r.turn = true
+	return nil
+}
+
+// leave gives back what the body took.
+func (r *room) leave() {
+	if r == nil {
+		return
+	}
+	if r.turn {
+		r.s.turns.Release(1)
+	}
+	r.s.bodies.Release(r.size)
 }
 
 // readBody reads the JSON body of a request. A body that says it is beyond the limit is refused unread, and one that turns out to be is
@@ -63,10 +98,13 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// readAll reads a body into one slice, which grows with what arrives rather than with what was promised: a thousand clients that
-// announce 30 MB and send nothing must not cost 30 GB.
+// readAll reads a body into one slice. A large one has its memory reserved; others grow with what arrives rather than with what was promised.
 func readAll(body io.Reader, promised int64) ([]byte, error) {
-	text := make([]byte, 0, max(512, min(promised+1, 64<<10)))
+	room := promised + 1
+	if promised <= smallBody {
+		room = max(512, min(room, 64<<10))
+	}
+	text := make([]byte, 0, room)
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]

@@ -113,14 +113,14 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 		bind: func(s *Server, r route) echo.HandlerFunc {
 			inputs := inputOf(r.input)
 			return func(c echo.Context) error {
-				release, err := s.room(c, r.limit)
+				room, err := s.room(c, r.limit)
 				if err != nil {
 					return err
 				}
-				defer release()
+				defer room.leave()
 				in := new(I)
 				ctx := c.Request().Context()
-				if err := inputs.bind(c, r.limit, reflect.ValueOf(in).Elem()); err != nil {
+				if err := inputs.bind(c, room, r.limit, reflect.ValueOf(in).Elem()); err != nil {
 					return completed(ctx, s, in, err)
 				}
 				if r.long {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ type Options struct {
 	TLSKey        string        // file of its key in PEM
 	Version       string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
 	MaxMessage    int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	BodyMemory    int64         // bytes that large bodies may take together; beyond it they wait, then get 503; 0: 512 MB
+	BodyMemory    int64         // bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
 	SessionCookie string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
 	Drain         time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
 	Grace         time.Duration // how long requests under way may take to end; 0: 10 s
@@ -55,7 +56,7 @@ func (o Options) withDefaults() Options {
 		o.MaxMessage = 25 << 20
 	}
 	if o.BodyMemory == 0 {
-		o.BodyMemory = 512 << 20
+		o.BodyMemory = 256 << 20
 	}
 	o.BodyMemory = max(o.BodyMemory, o.maxSubmit())
 	if o.SessionCookie == "" {
@@ -91,6 +92,7 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	bodies   *semaphore.Weighted // what is left of Options.BodyMemory
+	turns    *semaphore.Weighted // of large bodies, to be worked on
 }
 
 // New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
@@ -118,7 +120,7 @@ func New(parts Parts, o Options) (*Server, error) {
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
 		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
-		bodies: semaphore.NewWeighted(o.BodyMemory),
+		bodies: semaphore.NewWeighted(o.BodyMemory), turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it

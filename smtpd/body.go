@@ -100,7 +100,7 @@ func (b *body) keep(piece []byte) {
 	case b.refused.code != 0:
 		return
 	case size > b.limit:
-		b.refuse(tooLarge)
+		b.refuse(tooLarge(b.limit))
 		return
 	case size > int64(cap(b.content)) && !b.grow(size):
 		b.refuse(tooMuchAtOnce)

@@ -40,7 +40,7 @@ func (s *session) bdat(ctx context.Context, arg string) reply {
 	}
 	if int64(size) > s.opts.MaxMessage*2 { // more than it is worth reading to be polite
 		s.reset()
-		return reply{code: 552, enhanced: "5.3.4", text: tooLarge.text, close: true}
+		return s.farTooLarge()
 	}
 	if len(s.t.to) == 0 {
 		return s.skipChunk(int64(size))
@@ -80,12 +80,19 @@ func (s *session) skipChunk(size int64) reply {
 func (s *session) brokenOff(err error) reply {
 	s.metrics.messages.WithLabelValues("broken_off").Inc()
 	if errors.Is(err, errFarTooLarge) {
-		return reply{code: 552, enhanced: "5.3.4", text: tooLarge.text, close: true}
+		return s.farTooLarge()
 	}
 	if isTimeout(err) {
 		return tooIdle
 	}
 	return gone
+}
+
+// farTooLarge refuses a message that is not worth reading, and so ends the conversation.
+func (s *session) farTooLarge() reply {
+	r := tooLarge(s.opts.MaxMessage)
+	r.close = true
+	return r
 }
 
 // submit hands the message that came in to the outbox.

@@ -67,7 +67,7 @@ func (s *session) mailParams(t *transaction, params []param) (refused reply, fin
 				return syntax("SIZE must be a number"), false
 			}
 			if int64(size) > s.opts.MaxMessage {
-				return tooLarge, false
+				return tooLarge(s.opts.MaxMessage), false
 			}
 		case "BODY":
 			if body := strings.ToUpper(p.value); body != "7BIT" && body != "8BITMIME" {

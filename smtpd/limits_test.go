@@ -112,7 +112,7 @@ func TestTooLarge(t *testing.T) {
 	c.begin()
 	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+".", "250 .*") // 10000 to the octet
 	c.begin()
-	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+"\r\n.", "552 5.3.4 .*")
+	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+"\r\n.", "552 5.3.4 The message is too large; the limit is 10000 octets")
 	c.begin()
 	c.send(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 300))
 	c.expect("552 5.3.4 .*")

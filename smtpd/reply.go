@@ -32,10 +32,14 @@ var (
 	loginFirst    = reply{code: 530, enhanced: "5.7.0", text: "Authentication required"}
 	tlsFirst      = reply{code: 530, enhanced: "5.7.0", text: "Must issue a STARTTLS command first"}
 	badSequence   = reply{code: 503, enhanced: "5.5.1", text: "Bad sequence of commands"}
-	tooLarge      = reply{code: 552, enhanced: "5.3.4", text: "The message is too large"}
 	tooMuchAtOnce = reply{code: 452, enhanced: "4.3.1", text: "Too much mail is coming in at once; try again shortly"}
 	ambiguousEnd  = reply{code: 550, enhanced: "5.6.0", text: "Message refused: a line break other than CRLF stands beside a dot at the start of a line"}
 )
+
+// tooLarge refuses a message beyond the limit.
+func tooLarge(limit int64) reply {
+	return reply{code: 552, enhanced: "5.3.4", text: fmt.Sprintf("The message is too large; the limit is %d octets", limit)}
+}
 
 func syntax(format string, args ...any) reply {
 	return reply{code: 501, enhanced: "5.5.4", text: fmt.Sprintf(format, args...)}

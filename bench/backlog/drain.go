@@ -42,7 +42,7 @@ func (h *house) drain(ctx context.Context) error {
 	table.Tell("delivered, the last tenth", perSecond(last))
 	table.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
 	after.since(before).tell("a delivery", n)
-	_, most := resident(worker)
+	_, most := worker.Resident()
 	table.Tell("memory of the worker process at most", megabytes(most))
 	if got := h.sink.Count(); got != n {
 		return fmt.Errorf("the sink has %d messages, want %d", got, n)

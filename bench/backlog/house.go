@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -30,10 +30,10 @@ type house struct {
 	o      options
 	dir    string
 	socket string
-	server *process // Redis
+	server *process.Process // Redis
 	rdb    *redis.Client
 	sink   *testsmtp.Server
-	door   *process // Postroom with the role api
+	door   *process.Process // Postroom with the role api
 	url    string
 	http   *http.Client
 	client *api.Client
@@ -78,14 +78,14 @@ func (h *house) build(ctx context.Context) error {
 
 // startRedis starts a redis-server as Postroom's embedded one runs, which notes whatever takes it more than 5 ms.
 func (h *house) startRedis(ctx context.Context) error {
-	h.socket = filepath.Join(h.dir, "s")
+	cmd, socket := process.RedisCommand(h.dir, "--appendfsync", h.o.fsync, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000",
+		"--latency-monitor-threshold", "5")
 	var err error
-	h.server, _, err = h.start("redis", exec.Command("redis-server", "--port", "0", "--unixsocket", h.socket, "--dir", h.dir, "--save", "", //nolint:gosec // our own words
-		"--appendonly", "yes", "--appendfsync", h.o.fsync, "--maxmemory-policy", "noeviction", "--logfile", filepath.Join(h.dir, "redis.txt"),
-		"--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000", "--latency-monitor-threshold", "5"))
-	if err != nil {
+	if h.server, _, err = process.Start(cmd, filepath.Join(h.dir, "redis.log")); err != nil {
 		return fmt.Errorf("redis-server is needed: %w", err)
 	}
+	h.onClose(h.server.Stop)
+	h.socket = socket
 	h.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: h.socket, ReadTimeout: time.Minute, DisableIdentity: true})
 	h.onClose(func() { _ = h.rdb.Close() })
 	return until(ctx, time.Minute, func() (bool, error) { return h.rdb.Ping(ctx).Err() == nil, nil })

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -22,9 +23,7 @@ type options struct {
 }
 
 func main() {
-	if settings := os.Getenv(asPostroom); settings != "" {
-		exit(servePostroom(settings))
-	}
+	process.Serve()
 	var o options
 	flag.IntVar(&o.messages, "messages", 100_000, "messages to pile up, 1,000 at least")
 	flag.IntVar(&o.clients, "clients", 50, "concurrent clients, each with a connection it keeps")

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -40,7 +39,7 @@ type load struct {
 }
 
 // load asks what Redis and one process of Postroom have used.
-func (h *house) load(ctx context.Context, p *process) (load, error) {
+func (h *house) load(ctx context.Context, p *process.Process) (load, error) {
 	info, err := h.info(ctx, "stats")
 	if err != nil {
 		return load{}, err
@@ -49,7 +48,7 @@ func (h *house) load(ctx context.Context, p *process) (load, error) {
 	if err != nil {
 		return load{}, err
 	}
-	return load{postroom: cpuTime(p), redis: cpuTime(h.server), commands: n}, nil
+	return load{postroom: p.CPU(), redis: h.server.CPU(), commands: n}, nil
 }
 
 func (l load) since(before load) load {
@@ -60,47 +59,6 @@ func (l load) tell(each string, n int) {
 	table.Tell("  CPU time of "+each+", Postroom + Redis",
 		fmt.Sprintf("%s + %s", (l.postroom/time.Duration(n)).Round(time.Microsecond), (l.redis/time.Duration(n)).Round(time.Microsecond)))
 	table.Tell("  Redis commands of "+each+", those inside of scripts included", fmt.Sprintf("%.1f", float64(l.commands)/float64(n)))
-}
-
-// ticks is how many units of CPU time /proc counts in a second, on every Linux.
-const ticks = 100
-
-// cpuTime is the CPU time a process has used.
-func cpuTime(p *process) time.Duration {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(raw), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * time.Second / ticks
-}
-
-// resident is the memory a process has, and the most it had.
-func resident(p *process) (now, most int64) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		kb, _ := strconv.ParseInt(f[1], 10, 64)
-		switch f[0] {
-		case "VmRSS:":
-			now = kb << 10
-		case "VmHWM:":
-			most = kb << 10
-		}
-	}
-	return now, most
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

@@ -88,7 +88,7 @@ func (h *house) searches(ctx context.Context) error {
 			return err
 		}
 	}
-	now, most := resident(h.door)
+	now, most := h.door.Resident()
 	table.Tell("memory of the Postroom process, now and at most", megabytes(now)+", "+megabytes(most))
 	return h.tellWorst(ctx, "while searching")
 }

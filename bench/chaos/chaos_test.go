@@ -1,22 +1,16 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/bench/internal/process"
 )
 
 func TestMain(m *testing.M) {
-	if settings := os.Getenv(asPostroom); settings != "" {
-		if err := servePostroom(settings); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	process.Serve()
 	goleak.VerifyTestMain(m)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,11 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -30,7 +29,6 @@ const (
 type house struct {
 	o         options
 	dir       string
-	self      string // this program
 	ledger    *ledger
 	redis     *observer
 	relays    *relays
@@ -66,9 +64,6 @@ func open(ctx context.Context, o options, l *ledger) (*house, error) {
 
 func (h *house) build(ctx context.Context) error {
 	var err error
-	if h.self, err = os.Executable(); err != nil {
-		return err
-	}
 	if h.dir, err = os.MkdirTemp("", "chaos-"); err != nil {
 		return err
 	}
@@ -136,11 +131,8 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 		return err
 	}
 	p.client = api.NewClient("http://"+p.apiLine.Addr(), token, h.http)
-	set, err := json.Marshal(h.settings(role, name, p))
-	if err != nil {
-		return err
-	}
-	p.program, err = newProgram(h.dir, name, h.ledger, func() *exec.Cmd { return postroomCommand(h.self, set) }, p.isReady)
+	set := h.settings(role, name, p)
+	p.program, err = newProgram(h.dir, name, h.ledger, func() *exec.Cmd { return process.Command(set) }, p.isReady)
 	if err != nil {
 		return err
 	}
@@ -162,13 +154,9 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 
 // isReady waits until the process tells its address.
 func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
-	said, err := out.ReadString('\n')
+	address, err := process.Address(out)
 	if err != nil {
 		return err
-	}
-	address, ok := strings.CutPrefix(strings.TrimSpace(said), "ready ")
-	if !ok && strings.TrimSpace(said) != "ready" {
-		return fmt.Errorf("it said %q", said)
 	}
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		p.apiLine.Lead(u.Host)

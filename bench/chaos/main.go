@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/postroom/postroom/bench/internal/process"
 )
 
 func main() {
-	if settings := os.Getenv(asPostroom); settings != "" {
-		exit(servePostroom(settings))
-	}
+	process.Serve()
 	o := options{drain: 5 * time.Minute}
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "what happens to whom, and when; random when not given") //nolint:gosec // chaos
 	flag.DurationVar(&o.length, "for", 10*time.Minute, "length of the chaos")

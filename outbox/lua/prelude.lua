@@ -91,6 +91,14 @@ local function remove(id, at, now, result, record)
   end
 end
 
+-- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message. An index
+-- that lags far behind does without.
+local texts_most = 100000
+local function remember_text(id, record, text)
+  if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return end
+  redis.call('HSET', prefix .. 'texts', id, text)
+end
+
 -- wake asks for a task: it gives the message a new epoch, so that no older task can be in the way, and notes that the task is owed.
 local function wake(id, now)
   local epoch = redis.call('HINCRBY', message_key(id), 'epoch', 1)

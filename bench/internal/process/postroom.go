@@ -1,0 +1,87 @@
+// Package process lets a program of bench run Postroom as in earnest: in processes of its own, apart from what measures or breaks them. The
+// program starts itself again, with the settings in its environment, so that what is measured is what was built.
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/config"
+)
+
+// asked names the variable that makes a program run as Postroom: the settings, as JSON.
+const asked = "BENCH_POSTROOM_SETTINGS"
+
+// Serve runs Postroom until SIGTERM, and ends the process, if it was started for that by [Command]. It stands first in main.
+func Serve() {
+	settings, ok := os.LookupEnv(asked)
+	if !ok {
+		return
+	}
+	if err := serve(settings); err != nil {
+		fmt.Fprintln(os.Stderr, "postroom:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func serve(settings string) error {
+	var set map[string]string
+	if err := json.Unmarshal([]byte(settings), &set); err != nil {
+		return err
+	}
+	loaded, err := config.Load(config.Sources{Flags: set})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: loaded.Log.Level}))
+	a, err := app.New(ctx, &loaded.Config, app.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	fmt.Println(ready + a.URL())
+	return a.Run(ctx)
+}
+
+// ready begins the only line that such a process says on its standard output.
+const ready = "ready "
+
+// Command is this program, to be started again as a Postroom with these settings and no others.
+func Command(settings map[string]string) *exec.Cmd {
+	self, err := os.Executable()
+	cmd := exec.Command(self) //nolint:gosec // this program
+	cmd.Err = err
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "POSTROOM_") { // the settings of whoever runs this are not those of its processes
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	set, _ := json.Marshal(settings) // texts always can be
+	cmd.Env = append(cmd.Env, asked+"="+string(set))
+	return cmd
+}
+
+// Address waits until a Postroom is ready, and reads the address of its API off its standard output: empty for a worker. An error means
+// that it has ended.
+func Address(out *bufio.Reader) (string, error) {
+	said, err := out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("it ended before it was ready: %w", err)
+	}
+	address, ok := strings.CutPrefix(strings.TrimSuffix(said, "\n"), ready)
+	if !ok {
+		return "", fmt.Errorf("it said %q", said)
+	}
+	return address, nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/bench/internal/table"
+)
+
+// accept hands in all messages at once.
+func (h *house) accept(ctx context.Context) error {
+	table.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages, h.o.size/1_000_000))
+	atRest, _ := h.door.Resident()
+	began := time.Now()
+	var refused atomic.Int64
+	group, submitting := errgroup.WithContext(ctx)
+	for n := range h.o.messages {
+		group.Go(func() error { return h.submit(submitting, n, &refused) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	h.tellTime("accepted", took, h.door)
+	table.Row("told to come back later", fmt.Sprint(refused.Load()), "0", refused.Load() == 0)
+	_, most := h.door.Resident()
+	table.Tell("memory of the API process at rest, at most", both(atRest, most))
+	return h.tellRedis(ctx)
+}
+
+// submit hands in one message, and again when it is told to come back.
+func (h *house) submit(ctx context.Context, n int, refused *atomic.Int64) error {
+	for {
+		again, err := h.submitOnce(ctx, n)
+		if err != nil || again == 0 {
+			return err
+		}
+		refused.Add(1)
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// submitOnce says after how long to try again; 0: the message was accepted.
+func (h *house) submitOnce(ctx context.Context, n int) (again time.Duration, err error) {
+	before := fmt.Sprintf(`{"account":%q,"to":{"address":"ann@example.net"},"subject":"%d","text":"Enclosed.","idempotencyKey":"size-%d",`+
+		`"attachments":[{"filename":"file.bin","content":"`, account, n, n)
+	const after = `"}]}`
+	f := newFile(n, h.o.size)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/v1/submit", io.MultiReader(strings.NewReader(before), f, strings.NewReader(after)))
+	if err != nil {
+		return 0, err
+	}
+	req.ContentLength = int64(len(before) + base64.StdEncoding.EncodedLen(h.o.size) + len(after))
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := h.http.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	said, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	switch seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")); {
+	case resp.StatusCode == http.StatusOK:
+		f.sum.Sum(h.sums[n][:0])
+		return 0, nil
+	case seconds > 0:
+		return time.Duration(seconds) * time.Second, nil
+	}
+	return 0, fmt.Errorf("message %d: %s %s", n, resp.Status, said)
+}
+
+// file is a file of random octets in base64, made while it is read: the clients of this run must not need the memory that is measured.
+type file struct {
+	random *rand.ChaCha8
+	left   int // octets still to be made
+	sum    interface{ Sum(b []byte) []byte }
+	write  io.Writer // of sum
+	text   []byte    // not read yet
+	room   [64 << 10]byte
+	raw    [48 << 10]byte // whose base64 fills room
+}
+
+func newFile(n, size int) *file {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(n)+1)
+	sum := sha256.New()
+	return &file{random: rand.NewChaCha8(seed), left: size, sum: sum, write: sum}
+}
+
+func (f *file) Read(b []byte) (int, error) {
+	if len(f.text) == 0 {
+		if f.left == 0 {
+			return 0, io.EOF
+		}
+		raw := f.raw[:min(f.left, len(f.raw))]
+		_, _ = f.random.Read(raw) // it never fails
+		_, _ = f.write.Write(raw)
+		f.left -= len(raw)
+		f.text = base64.StdEncoding.AppendEncode(f.room[:0], raw)
+	}
+	n := copy(b, f.text)
+	f.text = f.text[n:]
+	return n, nil
+}
