@@ -23,13 +23,13 @@ func (s *Store[V]) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// PutAt stores a record, if none of all the records was changed since they had a version, and reports whether it did: for records that
-// must agree with each other. Fields of the record's state are set in the same step; an empty one goes, the others stay. It keeps no secret
-// that is masked, so it is for kinds without secrets.
-func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map[string]string) (bool, error) {
+// PutAt stores a record, if none of all the records was changed since they had a version, and gives it as it is now: for records that
+// must agree with each other. Nil: one was changed. Fields of the record's state are set in the same step; an empty one goes, the others
+// stay. It keeps no secret that is masked, so it is for kinds without secrets.
+func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map[string]string) (*Record[V], error) {
 	old, err := s.loadOne(ctx, id, false)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	next := &Record[V]{ID: id, Value: v, Created: s.stamp(), Updated: s.stamp(), revision: rand.Text()}
 	if old != nil {
@@ -39,7 +39,11 @@ func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map
 	for name, value := range state {
 		fields = append(fields, name, value)
 	}
-	return s.writeAt(ctx, version, next, old, true, fields...)
+	done, err := s.writeAt(ctx, version, next, old, true, fields...)
+	if err != nil || !done {
+		return nil, err
+	}
+	return next, nil
 }
 
 // DeleteAt removes a record and its state, if none of all the records was changed since they had a version, and reports whether the version

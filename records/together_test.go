@@ -33,11 +33,14 @@ func TestPutAtAndDeleteAtHoldAsLongAsNothingChanged(t *testing.T) {
 	}
 	put := func(version, id, name string, fields map[string]string) bool {
 		t.Helper()
-		done, err := b.PutAt(t.Context(), version, id, thing{Name: name}, fields)
+		stored, err := b.PutAt(t.Context(), version, id, thing{Name: name}, fields)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return done
+		if stored != nil && (stored.ID != id || stored.Value.Name != name || !stored.Updated.Equal(testrecords.Start)) {
+			t.Errorf("%+v", stored)
+		}
+		return stored != nil
 	}
 	first := b.version(t)
 	if !put(first, "a", "one", map[string]string{"1": "x", "2": "y"}) {
@@ -80,10 +83,10 @@ func TestOfManyAtOnceOneIsFirst(t *testing.T) {
 	won := make(chan string, 8)
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		wg.Go(func() {
-			done, err := b.PutAt(t.Context(), version, id, thing{Name: id}, nil)
+			stored, err := b.PutAt(t.Context(), version, id, thing{Name: id}, nil)
 			if err != nil {
 				t.Error(err)
-			} else if done {
+			} else if stored != nil {
 				won <- id
 			}
 		})

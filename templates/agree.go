@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/mailtemplate"
@@ -28,7 +29,7 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 	if err != nil {
 		return err
 	}
-	wrong, err := l.verify(ctx, e)
+	wrong, err := within(ctx, checkTimeout, func(ctx context.Context) ([]fault.Field, error) { return l.verify(ctx, e) })
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,21 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 	case len(wrong) > 0:
 		return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: wrong}
 	}
-	return t.checkUsers(ctx, before, after, e, known)
+	_, err = within(ctx, usersTimeout, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.checkUsers(ctx, before, after, e, known)
+	})
+	return err
+}
+
+// within bounds a part of a check.
+func within[V any](ctx context.Context, limit time.Duration, check func(context.Context) (V, error)) (V, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := check(bounded)
+	if ctx.Err() == nil && bounded.Err() != nil && err != nil {
+		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template, or those that use it, takes longer than %s to check", limit)
+	}
+	return v, err
 }
 
 // checkUsers reads all templates that could reach an entry before a change, or can after it, and refuses the change for those that it breaks.

@@ -3,6 +3,7 @@ package templates
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 // tries is how often a change is tried against those of other processes.
 const tries = 10
 
-// checkTimeout bounds the look at the templates that use a changed one.
-const checkTimeout = 10 * time.Second
+// How long a change may take to check: the template itself, in all its variants, and then those that use it.
+const (
+	checkTimeout = 2 * time.Second
+	usersTimeout = 10 * time.Second
+)
 
 // edited is what a change makes of a template.
 type edited struct {
@@ -174,27 +178,38 @@ func (t *Templates) put(ctx context.Context, c *catalog, id string, change edite
 		return false, next, err
 	}
 	if change.content != nil || next.Kind == kindPartial && next.Name != change.old.Value.Name {
-		within, cancel := context.WithTimeout(ctx, checkTimeout)
-		defer cancel()
-		if err := t.check(within, c, after, e, change.content, fields); err != nil {
-			return false, next, tooLong(ctx, err)
+		if err := t.check(ctx, c, after, e, change.content, fields); err != nil {
+			return false, next, err
 		}
 	} else if err := fault.InvalidFields(fields); err != nil {
 		return false, next, err
 	}
-	done, err := t.store.PutAt(ctx, c.version, id, next, state)
-	if err == nil {
-		t.cached.Clear()
+	stored, err := t.store.PutAt(ctx, c.version, id, next, state)
+	if err != nil {
+		return false, next, err
 	}
-	return done, next, err
+	if stored == nil {
+		t.cached.Clear()
+		return false, next, nil
+	}
+	*e = *stored
+	t.succeed(ctx, c, after)
+	return true, next, nil
 }
 
-// tooLong words the end of checkTimeout.
-func tooLong(ctx context.Context, err error) error {
-	if ctx.Err() == nil && isTimeout(err) {
-		return fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template and those that use it take longer than %d seconds to check", int(checkTimeout.Seconds()))
+// succeed makes the catalog after a change the one that is in use, so that not everything has to be read again for every change. A failure
+// to do so is none of the change: it is read when it is needed.
+func (t *Templates) succeed(ctx context.Context, c, after *catalog) {
+	t.cached.Clear()
+	n, err := strconv.Atoi(c.version)
+	if err != nil {
+		return
 	}
-	return err
+	after.version = strconv.Itoa(n + 1) // as the change left it
+	_, _, _ = t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
+		version, err := t.store.Version(ctx)
+		return after, err == nil && version == after.version, err
+	})
 }
 
 // checkName refuses a partial whose name is another one's.
