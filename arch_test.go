@@ -20,15 +20,17 @@ var free = regexp.MustCompile(`^(internal/.*|bench.*|examples/.*|config/gendocs)
 
 // homes says where a third party may be imported: the package, or "redis.go" style rules are left to review.
 var homes = map[string][]string{
-	"github.com/hibiken/asynq":         {"queue"},
-	"github.com/hibiken/asynqmon":      {"queue"},
-	"github.com/redis/go-redis/v9":     {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch"},
-	"github.com/labstack/echo/v4":      {"server", "ui", "app"},
-	"github.com/danielgtaylor/huma/v2": {"server"},
-	"github.com/yuin/goldmark":         {"mailtemplate"},
-	"github.com/andybalholm/cascadia":  {"inlinecss"},
-	"github.com/tdewolff/parse/v2/css": {"inlinecss"},
-	module + "config":                  {"cmd/postroom", "demo", "app"},
+	"github.com/hibiken/asynq":                       {"queue"},
+	"github.com/hibiken/asynqmon":                    {"queue"},
+	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch", "documents"},
+	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
+	"github.com/danielgtaylor/huma/v2":               {"server"},
+	"github.com/yuin/goldmark":                       {"mailtemplate"},
+	"github.com/andybalholm/cascadia":                {"inlinecss"},
+	"github.com/tdewolff/parse/v2/css":               {"inlinecss"},
+	"github.com/blevesearch/bleve/v2/index/scorch":   {"documents/bleve"},
+	"github.com/opensearch-project/opensearch-go/v4": {"documents/opensearch"},
+	module + "config":                                {"cmd/postroom", "demo", "app"},
 }
 
 type pkg struct {

@@ -50,7 +50,7 @@ func (c *Client) UpdateAccount(ctx context.Context, id string, p AccountPatch) (
 	return a, c.do(ctx, call{method: http.MethodPut, path: at("v1", "account", id), in: p, out: &a})
 }
 
-// DeleteAccount deletes an account, what it has queued, and the tokens bound to it.
+// DeleteAccount deletes an account, what it has queued, its templates, and the tokens bound to it.
 func (c *Client) DeleteAccount(ctx context.Context, id string) (answer AccountDeleted, err error) {
 	return answer, c.do(ctx, call{method: http.MethodDelete, path: at("v1", "account", id), out: &answer})
 }

@@ -45,7 +45,8 @@ type LoggedMessage struct {
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
 	DeliverBy      *time.Time        `json:"deliverBy,omitempty"`
-	Size           int               `json:"size" doc:"Bytes of the message (RFC 5322)"`
+	Template       *TemplateRef      `json:"template,omitempty" doc:"The stored template it is made from"`
+	Size           int               `json:"size" doc:"Bytes of the message (RFC 5322); of a message that is filled in when it is sent, 0 until then"`
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
 }
 

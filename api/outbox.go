@@ -85,6 +85,7 @@ type OutboxMessage struct {
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
 	DeliverBy      *time.Time        `json:"deliverBy,omitempty"`
+	Template       *TemplateRef      `json:"template,omitempty" doc:"The stored template it is made from"`
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
 }
 

@@ -91,6 +91,48 @@ type SubmitRequest struct {
 	Copy             *bool             `json:"copy,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
 	SentMailPath     string            `json:"sentMailPath,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
 	Reference        json.RawMessage   `json:"reference,omitempty" doc:"Refused: Postroom has no mailbox to take a stored message from; use inReplyTo and references"`
+	Template         string            `json:"template,omitempty" maxLength:"256" doc:"Id of a stored template, which gives subject, previewText, html and text; subject and previewText of the request go before its own"`
+	Render           *Render           `json:"render,omitempty" doc:"How html, text, subject and previewText are filled in (Handlebars); false: they go as they are. A template is filled in without it, too"`
+	MailMerge        []MailMergeEntry  `json:"mailMerge,omitempty" minItems:"1" maxItems:"10000" doc:"One message for each entry, filled in with its params; excludes to, cc, bcc, raw, envelope, messageId and render with params"`
+	Locale           string            `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
+	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
+}
+
+// Render says how the words of a message are filled in. In JSON false stands for Render{Off: true}.
+type Render struct {
+	Off     bool            `json:"-"`
+	Format  string          `json:"format,omitempty" enum:"html,markdown" doc:"What html is written in: html when absent. A stored template has its own"`
+	Params  json.RawMessage `json:"params,omitempty" doc:"An object: what {{params.name}} stands for"`
+	Missing string          `json:"missing,omitempty" enum:"empty,error" doc:"What becomes of a variable that params lack: nothing is printed, or the request is refused with the names of all. The template's when absent, else the setting templates.missing"`
+}
+
+// MarshalJSON writes false for a Render that is off.
+func (r Render) MarshalJSON() ([]byte, error) {
+	if r.Off {
+		return []byte("false"), nil
+	}
+	type plain Render
+	return json.Marshal(plain(r))
+}
+
+// UnmarshalJSON reads an object or false.
+func (r *Render) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "false" {
+		*r = Render{Off: true}
+		return nil
+	}
+	type plain Render
+	return json.Unmarshal(raw, (*plain)(r))
+}
+
+// MailMergeEntry is one message of a mail merge.
+type MailMergeEntry struct {
+	To             Address         `json:"to"`
+	MessageID      string          `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; made when absent"`
+	Params         json.RawMessage `json:"params,omitempty" doc:"An object: what {{params.name}} stands for in this message"`
+	SendAt         *time.Time      `json:"sendAt,omitempty" doc:"When to send this message; the request's sendAt when absent"`
+	Metadata       json.RawMessage `json:"metadata,omitempty" doc:"The request's metadata when absent"`
+	IdempotencyKey string          `json:"idempotencyKey,omitempty" maxLength:"1024" doc:"One key, one message. Absent, but given for the request: made of that and the entry's place"`
 }
 
 // Lane keeps bulk mail from delaying transactional mail.
@@ -108,12 +150,35 @@ type IdempotencyStatus struct {
 	Status string `json:"status" enum:"MISS,HIT" doc:"HIT: the first answer to this key, again"`
 }
 
-// SubmitAnswer is the answer to a SubmitRequest. With DryRun it carries Preview and no queue id.
+// SubmitAnswer is the answer to a SubmitRequest. With DryRun it carries Preview and no queue id; to a mail merge, MailMerge and, with a key for
+// the whole request, Idempotency.
 type SubmitAnswer struct {
-	Response    string             `json:"response" example:"Queued for delivery"`
-	MessageID   string             `json:"messageId"`
+	Response    string             `json:"response,omitempty" example:"Queued for delivery"`
+	MessageID   string             `json:"messageId,omitempty"`
 	SendAt      *time.Time         `json:"sendAt,omitempty"`
 	QueueID     string             `json:"queueId,omitempty"`
 	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only)"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
+	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"What became of each entry, in their order"`
+}
+
+// MailMergeResult says what became of one entry of a mail merge.
+type MailMergeResult struct {
+	Success     bool               `json:"success"`
+	To          Address            `json:"to"`
+	MessageID   string             `json:"messageId,omitempty"`
+	QueueID     string             `json:"queueId,omitempty"`
+	SendAt      *time.Time         `json:"sendAt,omitempty"`
+	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
+	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only, the first ten)"`
+	Error       string             `json:"error,omitempty" doc:"Why this entry was not queued"`
+	Code        string             `json:"code,omitempty"`
+	StatusCode  int                `json:"statusCode,omitempty" doc:"The status that this message alone would have been answered with"`
+	Fields      []ProblemField     `json:"fields,omitempty" doc:"Every wrong field of the entry"`
+}
+
+// TemplateRef names the template a message was made from.
+type TemplateRef struct {
+	ID      string `json:"id"`
+	Version int    `json:"version"`
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpd"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -55,6 +56,7 @@ type App struct {
 	access   *access.Access
 	oauth    *oauth.Tokens
 	keys     *dkim.Keys
+	stored   *templates.Templates
 	tasks    *queue.Client
 	control  *queue.Control
 	limits   *limits.Limits
@@ -163,6 +165,12 @@ func (a *App) buildStores(context.Context) error {
 	if a.keys, err = dkim.NewKeys(a.db, a.ring, dkim.Options{}); err != nil {
 		return err
 	}
+	a.stored, err = templates.New(a.db, previewers{a.settings, a.accounts}, templates.Options{
+		Strict: c.Templates.Missing == "error", EscapedOnly: c.Templates.EscapedOnly, Max: c.Templates.Max,
+	})
+	if err != nil {
+		return err
+	}
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
 		return err
 	}
@@ -228,7 +236,7 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys,
+		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored,
 		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),

@@ -33,8 +33,9 @@ func (a *App) buildDelivery(context.Context) error {
 	}
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.routes, a.accounts}, Accounts: senders{a.accounts, a.relays},
-		Signer: signers{signer, a.accounts},
+		Signer: signers{signer, a.accounts}, Templates: words{a.stored},
 	}, outbox.Options{
+		ServiceURL: func() string { return a.settings.Current().ServiceURL }, StrictWords: c.Templates.Missing == "error",
 		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
@@ -15,6 +17,7 @@ import (
 	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -46,6 +49,33 @@ func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Targe
 	}
 	return append(targets, webhooks.Target{ID: webhooks.AccountID(account), URL: url}), nil
 }
+
+// words gives the outbox its stored templates.
+type words struct{ templates *templates.Templates }
+
+// Template implements outbox.Templates.
+func (w words) Template(ctx context.Context, account, id, locale string) (outbox.Template, error) {
+	t, err := w.templates.Template(ctx, account, id, locale)
+	return outbox.Template(t), err
+}
+
+// previewers tells previews of templates who would send.
+type previewers struct {
+	settings *settings.Settings
+	accounts *accounts.Accounts
+}
+
+// Sender implements templates.Senders. Without a default account, nobody in particular sends.
+func (s previewers) Sender(ctx context.Context, account string) (mailtemplate.Person, error) {
+	info, err := s.accounts.Get(ctx, cmp.Or(account, accounts.DefaultID))
+	if account == "" {
+		err = ignoreNotFound(err)
+	}
+	return mailtemplate.Person{Name: info.Name, Address: info.Email}, err
+}
+
+// ServiceURL implements templates.Senders.
+func (s previewers) ServiceURL() string { return s.settings.Current().ServiceURL }
 
 // verifier tries the login of relays.
 type verifier struct {

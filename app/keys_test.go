@@ -179,13 +179,16 @@ func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	}
 }
 
-// exerciseAccess makes an account, settings, tokens of all sorts and a session.
+// exerciseAccess makes an account, a template, settings, tokens of all sorts and a session.
 func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	ctx := t.Context()
 	if _, err := client.CreateAccount(ctx, api.Account{
 		Account: "shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()},
 	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CreateTemplate(ctx, api.TemplateRequest{Name: "Order", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "Hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 5

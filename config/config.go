@@ -31,6 +31,7 @@ type Config struct {
 	Workers        Workers     `key:"workers"`
 	Delivery       Delivery    `key:"delivery"`
 	Message        Message     `key:"message"`
+	Templates      Templates   `key:"templates"`
 	DeadLetters    DeadLetters `key:"deadLetters"`
 	Messages       Messages    `key:"messages"`
 	Idempotency    Idempotency `key:"idempotency"`
@@ -105,6 +106,13 @@ type Retry struct {
 // Message bounds one message.
 type Message struct {
 	MaxSize Size `key:"maxSize" default:"25MB" min:"1KB" max:"256MB" doc:"Largest message, attachments included, encoded as it is sent. Beyond it: 413."`
+}
+
+// Templates is what stored templates may say, and how many there may be.
+type Templates struct {
+	Missing     string `key:"missing" default:"empty" values:"empty,error" doc:"What becomes of a variable that the data of a mail lacks: empty prints nothing, error refuses the mail and names it. A template can say otherwise for itself."`
+	EscapedOnly bool   `key:"escapedOnly" default:"false" doc:"Whether templates must escape all values: {{{name}}} and {{& name}}, which print html as it is, are refused then."`
+	Max         int    `key:"max" default:"10000" min:"1" max:"100000" doc:"Templates, partials and layouts stored at most. Every process keeps in memory what they are called and what they use, about 1 KB each."`
 }
 
 // DeadLetters is how long messages that failed for good are kept for replay.

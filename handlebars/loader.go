@@ -14,6 +14,7 @@ type loader struct {
 	calls    []reference     // calls of partials seen so far
 	queued   map[string]bool // partials read, or about to be
 	dynamic  bool            // some call computes its partial's name, so each may be needed
+	opens    bool            // some source prints the block that it is handed
 }
 
 // reference is a call of a partial by a name known beforehand.

@@ -77,7 +77,9 @@ func (p *parser) refer(n *partial) {
 	switch {
 	case n.dynamic != nil:
 		p.loader.dynamic = true
-	case n.name != partialBlockName:
+	case n.name == partialBlockName:
+		p.loader.opens = true
+	default:
 		p.loader.calls = append(p.loader.calls, reference{
 			from: p.src, name: n.name, offset: n.offset, always: p.depth == 0, spare: n.block != nil,
 		})

@@ -56,8 +56,8 @@ func Inline(ctx context.Context, source string, o Options) (string, error) {
 		rules = append(rules, read...)
 	}
 	root, err := html.Parse(strings.NewReader(p.marked))
-	if err != nil {
-		return source, fmt.Errorf("inline CSS: read html: %w", err)
+	if err != nil { // elements inside elements too deep, the only thing that a parser of html refuses
+		return source, fmt.Errorf("inline CSS: %w: %w", err, ErrLimit)
 	}
 	m := matcher{ctx: ctx, left: o.Matches, room: o.Output}
 	m.collect(root, len(p.tags))

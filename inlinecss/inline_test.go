@@ -105,6 +105,9 @@ func TestHostileCSS(t *testing.T) {
 	if _, err := Inline(stopped, "<style>a{b:c}</style><a>", Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the end of the context", err)
 	}
+	if _, err := Inline(t.Context(), "<style>a{b:c}</style>"+strings.Repeat("<b>", 1000), Options{}); !errors.Is(err, ErrLimit) {
+		t.Errorf("too deep: %v", err)
+	}
 	if _, err := Inline(t.Context(), "<style>a{b:c}</style><a>", Options{CSS: 5}); !errors.Is(err, ErrLimit) {
 		t.Errorf("%v, want a limit", err)
 	}

@@ -32,7 +32,13 @@ type Mail struct {
 	PreviewText string
 	HTML        string
 	Text        string
-	Missing     []handlebars.Missing // variables that the data lacked, each once
+	Missing     []Missing // variables that the data lacked, each once
+}
+
+// Missing is a variable that the data lacked.
+type Missing struct {
+	handlebars.Missing
+	Part string // where it was met first: subject, previewText, html or text
 }
 
 // maxMarkdown is how long a text in Markdown may be, for reading it can't be interrupted.
@@ -71,7 +77,7 @@ type rendering struct {
 	ctx      context.Context
 	input    handlebars.Input
 	data     any
-	missing  []handlebars.Missing
+	missing  []Missing
 	fields   []fault.Field // of missing variables
 	err      error
 }
@@ -98,7 +104,7 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 			return
 		}
 	}
-	r.missing = append(r.missing, m)
+	r.missing = append(r.missing, Missing{m, key})
 	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)", m.Name, m.Line, m.Column)})
 }
 

@@ -2,6 +2,7 @@ package mailtemplate
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/postroom/postroom/fault"
@@ -29,14 +30,15 @@ type Source struct {
 
 // Options say how a template is read and rendered. The zero value works.
 type Options struct {
-	Partials    map[string]string // html, or Markdown for a template in Markdown; Text and Subject may use them too
-	Layout      string            // html around the html part, in which {{> @partial-block}} stands for it; empty: none
-	InlineCSS   bool              // write style sheets into style attributes
-	EscapedOnly bool              // refuse {{{ }}}
-	Mustache    bool              // read templates as Mustache does (handlebars.Options)
-	Limits      handlebars.Limits // of each part
-	CSS         inlinecss.Options
-	Time        time.Duration // for one rendering; 0: 2 s
+	Partials     map[string]string // html, or Markdown for a template in Markdown; Text, Subject and PreviewText may use them too
+	TextPartials map[string]string // what Text, Subject and PreviewText use instead of the partials of the same name
+	Layout       string            // html around the html part, in which {{> @partial-block}} stands for it; empty: none
+	InlineCSS    bool              // write style sheets into style attributes
+	EscapedOnly  bool              // refuse {{{ }}}
+	Mustache     bool              // read templates as Mustache does (handlebars.Options)
+	Limits       handlebars.Limits // of each part
+	CSS          inlinecss.Options
+	Time         time.Duration // for one rendering; 0: 2 s
 }
 
 // Template is a template that was read. Goroutines may share it.
@@ -112,15 +114,22 @@ func (o Options) language(escaping handlebars.Escaping, layout bool) handlebars.
 	h := handlebars.Options{
 		Partials: o.Partials, Escaping: escaping, EscapedOnly: o.EscapedOnly, Mustache: o.Mustache, Limits: o.Limits,
 	}
+	if inText := escaping == handlebars.Text || escaping == handlebars.Header; inText && len(o.TextPartials) > 0 {
+		h.Partials = joined(o.Partials, o.TextPartials)
+	}
 	if layout {
-		h.Partials = make(map[string]string, len(o.Partials)+1)
-		for name, source := range o.Partials {
-			h.Partials[name] = source
-		}
-		h.Partials[layoutName] = o.Layout
+		h.Partials = joined(o.Partials, map[string]string{layoutName: o.Layout})
 		h.Layout = layoutName
 	}
 	return h
+}
+
+// joined is a map with all of two, the second one's where both have a key.
+func joined(a, b map[string]string) map[string]string {
+	all := make(map[string]string, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
 }
 
 // Variables lists what the template takes from its data, each name once (handlebars.Template.Variables).

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -20,12 +22,25 @@ const retryAfterOutage = 5 * time.Second
 // submission is a message ready to be accepted: validated and composed.
 type submission struct {
 	envelope    envelope
-	content     []byte
+	content     []byte      // the message itself; unused with a letter
+	letter      *source     // what it is written from each time it is needed; nil: nothing
+	slip        letter.Slip // what it has of its own beside the letter
 	lane        api.Lane
 	gateway     string
 	attempts    int
 	sendAt      time.Time // zero: now
 	fingerprint string    // of the request's body; empty without an idempotency key
+	key         string    // under which it is accepted only once: the idempotency key, or one made of it
+}
+
+// acceptance is a submission on its way into Redis.
+type acceptance struct {
+	submission
+	partition int
+	keys      []string
+	args      []any
+	task      queue.Task
+	answer    api.SubmitAnswer
 }
 
 // accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
@@ -33,71 +48,117 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	if err := b.Admits(ctx); err != nil {
 		return api.SubmitAnswer{}, err
 	}
+	a, err := b.acceptance(s)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if a.mayBeRefused() || s.letter != nil && !b.letters.relies(a.partition, s.letter) {
+		return b.acceptFirst(ctx, a)
+	}
+
+	pipe := b.DB.ReplicatedPipeline()
+	accepted := pipe.Script(acceptScript, a.keys, a.args...)
+	pending, err := b.Queue.Append(ctx, pipe.Pipeliner(), a.task)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if err := pipe.Exec(ctx); err != nil && accepted.Err() != nil {
+		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+a.answer.QueueID)
+	}
+	_, err = b.judge(accepted.Slice())
+	if errors.Is(err, errUnshared) {
+		b.letters.forget(a.partition, s.letter)
+		return b.acceptFirst(ctx, a)
+	}
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if pending.Err() == nil {
+		b.queued.note(a.partition, a.answer.QueueID)
+	}
+	b.accepted(ctx, a)
+	return a.answer, nil
+}
+
+// acceptFirst accepts a message that may be refused, or known already: its task is queued only once it is known to be new. A task of a
+// message that was refused would stay in a full Redis for as long as the queue is paused.
+func (b *Outbox) acceptFirst(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
+	var first string
+	for try := 0; ; try++ {
+		if err := b.shareAll(ctx, a); err != nil {
+			return api.SubmitAnswer{}, err
+		}
+		var err error
+		first, err = b.judge(b.DB.RunReplicated(ctx, acceptScript, a.keys, a.args...).Slice())
+		if errors.Is(err, errUnshared) && try == 0 {
+			b.letters.forget(a.partition, a.letter)
+			continue
+		}
+		if err != nil {
+			return api.SubmitAnswer{}, err
+		}
+		break
+	}
+	if a.looksAtMemory() {
+		b.seen()
+	}
+	answer, fresh := b.answer(a, first)
+	if !fresh {
+		return answer, nil
+	}
+	if err := b.Queue.Enqueue(ctx, a.task)[0]; err == nil {
+		b.queued.note(a.partition, answer.QueueID)
+	}
+	b.accepted(ctx, a)
+	return answer, nil
+}
+
+// answer is what a client is told of a message that was accepted, now (it is fresh) or when its key was used first.
+func (b *Outbox) answer(a acceptance, first string) (answer api.SubmitAnswer, fresh bool) {
+	answer = a.answer
+	if first != "" {
+		b.metrics.accepted.WithLabelValues("hit").Inc()
+		answer = recall(first, answer)
+		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: "HIT"}
+		return answer, false
+	}
+	if a.fingerprint != "" {
+		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: "MISS"}
+	}
+	return answer, true
+}
+
+// shareAll puts the letters of some messages where they look for them, those of which this process does not know that they are there.
+func (b *Outbox) shareAll(ctx context.Context, all ...acceptance) error {
+	for _, a := range all {
+		if a.letter == nil || b.letters.relies(a.partition, a.letter) {
+			continue
+		}
+		if err := b.letters.share(ctx, a.partition, a.letter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptance prepares everything about a message that Redis is told.
+func (b *Outbox) acceptance(s submission) (acceptance, error) {
 	now := b.clock.Now()
 	due := s.sendAt
 	if due.Before(now) {
 		due = now
 	}
-	p := b.partitionFor(s)
-	id := newID(now, p)
+	a := acceptance{submission: s, partition: b.partitionFor(s)}
+	id := newID(now, a.partition)
+	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, "1")}
 	due = fromMillis(millis(due))
-	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: s.envelope.MessageID, SendAt: &due, QueueID: id}
-	keys, args, err := b.acceptArgs(s, p, id, now, due, answer)
-	if err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	task := queue.Task{Queue: laneQueue(s.lane, p), Type: TaskDeliver, ID: taskID(id, "1")}
 	if due.After(now) {
-		task.At = due
+		a.task.At = due
 	}
-	if s.fingerprint != "" || args[argLimit] != "" || args[argShare] != "" {
-		return b.acceptFirst(ctx, s, keys, args, answer, task)
-	}
-
-	pipe := b.DB.ReplicatedPipeline()
-	accepted := pipe.Script(acceptScript, keys, args...)
-	pending, err := b.Queue.Append(ctx, pipe.Pipeliner(), task)
-	if err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if err := pipe.Exec(ctx); err != nil && accepted.Err() != nil {
-		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+id)
-	}
-	if _, err := b.judge(accepted.Slice()); err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if pending.Err() == nil {
-		b.queued.note(p, id)
-	}
-	b.accepted(ctx, id, s, due)
-	return answer, nil
-}
-
-// acceptFirst accepts a message that may be refused, or known already: its task is queued only once it is known to be new. A task of a
-// message that was refused would stay in a full Redis for as long as the queue is paused.
-func (b *Outbox) acceptFirst(ctx context.Context, s submission, keys []string, args []any, answer api.SubmitAnswer, task queue.Task) (api.SubmitAnswer, error) {
-	first, err := b.judge(b.DB.RunReplicated(ctx, acceptScript, keys, args...).Slice())
-	if err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if args[argShare] != "" {
-		b.seen()
-	}
-	if first != "" {
-		b.metrics.accepted.WithLabelValues("hit").Inc()
-		answer = recall(first, answer)
-		answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "HIT"}
-		return answer, nil
-	}
-	if err := b.Queue.Enqueue(ctx, task)[0]; err == nil {
-		p, _ := partitionOf(answer.QueueID, b.DB.Partitions())
-		b.queued.note(p, answer.QueueID)
-	}
-	b.accepted(ctx, answer.QueueID, s, *answer.SendAt)
-	if s.fingerprint != "" {
-		answer.Idempotency = &api.IdempotencyStatus{Key: s.envelope.Key, Status: "MISS"}
-	}
-	return answer, nil
+	a.answer = api.SubmitAnswer{Response: "Queued for delivery", MessageID: s.envelope.MessageID, SendAt: &due, QueueID: id}
+	var err error
+	a.keys, a.args, err = b.acceptArgs(s, a.partition, id, now, due, a.answer)
+	return a, err
 }
 
 func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, answer api.SubmitAnswer) ([]string, []any, error) {
@@ -112,15 +173,34 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 	keys := []string{b.store.message(p, id)}
 	first := ""
 	if s.fingerprint != "" {
-		keys = append(keys, b.store.idempotency(p, keyHash(s.envelope.Account, s.envelope.Key)))
+		keys = append(keys, b.store.idempotency(p, keyHash(s.envelope.Account, s.key)))
 		first = memo(answer)
 	}
-	content := b.codec.pack(s.content)
+	content, name, err := b.contentArgs(s, id)
+	if err != nil {
+		return nil, nil, err
+	}
 	return keys, []any{
 		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, content,
-		b.limit(p), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), b.heed(len(content)), queued,
+		b.limit(p), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), b.heed(len(content)), name, queued,
 	}, nil
 }
+
+// contentArgs is what a message keeps of its own: itself, or what is written into its letter.
+func (b *Outbox) contentArgs(s submission, id string) (content []byte, name string, err error) {
+	if s.letter == nil {
+		return b.codec.pack(s.content), "", nil
+	}
+	slip, err := b.jsons.pack(id, s.slip)
+	return []byte(slip), s.letter.name, err
+}
+
+// mayBeRefused says whether Redis may answer anything but that the message is accepted.
+func (a acceptance) mayBeRefused() bool {
+	return a.fingerprint != "" || a.args[argLimit] != "" || a.looksAtMemory()
+}
+
+func (a acceptance) looksAtMemory() bool { return a.args[argShare] != "" }
 
 // Places among the arguments of accept.lua of what can have a message refused.
 const argLimit, argShare = 9, 13
@@ -160,8 +240,9 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 	case "HIT":
 		return fmt.Sprint(answer[1]), nil
 	case "REUSED":
-		return "", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
-			"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
+		return "", keyReused()
+	case "UNSHARED":
+		return "", errUnshared
 	case "FULL":
 		if answer[1] == "memory" {
 			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)", b.opts.MaxMemoryShare*100)
@@ -171,15 +252,23 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 	return "", fmt.Errorf("accept message: %v", answer[0])
 }
 
-func (b *Outbox) accepted(ctx context.Context, id string, s submission, due time.Time) {
+func keyReused() error {
+	return fault.New(fault.Unprocessable, "IdempotencyKeyReused",
+		"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
+}
+
+// errUnshared says that the letter a message is written from is not in Redis.
+var errUnshared = fault.New(fault.Unavailable, "LetterGone", "What this message is written from was taken out of Redis as it came in; send it again")
+
+func (b *Outbox) accepted(ctx context.Context, a acceptance) {
 	b.metrics.accepted.WithLabelValues("queued").Inc()
-	b.mail.queued(ctx, id, s.envelope, due)
+	b.mail.queued(ctx, a.answer.QueueID, a.envelope, *a.answer.SendAt)
 }
 
 // partitionFor picks the partition a message will live in: that of its idempotency key, or any.
 func (b *Outbox) partitionFor(s submission) int {
 	if s.fingerprint != "" {
-		return redisdb.PartitionFor(keyHash(s.envelope.Account, s.envelope.Key), b.DB.Partitions())
+		return redisdb.PartitionFor(keyHash(s.envelope.Account, s.key), b.DB.Partitions())
 	}
 	return redisdb.PartitionFor(s.envelope.MessageID, b.DB.Partitions())
 }

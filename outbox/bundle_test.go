@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
@@ -58,7 +59,7 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{clock: clock}
 	c := db.Client()
 	b, err := New(Parts{
-		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: sender, Accounts: people,
+		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: sender, Accounts: people, Templates: scriptedTemplates{},
 	}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -117,4 +118,19 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		return err
 	}
 	return s.compare(ctx)
+}
+
+// scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.
+type scriptedTemplates struct{}
+
+func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (Template, error) {
+	switch id {
+	case "welcome":
+		return Template{ID: id, Version: 1, Source: mailtemplate.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
+	case "invoice":
+		return Template{ID: id, Version: 7, Source: mailtemplate.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
+	case "strict":
+		return Template{ID: id, Version: 2, Source: mailtemplate.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
+	}
+	return Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
 }

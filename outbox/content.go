@@ -63,6 +63,29 @@ func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	return content, nil
 }
 
+// unpackAll gives what was packed, up to so many octets, by the size that stands in its head.
+func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
+	var head zstd.Header
+	if err := head.Decode(packed); err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	size := uint64(unsized)
+	if head.HasFCS {
+		size = head.FrameContentSize
+	}
+	if size > uint64(most) {
+		return nil, fmt.Errorf("unpack: %d octets, of %d at most", size, most)
+	}
+	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	return content, nil
+}
+
+// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878 section 3.1.1.1.4).
+const unsized = 256
+
 // stream unpacks a content while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
 	decoder, _ := c.streams.Get().(*zstd.Decoder)

@@ -258,19 +258,19 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 		{Attachments: []api.Attachment{{Filename: "g", Content: []byte("ab")}}},
 	} {
 		req.IdempotencyKey = "k"
-		print := fingerprint(req)
+		print := fingerprint(req, req.IdempotencyKey)
 		if before, ok := seen[print]; ok {
 			t.Errorf("requests %d and %d have the same", before, i)
 		}
 		seen[print] = i
-		if req.IdempotencyKey = "l"; fingerprint(req) != print || req.Attachments != nil && req.Attachments[0].Content == nil {
+		if req.IdempotencyKey = "l"; fingerprint(req, req.IdempotencyKey) != print || req.Attachments != nil && req.Attachments[0].Content == nil {
 			t.Errorf("request %d: the key counts, or the request was changed", i)
 		}
 	}
 	large := api.SubmitRequest{IdempotencyKey: "k", Raw: make([]byte, 8<<20), Attachments: []api.Attachment{{Content: make([]byte, 8<<20)}}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	fingerprint(large)
+	fingerprint(large, large.IdempotencyKey)
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 		t.Errorf("%d bytes allocated", got)

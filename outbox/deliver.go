@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -42,8 +43,11 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
-	slot      string // place in a limit, from an earlier attempt that had to wait
-	urgent    bool   // an operator wants it tried even while its account is held
+	letter    string      // what the message is written from; empty: it is the content
+	slip      letter.Slip // what it has of its own beside its letter
+	text      string      // what a letter said
+	slot      string      // place in a limit, from an earlier attempt that had to wait
+	urgent    bool        // an operator wants it tried even while its account is held
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
@@ -126,6 +130,9 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 	if c.status, err = b.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
 		return nil, err
 	}
+	if c.letter = a[17]; c.letter != "" {
+		return c, b.jsons.unpack(id, []byte(a[10]), &c.slip)
+	}
 	c.content = b.body(partition, id, a[10], c.envelope.Size)
 	return c, nil
 }
@@ -155,6 +162,9 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	case wait:
 		return onHold(account, b.clock.Now())
 	}
+	if err := b.written(ctx, c); err != nil {
+		return b.unwritten(ctx, c, err, started, p)
+	}
 	p = b.policy(account.Retry)
 	p.hold = account.Hold
 	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c)})
@@ -165,6 +175,35 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 		b.Accounts.Outcome(ctx, account.ID, d.Err)
 	}
 	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopped: ctx.Err() != nil}, p)
+}
+
+// written writes the message from its letter, if it has one. Each attempt writes the same.
+func (b *Outbox) written(ctx context.Context, c *claim) error {
+	if c.letter == "" {
+		return nil
+	}
+	m, words, err := b.write(ctx, c.partition, c.letter, c.envelope, c.slip)
+	if err != nil {
+		return err
+	}
+	c.text = words.Text
+	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
+	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
+	return nil
+}
+
+// unwritten decides about a message that could not be written: at once while Redis is away, in a while where a secret does not open, and never
+// where it is the message.
+func (b *Outbox) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
+	b.log.WarnContext(ctx, "message not written", "message_id", c.id, "letter", c.letter, "error", err)
+	now := b.clock.Now()
+	switch {
+	case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
+		return decision{outcome: released, at: now}
+	case errors.Is(err, errNoLetter) || !fault.Is(err, fault.Internal):
+		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err), refused: true}, p)
+	}
+	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot, reason: "the message can't be written; the log says why"}
 }
 
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
@@ -207,7 +246,7 @@ func (c *claim) mayWrite(now time.Time) error {
 
 // record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.
 func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict {
-	args, err := b.finishArgs(c, d)
+	args, err := b.finishArgs(ctx, c, d)
 	if err != nil {
 		b.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
 		return queue.NotNow(b.clock.Now().Add(time.Second))
@@ -230,7 +269,7 @@ func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict
 // recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to other messages.
 const recordPatience = 10 * time.Minute
 
-func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
+func (b *Outbox) finishArgs(ctx context.Context, c *claim, d decision) ([]any, error) {
 	now := b.clock.Now()
 	if d.outcome == released { // at once, so d.due is of no account
 		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed, c.slot, ""}, nil
@@ -250,7 +289,11 @@ func (b *Outbox) finishArgs(c *claim, d decision) ([]any, error) {
 	if d.fresh {
 		doubt = 1
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason}
+	text := ""
+	if d.outcome == sent || d.outcome == dropped {
+		text = b.textOf(ctx, c)
+	}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason, text}
 	return append(args, events.lines...), nil
 }
 

@@ -17,7 +17,7 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	args, err := b.finishArgs(c, b.attempt(t.Context(), c, b.clock.now()))
+	args, err := b.finishArgs(t.Context(), c, b.attempt(t.Context(), c, b.clock.now()))
 	if err != nil {
 		t.Fatal(err)
 	}

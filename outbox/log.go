@@ -196,7 +196,7 @@ func (r row) logged() api.LoggedMessage {
 		Subject: shown.Subject, Status: r.logStatus(), Created: shown.Created, Scheduled: shown.Scheduled, NextAttempt: shown.NextAttempt,
 		AttemptsMade: shown.AttemptsMade, Attempts: shown.Attempts, Response: r.response(), Reason: shown.Reason, Recipients: shown.Recipients,
 		Gateway: shown.Gateway, IdempotencyKey: shown.IdempotencyKey, Lane: shown.Lane, Tags: shown.Tags, Metadata: shown.Metadata,
-		InDoubt: shown.InDoubt, DeliverBy: shown.DeliverBy, Size: r.envelope.Size, Error: r.fault(),
+		InDoubt: shown.InDoubt, DeliverBy: shown.DeliverBy, Size: r.envelope.Size, Template: r.envelope.Template, Error: r.fault(),
 	}
 	if r.ended != 0 {
 		at := fromMillis(r.ended)

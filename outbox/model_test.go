@@ -49,13 +49,13 @@ type model struct {
 	relay   *tallyRelay
 	procs   [2]*proc
 	ids     []string       // of the messages known to have been accepted, in order
-	sent    []*letter      // what was submitted, in order
+	sent    []*handed      // what was submitted, in order
 	ghosts  []func()       // calls that are to arrive once more
 	taken   map[string]int // copies there were when a message was taken back, by recipient
 }
 
-// letter is one message as its client knows it.
-type letter struct {
+// handed is one message as its client knows it.
+type handed struct {
 	req    api.SubmitRequest
 	id     string // as answered; empty: no answer came
 	queued string // as its first event tells; empty: none was seen
@@ -99,7 +99,7 @@ func (m *model) start() *proc {
 	o.Now = m.clock.now
 	c := m.DB.Client()
 	b, err := New(Parts{
-		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people,
+		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people, Templates: scriptedTemplates{},
 	}, o)
 	if err != nil {
 		m.rt.Fatal(err)

@@ -211,7 +211,10 @@ func (m *model) submit() {
 	if rapid.Bool().Draw(m.rt, "with a key") {
 		req.IdempotencyKey = fmt.Sprintf("key-%d", n)
 	}
-	l := &letter{req: req}
+	if rapid.Bool().Draw(m.rt, "from a template") {
+		req.Text, req.Template = "", rapid.SampledFrom([]string{"welcome", "invoice"}).Draw(m.rt, "template")
+	}
+	l := &handed{req: req}
 	m.sent = append(m.sent, l)
 	m.hand(l)
 }
@@ -219,7 +222,7 @@ func (m *model) submit() {
 // submitAgain repeats a submit that was not answered, as a client does, or one that was, as a confused one does. Without a key that
 // would be another message.
 func (m *model) submitAgain() {
-	var keyed []*letter
+	var keyed []*handed
 	for _, l := range m.sent {
 		if l.req.IdempotencyKey != "" {
 			keyed = append(keyed, l)
@@ -231,7 +234,7 @@ func (m *model) submitAgain() {
 }
 
 // hand has a process submit a letter.
-func (m *model) hand(l *letter) {
+func (m *model) hand(l *handed) {
 	m.do("submit", func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Submit(ctx, l.req)
 		if err != nil {
@@ -242,7 +245,7 @@ func (m *model) hand(l *letter) {
 	m.findAccepted()
 }
 
-func (m *model) answered(l *letter, id string) {
+func (m *model) answered(l *handed, id string) {
 	if l.id != "" && l.id != id {
 		m.rt.Errorf("key %s was answered with %s and with %s", l.req.IdempotencyKey, l.id, id)
 	}

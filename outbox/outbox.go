@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
@@ -63,6 +64,22 @@ type Signer interface {
 	Sign(ctx context.Context, account, domain string, content []byte) ([]byte, error)
 }
 
+// Templates finds stored templates. The templates package implements it; package app joins the two.
+type Templates interface {
+	// Template finds a template as an account may use it, in its variant for a locale, with all that rendering needs. Unknown: a fault of
+	// kind NotFound with code TemplateNotFound.
+	Template(ctx context.Context, account, id, locale string) (Template, error)
+}
+
+// Template is a stored template at one version.
+type Template struct {
+	ID      string
+	Version int
+	Source  mailtemplate.Source
+	Options mailtemplate.Options
+	Strict  bool // variables that are missing are an error
+}
+
 // Accounts knows who sends and through which relay. The accounts package implements it; package app joins the two.
 type Accounts interface {
 	// Account finds an account. Unknown: a fault of kind NotFound.
@@ -77,13 +94,15 @@ type Accounts interface {
 
 // Account is a sender, ready to use.
 type Account struct {
-	ID    string
-	Name  string
-	Email string
-	Retry []time.Duration      // delays between attempts; nil: Options.Backoff
-	Hold  bool                 // mail waits while the account itself is refused, instead of failing
-	Held  *Held                // nil: it does not wait now
-	Ready func(api.Lane) error // why no message of a lane is taken that names no gateway; nil error, or nil: there is a relay
+	ID     string
+	Name   string
+	Email  string
+	Locale string               // of the templates it uses; empty: en
+	TZ     string               // likewise; empty: UTC
+	Retry  []time.Duration      // delays between attempts; nil: Options.Backoff
+	Hold   bool                 // mail waits while the account itself is refused, instead of failing
+	Held   *Held                // nil: it does not wait now
+	Ready  func(api.Lane) error // why no message of a lane is taken that names no gateway; nil error, or nil: there is a relay
 }
 
 // Held is an account whose mail waits because its login, token, certificate or sender was refused.
@@ -94,16 +113,19 @@ type Held struct {
 
 // Parts are what an Outbox is built from.
 type Parts struct {
-	DB       *redisdb.DB
-	Queue    *queue.Client
-	Control  *queue.Control
-	Sender   Sender
-	Accounts Accounts
-	Signer   Signer // nil: nothing is signed
+	DB        *redisdb.DB
+	Queue     *queue.Client
+	Control   *queue.Control
+	Sender    Sender
+	Accounts  Accounts
+	Signer    Signer    // nil: nothing is signed
+	Templates Templates // nil: there are none
 }
 
 // Options are the settings of an Outbox. The zero value of each field means its default.
 type Options struct {
+	ServiceURL  func() string // public address, for templates; nil: none
+	StrictWords bool          // variables missing in words that are no stored template are an error
 	Attempts    func() int    // attempts of a message that asks for no number; nil: 10
 	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
 	Lease       time.Duration // how long a silent worker holds a message; 0: 8 s
@@ -118,6 +140,7 @@ type Options struct {
 	MaxDeadLetters  int           // 0: 100,000
 	KeepEnded       time.Duration // how long the log remembers what became of a message; negative: not at all; 0: 168 h
 	MaxEnded        int           // 0: 1,000,000
+	KeepText        int           // bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
 	MaxEvents       int           // events kept in the stream, beside those not yet read; 0: 100,000
 
 	Logger   *slog.Logger          // nil: no log
@@ -164,6 +187,7 @@ type Outbox struct {
 	opts    Options
 	clock   *clock
 	codec   *codec
+	letters *letters
 	jsons   *packer
 	store   store
 	leases  *leases
@@ -195,6 +219,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: jsons, log: o.Logger, mail: maillog{o.Logger},
 		store: store{db: parts.DB}, metrics: newMetrics(o.Registry),
 	}
+	b.letters = newLetters(b)
 	b.leases = newLeases(b)
 	b.queued = newQueuedNotes(b)
 	if o.Registry != nil {

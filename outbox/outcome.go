@@ -89,6 +89,7 @@ type reason struct {
 // Faults that end a message without talking to any relay.
 var (
 	errNoAccount = errors.New("the account no longer exists")
+	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
 	errInDoubt   = errors.New("the attempt before died between the final dot and the reply; the message may have been delivered")
 	errLost      = fmt.Errorf("the worker died %d times while sending this message", maxLost)
@@ -249,7 +250,7 @@ func permanent(err error, se *smtpsend.Error) bool {
 		return se.Permanent() && !se.InDoubt
 	}
 	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
-		errors.Is(err, errNoAccount) || errors.Is(err, ErrNoGateway)
+		errors.Is(err, errNoAccount) || errors.Is(err, errUnwritten) || errors.Is(err, ErrNoGateway)
 }
 
 // describe puts an error in the words of the API.
@@ -269,6 +270,8 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		code = "EDELIVERBY"
 	case errors.Is(err, errInDoubt), errors.Is(err, errDoubts):
 		code = "EINDOUBT"
+	case errors.Is(err, errUnwritten):
+		code = "EMESSAGE"
 	case errors.Is(err, errNoAccount):
 		code = "ENOACCOUNT"
 	case errors.Is(err, ErrNoGateway):

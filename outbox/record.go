@@ -10,22 +10,23 @@ import (
 
 // envelope is the part of a message that never changes: who it is from and for, and what the sender said about it.
 type envelope struct {
-	Account    string          `json:"account"`
-	Source     string          `json:"source"` // the door it came in by: api or smtp
-	MessageID  string          `json:"messageId"`
-	From       string          `json:"from"` // return path; empty for the null sender
-	To         []string        `json:"to"`
-	Subject    string          `json:"subject,omitempty"`
-	Key        string          `json:"key,omitempty"` // idempotency key
-	Tags       []string        `json:"tags,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
-	DeliverBy  *time.Time      `json:"deliverBy,omitempty"`
-	DSN        *api.DSN        `json:"dsn,omitempty"`
-	UTF8       bool            `json:"utf8,omitempty"`       // headers or addresses need SMTPUTF8
-	RequireTLS bool            `json:"requireTls,omitempty"` // every relay on the way must use TLS
-	EightBit   bool            `json:"eightBit,omitempty"`   // the body needs 8BITMIME
-	Size       int             `json:"size"`                 // bytes of the content, uncompressed
-	Added      int             `json:"added,omitempty"`      // recipients at the end that a replay put in the place of others
+	Account    string           `json:"account"`
+	Source     string           `json:"source"` // the door it came in by: api or smtp
+	MessageID  string           `json:"messageId"`
+	From       string           `json:"from"` // return path; empty for the null sender
+	To         []string         `json:"to"`
+	Subject    string           `json:"subject,omitempty"`
+	Key        string           `json:"key,omitempty"` // idempotency key
+	Tags       []string         `json:"tags,omitempty"`
+	Metadata   json.RawMessage  `json:"metadata,omitempty"`
+	DeliverBy  *time.Time       `json:"deliverBy,omitempty"`
+	DSN        *api.DSN         `json:"dsn,omitempty"`
+	UTF8       bool             `json:"utf8,omitempty"`       // headers or addresses need SMTPUTF8
+	RequireTLS bool             `json:"requireTls,omitempty"` // every relay on the way must use TLS
+	EightBit   bool             `json:"eightBit,omitempty"`   // the body needs 8BITMIME
+	Size       int              `json:"size"`                 // bytes of the content, uncompressed
+	Template   *api.TemplateRef `json:"template,omitempty"`
+	Added      int              `json:"added,omitempty"` // recipients at the end that a replay put in the place of others
 }
 
 // status is what the attempts so far came to. A message that was never tried has none.

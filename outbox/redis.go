@@ -18,6 +18,12 @@ var prelude string
 //go:embed lua/accept.lua
 var acceptLua string
 
+//go:embed lua/share.lua
+var shareLua string
+
+//go:embed lua/claim.lua
+var claimLua string
+
 //go:embed lua/begin.lua
 var beginLua string
 
@@ -63,6 +69,8 @@ var purgeLua string
 // The transitions.
 var (
 	acceptScript   = redisdb.NewScript("outbox/accept", acceptLua, prelude)
+	shareScript    = redisdb.NewScript("outbox/share", shareLua, prelude)
+	claimScript    = redisdb.NewScript("outbox/claim", claimLua, prelude)
 	beginScript    = redisdb.NewScript("outbox/begin", beginLua, prelude)
 	doubtScript    = redisdb.NewScript("outbox/doubt", doubtLua, prelude)
 	progressScript = redisdb.NewScript("outbox/progress", progressLua, prelude)
@@ -93,6 +101,8 @@ type store struct{ db *redisdb.DB }
 func (s store) message(p int, id string) string     { return redisdb.Key(p, "message", id) }
 func (s store) envelope(p int, id string) string    { return redisdb.Key(p, "envelope", id) }
 func (s store) content(p int, id string) string     { return redisdb.Key(p, "content", id) }
+func (s store) texts(p int) string                  { return redisdb.Key(p, "texts") }
+func (s store) letter(p int, name string) string    { return redisdb.Key(p, "letter", name) }
 func (s store) status(p int, id string) string      { return redisdb.Key(p, "status", id) }
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }
 func (s store) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }

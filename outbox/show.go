@@ -12,7 +12,7 @@ import (
 )
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
-var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason"}
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason", "letter"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -30,6 +30,7 @@ type row struct {
 	gateway  string
 	doubts   int
 	reason   string // why it waits, when that is a limit or its account
+	letter   string // what it is written from; empty: its content is the message
 	envelope envelope
 	status   status
 }
@@ -75,7 +76,17 @@ func (b *Outbox) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if err != nil {
 		return nil, away(err, "read content of message "+r.id)
 	}
-	return b.codec.unpack(packed, r.envelope.Size)
+	if r.letter == "" {
+		return b.codec.unpack(packed, r.envelope.Size)
+	}
+	m, _, err := b.rewrite(ctx, p, r, packed)
+	if errors.Is(err, errNoLetter) {
+		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Raw, nil
 }
 
 // AccountOf answers the account of a message, also of one that ended, as long as that is remembered. Unknown: "".
@@ -204,7 +215,7 @@ func (b *Outbox) readRow(id string, f []string, env, st string) (row, error) {
 	}
 	r := row{
 		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
-		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11],
+		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], letter: f[12],
 	}
 	if err := b.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
 		return r, err
@@ -225,6 +236,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
 		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane, Tags: r.envelope.Tags,
 		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(), Reason: r.reason,
+		Template: r.envelope.Template,
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway

@@ -376,13 +376,17 @@ func (s *story) must(err error) {
 type scriptedSender struct {
 	clock   *fakeClock
 	replies map[string]string
-	portion int       // recipients in a transaction; 0: all
+	portion int // recipients in a transaction; 0: all
+	got     func(m smtpsend.Message)
 	full    time.Time // until then a limit is reached
 }
 
 func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
 	if now := f.clock.now(); now.Before(f.full) && d.Slot == "" {
 		return Dispatched{Wait: f.full, Slot: "mine", Reason: "the limit of the relay"}
+	}
+	if f.got != nil {
+		f.got(d.Message)
 	}
 	start := f.clock.now()
 	r, err := f.send(ctx, d.Message)

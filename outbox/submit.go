@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/message"
 )
 
@@ -40,10 +41,13 @@ func (b *Outbox) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.Sub
 	return b.submitBy(ctx, req, SourceSMTP)
 }
 
-func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	answer, err := b.submit(ctx, req, source)
+func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, door string) (api.SubmitAnswer, error) {
+	if len(req.MailMerge) == 0 { // a merge has as many patiences as it needs
+		within, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = within
+	}
+	answer, err := b.submit(ctx, req, door)
 	if fault.Is(err, fault.Unavailable) {
 		b.metrics.accepted.WithLabelValues("refused").Inc()
 	}
@@ -54,7 +58,7 @@ func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, source str
 // the same; an idempotency key makes asking again safe.
 const patience = 2 * time.Second
 
-func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string) (api.SubmitAnswer, error) {
 	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {
 		return api.SubmitAnswer{}, away(err, "accept message")
 	}
@@ -62,44 +66,65 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, source strin
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	c, req, err := b.compose(req, account)
+	if len(req.MailMerge) > 0 {
+		return b.merge(ctx, req, account, door)
+	}
+	asked := req
+	m, req, err := b.compose(ctx, req, account)
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	if req.Gateway == "" && account.Ready != nil {
-		if err := account.Ready(or(req.Lane, api.Transactional)); err != nil {
-			return api.SubmitAnswer{}, err
-		}
-	}
-	if req.Gateway != "" {
-		if err := b.Accounts.Gateway(ctx, req.Gateway); err != nil {
-			return api.SubmitAnswer{}, err
-		}
-	}
-	if c.Raw, err = b.sign(ctx, account, c); err != nil {
+	if err := b.passable(ctx, req, account); err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	if c.Size() > b.opts.MaxSize {
-		return api.SubmitAnswer{}, fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", c.Size(), b.opts.MaxSize)
+	if m.letter == nil || req.DryRun {
+		if m.Raw, err = b.sign(ctx, account.ID, m.Composed); err != nil {
+			return api.SubmitAnswer{}, err
+		}
+	}
+	if m.Size() > b.opts.MaxSize {
+		return api.SubmitAnswer{}, b.tooLarge(m.Size())
 	}
 	if req.DryRun {
-		return api.SubmitAnswer{Response: "Dry run", MessageID: c.MessageID, Preview: c.Raw}, nil
+		return api.SubmitAnswer{Response: "Dry run", MessageID: m.MessageID, Preview: m.Raw}, nil
 	}
-	s := b.submission(req, account, c)
-	s.envelope.Source = source
+	s := b.submission(req, account, m)
+	s.envelope.Source, s.key, s.fingerprint = door, req.IdempotencyKey, fingerprint(asked, req.IdempotencyKey)
 	return b.accept(ctx, s)
 }
 
+// passable says whether there is a relay that the messages of a request could take.
+func (b *Outbox) passable(ctx context.Context, req api.SubmitRequest, account Account) error {
+	if req.Gateway != "" {
+		return b.Accounts.Gateway(ctx, req.Gateway)
+	}
+	if account.Ready == nil {
+		return nil
+	}
+	return account.Ready(or(req.Lane, api.Transactional))
+}
+
+func (b *Outbox) tooLarge(size int) error {
+	return fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", size, b.opts.MaxSize)
+}
+
+// composed is a message that was built, and what it was built from where it is to be written anew each time it is needed.
+type composed struct {
+	*message.Composed
+	template *api.TemplateRef
+	letter   *source // nil: the message is its own content
+	slip     letter.Slip
+}
+
 // submission puts a composed message in the terms of the record.
-func (b *Outbox) submission(req api.SubmitRequest, account Account, c *message.Composed) submission {
+func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) submission {
 	s := submission{
 		envelope: envelope{
-			Account: account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
+			Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, Subject: m.Subject,
 			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
-			UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: req.RequireTLS, Size: c.Size(),
+			UTF8: m.SMTPUTF8, EightBit: m.EightBit, RequireTLS: req.RequireTLS, Size: m.Size(), Template: m.template,
 		},
-		content: c.Raw, lane: or(req.Lane, api.Transactional), gateway: req.Gateway, attempts: req.DeliveryAttempts,
-		fingerprint: fingerprint(req),
+		content: m.Raw, letter: m.letter, slip: m.slip, lane: or(req.Lane, api.Transactional), gateway: req.Gateway, attempts: req.DeliveryAttempts,
 	}
 	if s.attempts == 0 {
 		s.attempts = b.opts.Attempts()
@@ -112,22 +137,55 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, c *message.C
 
 // compose builds the message a request asks for. A raw message may carry part of the request in control headers; the request that comes
 // back includes them.
-func (b *Outbox) compose(req api.SubmitRequest, account Account) (*message.Composed, api.SubmitRequest, error) {
+func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Account) (composed, api.SubmitRequest, error) {
 	now := b.clock.Now()
-	draft := draftOf(req, account, now)
-	var c *message.Composed
+	var m composed
 	var err error
-	if len(req.Raw) == 0 {
-		c, err = message.Compose(draft, rand.Reader)
-	} else {
-		var in message.Control
-		c, in, err = message.FromRaw(req.Raw, overrideOf(req, draft), rand.Reader)
-		req = withControl(req, in)
-		if in.TrackingEnabled != nil && *in.TrackingEnabled {
-			err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, which is not supported by this version"}}, err)
-		}
+	switch {
+	case len(req.Raw) > 0:
+		m.Composed, req, err = composeRaw(req, account, now)
+	case lettered(req):
+		m, err = b.composeLetter(ctx, req, account, now)
+	default:
+		m, err = b.composeWords(ctx, req, account, now)
 	}
-	return c, req, joinFields(check(req, now), err)
+	return m, req, joinFields(check(req, now), err)
+}
+
+// composeRaw makes a message that somebody else built fit to be sent.
+func composeRaw(req api.SubmitRequest, account Account, now time.Time) (*message.Composed, api.SubmitRequest, error) {
+	c, in, err := message.FromRaw(req.Raw, overrideOf(req, draftOf(req, account, now)), rand.Reader)
+	if in.TrackingEnabled != nil && *in.TrackingEnabled {
+		err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, which is not supported by this version"}}, err)
+	}
+	return c, withControl(req, in), err
+}
+
+// composeWords builds a message whose words stand in the request, filled in where it asks for that.
+func (b *Outbox) composeWords(ctx context.Context, req api.SubmitRequest, account Account, now time.Time) (m composed, err error) {
+	if req, m.template, err = b.fillIn(ctx, req, account); err != nil {
+		return m, err
+	}
+	m.Composed, err = message.Compose(draftOf(req, account, now), rand.Reader)
+	return m, err
+}
+
+// composeLetter writes a message from a stored template, as it will be written when it is sent.
+func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, now time.Time) (m composed, err error) {
+	l, version, err := b.letterOf(ctx, req, account)
+	if err != nil {
+		return m, err
+	}
+	name, err := nameOf(req, l.From)
+	if err != nil {
+		return m, err
+	}
+	m.template, m.slip = version, slipOf(req, millis(now))
+	if m.letter, err = b.letters.source(ctx, l); err != nil {
+		return m, err
+	}
+	m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name)
+	return m, err
 }
 
 // overrideOf is what a request changes in the raw message it brings: the fields it names, and the author where there is none.
@@ -162,12 +220,8 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 	if len(req.Raw) > 0 && (req.HTML != "" || req.Text != "" || len(req.Attachments) > 0) {
 		wrong("raw", "can't be combined with html, text or attachments")
 	}
-	if len(req.Metadata) > maxMetadata {
-		wrong("metadata", "must be at most %d bytes of JSON", maxMetadata)
-	}
-	if len(req.Metadata) > 0 && !strings.HasPrefix(strings.TrimSpace(string(req.Metadata)), "{") {
-		wrong("metadata", "must be an object")
-	}
+	checkWords(req, wrong)
+	checkMetadata(req.Metadata, wrong)
 	if req.DeliverBy != nil && !req.DeliverBy.After(now) {
 		wrong("deliverBy", "must be in the future")
 	}
@@ -183,6 +237,15 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 		}
 	}
 	return fields
+}
+
+func checkMetadata(metadata json.RawMessage, wrong func(key, format string, args ...any)) {
+	if len(metadata) > maxMetadata {
+		wrong("metadata", "must be at most %d bytes of JSON", maxMetadata)
+	}
+	if len(metadata) > 0 && !strings.HasPrefix(strings.TrimSpace(string(metadata)), "{") {
+		wrong("metadata", "must be an object")
+	}
 }
 
 // maxEnvelopeID is the longest ENVID of RFC 3461 section 4.4.
@@ -247,9 +310,9 @@ func people(list api.Addresses) []message.Address {
 	return out
 }
 
-// fingerprint tells two requests under one idempotency key apart. The key itself is no part of it.
-func fingerprint(req api.SubmitRequest) string {
-	if req.IdempotencyKey == "" {
+// fingerprint tells two requests under one idempotency key apart; empty without a key. The key itself is no part of it.
+func fingerprint(req api.SubmitRequest, key string) string {
+	if key == "" {
 		return ""
 	}
 	req.IdempotencyKey = ""
@@ -270,10 +333,10 @@ func keyHash(account, key string) string {
 func short(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }
 
 // sign signs a composed message, if there is a key for its account or its author's domain.
-func (b *Outbox) sign(ctx context.Context, account Account, c *message.Composed) ([]byte, error) {
+func (b *Outbox) sign(ctx context.Context, account string, c *message.Composed) ([]byte, error) {
 	if b.Signer == nil {
 		return c.Raw, nil
 	}
 	_, domain, _ := strings.Cut(c.From.Address, "@")
-	return b.Signer.Sign(ctx, account.ID, domain, c.Raw)
+	return b.Signer.Sign(ctx, account, domain, c.Raw)
 }

@@ -1,9 +1,11 @@
-// Package records keeps what people change and every process uses: for accounts, relays and dkim, whose accounts, gateways and keys of
-// domains are records of three kinds. A [Kind] says where its records stand and which of their fields are secret; a [Store] reads,
-// changes, lists and deletes them.
+// Package records keeps what people change and every process uses: for accounts, relays, dkim and templates, whose accounts, gateways,
+// keys of domains and templates are records of four kinds. A [Kind] says where its records stand and which of their fields are secret; a
+// [Store] reads, changes, lists and deletes them.
 //
 // It promises:
 //   - Two changes at the same time do not mix: [Store.Change] applies the later one to the result of the earlier one.
+//   - Records that must agree with each other, as templates and what they include, can be changed on terms that none of all was changed
+//     meanwhile ([Store.PutAt], [Store.DeleteAt]).
 //   - Secrets are sealed before they reach Redis, each bound to its record and field, so that a sealed value copied elsewhere opens nothing.
 //     Sealed values do not leave the package: [Store.Open] gives secrets in clear, everything else gives ****** ([Mask]) instead.
 //   - Storing ****** keeps the secret there was, but only while the places it goes to stay the same ([Secret].Goes): who may change a

@@ -36,6 +36,11 @@ func (s *Store[V]) keys(id string) []string {
 // write stores a record that was read as old (nil: there was none); false when somebody changed it meanwhile. keepState is for one that
 // says the same as before.
 func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bool) (bool, error) {
+	return s.writeAt(ctx, "", next, old, keepState)
+}
+
+// writeAt is write as long as the records have a version (empty: any), with fields of the state, each a name and a value.
+func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Record[V], keepState bool, state ...string) (bool, error) {
 	if !valid(next.ID) {
 		return false, s.doing(errors.New("an id must not be empty or have a colon"), "store", next.ID)
 	}
@@ -47,7 +52,11 @@ func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bo
 	if old != nil {
 		read = old.revision
 	}
-	done, err := s.put.Run(ctx, s.client, s.keys(next.ID), next.ID, read, next.revision, text, keepState).Int()
+	args := []any{next.ID, read, next.revision, text, keepState, version}
+	for _, field := range state {
+		args = append(args, field)
+	}
+	done, err := s.put.Run(ctx, s.client, s.keys(next.ID), args...).Int()
 	if err != nil {
 		return false, redisdb.Away(s.doing(err, "store", next.ID))
 	}
@@ -59,7 +68,7 @@ func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) {
 	if !valid(id) {
 		return false, nil
 	}
-	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), id).Int()
+	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), id, "").Int()
 	if err != nil {
 		return false, redisdb.Away(s.doing(err, "delete", id))
 	}

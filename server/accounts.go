@@ -40,7 +40,7 @@ func (s *Server) updateAccount(ctx context.Context, in *updateAccountInput) (api
 	return s.Accounts.Update(ctx, in.Account, in.Body)
 }
 
-// deleteAccount takes back what the account had queued and ends its tokens. The account goes first, so that nothing is added meanwhile;
+// deleteAccount takes back what the account had queued, ends its tokens and deletes its templates. The account goes first, so that nothing is added meanwhile;
 // a deletion that broke off there is finished by asking again. One from the configuration stays, and so does its mail.
 func (s *Server) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
@@ -56,6 +56,9 @@ func (s *Server) deleteAccount(ctx context.Context, in *accountInput) (api.Accou
 		return api.AccountDeleted{}, err
 	}
 	if _, err := s.Access.DeleteAccount(ctx, in.Account); err != nil {
+		return api.AccountDeleted{}, err
+	}
+	if _, err := s.Templates.Flush(ctx, in.Account); err != nil {
 		return api.AccountDeleted{}, err
 	}
 	if answer.Cancelled = cancelled.Deleted; answer.Cancelled == 0 && unknown != nil {

@@ -13,18 +13,21 @@ import (
 // call makes the simplest request that a route takes.
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
-	path := strings.NewReplacer("{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "*", "docs.js").Replace(r.path)
+	path := strings.NewReplacer("{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*", "docs.js").Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
 		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`, "createAccount": `{"account":"a","email":"a@example.com"}`,
 		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`, "createToken": `{"description":"d"}`,
 		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`, "replayDeadLetters": `{"code":"EAUTH"}`,
+		"createTemplate": `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`, "tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
 		"putDomainKey":   `{"domain":"example.com","selector":"s1","privateKey":"k"}`,
 		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
 	}[r.id]
 	switch r.id {
 	case "replayEndpoint":
 		path += "?since=2026-11-21T00:00:00Z"
+	case "flushTemplates":
+		path += "?force=true"
 	case "cancelMessages":
 		path += "?state=delayed"
 	}

@@ -42,7 +42,7 @@ func TestReadingASubmit(t *testing.T) {
 		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: map[string]string{"X-A": "1"},
 		References: []string{"<1@x>"}, SendAt: &at, DeliveryAttempts: 3, DryRun: true, Lane: api.Bulk,
 		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent",
-		DSN: &api.DSN{Notify: []string{"success"}, Return: "full"},
+		Render: &api.Render{Off: true}, DSN: &api.DSN{Notify: []string{"success"}, Return: "full"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -43,7 +43,7 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 		code   string // and how that is told
 		less   string // fields that Postroom leaves out
 		body   string // sent instead of the recorded one
-		path   string // asked instead of the recorded one; %s is the last message queued
+		path   string // asked instead of the recorded one; %s is the last message queued, or template stored
 	}{
 		{file: "account-create-smtp-only"},
 		{file: "account-get-smtp-only", less: mailbox},
@@ -71,6 +71,8 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 		{file: "submit-400-badjson"},
 		{file: "submit-400-listid-without-mailmerge"},
 		{file: "submit-404-account"},
+		{file: "template-create"},
+		{file: "template-get", path: "/v1/templates/template/%s"},
 		{file: "error-401-no-token", token: "none"},
 		{file: "error-401-bad-token", token: "bad"},
 		{file: "token-create", body: `{"account":"snd","description":"acct token","scopes":["api"],"restrictions":{"rateLimit":{"maxRequests":2,"timeWindow":30},"addresses":["127.0.0.0/8"]}}`},
@@ -130,6 +132,9 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 			}
 			if answer, ok := ours.(map[string]any); ok {
 				if id, ok := answer["queueId"].(string); ok {
+					last = id
+				}
+				if id, ok := answer["id"].(string); ok && answer["created"] == true {
 					last = id
 				}
 				if token, ok := answer["token"].(string); ok {

@@ -15,7 +15,7 @@ import (
 )
 
 // specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
-const specVersion = "1.1.0"
+const specVersion = "1.3.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -60,6 +60,7 @@ func newDocument() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[addressOrMany]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[emailOrMany]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.Render](), reflect.TypeFor[renderOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -141,10 +142,11 @@ func refusals(r route, body bool) []int {
 	if body {
 		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") {
+	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") ||
+		strings.HasPrefix(r.path, "/v1/templates/") {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
-	if strings.HasSuffix(r.path, "/submit") {
+	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") {
 		all = append(all, http.StatusUnprocessableEntity)
 	}
 	return all
@@ -243,6 +245,17 @@ type emailOrMany struct{}
 func (emailOrMany) Schema(huma.Registry) *huma.Schema {
 	one := &huma.Schema{Type: huma.TypeString, Format: "email"}
 	return &huma.Schema{OneOf: []*huma.Schema{one, {Type: huma.TypeArray, Items: one}}}
+}
+
+// renderOrFalse describes api.Render.
+type renderOrFalse struct{}
+
+// renderObject has the fields of api.Render.
+type renderObject api.Render
+
+// Schema is an object, or false.
+func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""), {Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
 func (s *Server) openAPIJSON(c echo.Context) error { return serveSpec(c, "json", s.spec.json) }

@@ -16,6 +16,7 @@ type Parts struct {
 	Accounts   Accounts
 	Gateways   Gateways
 	DomainKeys DomainKeys
+	Templates  Templates
 	Verifier   Verifier
 	Access     Access
 	Settings   Settings
@@ -109,6 +110,37 @@ type DomainKeys interface {
 	Get(ctx context.Context, domain string) (api.DomainKey, error)
 	List(ctx context.Context) (api.DomainKeyPage, error)
 	Delete(ctx context.Context, domain string) error
+}
+
+// StoredTemplates keeps what mail is made of. Bound is the account that the caller is confined to; empty: none. It is templates.Templates.
+type StoredTemplates interface {
+	Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error)
+	List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error)
+	Get(ctx context.Context, bound, id string) (api.Template, error)
+	Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated, error)
+	Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error)
+	// Flush deletes all templates of an account and says how many there were.
+	Flush(ctx context.Context, account string) (int, error)
+}
+
+// TemplateVersions keeps what templates were before. It is templates.Templates.
+type TemplateVersions interface {
+	Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error)
+	Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error)
+	Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error)
+}
+
+// TemplatePreviews shows what templates say, stored ones and others. It is templates.Templates.
+type TemplatePreviews interface {
+	Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error)
+	Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error)
+}
+
+// Templates is all that the routes of templates need. It is templates.Templates.
+type Templates interface {
+	StoredTemplates
+	TemplateVersions
+	TemplatePreviews
 }
 
 // Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.

@@ -20,6 +20,7 @@ import (
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -51,8 +52,11 @@ func setupReal(t *testing.T) *world {
 	hooks, err := webhooks.New(db, tasks, control, ring, nil, webhooks.Options{})
 	must(err)
 
+	stored, err := templates.New(db, noSenders{}, templates.Options{})
+	must(err)
+
 	p := newParts()
-	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
+	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)

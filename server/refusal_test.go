@@ -69,14 +69,17 @@ func TestRefusals(t *testing.T) {
 		}},
 		{name: "no false alarm about a field that could not be read", body: `{"to":5}`, status: 400, fields: []api.ProblemField{f("to", `"to" must be an array`)}},
 
-		{name: "template", body: `{` + to + `,"template":"AAAB"}`, status: 400, fields: []api.ProblemField{f("template", `"template" is not supported by this version`)}},
-		{name: "render", body: `{` + to + `,"render":{"params":{}}}`, status: 400, fields: []api.ProblemField{f("render", `"render" is not supported by this version`)}},
-		{name: "mail merge", body: `{` + to + `,"mailMerge":[]}`, status: 400, fields: []api.ProblemField{f("mailMerge", `"mailMerge" is not supported by this version`)}},
+		{name: "render with true", body: `{` + to + `,"render":true}`, status: 400, fields: []api.ProblemField{f("render", `"render" must be of type object`)}},
+		{name: "render in another format", body: `{` + to + `,"render":{"format":"mjml","params":[]}}`, status: 400, fields: []api.ProblemField{
+			f("render.format", `"render.format" must be one of [html, markdown]`), f("render.params", `"render.params" must be of type object`)}},
+		{name: "mail merge of nobody", body: `{"mailMerge":[]}`, status: 400, fields: []api.ProblemField{f("mailMerge", `"mailMerge" must contain at least 1 items`)}},
+		{name: "mail merge to nowhere", body: `{"mailMerge":[{"to":{"address":"a@b.com"}},{"params":{},"x":1}]}`, status: 400, fields: []api.ProblemField{
+			f("mailMerge[1].x", `"mailMerge[1].x" is not allowed`), f("mailMerge[1].to", `"mailMerge[1].to" is required`)}},
 		{name: "list", body: `{` + to + `,"listId":"x"}`, status: 400, fields: []api.ProblemField{f("listId", `"listId" is not supported by this version`)}},
 		{name: "tracking", body: `{` + to + `,"trackOpens":true,"trackClicks":true,"trackingEnabled":true}`, status: 400, fields: []api.ProblemField{
 			f("trackOpens", `"trackOpens" is not supported by this version`), f("trackClicks", `"trackClicks" is not supported by this version`), f("trackingEnabled", `"trackingEnabled" is not supported by this version`)}},
-		{name: "other features to come", body: `{` + to + `,"baseUrl":"http://x","proxy":"http://x","locale":"et","tz":"UTC"}`, status: 400, fields: []api.ProblemField{
-			f("baseUrl", `"baseUrl" is not supported by this version`), f("proxy", `"proxy" is not supported by this version`), f("locale", `"locale" is not supported by this version`), f("tz", `"tz" is not supported by this version`)}},
+		{name: "other features to come", body: `{` + to + `,"baseUrl":"http://x","proxy":"http://x"}`, status: 400, fields: []api.ProblemField{
+			f("baseUrl", `"baseUrl" is not supported by this version`), f("proxy", `"proxy" is not supported by this version`)}},
 		{name: "reference", body: `{` + to + `,"reference":{"message":"AAAA","action":"reply"}}`, status: 400, code: "MailboxUnavailable", fields: []api.ProblemField{f("reference", `"reference" is not supported: use inReplyTo and references`)}},
 
 		{name: "two keys", body: `{` + to + `,"idempotencyKey":"a"}`, headers: []string{"Idempotency-Key", `"b"`}, status: 400, fields: []api.ProblemField{f("idempotencyKey", `"idempotencyKey" differs from the header Idempotency-Key`)}},

@@ -24,6 +24,7 @@ var (
 	addressesType = reflect.TypeFor[api.Addresses]()
 	emailsType    = reflect.TypeFor[api.Emails]()
 	submitType    = reflect.TypeFor[api.SubmitRequest]()
+	renderType    = reflect.TypeFor[api.Render]()
 )
 
 // shapeOf builds the shape of a type. The limits are those of the field it stands in. A type it has no reading for is a programmer's
@@ -40,6 +41,8 @@ func shapeOf(t reflect.Type, l limits) shape {
 		return oneOrMany(listShape(t, shapeOf(t.Elem(), limits{}), l), shapeOf(t.Elem(), limits{}), '{')
 	case emailsType:
 		return oneOrMany(listShape(t, readEmail, l), readEmail, '"')
+	case renderType:
+		return renderShape()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -190,6 +193,19 @@ func oneOrMany(many, one shape, first byte) shape {
 		list := reflect.MakeSlice(into.Type(), 1, 1)
 		one(d, list.Index(0))
 		into.Set(list)
+	}
+}
+
+// renderShape reads how to render, or false.
+func renderShape() shape {
+	read := structShape(renderType)
+	return func(d *document, into reflect.Value) {
+		if d.peek() == 'f' {
+			d.word("false")
+			into.Set(reflect.ValueOf(api.Render{Off: true}))
+			return
+		}
+		read(d, into)
 	}
 }
 

@@ -23,7 +23,7 @@ type submitAsInput struct {
 
 // notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused, because mail sent without
 // it would not be the mail that was meant; saying that it is not wanted (false) is fine.
-var notYet = []string{"template", "render", "mailMerge", "listId", "trackOpens", "trackClicks", "trackingEnabled", "baseUrl", "proxy", "locale", "tz"}
+var notYet = []string{"listId", "trackOpens", "trackClicks", "trackingEnabled", "baseUrl", "proxy"}
 
 // unsupported says what is wrong with a key that a submit does not have.
 func unsupported(d *document, key string) {
@@ -138,8 +138,8 @@ func (in *submitInput) completeAs(ctx context.Context, s *Server, found *fault.E
 	for _, f := range found.Fields {
 		told[rootOf(f.Key)] = true
 	}
-	if told[""] {
-		return // the body is no object: nothing could be read at all
+	if told[""] || told["mailMerge"] {
+		return // the body is no object, or it can't be said whom it is for: what else there is makes no message to check
 	}
 	more := in.settle(ctx, account)
 	if more == nil {

@@ -17,6 +17,7 @@ type Parts struct {
 	Webhooks  Webhooks
 	Accounts  Accounts
 	Gateways  Gateways
+	Templates Templates
 	Access    Access
 	State     State
 	Dashboard http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
@@ -94,6 +95,21 @@ type Accounts interface {
 // Gateways lists the relays that accounts share. It is relays.Relays.
 type Gateways interface {
 	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
+}
+
+// TemplateVersions keeps what templates were before. It is templates.Templates.
+type TemplateVersions interface {
+	Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error)
+	Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error)
+	Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error)
+}
+
+// Templates shows what mail is made of. Bound is empty: the pages show the whole instance. It is templates.Templates.
+type Templates interface {
+	List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error)
+	Get(ctx context.Context, bound, id string) (api.Template, error)
+	Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error)
+	TemplateVersions
 }
 
 // Access says who may see the pages. It is access.Access.

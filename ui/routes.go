@@ -41,6 +41,10 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", u.redeliver)
 	closed("GET /accounts", u.accounts)
 	closed("GET /gateways", u.gateways)
+	closed("GET /templates", u.templates)
+	closed("GET /templates/{id}", u.template)
+	closed("GET /templates/{id}/preview", u.templateFrame)
+	closed("POST /templates/{id}/restore", u.restoreTemplate)
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -50,7 +54,7 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/log", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/status",
+	"/", "/static/*", "/login", "/logout", "/log", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -24,12 +24,14 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/smtpsend"
+	mailtemplates "github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -48,6 +50,7 @@ type world struct {
 	webhooks *webhooks.Webhooks
 	relay    *relay
 	gateways *gateways
+	stored   *mailtemplates.Templates
 	ui       *UI
 }
 
@@ -72,10 +75,12 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.webhooks, err = webhooks.New(db, tasks, control, ring, sources{}, webhooks.Options{AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
 	w.must(err)
+	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
+	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Access: w.access,
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Access: w.access,
 		State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
@@ -301,6 +306,15 @@ func (g *gateways) List(_ context.Context, page, pageSize int) (api.GatewayPage,
 	rows := g.list[from:min(from+pageSize, len(g.list))]
 	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize, Gateways: rows}, nil
 }
+
+// shop is who would send what is previewed.
+type shop struct{}
+
+func (shop) Sender(context.Context, string) (mailtemplate.Person, error) {
+	return mailtemplate.Person{Name: "Shop", Address: "shop@example.com"}, nil
+}
+
+func (shop) ServiceURL() string { return "" }
 
 // sources names an endpoint of the settings.
 type sources struct{}

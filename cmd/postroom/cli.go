@@ -34,12 +34,13 @@ type cli struct {
 	Dead   deadCmd   `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
 	Queue  queueCmd  `cmd:"" group:"mail" help:"See, pause and resume the queues."`
 
-	Account accountCmd `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`
-	Gateway gatewayCmd `cmd:"" group:"setup" help:"Relays that accounts share."`
-	Token   tokenCmd   `cmd:"" group:"setup" help:"Access tokens for programs."`
-	DKIM    dkimCmd    `cmd:"" name:"dkim" group:"setup" help:"Keys that mail is signed with, and their DNS records."`
-	Webhook webhookCmd `cmd:"" group:"setup" help:"Where events are sent."`
-	Secret  secretCmd  `cmd:"" group:"setup" help:"The secret that seals passwords: after a change of it, and for receivers of webhooks."`
+	Account  accountCmd  `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`
+	Gateway  gatewayCmd  `cmd:"" group:"setup" help:"Relays that accounts share."`
+	Template templateCmd `cmd:"" group:"setup" help:"What mail is made of: templates, partials and layouts."`
+	Token    tokenCmd    `cmd:"" group:"setup" help:"Access tokens for programs."`
+	DKIM     dkimCmd     `cmd:"" name:"dkim" group:"setup" help:"Keys that mail is signed with, and their DNS records."`
+	Webhook  webhookCmd  `cmd:"" group:"setup" help:"Where events are sent."`
+	Secret   secretCmd   `cmd:"" group:"setup" help:"The secret that seals passwords: after a change of it, and for receivers of webhooks."`
 
 	Version versionCmd `cmd:"" group:"other" help:"Print the version."`
 }
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, con *console) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"}, {Key: "other", Title: "Other"},
-			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"}, {Key: "corrections", Title: "Otherwise than before"},
+			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"}, {Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
 			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
 		}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),

@@ -3,9 +3,9 @@
 -- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
 -- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages ('': none),
 --      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 share of Redis' maxmemory that may be used ('': don't look), 15 the
---      messageQueued event
+--      letter it is written from ('': its content is the message), 16 the messageQueued event
 -- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before,
---        {'FULL', of what: messages or memory}
+--        {'FULL', of what: messages or memory}, {'UNSHARED'} its letter is not there, see share.lua
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
@@ -41,6 +41,7 @@ if limit then
   end
   if live >= limit then return {'FULL', 'messages'} end
 end
+if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end
 
 local state = 'waiting'
 if due > now then
@@ -48,7 +49,9 @@ if due > now then
   redis.call('ZADD', prefix .. 'due', due, id)
 end
 redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due,
-  'epoch', 1, 'fence', 0, 'attempts', 0, 'max', ARGV[6], 'gateway', ARGV[7])
+  'epoch', 1, 'fence', 0, 'attempts', 0, 'max', ARGV[6])
+if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'gateway', ARGV[7]) end
+if ARGV[15] ~= '' then redis.call('HSET', KEYS[1], 'letter', ARGV[15]) end
 redis.call('SET', envelope_key(id), ARGV[8])
 redis.call('SET', content_key(id), ARGV[9])
 local at = {lane = lane, account = account, created = now}
@@ -58,5 +61,5 @@ if KEYS[2] then
   redis.call('SET', KEYS[2], ARGV[11] .. ARGV[12], 'EX', ARGV[13])
 end
 count(now, at, 'queued')
-emit(15)
+emit(16)
 return {'NEW'}

@@ -12,6 +12,7 @@ local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
+local function letter_key(name) return prefix .. 'letter:' .. name end
 local function held_key(account) return prefix .. 'held:' .. account end
 
 -- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
@@ -58,12 +59,28 @@ local function move(id, at, to, score)
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
 end
 
+-- take_letter and leave_letter count the messages that are written from a letter. One that no message needs any more stays for a while: of a
+-- merge the first may be gone before the last has come. Without the letter there is nothing to take: false.
+local letter_stays = 600
+local function take_letter(name)
+  if redis.call('EXISTS', letter_key(name)) == 0 then return false end
+  if redis.call('HINCRBY', prefix .. 'letters', name, 1) == 1 then redis.call('PERSIST', letter_key(name)) end
+  return true
+end
+local function leave_letter(name)
+  if redis.call('HINCRBY', prefix .. 'letters', name, -1) > 0 then return end
+  redis.call('HDEL', prefix .. 'letters', name)
+  redis.call('EXPIRE', letter_key(name), letter_stays)
+end
+
 -- remove forgets a live message and its content, and enters what became of it in the log: the result and the record of it, '' for none.
 -- The list of ended messages names all that purge.lua needs to take the entry out again.
 local function remove(id, at, now, result, record)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
+  local letter = redis.call('HGET', message_key(id), 'letter')
+  if letter then leave_letter(letter) end
   redis.call('DEL', message_key(id), envelope_key(id), content_key(id), status_key(id))
   if record ~= '' then
     redis.call('SET', prefix .. 'ended:' .. id, record)
@@ -72,6 +89,14 @@ local function remove(id, at, now, result, record)
   else
     redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
   end
+end
+
+-- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message. An index
+-- that lags far behind does without.
+local texts_most = 100000
+local function remember_text(id, record, text)
+  if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return end
+  redis.call('HSET', prefix .. 'texts', id, text)
 end
 
 -- wake asks for a task: it gives the message a new epoch, so that no older task can be in the way, and notes that the task is owed.

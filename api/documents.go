@@ -1,0 +1,102 @@
+package api
+
+import "time"
+
+// Fragment is a piece of text. A page writes it as text, never as html.
+type Fragment struct {
+	Text  string `json:"text"`
+	Match bool   `json:"match,omitempty" doc:"It is what was looked for"`
+}
+
+// Highlights are the pieces of a found message that say why it was found.
+type Highlights struct {
+	Subject []Fragment `json:"subject" doc:"The whole subject"`
+	Text    []Fragment `json:"text" doc:"A passage of the text, around what was looked for"`
+}
+
+// FoundMessage is a message that a search found. The search index remembers it for longer than the email log does.
+type FoundMessage struct {
+	QueueID    string        `json:"queueId"`
+	Account    string        `json:"account"`
+	MessageID  string        `json:"messageId"`
+	Subject    string        `json:"subject"`
+	From       string        `json:"from" doc:"Return path; empty for the null sender"`
+	To         []string      `json:"to"`
+	Status     MessageStatus `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"As the index was last told"`
+	Lane       Lane          `json:"lane" enum:"transactional,bulk"`
+	Tags       []string      `json:"tags,omitempty"`
+	Gateway    string        `json:"gateway,omitempty"`
+	Code       string        `json:"code,omitempty" doc:"Of the last error: EAUTH, EENVELOPE, ESOCKET…"`
+	SMTPCode   int           `json:"smtpCode,omitempty" doc:"The relay's reply code of the last error"`
+	Created    time.Time     `json:"created"`
+	Ended      *time.Time    `json:"ended,omitempty"`
+	Highlights Highlights    `json:"highlights"`
+}
+
+// FacetCount is how many of the found messages have a value.
+type FacetCount struct {
+	Value string `json:"value"`
+	Count int    `json:"count"`
+}
+
+// DocumentFacets count what was found by its values, the most frequent first, 50 of each at most.
+type DocumentFacets struct {
+	Status  []FacetCount `json:"status"`
+	Account []FacetCount `json:"account"`
+	Tag     []FacetCount `json:"tag"`
+	Lane    []FacetCount `json:"lane"`
+}
+
+// DocumentPage is a page of found messages.
+type DocumentPage struct {
+	Total     int            `json:"total" doc:"Messages found"`
+	Page      int            `json:"page"`
+	Pages     int            `json:"pages" doc:"Pages there are; beyond the first 10,000 messages only cursor leads on"`
+	Cursor    string         `json:"cursor,omitempty" doc:"Asks for the messages after these; absent on the last page"`
+	Documents []FoundMessage `json:"documents"`
+	Facets    DocumentFacets `json:"facets"`
+}
+
+// DocumentSort is the order of found messages.
+type DocumentSort string
+
+// The orders.
+const (
+	SortNewest    DocumentSort = "newest"
+	SortRelevance DocumentSort = "relevance"
+)
+
+// DocumentQuery asks for messages. The zero query finds all, newest first.
+type DocumentQuery struct {
+	Q        string // words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane: id: before: after:
+	Account  string // only this account's messages
+	Page     int
+	PageSize int // 1 to 500; 0 means 20
+	Cursor   string
+	Sort     DocumentSort // empty: newest
+}
+
+// DocumentsState is how the search index is doing.
+type DocumentsState struct {
+	Store     string           `json:"store" enum:"embedded,opensearch,none" doc:"The setting documents.store"`
+	Documents int              `json:"documents" doc:"Messages in the index"`
+	Bytes     int64            `json:"bytes" doc:"Size of the index on disk; 0 when it is not known"`
+	Waiting   int              `json:"waiting" doc:"Jobs in the queue documents, a few hundred messages each at most"`
+	Paused    bool             `json:"paused" doc:"The queue documents is paused"`
+	Lag       float64          `json:"lag" doc:"Seconds that the oldest job has been waiting"`
+	Behind    *time.Time       `json:"behind,omitempty" doc:"The index misses changes since then, and takes them from the email log by itself once the queue is empty"`
+	Keeper    string           `json:"keeper,omitempty" doc:"The process that keeps the index: host and directory, or host and process"`
+	Seen      *time.Time       `json:"seen,omitempty" doc:"When documents and bytes were counted"`
+	Rebuild   *DocumentRebuild `json:"rebuild,omitempty" doc:"The rebuild that runs, or the last one"`
+}
+
+// DocumentRebuild is how far a rebuild of the search index is.
+type DocumentRebuild struct {
+	Status  string     `json:"status" enum:"wanted,running,done,failed"`
+	Wanted  time.Time  `json:"wanted"`
+	Started *time.Time `json:"started,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Done    int        `json:"done" doc:"Messages that were looked at"`
+	Total   int        `json:"total" doc:"Messages there are to look at"`
+	Error   string     `json:"error,omitempty"`
+}

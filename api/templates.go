@@ -1,0 +1,204 @@
+package api
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+)
+
+// TemplateContent is what a mail is made of, in the language of templates. A text that isn't given is made from the html.
+type TemplateContent struct {
+	Subject     string `json:"subject,omitempty"`
+	PreviewText string `json:"previewText,omitempty" doc:"What lists of mails show beside the subject"`
+	HTML        string `json:"html,omitempty" doc:"html, or Markdown where that is the format"`
+	Text        string `json:"text,omitempty"`
+}
+
+// TemplateDefinition is all of a template that decides what a mail says: what has versions.
+type TemplateDefinition struct {
+	Format    string                     `json:"format,omitempty" doc:"Of content.html: html or markdown; html when absent"`
+	Content   TemplateContent            `json:"content" required:"false"`
+	Locales   map[string]TemplateContent `json:"locales,omitempty" doc:"Variants by locale, such as de or pt-BR. Parts that a variant lacks are those of content; a text goes with its html"`
+	Layout    string                     `json:"layout,omitempty" maxLength:"128" doc:"Id of the layout around the html"`
+	InlineCSS bool                       `json:"inlineCss,omitempty" doc:"Write style sheets into style attributes"`
+	Missing   string                     `json:"missing,omitempty" doc:"What a variable that the data lacks is: empty, or an error; the setting templates.missing when absent"`
+	Sample    json.RawMessage            `json:"sample,omitempty" doc:"Params for previews"`
+}
+
+// TemplateRequest makes a template, a partial or a layout.
+type TemplateRequest struct {
+	ID          string  `json:"id,omitempty" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you; made up when absent"`
+	Account     *string `json:"account,omitempty" nullable:"true" maxLength:"256" doc:"Whose it is; null or absent: every account may use it"`
+	Name        string  `json:"name" minLength:"1" maxLength:"256" doc:"What people call it; of a partial, what templates include it by: {{> name}}"`
+	Description string  `json:"description,omitempty" maxLength:"1024"`
+	Kind        string  `json:"kind,omitempty" enum:"template,partial,layout" doc:"template when absent. A partial is included by others, a layout stands around their html and holds {{> @partial-block}}"`
+	TemplateDefinition
+}
+
+// TemplatePatch changes a template. Absent fields stay as they are; content, locales and sample are set as a whole. Each field points to
+// what it sets.
+type TemplatePatch struct {
+	Name        *string                     `json:"name,omitempty" minLength:"1" maxLength:"256"`
+	Description *string                     `json:"description,omitempty" maxLength:"1024"`
+	Format      *string                     `json:"format,omitempty" doc:"html or markdown"`
+	Content     *TemplateContent            `json:"content,omitempty"`
+	Locales     *map[string]TemplateContent `json:"locales,omitempty" doc:"All variants; {} takes them away"`
+	Layout      *string                     `json:"layout,omitempty" maxLength:"128" doc:"Id of the layout; an empty one takes it away"`
+	InlineCSS   *bool                       `json:"inlineCss,omitempty"`
+	Missing     *string                     `json:"missing,omitempty" doc:"empty or error; an empty text for the setting templates.missing"`
+	Sample      *json.RawMessage            `json:"sample,omitempty" doc:"Params for previews; {} takes them away"`
+	Version     int                         `json:"version,omitempty" minimum:"1" doc:"The version that this change was made from: 409 when it is no longer the current one"`
+}
+
+// TemplateHead is what lists show of a template.
+type TemplateHead struct {
+	Account     *string   `json:"account" doc:"Whose it is; null: every account may use it"`
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Kind        string    `json:"kind" enum:"template,partial,layout"`
+	Version     int       `json:"version"`
+	Created     time.Time `json:"created"`
+	Updated     time.Time `json:"updated"`
+}
+
+// Template is a template as it is stored.
+type Template struct {
+	TemplateHead
+	TemplateDefinition
+}
+
+// TemplateRow is a template in a list, without its content.
+type TemplateRow struct {
+	TemplateHead
+	Format  string   `json:"format" enum:"html,markdown"`
+	Locales []string `json:"locales" doc:"Of its variants"`
+	Layout  string   `json:"layout,omitempty"`
+}
+
+// TemplateCreated is the answer to a new template.
+type TemplateCreated struct {
+	Created bool    `json:"created"`
+	Account *string `json:"account"`
+	ID      string  `json:"id"`
+	Version int     `json:"version"`
+}
+
+// TemplateUpdated is the answer to a changed template.
+type TemplateUpdated struct {
+	Updated bool    `json:"updated"`
+	Account *string `json:"account"`
+	ID      string  `json:"id"`
+	Version int     `json:"version" doc:"The current one; the same as before where no content was changed"`
+}
+
+// TemplateDeleted is the answer to the deletion of a template.
+type TemplateDeleted struct {
+	Deleted bool    `json:"deleted"`
+	Account *string `json:"account"`
+	ID      string  `json:"id"`
+}
+
+// TemplatesFlushed is the answer to the deletion of all templates of an account.
+type TemplatesFlushed struct {
+	Flushed bool   `json:"flushed"`
+	Account string `json:"account"`
+	Deleted int    `json:"deleted" doc:"How many there were"`
+}
+
+// TemplateQuery says which templates to list. Zero fields don't narrow.
+type TemplateQuery struct {
+	Account  string
+	Kind     string
+	Search   string // in id, name and description, whatever the case
+	Page     int    // from 0
+	PageSize int    // 0: 20
+}
+
+func (q TemplateQuery) values() url.Values {
+	v := pageQuery(q.Page, q.PageSize)
+	for key, value := range map[string]string{"account": q.Account, "kind": q.Kind, "search": q.Search} {
+		if value != "" {
+			v.Set(key, value)
+		}
+	}
+	return v
+}
+
+// TemplatePage is a page of templates, by their ids.
+type TemplatePage struct {
+	Account   *string       `json:"account" doc:"The account asked for"`
+	Total     int           `json:"total"`
+	Page      int           `json:"page"`
+	Pages     int           `json:"pages"`
+	Templates []TemplateRow `json:"templates"`
+}
+
+// TemplateVersionRow is a version in a list.
+type TemplateVersionRow struct {
+	Version  int       `json:"version"`
+	Created  time.Time `json:"created"`
+	Size     int       `json:"size" doc:"Bytes, as it is stored"`
+	Restored int       `json:"restored,omitempty" doc:"The version whose content this is again"`
+}
+
+// TemplateVersions are the versions that are kept of a template, the current one first.
+type TemplateVersions struct {
+	ID       string               `json:"id"`
+	Version  int                  `json:"version" doc:"The current one"`
+	Versions []TemplateVersionRow `json:"versions"`
+}
+
+// TemplateVersion is one version with its content.
+type TemplateVersion struct {
+	ID string `json:"id"`
+	TemplateVersionRow
+	TemplateDefinition
+}
+
+// TemplateRestore says which version is to be the current content again.
+type TemplateRestore struct {
+	Version int `json:"version" minimum:"1"`
+}
+
+// TemplatePreviewRequest asks what a stored template would say.
+type TemplatePreviewRequest struct {
+	Params  json.RawMessage `json:"params,omitempty" doc:"The data; the template's sample when absent"`
+	Locale  string          `json:"locale,omitempty" maxLength:"64" doc:"Chooses the variant, and how numbers and dates are written"`
+	TZ      string          `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates, such as Europe/Zurich; UTC when absent"`
+	Account string          `json:"account,omitempty" maxLength:"256" doc:"Who would send; the template's own account when absent"`
+	To      *Address        `json:"to,omitempty" doc:"Whom it would be for"`
+	Version int             `json:"version,omitempty" minimum:"1" doc:"An earlier version; the current one when absent"`
+}
+
+// TemplateTrial asks what a template would say that is not stored.
+type TemplateTrial struct {
+	Kind string `json:"kind,omitempty" enum:"template,partial,layout" doc:"template when absent"`
+	TemplateDefinition
+	Params  json.RawMessage `json:"params,omitempty" doc:"The data; the sample when absent"`
+	Locale  string          `json:"locale,omitempty" maxLength:"64" doc:"Chooses the variant, and how numbers and dates are written"`
+	TZ      string          `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates, such as Europe/Zurich; UTC when absent"`
+	Account string          `json:"account,omitempty" maxLength:"256" doc:"Who would send, and whose partials are found"`
+	To      *Address        `json:"to,omitempty" doc:"Whom it would be for"`
+}
+
+// TemplateMissing is a variable that the data lacks.
+type TemplateMissing struct {
+	Name    string `json:"name" doc:"As the template writes it"`
+	Part    string `json:"part" enum:"subject,previewText,html,text"`
+	Partial string `json:"partial,omitempty" doc:"The partial that uses it; absent: the template itself"`
+	Line    int    `json:"line" doc:"Of its first use"`
+	Column  int    `json:"column"`
+}
+
+// TemplatePreview is what a template says.
+type TemplatePreview struct {
+	Subject     string            `json:"subject"`
+	PreviewText string            `json:"previewText"`
+	HTML        string            `json:"html"`
+	Text        string            `json:"text"`
+	Locale      string            `json:"locale,omitempty" doc:"Of the variant that was chosen; absent: the content itself"`
+	Missing     []TemplateMissing `json:"missing" doc:"Variables that the data lacks; a mail is refused for them where missing is error"`
+	Variables   []string          `json:"variables" doc:"What the template takes from its data"`
+	Version     int               `json:"version,omitempty" doc:"Of a stored template"`
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+)
+
+// The files of a template in a directory. Variants stand in directories of their own, locales/de and so on.
+const (
+	headFile     = "template.json" // all that is no content; may be missing
+	sampleFile   = "sample.json"
+	subjectFile  = "subject.txt"
+	previewFile  = "preview.txt"
+	htmlFile     = "html.hbs"
+	markdownFile = "html.md.hbs" // instead of html.hbs, for a template in Markdown
+	textFile     = "text.hbs"
+	localesDir   = "locales"
+)
+
+// templateHead is what template.json holds.
+type templateHead struct {
+	ID          string  `json:"id,omitempty"`
+	Account     *string `json:"account,omitempty"`
+	Name        string  `json:"name,omitempty"`
+	Description string  `json:"description,omitempty"`
+	Kind        string  `json:"kind,omitempty"`
+	Layout      string  `json:"layout,omitempty"`
+	InlineCSS   bool    `json:"inlineCss,omitempty"`
+	Missing     string  `json:"missing,omitempty"`
+}
+
+// readTemplate reads a template that is in a directory. Without an id in template.json it has the directory's name; without a name, its id.
+func readTemplate(dir string) (api.TemplateRequest, error) {
+	var head templateHead
+	text, err := readIfThere(filepath.Join(dir, headFile))
+	if err != nil {
+		return api.TemplateRequest{}, err
+	}
+	if text != nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&head); err != nil {
+			return api.TemplateRequest{}, fmt.Errorf("%s: %w", filepath.Join(dir, headFile), err)
+		}
+	}
+	req := api.TemplateRequest{ID: head.ID, Account: head.Account, Name: head.Name, Description: head.Description, Kind: head.Kind}
+	req.Layout, req.InlineCSS, req.Missing = head.Layout, head.InlineCSS, head.Missing
+	if req.ID == "" {
+		whole, err := filepath.Abs(dir)
+		if err != nil {
+			return req, err
+		}
+		req.ID = filepath.Base(whole)
+	}
+	if req.Name == "" {
+		req.Name = req.ID
+	}
+	if req.Sample, err = readIfThere(filepath.Join(dir, sampleFile)); err != nil {
+		return req, err
+	}
+	if req.Sample != nil && !json.Valid(req.Sample) {
+		return req, fmt.Errorf("%s is not JSON", filepath.Join(dir, sampleFile))
+	}
+	return req, readDefinition(dir, &req.TemplateDefinition)
+}
+
+// readDefinition reads the content and its variants.
+func readDefinition(dir string, d *api.TemplateDefinition) error {
+	var err error
+	if d.Content, d.Format, err = readContent(dir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, localesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Locales = map[string]api.TemplateContent{}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		within := filepath.Join(dir, localesDir, e.Name())
+		c, format, err := readContent(within)
+		if err != nil {
+			return err
+		}
+		if c.HTML != "" && format != d.Format && d.Content.HTML != "" {
+			return fmt.Errorf("%s is in %s, %s in %s: all variants are in one format", within, format, dir, d.Format)
+		}
+		if c.HTML != "" {
+			d.Format = format
+		}
+		d.Locales[e.Name()] = c
+	}
+	return nil
+}
+
+// readContent reads one variant. A line break at the end of subject and preview is the file's, not theirs.
+func readContent(dir string) (c api.TemplateContent, format string, err error) {
+	format = "html"
+	for _, part := range []struct {
+		file string
+		into *string
+	}{{subjectFile, &c.Subject}, {previewFile, &c.PreviewText}, {htmlFile, &c.HTML}, {markdownFile, &c.HTML}, {textFile, &c.Text}} {
+		text, err := readIfThere(filepath.Join(dir, part.file))
+		if err != nil {
+			return c, format, err
+		}
+		if text == nil {
+			continue
+		}
+		if part.file == markdownFile {
+			if c.HTML != "" {
+				return c, format, fmt.Errorf("%s has both %s and %s", dir, htmlFile, markdownFile)
+			}
+			format = "markdown"
+		}
+		*part.into = string(text)
+	}
+	c.Subject, c.PreviewText = strings.TrimRight(c.Subject, "\r\n"), strings.TrimRight(c.PreviewText, "\r\n")
+	return c, format, nil
+}
+
+// readIfThere reads a file; nil: there is none.
+func readIfThere(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// writeTemplate writes a template into a directory, and removes the files of parts that it hasn't.
+func writeTemplate(dir string, t api.Template) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	head, err := json.MarshalIndent(templateHead{
+		ID: t.ID, Account: t.Account, Name: t.Name, Description: t.Description, Kind: t.Kind, Layout: t.Layout, InlineCSS: t.InlineCSS, Missing: t.Missing,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	var sample bytes.Buffer
+	if len(t.Sample) > 0 {
+		if err := json.Indent(&sample, t.Sample, "", "  "); err != nil {
+			return err
+		}
+		sample.WriteByte('\n')
+	}
+	if err := errors.Join(
+		writeOrRemove(filepath.Join(dir, headFile), string(head)+"\n"),
+		writeOrRemove(filepath.Join(dir, sampleFile), sample.String()),
+		writeContent(dir, t.Format, t.Content),
+	); err != nil {
+		return err
+	}
+	return writeLocales(filepath.Join(dir, localesDir), t)
+}
+
+// writeLocales writes the variants, and empties those of our files that belong to none.
+func writeLocales(dir string, t api.Template) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if _, stays := t.Locales[e.Name()]; e.IsDir() && !stays {
+			within := filepath.Join(dir, e.Name())
+			if err := writeContent(within, t.Format, api.TemplateContent{}); err != nil {
+				return err
+			}
+			_ = os.Remove(within) // unless there is something else in it
+		}
+	}
+	for _, locale := range sortedLocales(t.Locales) {
+		within := filepath.Join(dir, locale)
+		if err := os.MkdirAll(within, 0o755); err != nil {
+			return err
+		}
+		if err := writeContent(within, t.Format, t.Locales[locale]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeContent(dir, format string, c api.TemplateContent) error {
+	html, other := htmlFile, markdownFile
+	if format == "markdown" {
+		html, other = other, html
+	}
+	return errors.Join(
+		writeOrRemove(filepath.Join(dir, subjectFile), ended(c.Subject)), writeOrRemove(filepath.Join(dir, previewFile), ended(c.PreviewText)),
+		writeOrRemove(filepath.Join(dir, html), c.HTML), writeOrRemove(filepath.Join(dir, other), ""), writeOrRemove(filepath.Join(dir, textFile), c.Text),
+	)
+}
+
+// ended is a line with its end.
+func ended(line string) string {
+	if line == "" {
+		return ""
+	}
+	return line + "\n"
+}
+
+func writeOrRemove(name, text string) error {
+	if text != "" {
+		return os.WriteFile(name, []byte(text), 0o644)
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// filed says which file a refusal of the API is about.
+func filed(dir, format string, err error) error {
+	f, ok := errors.AsType[*api.Failure](err)
+	if !ok || len(f.Problem.Fields) == 0 {
+		return err
+	}
+	lines := []string{f.Problem.Message + ":"}
+	for _, field := range f.Problem.Fields {
+		lines = append(lines, filepath.Join(dir, fileOf(field.Key, format))+": "+strings.TrimPrefix(field.Message, `"`+field.Key+`" `))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// fileOf is the file of a field, or the field itself in template.json.
+func fileOf(key, format string) string {
+	html := htmlFile
+	if format == "markdown" {
+		html = markdownFile
+	}
+	files := map[string]string{"subject": subjectFile, "previewText": previewFile, "html": html, "text": textFile}
+	steps := strings.Split(key, ".")
+	last := files[steps[len(steps)-1]]
+	switch {
+	case key == "sample":
+		return sampleFile
+	case steps[0] == "content" && len(steps) == 2 && last != "":
+		return last
+	case steps[0] == "locales" && len(steps) == 3 && last != "":
+		return filepath.Join(localesDir, steps[1], last)
+	case len(steps) == 1 && last != "":
+		return last
+	}
+	return headFile + ": " + key
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/postroom/postroom/api"
+)
+
+// contentFlags are the content of a template.
+type contentFlags struct {
+	Subject *string           `group:"content" placeholder:"TEXT" help:"Subject; @FILE reads a file, here and below."`
+	Preview *string           `group:"content" placeholder:"TEXT" help:"What lists of mails show beside the subject."`
+	HTML    *string           `group:"content" name:"html" placeholder:"TEXT" help:"html, such as @order.html; or Markdown with --format markdown."`
+	Text    *string           `group:"content" placeholder:"TEXT" help:"Text. Default: made from the html."`
+	Locale  map[string]string `group:"content" placeholder:"LOCALE=DIR" help:"A variant in a directory with subject.txt, preview.txt, html.hbs and text.hbs, such as de=mails/de; may be repeated."`
+	Format  *string           `group:"content" placeholder:"FORMAT" help:"html or markdown."`
+	Layout  *string           `group:"content" placeholder:"ID" help:"Layout around the html; '' for none."`
+	Inline  *bool             `group:"content" name:"inline-css" negatable:"" help:"Write style sheets into style attributes."`
+	Missing *string           `group:"content" placeholder:"WORD" help:"What a variable that the data lacks is: empty, or an error; '' for what the settings say."`
+	Sample  *string           `group:"content" placeholder:"JSON" help:"Params for previews, such as @sample.json."`
+}
+
+// over lays the flags over a definition.
+func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.TemplateDefinition, error) {
+	for _, part := range []struct {
+		flag *string
+		into *string
+	}{{f.Subject, &d.Content.Subject}, {f.Preview, &d.Content.PreviewText}, {f.HTML, &d.Content.HTML}, {f.Text, &d.Content.Text}} {
+		if part.flag == nil {
+			continue
+		}
+		text, err := con.read(*part.flag, *part.flag == "-")
+		if err != nil {
+			return d, err
+		}
+		*part.into = string(text)
+	}
+	set(&d.Format, f.Format)
+	set(&d.Layout, f.Layout)
+	set(&d.InlineCSS, f.Inline)
+	set(&d.Missing, f.Missing)
+	if f.Sample != nil {
+		text, err := con.read(*f.Sample, *f.Sample == "-")
+		if err != nil {
+			return d, err
+		}
+		if !json.Valid(text) {
+			return d, usage("--sample is not JSON")
+		}
+		d.Sample = text
+	}
+	if len(f.Locale) == 0 {
+		return d, nil
+	}
+	locales := map[string]api.TemplateContent{}
+	for name, c := range d.Locales {
+		locales[name] = c
+	}
+	for name, dir := range f.Locale {
+		if !isDir(dir) {
+			return d, usage("--locale %s: %s is no directory", name, dir)
+		}
+		c, _, err := readContent(dir)
+		if err != nil {
+			return d, err
+		}
+		locales[name] = c
+	}
+	d.Locales = locales
+	return d, nil
+}
+
+// templateCreateCmd stores a template.
+type templateCreateCmd struct {
+	Template    string `arg:"" help:"Id of the template, chosen by you: letters, digits and . _ @ + -"`
+	Name        string `placeholder:"TEXT" help:"What people call it; of a partial, what templates include it by. Default: its id."`
+	Description string `placeholder:"TEXT" help:"What it is for."`
+	Kind        string `enum:"template,partial,layout" default:"template" help:"template, partial (included by others) or layout (stands around the html of others)."`
+	Account     string `placeholder:"ID" help:"Whose it is. Default: every account may use it."`
+	contentFlags
+	reachFlags
+}
+
+// Run stores a template.
+func (t *templateCreateCmd) Run(ctx context.Context, con *console) error {
+	d, err := t.over(api.TemplateDefinition{}, con)
+	if err != nil {
+		return err
+	}
+	req := api.TemplateRequest{ID: t.Template, Name: t.Name, Description: t.Description, Kind: t.Kind, TemplateDefinition: d}
+	if req.Name == "" {
+		req.Name = t.Template
+	}
+	if t.Account != "" {
+		req.Account = &t.Account
+	}
+	client, err := t.client()
+	if err != nil {
+		return err
+	}
+	answer, err := client.CreateTemplate(ctx, req)
+	if err != nil {
+		return err
+	}
+	if t.JSON {
+		return con.printJSON(answer)
+	}
+	con.say("%s %s: added", t.Kind, answer.ID)
+	return nil
+}
+
+// templateUpdateCmd changes a template.
+type templateUpdateCmd struct {
+	Template    string  `arg:"" help:"Id of the template."`
+	Name        *string `placeholder:"TEXT" help:"What people call it."`
+	Description *string `placeholder:"TEXT" help:"What it is for."`
+	contentFlags
+	reachFlags
+}
+
+// Run changes what the flags name, unless somebody else changes the template meanwhile.
+func (t *templateUpdateCmd) Run(ctx context.Context, con *console) error {
+	client, err := t.client()
+	if err != nil {
+		return err
+	}
+	old, err := client.Template(ctx, t.Template)
+	if err != nil {
+		return err
+	}
+	d, err := t.over(old.TemplateDefinition, con)
+	if err != nil {
+		return err
+	}
+	req := api.TemplateRequest{Name: old.Name, Description: old.Description, TemplateDefinition: d}
+	set(&req.Name, t.Name)
+	set(&req.Description, t.Description)
+	patch := wholePatch(req)
+	patch.Version = old.Version
+	answer, err := client.UpdateTemplate(ctx, t.Template, patch)
+	if err != nil {
+		return err
+	}
+	if t.JSON {
+		return con.printJSON(answer)
+	}
+	if answer.Version == old.Version && req.Name == old.Name && req.Description == old.Description {
+		return errNothing
+	}
+	con.say("%s", fmt.Sprintf("%s %s: version %d", old.Kind, answer.ID, answer.Version))
+	return nil
+}

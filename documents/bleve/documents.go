@@ -1,0 +1,177 @@
+package bleve
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
+)
+
+var errClosed = errors.New("the search index is closed")
+
+// write does something to the index in use and to the one beside it, which is nil when none is being built. Nobody else writes meanwhile.
+func (s *Store) write(ctx context.Context, do func(inUse, beside *engine) error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return do(s.inUse, s.beside)
+}
+
+// read does something with the index in use, which stays open meanwhile.
+func (s *Store) read(do func(*engine) error) error {
+	s.using.RLock()
+	defer s.using.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	return do(s.inUse)
+}
+
+// Put implements documents.Index.
+func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
+	for chunk := range slices.Chunk(docs, batchSize) {
+		err := s.write(ctx, func(inUse, beside *engine) error {
+			chunk, err := inUse.complete(chunk)
+			if err != nil {
+				return err
+			}
+			if err := inUse.put(chunk); err != nil || beside == nil {
+				return err
+			}
+			return beside.put(chunk)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete gives documents the texts that the index has of them, where theirs are not known.
+func (e *engine) complete(docs []documents.Document) ([]documents.Document, error) {
+	var unknown []documents.Document
+	for _, d := range docs {
+		if !d.TextKnown {
+			unknown = append(unknown, d)
+		}
+	}
+	if len(unknown) == 0 {
+		return docs, nil
+	}
+	stored, err := e.stored(unknown)
+	if err != nil {
+		return nil, err
+	}
+	docs = slices.Clone(docs)
+	for i, d := range docs {
+		if old, ok := stored[d.QueueID]; ok && !d.TextKnown {
+			docs[i].Text, docs[i].TextKnown = old.Text, old.TextKnown
+		}
+	}
+	return docs, nil
+}
+
+// Search implements documents.Index.
+func (s *Store) Search(ctx context.Context, q documents.Search) (found documents.Found, err error) {
+	err = s.read(func(e *engine) error {
+		found, err = e.search(ctx, q)
+		return err
+	})
+	return found, err
+}
+
+// Size implements documents.Index.
+func (s *Store) Size(context.Context) (size documents.Size, err error) {
+	err = s.read(func(e *engine) error {
+		size, err = e.size()
+		return err
+	})
+	return size, err
+}
+
+// Forget implements documents.Index.
+func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, error) {
+	gone := 0
+	err := s.write(ctx, func(inUse, beside *engine) error {
+		ids, err := inUse.older(ctx, before, max)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if err := inUse.remove(ids); err != nil {
+			return err
+		}
+		gone = len(ids)
+		if beside == nil {
+			return nil
+		}
+		return beside.remove(ids)
+	})
+	return gone, err
+}
+
+// older lists documents of messages accepted before a moment.
+func (e *engine) older(ctx context.Context, before time.Time, max int) ([]string, error) {
+	snapshot, err := e.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	found, err := e.match(ctx, snapshot, documents.Search{Query: query.Created{Until: before}})
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, f := range found {
+		for it := f.numbers.Iterator(); it.HasNext() && len(ids) < max; {
+			id, err := f.segment.DocID(uint64(it.Next()))
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, string(id))
+		}
+	}
+	return ids, nil
+}
+
+// Walk implements documents.Index. It hands out the documents of one moment, and holds up nobody.
+func (s *Store) Walk(ctx context.Context, fn func([]documents.Document) error) error {
+	var snapshot *scorch.IndexSnapshot
+	err := s.read(func(e *engine) (err error) {
+		snapshot, err = e.snapshot()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	batch := make([]documents.Document, 0, batchSize)
+	for _, segment := range snapshot.Segments() {
+		for it := segment.DocNumbersLive().Iterator(); it.HasNext(); {
+			d, err := source(segment, uint64(it.Next()))
+			if err != nil {
+				return err
+			}
+			if batch = append(batch, d); len(batch) < batchSize {
+				continue
+			}
+			if err := errors.Join(ctx.Err(), fn(batch)); err != nil {
+				return err
+			}
+			batch = make([]documents.Document, 0, batchSize)
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return fn(batch)
+}

@@ -1,0 +1,99 @@
+package bleve
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/document"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
+)
+
+// The fields of the engine, beside those of package query.
+const (
+	fieldAt     = "at"     // when the message was accepted: one term
+	fieldSource = "source" // the document itself, stored and not indexed
+)
+
+// How fields are kept. Only words need their places, for phrases, and how often they occur, for relevance.
+const (
+	asWords  = index.IndexField | index.IncludeTermVectors
+	asValues = index.IndexField | index.SkipFreqNorm
+	asSource = index.StoreField
+)
+
+// separator stands between the values of a field. No value holds it.
+const separator = "\x00"
+
+// engineDocument puts a document into the words of the engine.
+func engineDocument(d *documents.Document) (*document.Document, error) {
+	source, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("write document %s: %w", d.QueueID, err)
+	}
+	out := document.NewDocument(d.QueueID)
+	add := func(name string, value []byte, options index.FieldIndexingOptions, a analysis.Analyzer) {
+		out.AddField(document.NewTextFieldCustom(name, nil, value, options, a))
+	}
+	add(string(query.Subject), []byte(d.Subject), asWords, wordAnalyzer{})
+	if d.Text != "" {
+		add(string(query.Text), []byte(d.Text), asWords, wordAnalyzer{})
+	}
+	for _, field := range documents.ValueFields() {
+		if joined := join(d.Values(field)); joined != "" {
+			add(string(field), []byte(joined), asValues, valueAnalyzer{})
+		}
+	}
+	add(fieldAt, []byte(atTerm(d.Created.UnixMilli())), asValues, nil)
+	add(fieldSource, source, asSource, nil)
+	return out, nil
+}
+
+// join puts values into one text.
+func join(values []string) string {
+	clean := make([]string, 0, len(values))
+	for _, v := range values {
+		if v = clear(v); v != "" {
+			clean = append(clean, v)
+		}
+	}
+	return strings.Join(clean, separator)
+}
+
+// clear takes out of a value what it can't hold.
+func clear(value string) string { return strings.ReplaceAll(value, separator, "") }
+
+// atTerm writes Unix milliseconds so that terms sort as times do.
+func atTerm(millis int64) string { return fmt.Sprintf("%011x", max(millis, 0)) }
+
+// wordAnalyzer cuts a text into words.
+type wordAnalyzer struct{}
+
+// Analyze implements analysis.Analyzer.
+func (wordAnalyzer) Analyze(text []byte) analysis.TokenStream {
+	words := query.Words(string(text))
+	tokens, stream := make([]analysis.Token, len(words)), make(analysis.TokenStream, len(words))
+	for i, w := range words {
+		tokens[i] = analysis.Token{Term: []byte(w.Text), Position: i + 1, Start: w.Start, End: w.End}
+		stream[i] = &tokens[i]
+	}
+	return stream
+}
+
+// valueAnalyzer cuts joined values apart.
+type valueAnalyzer struct{}
+
+// Analyze implements analysis.Analyzer.
+func (valueAnalyzer) Analyze(joined []byte) analysis.TokenStream {
+	values := strings.Split(string(joined), separator)
+	tokens, stream := make([]analysis.Token, len(values)), make(analysis.TokenStream, len(values))
+	for i, v := range values {
+		tokens[i] = analysis.Token{Term: []byte(v), Position: i + 1}
+		stream[i] = &tokens[i]
+	}
+	return stream
+}

@@ -1,0 +1,219 @@
+package bleve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"github.com/postroom/postroom/documents/query"
+)
+
+// matcher finds the documents of one segment. Bitmaps it answers are the caller's.
+type matcher struct {
+	ctx     context.Context
+	segment *scorch.SegmentSnapshot
+	column  []int64
+}
+
+// match finds the documents that a query means.
+func (m *matcher) match(n query.Node) (*roaring.Bitmap, error) {
+	if err := m.ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case query.All:
+		return m.all(), nil
+	case query.None:
+		return roaring.New(), nil
+	case query.Term:
+		return m.term(string(n.Field), n.Value)
+	case query.Prefix:
+		return m.prefix(string(n.Field), n.Value)
+	case query.Phrase:
+		return m.phrase(string(n.Field), n.Words)
+	case query.Created:
+		return m.created(n), nil
+	case query.Not:
+		found, err := m.match(n.Part)
+		if err != nil {
+			return nil, err
+		}
+		all := m.all()
+		all.AndNot(found)
+		return all, nil
+	case query.And:
+		return m.and(n)
+	case query.Or:
+		return m.or(n)
+	}
+	return nil, fmt.Errorf("a query has a step of unknown kind, %T", n)
+}
+
+func (m *matcher) and(parts []query.Node) (*roaring.Bitmap, error) {
+	var found *roaring.Bitmap
+	for _, part := range parts {
+		more, err := m.match(part)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			found = more
+		} else {
+			found.And(more)
+		}
+		if found.IsEmpty() {
+			break
+		}
+	}
+	return found, nil
+}
+
+func (m *matcher) or(parts []query.Node) (*roaring.Bitmap, error) {
+	found := roaring.New()
+	for _, part := range parts {
+		more, err := m.match(part)
+		if err != nil {
+			return nil, err
+		}
+		found.Or(more)
+	}
+	return found, nil
+}
+
+// all are the living documents.
+func (m *matcher) all() *roaring.Bitmap {
+	found := roaring.New()
+	found.AddRange(0, uint64(m.segment.FullSize()))
+	if deleted := m.segment.Deleted(); deleted != nil {
+		found.AndNot(deleted)
+	}
+	return found
+}
+
+func (m *matcher) term(field, value string) (*roaring.Bitmap, error) {
+	found := roaring.New()
+	t, err := newTerms(m.segment, field)
+	if err != nil {
+		return nil, err
+	}
+	with, err := t.with(clear(value))
+	if with.one {
+		found.Add(with.single)
+	} else if with.bitmap != nil {
+		found.Or(with.bitmap)
+	}
+	return found, err
+}
+
+func (m *matcher) prefix(field, value string) (*roaring.Bitmap, error) {
+	found := roaring.New()
+	t, err := newTerms(m.segment, field)
+	if err != nil {
+		return nil, err
+	}
+	err = t.each(m.ctx, clear(value), func(_ string, with numbers) error {
+		if with.one {
+			found.Add(with.single)
+		} else if with.bitmap != nil {
+			found.Or(with.bitmap)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// created compares times, of which there is a column.
+func (m *matcher) created(c query.Created) *roaring.Bitmap {
+	from, until := bound(c.From, 0), bound(c.Until, 1<<62)
+	found, run := roaring.New(), make([]uint32, 0, 1024)
+	for n, at := range m.column {
+		if at < from || at >= until {
+			continue
+		}
+		if run = append(run, uint32(n)); len(run) == cap(run) {
+			found.AddMany(run)
+			run = run[:0]
+		}
+	}
+	found.AddMany(run)
+	if deleted := m.segment.Deleted(); deleted != nil {
+		found.AndNot(deleted)
+	}
+	return found
+}
+
+func bound(at time.Time, none int64) int64 {
+	if at.IsZero() {
+		return none
+	}
+	return at.UnixMilli()
+}
+
+// phrase finds the documents that have all words, and looks for the words' places there.
+func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) {
+	var candidates *roaring.Bitmap
+	for _, word := range words {
+		with, err := m.term(field, word)
+		if err != nil {
+			return nil, err
+		}
+		if candidates == nil {
+			candidates = with
+		} else {
+			candidates.And(with)
+		}
+		if candidates.IsEmpty() {
+			return candidates, nil
+		}
+	}
+	d, err := m.segment.Segment().Dictionary(field)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]segment.PostingsIterator, len(words))
+	for i, word := range words {
+		list, err := d.PostingsList([]byte(word), m.segment.Deleted(), nil)
+		if err != nil {
+			return nil, err
+		}
+		places[i] = list.Iterator(false, false, true, nil)
+	}
+	return m.inARow(candidates, places)
+}
+
+// inARow keeps the candidates in which the words stand one after the other.
+func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIterator) (*roaring.Bitmap, error) {
+	found := roaring.New()
+	for it, i := candidates.Iterator(), 0; it.HasNext(); i++ {
+		if i%256 == 0 && m.ctx.Err() != nil {
+			return nil, m.ctx.Err()
+		}
+		number := it.Next()
+		var ends map[uint64]bool // places of the last word looked at, in rows that began with the first
+		for w, words := range places {
+			posting, err := words.Advance(uint64(number))
+			if err != nil {
+				return nil, err
+			}
+			if posting == nil || posting.Number() != uint64(number) {
+				ends = nil
+				break
+			}
+			next := make(map[uint64]bool, len(posting.Locations()))
+			for _, l := range posting.Locations() {
+				if w == 0 || ends[l.Pos()-1] {
+					next[l.Pos()] = true
+				}
+			}
+			ends = next
+		}
+		if len(ends) > 0 {
+			found.Add(number)
+		}
+	}
+	return found, nil
+}

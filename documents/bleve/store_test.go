@@ -1,0 +1,227 @@
+package bleve_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/bleve"
+	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/internal/testdocuments"
+)
+
+// count says how many documents there are.
+func count(t *testing.T, s *bleve.Store) int {
+	t.Helper()
+	found, err := s.Search(t.Context(), documents.Search{Query: query.All{}, Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Total
+}
+
+func fill(t *testing.T, s documents.Writer) {
+	t.Helper()
+	if err := s.Put(t.Context(), testdocuments.Mail()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestComesBackAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if !s.Fresh() || s.ID() == "" {
+		t.Errorf("a new index: fresh %v, id %q", s.Fresh(), s.ID())
+	}
+	fill(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Search(t.Context(), documents.Search{}); err == nil {
+		t.Error("a closed index answers")
+	}
+	again := open(t, dir)
+	if again.Fresh() || again.ID() != s.ID() || count(t, again) != 5 {
+		t.Errorf("fresh %v, id %q and before %q, %d documents", again.Fresh(), again.ID(), s.ID(), count(t, again))
+	}
+}
+
+func TestOneProcessOwnsIt(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if _, err := bleve.Open(dir, bleve.Options{}); !errors.Is(err, bleve.ErrOwned) {
+		t.Errorf("opened twice: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir)
+}
+
+// inUse is the subdirectory in use.
+func inUse(t *testing.T, dir string) string {
+	t.Helper()
+	name, err := os.ReadFile(filepath.Join(dir, "current"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, strings.TrimSpace(string(name)))
+}
+
+// TestBrokenIsSetAside breaks an index in several ways. The next start goes well, with an empty one.
+func TestBrokenIsSetAside(t *testing.T) {
+	for name, breakIt := range map[string]func(t *testing.T, dir string) error{
+		"deleted":        func(t *testing.T, dir string) error { return os.RemoveAll(inUse(t, dir)) },
+		"wholly deleted": func(_ *testing.T, dir string) error { return os.RemoveAll(dir) },
+		"no id":          func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, "id")) },
+		"points nowhere": func(_ *testing.T, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "current"), []byte("../.."), 0o600)
+		},
+		"points at all": func(_ *testing.T, dir string) error { return os.WriteFile(filepath.Join(dir, "current"), nil, 0o600) },
+		"no segments":   func(t *testing.T, dir string) error { return eachSegment(t, dir, os.Remove) },
+		"empty segments": func(t *testing.T, dir string) error {
+			return eachSegment(t, dir, func(p string) error { return os.Truncate(p, 0) })
+		},
+		"cut segments": func(t *testing.T, dir string) error {
+			return eachSegment(t, dir, func(p string) error { return os.Truncate(p, 100) })
+		},
+		"garbage": func(t *testing.T, dir string) error {
+			return eachSegment(t, dir, func(p string) error { return os.WriteFile(p, make([]byte, 9000), 0o600) })
+		},
+		"broken register": func(t *testing.T, dir string) error {
+			return os.WriteFile(filepath.Join(inUse(t, dir), "root.bolt"), []byte("x"), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "documents")
+			s := open(t, dir)
+			fill(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := breakIt(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			again := open(t, dir)
+			if !again.Fresh() || count(t, again) != 0 {
+				t.Fatalf("fresh %v, %d documents", again.Fresh(), count(t, again))
+			}
+			fill(t, again)
+			if count(t, again) != 5 {
+				t.Errorf("%d documents", count(t, again))
+			}
+		})
+	}
+}
+
+func eachSegment(t *testing.T, dir string, do func(string) error) error {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(inUse(t, dir), "*.zap"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d segments, %v", len(files), err)
+	}
+	for _, f := range files {
+		if err := do(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestBuildDiesWithTheProcess leaves an index behind that was being built.
+func TestBuildDiesWithTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	fill(t, s)
+	if _, err := s.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leftover := filepath.Join(dir, "index-20290101-000000.000000000")
+	if err := os.Mkdir(leftover, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir)
+	all, _ := filepath.Glob(filepath.Join(dir, "index-*"))
+	if again.Fresh() || count(t, again) != 5 || len(all) != 1 {
+		t.Errorf("fresh %v, %d documents, directories %v", again.Fresh(), count(t, again), all)
+	}
+}
+
+func TestSwapIsForGood(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	fill(t, s)
+	w, err := s.Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(t.Context(), testdocuments.Mail()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Swap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, open(t, dir)); n != 1 {
+		t.Errorf("%d documents, want the one of the new index", n)
+	}
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	s := open(t, t.TempDir())
+	fill(t, s)
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if _, err := s.Search(ctx, documents.Search{Query: query.All{}, Size: 1}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a search that has no time left: %v", err)
+	}
+	if err := s.Put(ctx, testdocuments.Mail()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write that has no time left: %v", err)
+	}
+}
+
+// TestSearchWhileEverythingChanges: searches, writes, rebuilds and a walk at once. The race detector watches.
+func TestSearchWhileEverythingChanges(t *testing.T) {
+	s := open(t, t.TempDir())
+	fill(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	searched := make(chan error, 1)
+	go func() {
+		var err error
+		for ctx.Err() == nil && err == nil {
+			_, err = s.Search(context.WithoutCancel(ctx), documents.Search{Query: query.Term{Field: query.Text, Value: "invoice"}, Size: 5, Facets: true})
+		}
+		searched <- err
+	}()
+	for range 5 {
+		w, err := s.Build(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Walk(t.Context(), func(docs []documents.Document) error { return w.Put(t.Context(), docs) }); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, s)
+		if err := s.Swap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if err := <-searched; err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s); n != 5 {
+		t.Errorf("%d documents", n)
+	}
+}

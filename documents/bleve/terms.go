@@ -1,0 +1,104 @@
+package bleve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// terms is the dictionary of a field, in one segment.
+type terms struct {
+	dictionary segment.TermDictionary
+	deleted    *roaring.Bitmap
+	list       segment.PostingsList // reused
+}
+
+func newTerms(s *scorch.SegmentSnapshot, field string) (*terms, error) {
+	d, err := s.Segment().Dictionary(field)
+	return &terms{dictionary: d, deleted: s.Deleted()}, err
+}
+
+// numbers are the documents of a segment that have a term: a bitmap that must not be changed, or a single one.
+type numbers struct {
+	bitmap *roaring.Bitmap
+	single uint32
+	one    bool
+}
+
+// each visits the documents, in order.
+func (n numbers) each(visit func(uint32)) {
+	if n.one {
+		visit(n.single)
+		return
+	}
+	if n.bitmap != nil {
+		for it := n.bitmap.Iterator(); it.HasNext(); {
+			visit(it.Next())
+		}
+	}
+}
+
+// in counts those that are among some others.
+func (n numbers) in(found *roaring.Bitmap) int {
+	switch {
+	case n.one && found.Contains(n.single):
+		return 1
+	case n.bitmap != nil:
+		return int(n.bitmap.AndCardinality(found))
+	}
+	return 0
+}
+
+var errUnknownPostings = errors.New("the engine answers postings of an unknown kind")
+
+// with are the living documents that have a term. The answer holds until the next call.
+func (t *terms) with(term string) (numbers, error) {
+	list, err := t.dictionary.PostingsList([]byte(term), t.deleted, t.list)
+	if err != nil || list.Count() == 0 {
+		return numbers{}, err
+	}
+	t.list = list
+	postings, ok := list.Iterator(false, false, false, nil).(segment.OptimizablePostingsIterator)
+	if !ok {
+		return numbers{}, errUnknownPostings
+	}
+	if n, one := postings.DocNum1Hit(); one {
+		return numbers{single: uint32(n), one: true}, nil
+	}
+	return numbers{bitmap: postings.ActualBitmap()}, nil
+}
+
+// each visits the terms that begin with a prefix, in order.
+func (t *terms) each(ctx context.Context, prefix string, visit func(string, numbers) error) error {
+	begin, end := []byte(nil), []byte(nil)
+	if prefix != "" {
+		begin, end = []byte(prefix), after(prefix)
+	}
+	it := t.dictionary.AutomatonIterator(nil, begin, end)
+	for i := 0; ; i++ {
+		if i%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		entry, err := it.Next()
+		if err != nil || entry == nil {
+			return err
+		}
+		found, err := t.with(entry.Term)
+		if err != nil {
+			return err
+		}
+		if err := visit(entry.Term, found); err != nil {
+			return err
+		}
+	}
+}
+
+// after is the first text after all those that begin with a prefix. UTF-8 has no byte 0xff, so the last byte can always be raised.
+func after(prefix string) []byte {
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return end
+}

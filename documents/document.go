@@ -1,0 +1,51 @@
+package documents
+
+import (
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// Document is what the index knows of one message.
+type Document struct {
+	QueueID   string            `json:"queueId"`
+	Account   string            `json:"account"`
+	MessageID string            `json:"messageId,omitempty"`
+	Key       string            `json:"key,omitempty"` // idempotency key
+	Subject   string            `json:"subject"`
+	From      string            `json:"from"`
+	To        []string          `json:"to"`
+	Status    api.MessageStatus `json:"status"`
+	Lane      api.Lane          `json:"lane"`
+	Tags      []string          `json:"tags,omitempty"`
+	Gateway   string            `json:"gateway,omitempty"`
+	Code      string            `json:"code,omitempty"`     // name of the last error, such as EENVELOPE
+	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero: no reply
+	Created   time.Time         `json:"created"`
+	Ended     *time.Time        `json:"ended,omitempty"`
+	Text      string            `json:"text,omitempty"` // the beginning of the message, as people read it
+	TextKnown bool              `json:"textKnown"`      // false: whatever text the index has stays
+	Revision  int64             `json:"revision"`       // of what was read: a document never replaces one with a higher revision
+}
+
+// documentOf turns a message into its document. maxText is how many bytes of text it takes along.
+func documentOf(m Message, maxText int, revision int64) Document {
+	d := Document{
+		QueueID: m.QueueID, Account: m.Account, MessageID: m.MessageID, Key: m.IdempotencyKey, Subject: m.Subject, From: m.Envelope.From,
+		To: m.Envelope.To, Status: m.Status, Lane: m.Lane, Tags: m.Tags, Created: m.Created.UTC().Truncate(time.Millisecond), Ended: m.Ended,
+		TextKnown: m.TextKnown, Revision: revision,
+	}
+	if m.Gateway != nil {
+		d.Gateway = *m.Gateway
+	}
+	if m.Error != nil {
+		d.Code = m.Error.Code
+		if m.Error.StatusCode != nil {
+			d.SMTPCode = *m.Error.StatusCode
+		}
+	}
+	if m.TextKnown {
+		d.Text = excerpt(m.Text, maxText)
+	}
+	return d
+}

@@ -1,0 +1,134 @@
+package query
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// statuses are what status: knows, as the email log names them.
+var statuses = []string{"queued", "sending", "sent", "failed", "cancelled", "suppressed", "dead"}
+
+// lanes are what lane: knows.
+var lanes = []string{"transactional", "bulk"}
+
+// fields says what each field of the language means.
+var fields = map[string]func(*parser, value) (Node, error){
+	"subject": inWords(Subject),
+	"text":    inWords(Text),
+	"to":      inAddress(To),
+	"from":    inAddress(From),
+	"status":  oneOf(Status, statuses),
+	"lane":    oneOf(Lane, lanes),
+	"account": whole(Account, asWritten),
+	"gateway": whole(Gateway, asWritten),
+	"tag":     whole(Tag, asWritten),
+	"code":    whole(Code, strings.ToUpper),
+	"id":      whole(ID, Fold),
+	"before":  (*parser).before,
+	"after":   (*parser).after,
+}
+
+func asWritten(text string) string { return text }
+
+// inWords looks for words of a field.
+func inWords(field Field) func(*parser, value) (Node, error) {
+	return func(p *parser, v value) (Node, error) {
+		words := Texts(v.text)
+		switch {
+		case len(words) == 0:
+			return nil, p.wrong(v.at, "there is no letter or digit to look for")
+		case v.prefix && len(words) > 1:
+			return nil, p.wrong(v.at, "a prefix is one word, this is %d", len(words))
+		case v.prefix:
+			return Prefix{field, words[0]}, nil
+		}
+		return phrase(field, words), nil
+	}
+}
+
+// inAddress looks for an address, its local part or its domain.
+func inAddress(field Field) func(*parser, value) (Node, error) {
+	return func(_ *parser, v value) (Node, error) {
+		address := strings.TrimPrefix(strings.Trim(Fold(v.text), "<>"), "@")
+		if v.prefix {
+			return Prefix{field, address}, nil
+		}
+		return Term{field, address}, nil
+	}
+}
+
+// whole looks for a whole value.
+func whole(field Field, as func(string) string) func(*parser, value) (Node, error) {
+	return func(_ *parser, v value) (Node, error) {
+		if v.prefix {
+			return Prefix{field, as(v.text)}, nil
+		}
+		return Term{field, as(v.text)}, nil
+	}
+}
+
+// oneOf looks for one of a few values.
+func oneOf(field Field, values []string) func(*parser, value) (Node, error) {
+	return func(p *parser, v value) (Node, error) {
+		text := strings.ToLower(v.text)
+		if v.prefix || !slices.Contains(values, text) {
+			return nil, p.wrong(v.at, "%s is one of %s", field, strings.Join(values, ", "))
+		}
+		return Term{field, text}, nil
+	}
+}
+
+func (p *parser) before(v value) (Node, error) {
+	at, err := p.moment(v)
+	if err != nil {
+		return nil, err
+	}
+	return Created{Until: at}, nil
+}
+
+func (p *parser) after(v value) (Node, error) {
+	at, err := p.moment(v)
+	if err != nil {
+		return nil, err
+	}
+	return Created{From: at}, nil
+}
+
+// moments are how a time may be written, in UTC where it does not say.
+var moments = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", time.RFC3339Nano, "2006-01-02T15:04Z07:00"}
+
+// moment reads a time: a date, a date with a time, or how long ago. Indexes count in whole seconds.
+func (p *parser) moment(v value) (time.Time, error) {
+	if !v.prefix {
+		for _, layout := range moments {
+			if at, err := time.Parse(layout, strings.ToUpper(v.text)); err == nil {
+				return at.UTC().Truncate(time.Second), nil
+			}
+		}
+		if ago, ok := duration(v.text); ok {
+			return p.now.Add(-ago).UTC().Truncate(time.Second), nil
+		}
+	}
+	return time.Time{}, p.wrong(v.at, "a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
+}
+
+// units are what a relative time counts in.
+var units = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+
+// longAgo bounds relative times: a hundred years.
+const longAgo = 100 * 365 * 24 * time.Hour
+
+// duration reads 7d, 24h, 30m or 2w.
+func duration(text string) (time.Duration, bool) {
+	if len(text) < 2 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 31)
+	unit, ok := units[text[len(text)-1]]
+	if err != nil || !ok || time.Duration(n) > longAgo/unit {
+		return 0, false
+	}
+	return time.Duration(n) * unit, true
+}

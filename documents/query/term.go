@@ -1,0 +1,152 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// value is what is looked for: a word or a phrase, with its place.
+type value struct {
+	text   string
+	quoted bool
+	prefix bool // it ended in a *
+	at     int
+}
+
+// term reads a word or a phrase, with the field it is looked for in.
+func (p *parser) term() (Node, error) {
+	start := p.at
+	if p.terms++; p.terms > MaxTerms {
+		return nil, p.wrong(start, "a query has at most %d terms", MaxTerms)
+	}
+	name := p.name()
+	if name == "" {
+		v, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		return p.anywhere(v)
+	}
+	meaning, ok := fields[name]
+	if !ok {
+		return nil, p.wrong(start, "there is no field %s; there are %s. Put it into quotes to look for it as it stands", name, fieldNames())
+	}
+	v, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	if v.text == "" {
+		return nil, p.wrong(start, "what to look for is missing after %s:", name)
+	}
+	n, err := meaning(p, v)
+	if found, ok := n.(Term); ok && found.Value == "" { // to:<>, or nothing but accents
+		return nil, p.wrong(v.at, "there is nothing in this to look for")
+	}
+	if found, ok := n.(Prefix); ok && letters(found.Value) < MinPrefix {
+		return nil, p.wrong(v.at, "a prefix has at least %d letters or digits before its *", MinPrefix)
+	}
+	return n, err
+}
+
+// name reads the name of a field and its colon; the empty string where there is none.
+func (p *parser) name() string {
+	end := p.at
+	for end < len(p.text) && unicode.IsLetter(p.text[end]) {
+		end++
+	}
+	if end == p.at || end == len(p.text) || p.text[end] != ':' {
+		return ""
+	}
+	name := string(p.text[p.at:end])
+	p.at = end + 1
+	return strings.ToLower(name)
+}
+
+// value reads a phrase in quotes, or a word up to the next space or parenthesis.
+func (p *parser) value() (value, error) {
+	v := value{at: p.at}
+	if p.peek() == '"' {
+		return p.phrase()
+	}
+	for !p.done() && !unicode.IsSpace(p.peek()) && p.peek() != '(' && p.peek() != ')' && p.peek() != '"' {
+		p.at++
+	}
+	v.text = string(p.text[v.at:p.at])
+	if rest, ok := strings.CutSuffix(v.text, "*"); ok {
+		v.text, v.prefix = rest, true
+		if letters(rest) < MinPrefix {
+			return v, p.wrong(v.at, "a prefix has at least %d letters or digits before its *", MinPrefix)
+		}
+	}
+	if strings.Contains(v.text, "*") {
+		return v, p.wrong(v.at, "a * stands at the end of a word only")
+	}
+	return v, nil
+}
+
+func (p *parser) phrase() (value, error) {
+	v := value{at: p.at, quoted: true}
+	for end := p.at + 1; end < len(p.text); end++ {
+		if p.text[end] == '"' {
+			v.text = strings.TrimSpace(string(p.text[p.at+1 : end]))
+			p.at = end + 1
+			return v, nil
+		}
+	}
+	return v, p.wrong(v.at, "this quote is never closed")
+}
+
+func letters(text string) int {
+	n := 0
+	for _, r := range text {
+		if inWord(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// anywhere looks for words in subject and text, and for a word also among addresses and ids.
+func (p *parser) anywhere(v value) (Node, error) {
+	words := Texts(v.text)
+	if len(words) == 0 {
+		return nil, p.wrong(v.at, "there is no letter or digit to look for")
+	}
+	if v.prefix {
+		return p.beginning(v, words), nil
+	}
+	alternatives := []Node{phrase(Subject, words), phrase(Text, words)}
+	if whole := Fold(v.text); !strings.ContainsFunc(whole, unicode.IsSpace) {
+		address := strings.TrimPrefix(whole, "@")
+		alternatives = append(alternatives, Term{To, address}, Term{From, address}, Term{ID, whole})
+	}
+	return Or(alternatives), nil
+}
+
+// beginning looks for words, addresses and ids that begin so. Several words, as in ann@exam*, can only be an address.
+func (p *parser) beginning(v value, words []string) Node {
+	whole := strings.TrimPrefix(Fold(v.text), "@")
+	alternatives := []Node{Prefix{To, whole}, Prefix{From, whole}, Prefix{ID, whole}}
+	if len(words) == 1 {
+		alternatives = append([]Node{Prefix{Subject, words[0]}, Prefix{Text, words[0]}}, alternatives...)
+	}
+	return Or(alternatives)
+}
+
+// phrase looks for words in a row.
+func phrase(field Field, words []string) Node {
+	if len(words) == 1 {
+		return Term{field, words[0]}
+	}
+	return Phrase{field, words}
+}
+
+func fieldNames() string {
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name+":")
+	}
+	slices.Sort(names)
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

@@ -1,0 +1,144 @@
+package documents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	stream = "events" // outbox owns it
+	field  = "e"
+	group  = "documents"
+)
+
+const (
+	readBatch = 500
+	// gather is how long the reader lets events gather where few come, so that they are indexed together: a batch of one costs nearly
+	// as much as one of a hundred.
+	gather = 500 * time.Millisecond
+	// countEvery is how often the tasks that wait are counted.
+	countEvery = time.Second
+)
+
+// job is the payload of a task.
+type job struct {
+	At  int64    `json:"at"` // Unix milliseconds of the earliest event
+	IDs []string `json:"ids"`
+}
+
+// read follows events until ctx ends.
+func (d *Documents) read(ctx context.Context) error {
+	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch}, func(work context.Context, entries []redisdb.Entry) error {
+		if err := d.pass(work, entries); err != nil {
+			return err
+		}
+		if len(entries) < readBatch/2 {
+			pause(ctx, gather)
+		}
+		return nil
+	})
+}
+
+// pass turns events into a task. It never waits for the index: the stream is not trimmed before all have read it.
+func (d *Documents) pass(ctx context.Context, entries []redisdb.Entry) error {
+	j := d.job(entries)
+	if len(j.IDs) == 0 {
+		return nil
+	}
+	full, err := d.tooMany(ctx)
+	if err != nil {
+		return err
+	}
+	if full {
+		return d.keys.fallBehind(ctx, time.UnixMilli(j.At))
+	}
+	payload, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("write a task: %w", err)
+	}
+	return errors.Join(d.Tasks.Enqueue(ctx, queue.Task{Queue: queue.Documents, Type: TaskType, ID: taskID(entries), Payload: payload})...)
+}
+
+// job names the messages that events are about, each once.
+func (d *Documents) job(entries []redisdb.Entry) job {
+	j, named := job{}, make(map[string]bool, len(entries))
+	for _, entry := range entries {
+		e, err := event.Parse([]byte(entry.Text(field)))
+		if err != nil {
+			d.log.Error("can't read an event for the search index", "event_id", e.ID, "error", err)
+			continue
+		}
+		var about struct {
+			QueueID string `json:"queueId"`
+		}
+		if err := json.Unmarshal(e.Data, &about); err != nil || about.QueueID == "" {
+			continue // about an account, or the instance
+		}
+		if at := e.Time.UnixMilli(); j.At == 0 || at < j.At {
+			j.At = at
+		}
+		if !named[about.QueueID] {
+			named[about.QueueID] = true
+			j.IDs = append(j.IDs, about.QueueID)
+		}
+	}
+	return j
+}
+
+// taskID follows from the events, so that the same ones again make no second task, and others never the same one.
+func taskID(entries []redisdb.Entry) string {
+	sum := sha256.New()
+	for _, e := range entries {
+		sum.Write([]byte(e.ID + "\n"))
+	}
+	return fmt.Sprintf("%d-%s.%s", entries[0].Partition, entries[0].ID, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9]))
+}
+
+// tooMany says whether as many tasks wait as may. It is asked for every batch and looks once a second.
+func (d *Documents) tooMany(ctx context.Context) (bool, error) {
+	d.mu.Lock()
+	full, fresh := d.full, time.Since(d.counted) < countEvery
+	d.mu.Unlock()
+	if fresh {
+		return full, nil
+	}
+	waiting, err := d.waiting(ctx)
+	if err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if full := waiting.tasks >= d.opts.MaxWaiting; full != d.full {
+		d.full = full
+		if full {
+			d.log.Warn("the search index does not keep up: changes from now on are taken from the email log once the queue is short again", "waiting", waiting.tasks)
+		}
+	}
+	d.counted = time.Now()
+	return d.full, nil
+}
+
+// backlog is what waits in the queue.
+type backlog struct {
+	tasks  int
+	paused bool
+	age    time.Duration // of the oldest
+}
+
+func (d *Documents) waiting(ctx context.Context) (backlog, error) {
+	counts, err := d.Queues.Counts(ctx, queue.Documents)
+	if err != nil {
+		return backlog{}, redisdb.Away(err)
+	}
+	c := counts[0]
+	return backlog{tasks: c.Waiting + c.Active + c.Delayed(), paused: c.Paused, age: c.Latency}, nil
+}

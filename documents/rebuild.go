@@ -1,0 +1,112 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// Rebuild asks the keeper for an index that is made anew, and answers at once. While one is wanted or runs, it answers that.
+func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
+	if d.opts.Kind == kindNone {
+		return api.DocumentRebuild{}, errOff()
+	}
+	return d.keys.want(ctx, d.opts.Now())
+}
+
+// noteEvery is how often the progress of a rebuild is written down.
+const noteEvery = time.Second
+
+// rebuildIfWanted rebuilds the index if somebody asked for that, or if a process died at it. It answers whether it did.
+func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
+	k, err := d.keys.read(ctx)
+	if err != nil || k.build == nil || k.build.Status != "wanted" && k.build.Status != "running" {
+		return false, err
+	}
+	b, now := *k.build, d.opts.Now().UTC().Truncate(time.Millisecond)
+	b.Status, b.Started, b.Done, b.Total = "running", &now, 0, 0
+	if err := d.keys.noteBuild(ctx, b); err != nil {
+		return true, err
+	}
+	d.log.Info("the search index is being rebuilt")
+	err = d.rebuild(ctx, &b)
+	if ctx.Err() != nil {
+		return true, ctx.Err() // another keeper begins again
+	}
+	ended := d.opts.Now().UTC().Truncate(time.Millisecond)
+	b.Status, b.Ended = "done", &ended
+	if err != nil {
+		d.log.Error("the search index could not be rebuilt; the old one stays in use", "error", err)
+		b.Status, b.Error = "failed", "The rebuild failed; the log has the reason"
+	} else {
+		d.log.Info("the search index is rebuilt", "messages", b.Done, "took", ended.Sub(*b.Started))
+	}
+	return true, d.keys.noteBuild(ctx, b)
+}
+
+// rebuild builds an index beside the one in use and swaps them. First goes what the old index has, with the texts that nobody else has any more;
+// then what the log remembers, as it stands now. What changes meanwhile reaches both.
+func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err error) {
+	w, err := d.Store.Build(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Store.Drop(context.WithoutCancel(ctx)))
+		}
+	}()
+	size, err := d.Store.Size(ctx)
+	if err != nil {
+		return err
+	}
+	noted := time.Time{}
+	progress := func(done, total int) error {
+		b.Done, b.Total = done, max(total, done)
+		if time.Since(noted) < noteEvery {
+			return nil
+		}
+		noted = time.Now()
+		return d.keys.noteBuild(ctx, *b)
+	}
+	carried, err := d.carryOver(ctx, w, func(done int) error { return progress(done, 2*size.Documents) })
+	if err != nil {
+		return err
+	}
+	if _, err := d.fill(ctx, time.Time{}, func(done, total int) error { return progress(carried+done, carried+total) }); err != nil {
+		return err
+	}
+	return d.Store.Swap(ctx)
+}
+
+// carryOver copies what the index in use has and what is not too old.
+func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done int) error) (int, error) {
+	oldest, carried := d.oldest(), 0
+	err := d.Store.Walk(ctx, func(docs []Document) error {
+		began, kept := time.Now(), make([]Document, 0, len(docs))
+		for _, doc := range docs {
+			if !doc.Created.Before(oldest) {
+				kept = append(kept, doc)
+			}
+		}
+		if err := w.Put(ctx, kept); err != nil {
+			return err
+		}
+		carried += len(docs)
+		if err := progress(carried); err != nil {
+			return err
+		}
+		pause(ctx, time.Since(began)/2)
+		return ctx.Err()
+	})
+	return carried, err
+}
+
+const kindNone = "none"
+
+func errOff() error {
+	return fault.New(fault.NotFound, "SearchOff", "There is no search index: the setting documents.store is none")
+}

@@ -1,0 +1,222 @@
+package documents
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
+)
+
+//go:embed lua/claim.lua
+var claimLua string
+
+//go:embed lua/revision.lua
+var revisionLua string
+
+//go:embed lua/behind.lua
+var behindLua string
+
+//go:embed lua/fill.lua
+var fillLua string
+
+//go:embed lua/want.lua
+var wantLua string
+
+// The scripts.
+var (
+	claimScript    = redisdb.NewScript("documents/claim", claimLua)
+	revisionScript = redisdb.NewScript("documents/revision", revisionLua)
+	behindScript   = redisdb.NewScript("documents/behind", behindLua)
+	fillScript     = redisdb.NewScript("documents/fill", fillLua)
+	wantScript     = redisdb.NewScript("documents/want", wantLua)
+)
+
+// The keys.
+func keeperKey() string   { return redisdb.Key(0, "documents", "keeper") }
+func indexKey() string    { return redisdb.Key(0, "documents", "index") }
+func revisionKey() string { return redisdb.Key(0, "documents", "revision") }
+func behindKey() string   { return redisdb.Key(0, "documents", "behind") }
+func fillingKey() string  { return redisdb.Key(0, "documents", "filling") }
+func stateKey() string    { return redisdb.Key(0, "documents", "state") }
+func rebuildKey() string  { return redisdb.Key(0, "documents", "rebuild") }
+
+// Lifetimes.
+const (
+	claimFor   = 30 * time.Second
+	stateFor   = 24 * time.Hour
+	rebuildFor = 30 * 24 * time.Hour
+)
+
+// store reads and writes what this package keeps in Redis.
+type store struct{ client redis.UniversalClient }
+
+// claimed is what came of a claim.
+type claimed struct {
+	held  bool
+	other bool // the index kept before was another one
+}
+
+// claim makes a process the keeper, or keeps it so. takeOver: also from a claim of the same place, whose process can't live any more.
+func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (claimed, error) {
+	n, err := claimScript.Run(ctx, s.client, []string{keeperKey(), indexKey()}, holder, place, claimFor.Milliseconds(), index, takeOver).Int()
+	if err != nil {
+		return claimed{}, fmt.Errorf("claim the search index: %w", err)
+	}
+	return claimed{held: n > 0, other: n == 2}, nil
+}
+
+// keeper says who keeps the index; empty: nobody.
+func (s store) keeper(ctx context.Context) (string, error) {
+	claim, err := s.client.Get(ctx, keeperKey()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", redisdb.Away(fmt.Errorf("ask who keeps the search index: %w", err))
+	}
+	return placeOf(claim), nil
+}
+
+// placeOf reads the place off a claim.
+func placeOf(claim string) string {
+	for i := range len(claim) {
+		if claim[i] == ' ' {
+			return claim[i+1:]
+		}
+	}
+	return ""
+}
+
+// revision answers a number higher than any before: the time in microseconds, or one more than the last.
+func (s store) revision(ctx context.Context) (int64, error) {
+	text, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}).Text()
+	if err != nil {
+		return 0, fmt.Errorf("take a revision: %w", err)
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// fallBehind notes that changes since a moment are missing.
+func (s store) fallBehind(ctx context.Context, since time.Time) error {
+	if err := behindScript.Run(ctx, s.client, []string{behindKey()}, max(since.UnixMilli(), 1)).Err(); err != nil {
+		return fmt.Errorf("note that the search index is behind: %w", err)
+	}
+	return nil
+}
+
+// beginFilling moves the note to what is being made up for, and answers since when; zero: nothing is missing.
+func (s store) beginFilling(ctx context.Context) (time.Time, error) {
+	n, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}).Int64()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask what the search index misses: %w", err)
+	}
+	return millis(n), nil
+}
+
+// filled notes that nothing is missing, but for what was noted since beginFilling.
+func (s store) filled(ctx context.Context) error {
+	if err := s.client.Del(ctx, fillingKey()).Err(); err != nil {
+		return fmt.Errorf("note that the search index is complete: %w", err)
+	}
+	return nil
+}
+
+func millis(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}
+
+// known is all that Redis knows of the index.
+type known struct {
+	keeper string
+	behind time.Time // zero: it is not
+	size   counted
+	build  *api.DocumentRebuild
+}
+
+// counted is the size of the index, as its keeper tells it to others.
+type counted struct {
+	Documents int       `json:"documents"`
+	Bytes     int64     `json:"bytes"`
+	At        time.Time `json:"at"`
+}
+
+func (s store) read(ctx context.Context) (known, error) {
+	pipe := s.client.Pipeline()
+	keeper, behind, filling := pipe.Get(ctx, keeperKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx, fillingKey())
+	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return known{}, redisdb.Away(fmt.Errorf("ask how the search index is doing: %w", err))
+	}
+	k := known{keeper: placeOf(keeper.Val())}
+	for _, mark := range []*redis.StringCmd{behind, filling} {
+		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(millis(n))) {
+			k.behind = millis(n)
+		}
+	}
+	if raw, err := state.Bytes(); err == nil {
+		_ = json.Unmarshal(raw, &k.size) // of another version: not known
+	}
+	if raw, err := build.Bytes(); err == nil && json.Unmarshal(raw, &k.build) != nil {
+		k.build = nil
+	}
+	return k, nil
+}
+
+// tell tells others the size of the index.
+func (s store) tell(ctx context.Context, size counted) error {
+	raw, err := json.Marshal(size)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Set(ctx, stateKey(), raw, stateFor).Err(); err != nil {
+		return fmt.Errorf("tell the size of the search index: %w", err)
+	}
+	return nil
+}
+
+// want asks the keeper for a rebuild, unless one is wanted or runs, and answers the one there is.
+func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, error) {
+	raw, err := json.Marshal(api.DocumentRebuild{Status: "wanted", Wanted: now.UTC().Truncate(time.Millisecond)})
+	if err != nil {
+		return api.DocumentRebuild{}, err
+	}
+	text, err := wantScript.Run(ctx, s.client, []string{rebuildKey()}, raw, rebuildFor.Milliseconds()).Text()
+	if err != nil {
+		return api.DocumentRebuild{}, redisdb.Away(fmt.Errorf("ask for a rebuild of the search index: %w", err))
+	}
+	var b api.DocumentRebuild
+	return b, json.Unmarshal([]byte(text), &b)
+}
+
+// noteBuild writes down how far a rebuild is.
+func (s store) noteBuild(ctx context.Context, b api.DocumentRebuild) error {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Set(ctx, rebuildKey(), raw, rebuildFor).Err(); err != nil {
+		return fmt.Errorf("note how far the rebuild of the search index is: %w", err)
+	}
+	return nil
+}
+
+// leave removes the reader's group, so that nothing is kept for a reader that never comes.
+func leave(ctx context.Context, db *redisdb.DB) error {
+	var all error
+	for p := range db.Partitions() {
+		err := db.Client().XGroupDestroy(ctx, redisdb.Key(p, stream), group).Err()
+		if err != nil && !strings.Contains(err.Error(), "requires the key to exist") { // no event yet
+			all = errors.Join(all, fmt.Errorf("remove the group %s of partition %d: %w", group, p, err))
+		}
+	}
+	return all
+}

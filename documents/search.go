@@ -1,0 +1,180 @@
+package documents
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/fault"
+)
+
+// defaultPageSize is as in the other lists.
+const defaultPageSize = 20
+
+// Search answers what a person or a program looks for. A query that can't be read is a fault of kind Invalid that names the place; while the
+// index is with another process, or fails, the fault is Unavailable.
+func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.DocumentPage, err error) {
+	began := time.Now()
+	defer func() {
+		outcome := searchAnswered
+		switch {
+		case fault.Is(err, fault.Invalid):
+			outcome = searchRefused
+		case err != nil:
+			outcome = searchFailed
+		}
+		d.metrics.searches.WithLabelValues(outcome).Observe(time.Since(began).Seconds())
+	}()
+	s, err := d.question(q)
+	if err != nil {
+		return page, err
+	}
+	if err := d.reachable(ctx); err != nil {
+		return page, err
+	}
+	found, err := d.ask(ctx, s)
+	if err != nil {
+		return page, err
+	}
+	return answer(q, s, found), nil
+}
+
+// question turns a query into a question to the index: one document more than the page has, to know whether there is a next one.
+func (d *Documents) question(q api.DocumentQuery) (Search, error) {
+	s := Search{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
+	if s.Size == 0 {
+		s.Size = defaultPageSize
+	}
+	wrong := func(key, format string, args ...any) error {
+		return fault.InvalidFields([]fault.Field{{Key: key, Message: fmt.Sprintf(format, args...)}})
+	}
+	switch {
+	case s.Size < 1 || s.Size > MaxPageSize:
+		return s, wrong("pageSize", "must be between 1 and %d", MaxPageSize)
+	case q.Sort != "" && q.Sort != api.SortNewest && q.Sort != api.SortRelevance:
+		return s, wrong("sort", "must be %s or %s", api.SortNewest, api.SortRelevance)
+	case q.Page < 0 || q.Page > MaxReach || (q.Page+1)*s.Size > MaxReach:
+		return s, wrong("page", "pages end at %d messages; go on with the cursor of the last one", MaxReach)
+	case q.Cursor != "":
+		at, err := readCursor(q.Cursor)
+		if err != nil {
+			return s, wrong("cursor", "is none that an answer gave")
+		}
+		s.After = &at
+	default:
+		s.Skip = q.Page * s.Size
+	}
+	s.Size++
+	var err error
+	if s.Query, err = query.Parse(q.Q, d.opts.Now()); err != nil {
+		return s, wrong("q", "%s", err)
+	}
+	return s, nil
+}
+
+// reachable says whether this process can ask the index.
+func (d *Documents) reachable(ctx context.Context) error {
+	switch {
+	case d.opts.Kind == kindNone:
+		return errOff()
+	case d.Store != nil && (!d.opts.Exclusive || d.keeping.Load()):
+		return nil
+	}
+	keeper, err := d.keys.keeper(ctx)
+	if err != nil {
+		return err
+	}
+	if keeper == "" {
+		keeper = "another process, or none"
+	}
+	f := fault.New(fault.Unavailable, "SearchElsewhere", "The embedded search index belongs to one process (%s), which is not this one. "+
+		"With the setting documents.store: opensearch every process can search", keeper)
+	f.RetryAfter = claimEvery
+	return f
+}
+
+// ask asks the index, within the time there is for it, and not too many at once.
+func (d *Documents) ask(ctx context.Context, s Search) (Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.opts.SearchTimeout)
+	defer cancel()
+	select {
+	case d.searches <- struct{}{}:
+		defer func() { <-d.searches }()
+	case <-ctx.Done():
+		return Found{}, slow(ctx.Err())
+	}
+	found, err := d.Store.Search(ctx, s)
+	switch {
+	case err == nil || fault.KindOf(err) != fault.Internal:
+		return found, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return found, slow(err)
+	case ctx.Err() != nil:
+		return found, err
+	}
+	f := fault.Wrap(err, fault.Unavailable, "SearchFailed", "The search index does not answer; try again shortly")
+	f.RetryAfter = time.Second
+	return found, f
+}
+
+func slow(err error) error {
+	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow", "The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
+}
+
+// answer puts what was found into the words of the API.
+func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
+	hits, size := found.Hits, s.Size-1
+	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size, Documents: []api.FoundMessage{}}
+	if len(hits) > size {
+		hits = hits[:size]
+		page.Cursor = cursor(hits[size-1].Position())
+	}
+	inSubject, inText := query.Marks(s.Query, query.Subject), query.Marks(s.Query, query.Text)
+	for _, h := range hits {
+		page.Documents = append(page.Documents, api.FoundMessage{
+			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To, Status: h.Status,
+			Lane: h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created, Ended: h.Ended,
+			Highlights: api.Highlights{Subject: mark(h.Subject, inSubject), Text: passage(h.Text, inText)},
+		})
+	}
+	page.Facets = api.DocumentFacets{
+		Status: counts(found, query.Status), Account: counts(found, query.Account), Tag: counts(found, query.Tag), Lane: counts(found, query.Lane),
+	}
+	return page
+}
+
+func counts(found Found, field query.Field) []api.FacetCount {
+	out := make([]api.FacetCount, len(found.Facets[field]))
+	for i, c := range found.Facets[field] {
+		out[i] = api.FacetCount(c)
+	}
+	return out
+}
+
+// cursor writes a position so that it can stand in an address.
+func cursor(at Position) string {
+	raw, _ := json.Marshal([]any{at.Score, at.Created, at.ID}) // finite numbers and a string: can't fail
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func readCursor(text string) (Position, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return Position{}, err
+	}
+	var at Position
+	parts := []any{&at.Score, &at.Created, &at.ID}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return Position{}, err
+	}
+	if len(parts) != 3 || at.ID == "" {
+		return Position{}, errors.New("not a position")
+	}
+	return at, nil
+}

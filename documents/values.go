@@ -1,0 +1,66 @@
+package documents
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/documents/query"
+)
+
+// ValueFields are the fields that hold whole values.
+func ValueFields() []query.Field {
+	return []query.Field{query.To, query.From, query.Status, query.Lane, query.Account, query.Gateway, query.Tag, query.Code, query.ID}
+}
+
+// some leaves out what is empty.
+func some(values ...string) []string {
+	kept := values[:0]
+	for _, v := range values {
+		if v != "" {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// codes are the name of the error, as it is looked for in capitals, and the relay's reply code.
+func (d *Document) codes() []string {
+	code := ""
+	if d.SMTPCode > 0 {
+		code = strconv.Itoa(d.SMTPCode)
+	}
+	return some(strings.ToUpper(d.Code), code)
+}
+
+// ids are all that names the message.
+func (d *Document) ids() []string {
+	messageID := query.Fold(d.MessageID)
+	bare := strings.TrimSuffix(strings.TrimPrefix(messageID, "<"), ">")
+	if bare == messageID {
+		bare = ""
+	}
+	return some(query.Fold(d.QueueID), messageID, bare, query.Fold(d.Key))
+}
+
+// excerpt is the beginning of a text: valid UTF-8, its runs of space made one, and cut between two words where it is longer than max bytes.
+func excerpt(text string, max int) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	var b strings.Builder
+	for word := range strings.FieldsSeq(text) {
+		if b.Len()+1+len(word) > max+1 {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+	}
+	if b.Len() == 0 && text != "" && max > 0 { // one endless word
+		word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+		return strings.ToValidUTF8(word[:min(max, len(word))], "")
+	}
+	return b.String()
+}

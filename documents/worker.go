@@ -1,0 +1,73 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/postroom/postroom/queue"
+)
+
+// backoff is how long tasks wait while the index fails.
+var backoff = queue.Backoff{Base: time.Second, Factor: 2, Jitter: 0.2, Max: time.Minute}
+
+// Handle handles one task: it puts messages into the index as they stand now.
+func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
+	var j job
+	if err := json.Unmarshal(t.Payload, &j); err != nil || len(j.IDs) == 0 {
+		return queue.Bury(fmt.Errorf("task %s names no messages", t.ID))
+	}
+	if err := d.index(ctx, j.IDs); err != nil {
+		return d.later(err)
+	}
+	d.failures.Store(0)
+	d.metrics.lag.Set(max(0, d.opts.Now().Sub(time.UnixMilli(j.At)).Seconds()))
+	return queue.Done()
+}
+
+// later says when to try again: the longer the index has been failing, the later.
+func (d *Documents) later(err error) queue.Verdict {
+	n := d.failures.Add(1)
+	d.metrics.failures.Inc()
+	if n == 1 {
+		d.log.Error("the search index takes no documents; trying again", "error", err)
+	} else {
+		d.log.Debug("the search index takes no documents", "failures", n, "error", err)
+	}
+	return queue.RetryAt(d.opts.Now().Add(backoff.Delay(int(min(n, 20))+1, rand.Float64())), err)
+}
+
+// index puts messages into the index as they stand now. Those that nobody remembers stay in it as they are.
+func (d *Documents) index(ctx context.Context, ids []string) error {
+	revision, err := d.keys.revision(ctx)
+	if err != nil {
+		return err
+	}
+	messages, err := d.Outbox.Documents(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("read %d messages for the search index: %w", len(ids), err)
+	}
+	docs, ended := make([]Document, len(messages)), []string(nil)
+	for i, m := range messages {
+		docs[i] = documentOf(m, d.opts.MaxText, revision)
+		if m.Ended != nil {
+			ended = append(ended, m.QueueID)
+		}
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	if err := d.Store.Put(ctx, docs); err != nil {
+		return err
+	}
+	d.metrics.indexed.Add(float64(len(docs)))
+	if len(ended) == 0 {
+		return nil
+	}
+	if err := d.Outbox.Indexed(ctx, ended); err != nil {
+		return fmt.Errorf("tell that %d messages are in the search index: %w", len(ended), err)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package letter
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/message"
+)
+
+// Writer writes the messages of one letter.
+type Writer struct {
+	letter Letter
+	zone   *time.Location
+	full   *mailtemplate.Template // nil: the words go as they are
+	light  *mailtemplate.Template // the same without what depends on no slip: the CSS
+}
+
+// Name is what a message is called before it is written: its Message-ID, and its envelope.
+type Name struct {
+	MessageID string
+	Envelope  message.Envelope
+	Bcc       []message.Address // only to be checked; they are in the envelope
+}
+
+// Words are what a message says.
+type Words struct {
+	Subject string
+	Text    string
+}
+
+// New reads the words of a letter. Its faults are those of mailtemplate.Parse, and Invalid for a time zone that there isn't.
+func New(l Letter) (*Writer, error) {
+	w := &Writer{letter: l, zone: time.UTC}
+	if l.TZ != "" {
+		zone, err := time.LoadLocation(l.TZ)
+		if err != nil || l.TZ == "Local" {
+			return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: "must be a time zone, such as Europe/Zurich"}})
+		}
+		w.zone = zone
+	}
+	if l.Plain {
+		return w, nil
+	}
+	var err error
+	if w.full, err = mailtemplate.Parse(l.Source, l.Options); err != nil {
+		return nil, err
+	}
+	w.light = w.full
+	if l.Options.InlineCSS {
+		l.Options.InlineCSS = false
+		w.light, err = mailtemplate.Parse(l.Source, l.Options)
+	}
+	return w, err
+}
+
+// Letter is what the messages have in common.
+func (w *Writer) Letter() Letter { return w.letter }
+
+// Write writes a message. The errors are faults for whoever gave slip and name, or that of the context.
+func (w *Writer) Write(ctx context.Context, s Slip, n Name) (*message.Composed, Words, error) {
+	return w.write(ctx, w.full, s, n, w.letter.Attachments)
+}
+
+// Check writes a message in all but its attachments and its style, which costs a fraction: what comes back has the envelope, the subject and
+// the words of the message, and whatever is wrong with slip and name is the error. The attachments are checked by Write.
+func (w *Writer) Check(ctx context.Context, s Slip, n Name) (*message.Composed, Words, error) {
+	return w.write(ctx, w.light, s, n, nil)
+}
+
+func (w *Writer) write(ctx context.Context, t *mailtemplate.Template, s Slip, n Name, files []message.Attachment) (*message.Composed, Words, error) {
+	mail, err := w.fill(ctx, t, s)
+	if err != nil {
+		return nil, Words{}, err
+	}
+	d := message.Draft{
+		From: w.letter.From, To: s.To, Cc: s.Cc, Bcc: n.Bcc, ReplyTo: w.letter.ReplyTo, Date: time.UnixMilli(s.Date).UTC(),
+		Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML, PreviewText: mail.PreviewText,
+		MessageID: n.MessageID, InReplyTo: s.InReplyTo, References: s.References, Headers: w.letter.Headers, Attachments: files,
+	}
+	if len(n.Envelope.To) > 0 {
+		d.Envelope = &n.Envelope
+	}
+	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(n.MessageID))))
+	return c, Words{Subject: mail.Subject, Text: mail.Text}, err
+}
+
+// Fill gives the words with the params of a slip in them, and nothing else of a message.
+func (w *Writer) Fill(ctx context.Context, s Slip) (mailtemplate.Mail, error) {
+	return w.fill(ctx, w.full, s)
+}
+
+// fill gives the words with the params of a slip in them.
+func (w *Writer) fill(ctx context.Context, t *mailtemplate.Template, s Slip) (mailtemplate.Mail, error) {
+	if w.letter.Plain {
+		words := w.letter.Source
+		return mailtemplate.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
+	}
+	params, err := readParams(s.Params)
+	if err != nil {
+		return mailtemplate.Mail{}, err
+	}
+	about := mailtemplate.Context{Account: w.letter.Account, ServiceURL: w.letter.ServiceURL}
+	for _, to := range [][]message.Address{s.To, s.Cc} {
+		if len(to) > 0 {
+			about.Recipient = mailtemplate.Person{Name: to[0].Name, Address: to[0].Address}
+			break
+		}
+	}
+	return t.Render(ctx, mailtemplate.Input{Data: about.Data(params), Locale: w.letter.Locale, Zone: w.zone, Strict: w.letter.Strict})
+}
+
+// readParams reads the params of a slip, with all the digits their numbers have.
+func readParams(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var params map[string]any
+	if err := d.Decode(&params); err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
+	}
+	return params, nil
+}

@@ -1,0 +1,401 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/letter"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	mergeChunk    = 250 // entries that go to Redis together
+	mergeAtOnce   = 4   // chunks under way
+	mergePreviews = 10  // messages that a dry run shows
+)
+
+// merger is a mail merge on its way: one letter, and an entry for each message.
+type merger struct {
+	outbox   *Outbox
+	req      api.SubmitRequest
+	door     string
+	account  Account
+	letter   *source
+	template *api.TemplateRef
+	whole    string // fingerprint of the request; empty when it has no key
+	date     int64
+	common   func() string // fingerprint of the request without its entries
+	results  []api.MailMergeResult
+
+	mu   sync.Mutex
+	stop error // why no more entries are tried; nil: they are
+}
+
+// merge takes in a mail merge: one message for each entry, written from one letter. What is wrong with the request as a whole is its error;
+// what is wrong with an entry stands in its result, and the others go on. A repetition under the key of the request answers what was
+// answered first, also where the first one was cut off in the middle: it goes on from there.
+func (b *Outbox) merge(ctx context.Context, req api.SubmitRequest, account Account, door string) (api.SubmitAnswer, error) {
+	m := &merger{outbox: b, req: req, door: door, account: account, date: millis(b.clock.Now()), results: make([]api.MailMergeResult, len(req.MailMerge))}
+	m.common = sync.OnceValue(func() string {
+		common := m.req
+		common.MailMerge = nil
+		return fingerprint(common, "of its entries")
+	})
+	if err := m.begin(ctx); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	answer := api.SubmitAnswer{MailMerge: m.results}
+	if req.DryRun {
+		return answer, m.preview(ctx)
+	}
+	if err := b.Admits(ctx); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	var err error
+	if answer.Idempotency, err = m.claim(ctx); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	m.enter(ctx)
+	if m.stop != nil && !slices.ContainsFunc(m.results, func(r api.MailMergeResult) bool { return r.Success }) {
+		return api.SubmitAnswer{}, m.stop
+	}
+	return answer, nil
+}
+
+// begin checks the request as a whole and makes its letter.
+func (m *merger) begin(ctx context.Context) error {
+	b := m.outbox
+	wrong := append(checkMerge(m.req), check(m.req, b.clock.Now())...)
+	l, version, err := b.letterOf(ctx, m.req, m.account)
+	if err == nil {
+		m.template = version
+		m.letter, err = b.letters.source(ctx, l)
+	}
+	if err := joinFields(wrong, err); err != nil {
+		return err
+	}
+	if err := b.passable(ctx, m.req, m.account); err != nil {
+		return err
+	}
+	return m.weigh(ctx)
+}
+
+// checkMerge finds what can't stand beside mailMerge.
+func checkMerge(req api.SubmitRequest) (wrong []fault.Field) {
+	for _, f := range []struct {
+		key   string
+		given bool
+	}{
+		{"to", len(req.To) > 0}, {"cc", len(req.CC) > 0}, {"bcc", len(req.BCC) > 0}, {"raw", len(req.Raw) > 0},
+		{"envelope", req.Envelope != nil}, {"messageId", req.MessageID != ""}, {"render.params", req.Render != nil && len(req.Render.Params) > 0},
+	} {
+		if f.given {
+			wrong = append(wrong, fault.Field{Key: f.key, Message: "can't be combined with mailMerge"})
+		}
+	}
+	return wrong
+}
+
+// weigh writes the first message that can be written in full, which finds what is wrong with what all have in common: a file, a header, the size.
+func (m *merger) weigh(ctx context.Context) error {
+	for i := range m.req.MailMerge {
+		slip, name, err := m.slip(i)
+		if err != nil {
+			return err
+		}
+		if _, _, err := m.letter.writer.Check(ctx, slip, name); m.ofEntry(err) {
+			continue
+		}
+		c, _, err := m.letter.writer.Write(ctx, slip, name)
+		if err != nil {
+			return err
+		}
+		if c.Size() > m.outbox.opts.MaxSize {
+			return m.outbox.tooLarge(c.Size())
+		}
+		return nil
+	}
+	return nil
+}
+
+// ofEntry says whether an error of writing a message is about what its entry says. What is wrong with the rest is wrong for all of them.
+func (m *merger) ofEntry(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return false
+	}
+	if f.Kind == fault.Unprocessable {
+		return true
+	}
+	for _, field := range f.Fields {
+		if !entryField(field.Key) {
+			return false
+		}
+	}
+	return f.Kind == fault.Invalid
+}
+
+// entryField says whether a field of a draft is one that an entry gives.
+func entryField(key string) bool {
+	return key == "messageId" || key == "params" || key == "subject" || strings.HasPrefix(key, "to")
+}
+
+// slip is what the message of an entry has of its own.
+func (m *merger) slip(i int) (letter.Slip, letter.Name, error) {
+	entry := m.req.MailMerge[i]
+	one := m.req
+	one.MessageID = entry.MessageID
+	name, err := nameOf(one, m.letter.writer.Letter().From)
+	s := letter.Slip{
+		To: []message.Address{message.Address(entry.To)}, InReplyTo: m.req.InReplyTo, References: m.req.References, Params: entry.Params, Date: m.date,
+	}
+	return s, name, err
+}
+
+// preview checks every entry and shows the messages of the first.
+func (m *merger) preview(ctx context.Context) error {
+	shown := 0
+	for i := range m.results {
+		slip, name, err := m.slip(i)
+		if err != nil {
+			return err
+		}
+		c, _, err := m.letter.writer.Check(ctx, slip, name)
+		if err == nil && shown < mergePreviews {
+			shown++
+			if c, _, err = m.letter.writer.Write(ctx, slip, name); err == nil {
+				c.Raw, err = m.outbox.sign(ctx, m.account.ID, c)
+			}
+			if err == nil {
+				m.results[i].Preview = c.Raw
+			}
+		}
+		if err != nil {
+			m.refuse(i, err)
+			continue
+		}
+		m.results[i].Success, m.results[i].To, m.results[i].MessageID = true, m.req.MailMerge[i].To, c.MessageID
+	}
+	return ctx.Err()
+}
+
+// claim takes the key of the whole request, if it has one. What finds the key taken by another request must not queue anything.
+func (m *merger) claim(ctx context.Context) (*api.IdempotencyStatus, error) {
+	b, key := m.outbox, m.req.IdempotencyKey
+	if key == "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m.whole = fingerprint(m.req, key)
+	hash := keyHash(m.account.ID, key)
+	name := b.store.idempotency(redisdb.PartitionFor(hash, b.DB.Partitions()), hash)
+	answer, err := b.DB.RunReplicated(ctx, claimScript, []string{name}, m.whole, int(b.opts.KeyRetention.Seconds())).Slice()
+	switch {
+	case err != nil:
+		return nil, away(err, "claim the key of a mail merge")
+	case answer[0] == "REUSED":
+		return nil, keyReused()
+	case answer[0] == "HIT":
+		return &api.IdempotencyStatus{Key: key, Status: "HIT"}, nil
+	}
+	return &api.IdempotencyStatus{Key: key, Status: "MISS"}, nil
+}
+
+// enter accepts the entries, some chunks of them at a time.
+func (m *merger) enter(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(mergeAtOnce)
+	for from := 0; from < len(m.results); from += mergeChunk {
+		group.Go(func() error {
+			m.chunk(ctx, from, min(from+mergeChunk, len(m.results)))
+			return nil
+		})
+	}
+	_ = group.Wait() // what goes wrong stands in the results
+}
+
+// chunk accepts some entries: two round trips for all of them.
+func (m *merger) chunk(ctx context.Context, from, to int) {
+	b := m.outbox
+	places, all := make([]int, 0, to-from), make([]acceptance, 0, to-from)
+	for i := from; i < to; i++ {
+		if stop := m.stopped(); stop != nil {
+			m.refuse(i, stop)
+			continue
+		}
+		s, err := m.submission(ctx, i)
+		if err == nil {
+			var a acceptance
+			if a, err = b.acceptance(s); err == nil {
+				places, all = append(places, i), append(all, a)
+				continue
+			}
+		}
+		m.refuse(i, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := b.shareAll(ctx, all...); err != nil {
+		for _, i := range places {
+			m.refuse(i, err)
+		}
+		return
+	}
+	pipe := b.DB.ReplicatedPipeline()
+	answers := make([]*redis.Cmd, len(all))
+	for n, a := range all {
+		answers[n] = pipe.Script(acceptScript, a.keys, a.args...)
+	}
+	_ = pipe.Exec(ctx) // each script carries its own error
+	m.judge(ctx, places, all, answers)
+}
+
+// judge reads what Redis answered to the entries of a chunk, and queues the tasks of those that are new.
+func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answers []*redis.Cmd) {
+	b := m.outbox
+	var fresh []acceptance
+	var tasks []queue.Task
+	for n, a := range all {
+		first, err := b.judge(answers[n].Slice())
+		if errors.Is(err, errUnshared) {
+			b.letters.forget(a.partition, a.letter)
+			answer, err := b.acceptFirst(ctx, a)
+			if err != nil {
+				m.refuse(places[n], err)
+				continue
+			}
+			m.accepted(places[n], answer)
+			continue
+		}
+		if err != nil {
+			m.refuse(places[n], err)
+			continue
+		}
+		if a.looksAtMemory() {
+			b.seen()
+		}
+		answer, isFresh := b.answer(a, first)
+		m.accepted(places[n], answer)
+		if isFresh {
+			fresh, tasks = append(fresh, a), append(tasks, a.task)
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	for n, err := range b.Queue.Enqueue(ctx, tasks...) {
+		if err == nil {
+			b.queued.note(fresh[n].partition, fresh[n].answer.QueueID)
+		}
+		b.accepted(ctx, fresh[n])
+	}
+}
+
+// submission is the message of an entry, checked.
+func (m *merger) submission(ctx context.Context, i int) (submission, error) {
+	entry, b := m.req.MailMerge[i], m.outbox
+	slip, name, err := m.slip(i)
+	if err != nil {
+		return submission{}, err
+	}
+	c, _, err := m.letter.writer.Check(ctx, slip, name)
+	if err := joinFields(checkEntry(m.req, entry), err); err != nil {
+		return submission{}, err
+	}
+	req := m.req
+	if entry.SendAt != nil {
+		req.SendAt = entry.SendAt
+	}
+	if len(entry.Metadata) > 0 {
+		req.Metadata = entry.Metadata
+	}
+	req.IdempotencyKey = or(entry.IdempotencyKey, req.IdempotencyKey)
+	s := b.submission(req, m.account, composed{Composed: c, template: m.template, letter: m.letter, slip: slip})
+	s.envelope.Source, s.envelope.Size = m.door, 0
+	s.key, s.fingerprint = m.key(i)
+	return s, nil
+}
+
+// checkEntry finds what is wrong with an entry beside its message.
+func checkEntry(req api.SubmitRequest, entry api.MailMergeEntry) (fields []fault.Field) {
+	wrong := func(key, format string, args ...any) {
+		fields = append(fields, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+	checkMetadata(entry.Metadata, wrong)
+	if req.DeliverBy != nil && entry.SendAt != nil && req.DeliverBy.Before(*entry.SendAt) {
+		wrong("sendAt", "must not be after deliverBy")
+	}
+	return fields
+}
+
+// key is under which an entry is accepted only once, and the fingerprint that goes with it: its own key, whatever else the merge brings, or one
+// that the key of the request gives to its place, in this very request. Both are empty without a key.
+func (m *merger) key(i int) (key, print string) {
+	entry := m.req.MailMerge[i]
+	switch {
+	case entry.IdempotencyKey != "":
+		return entry.IdempotencyKey, m.printOf(entry)
+	case m.whole != "":
+		return m.req.IdempotencyKey + "\x00" + strconv.Itoa(i), m.whole
+	}
+	return "", ""
+}
+
+// printOf is the fingerprint of an entry with a key of its own: of what it says, and of what is said for all.
+func (m *merger) printOf(entry api.MailMergeEntry) string {
+	entry.IdempotencyKey = ""
+	sum := sha256.New()
+	sum.Write([]byte(m.common()))
+	if err := json.NewEncoder(sum).Encode(entry); err != nil {
+		return "unreadable" // params or metadata that are no JSON; refused elsewhere
+	}
+	return short(sum.Sum(nil))
+}
+
+func (m *merger) accepted(i int, a api.SubmitAnswer) {
+	m.results[i] = api.MailMergeResult{
+		Success: true, To: m.req.MailMerge[i].To, MessageID: a.MessageID, QueueID: a.QueueID, SendAt: a.SendAt, Idempotency: a.Idempotency,
+	}
+}
+
+// refuse notes why an entry was not accepted. When Redis is away or full, the entries that have not been tried yet are not.
+func (m *merger) refuse(i int, err error) {
+	r := api.MailMergeResult{To: m.req.MailMerge[i].To, StatusCode: api.StatusOf(fault.KindOf(err)), Error: "An internal server error occurred"}
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
+		r.Error, r.Code = f.Message, f.Code
+		for _, field := range f.Fields {
+			r.Fields = append(r.Fields, api.ProblemField{Key: field.Key, Message: field.Message})
+		}
+	} else {
+		m.outbox.log.Error("entry of a mail merge not accepted", "account", m.account.ID, "entry", i, "error", err)
+	}
+	m.results[i] = r
+	if !fault.Is(err, fault.Unavailable) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop = err
+}
+
+// stopped says why no more entries are tried.
+func (m *merger) stopped() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stop
+}

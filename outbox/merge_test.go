@@ -1,0 +1,457 @@
+package outbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// entries are so many entries of a merge, each with a name.
+func entries(n int) []api.MailMergeEntry {
+	list := make([]api.MailMergeEntry, n)
+	for i := range list {
+		list[i] = api.MailMergeEntry{To: api.Address{Address: fmt.Sprintf("r%d@x.test", i)}, Params: fmt.Appendf(nil, `{"name":"N%d"}`, i)}
+	}
+	return list
+}
+
+// inbox notes what the relay is given, by recipient.
+func (b *bundle) inbox(t *testing.T) map[string][][]byte {
+	t.Helper()
+	got := make(map[string][][]byte)
+	b.sender.got = func(m smtpsend.Message) {
+		body, err := m.Body.Open(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		raw, err := io.ReadAll(body)
+		if err != nil || body.Close() != nil {
+			t.Error(err)
+		}
+		for _, to := range m.To {
+			got[to] = append(got[to], raw)
+		}
+	}
+	return got
+}
+
+// lettersIn lists the letters in Redis, and how many messages there are of each.
+func (b *bundle) lettersIn(t *testing.T) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for p := range b.DB.Partitions() {
+		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(p, "letter")+":*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			name := key[strings.LastIndexByte(key, ':')+1:]
+			users, _ := b.DB.Client().HGet(t.Context(), redisdb.Key(p, "letters"), name).Result() // none: nobody
+			all[fmt.Sprint(p, " ", name)] = users
+		}
+	}
+	return all
+}
+
+func TestMergeKeepsOneLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	got := b.inbox(t)
+	file := make([]byte, 1<<20)
+	_, _ = rand.Read(file) // never fails
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{
+		Subject: "Hello {{params.name}}", HTML: "<p>Dear {{params.name}}, {{account.email}} writes to {{rcpt.address}}</p>", MailMerge: entries(600),
+		Attachments: []api.Attachment{{Filename: "a.bin", Content: file}}, Tags: []string{"all"},
+	})
+	if err != nil || len(answer.MailMerge) != 600 {
+		t.Fatalf("%d results, %v", len(answer.MailMerge), err)
+	}
+	letters := b.lettersIn(t)
+	if len(letters) != 1 {
+		t.Errorf("letters %v, want one", letters)
+	}
+	for _, users := range letters {
+		if users != "600" {
+			t.Errorf("%s messages need the letter, want 600", users)
+		}
+	}
+	for i, r := range answer.MailMerge {
+		if !r.Success || r.To.Address != fmt.Sprintf("r%d@x.test", i) {
+			t.Fatalf("result %d is %+v", i, r)
+		}
+	}
+	for _, i := range []int{0, 17, 599} {
+		b.deliver(t, answer.MailMerge[i].QueueID)
+		mails := got[fmt.Sprintf("r%d@x.test", i)]
+		if len(mails) != 1 {
+			t.Fatalf("message %d was sent %d times", i, len(mails))
+		}
+		m, err := mail.ReadMessage(bytes.NewReader(mails[0]))
+		if err != nil || m.Header.Get("Subject") != fmt.Sprintf("Hello N%d", i) || m.Header.Get("Message-Id") != answer.MailMerge[i].MessageID {
+			t.Errorf("message %d: %v, %v", i, m.Header, err)
+		}
+		if !bytes.Contains(mails[0], fmt.Appendf(nil, "r%d@x.test", i)) || len(mails[0]) < 1<<20 {
+			t.Errorf("message %d has %d bytes, or lacks its recipient", i, len(mails[0]))
+		}
+	}
+	if _, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "all"}, ReasonAPI); err != nil {
+		t.Fatal(err)
+	}
+	for where, users := range b.lettersIn(t) {
+		if users != "" {
+			t.Errorf("letter %s is needed by %s messages that are gone", where, users)
+		}
+		ttl, err := b.DB.Client().TTL(t.Context(), redisdb.Key(0, "letter", strings.Fields(where)[1])).Result()
+		if err != nil || ttl <= 0 {
+			t.Errorf("a letter that nobody needs stays for %s, %v", ttl, err)
+		}
+	}
+}
+
+func TestMergeAnswersEachEntry(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	later := storyBegin.Add(time.Hour)
+	list := entries(6)
+	list[1].To.Address = "nobody"
+	list[2].Params = nil
+	list[3].SendAt, list[3].MessageID, list[3].Metadata = &later, "<own@x.test>", []byte(`{"order":7}`)
+	list[4].Metadata = []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)
+	list[5].To.Name = "Eve\r\nBcc: all@x.test"
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "strict", MailMerge: list, Metadata: []byte(`{"campaign":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		Success bool
+		Status  int
+		Code    string
+		Keys    string
+	}
+	var results []result
+	for _, r := range answer.MailMerge {
+		one := result{Success: r.Success, Status: r.StatusCode, Code: r.Code}
+		for _, f := range r.Fields {
+			one.Keys += f.Key + " "
+		}
+		results = append(results, one)
+	}
+	want := []result{
+		{Success: true}, {Status: 400, Keys: "to[0].address "}, {Status: 422, Code: "TemplateVariablesMissing", Keys: "text "}, {Success: true},
+		{Status: 400, Keys: "metadata "}, {Status: 400, Keys: "to[0].name "},
+	}
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	own := answer.MailMerge[3]
+	m, err := b.Get(t.Context(), own.QueueID)
+	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Delayed || string(m.Metadata) != `{"order":7}` {
+		t.Errorf("%+v, %+v, %v", own, m, err)
+	}
+	m, err = b.Get(t.Context(), answer.MailMerge[0].QueueID)
+	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil || *m.Template != (api.TemplateRef{ID: "strict", Version: 2}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestMergeRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{MaxSize: 20_000})
+	for name, c := range map[string]struct {
+		req  api.SubmitRequest
+		kind fault.Kind
+		keys string
+	}{
+		"recipients beside it": {api.SubmitRequest{To: for1("ann@x.test"), BCC: for1("ann@x.test"), Text: "x"}, fault.Invalid, "to bcc "},
+		"params beside it":     {api.SubmitRequest{Text: "x", Render: &api.Render{Params: []byte(`{}`)}}, fault.Invalid, "render.params "},
+		"a header of lines":    {api.SubmitRequest{Text: "x", Headers: map[string]string{"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid, "headers.X-A "},
+		"words with a fault":   {api.SubmitRequest{Text: "{{#if x}}"}, fault.Unprocessable, "text "},
+		"no such template":     {api.SubmitRequest{Template: "nowhere"}, fault.NotFound, ""},
+		"template and text":    {api.SubmitRequest{Template: "welcome", Text: "x"}, fault.Invalid, "text "},
+		"no such time zone":    {api.SubmitRequest{Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "tz "},
+		"a file too large":     {api.SubmitRequest{Text: "x", Attachments: []api.Attachment{{Content: make([]byte, 20_000)}}}, fault.TooLarge, ""},
+		"no such gateway":      {api.SubmitRequest{Text: "x", Gateway: "nowhere"}, fault.NotFound, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.req.MailMerge = entries(2)
+			answer, err := b.Submit(t.Context(), c.req)
+			var keys string
+			if f := (*fault.Error)(nil); err != nil {
+				f, _ = err.(*fault.Error)
+				for _, field := range f.Fields {
+					keys += field.Key + " "
+				}
+			}
+			if fault.KindOf(err) != c.kind || keys != c.keys {
+				t.Errorf("%+v, %v (%s), want %s %s", answer, err, keys, c.kind, c.keys)
+			}
+		})
+	}
+	if n, err := b.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
+		t.Errorf("refusals left %d keys behind, %v", n, err)
+	}
+}
+
+func TestMergeUnderOneKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	ids := func(a api.SubmitAnswer) (all []string) {
+		for _, r := range a.MailMerge {
+			all = append(all, r.QueueID)
+		}
+		return all
+	}
+	req := api.SubmitRequest{Template: "welcome", MailMerge: entries(300), IdempotencyKey: "march"}
+	req.MailMerge[5].IdempotencyKey = "five"
+
+	cut := req // a process that died in the middle had claimed the key and accepted some
+	m := &merger{outbox: b.Outbox, req: cut, account: Account{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
+	account, err := b.Accounts.Account(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.account, m.date, m.common = account, millis(storyBegin), func() string { c := req; c.MailMerge = nil; return fingerprint(c, "of its entries") }
+	if err := m.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.chunk(t.Context(), 0, 100)
+
+	first, err := b.Submit(t.Context(), req)
+	if err != nil || first.Idempotency == nil || first.Idempotency.Status != "HIT" || first.Idempotency.Key != "march" {
+		t.Fatalf("%+v, %v", first.Idempotency, err)
+	}
+	for i, r := range first.MailMerge {
+		known := i < 100
+		if !r.Success || (r.Idempotency.Status == "HIT") != known || known && r.QueueID != m.results[i].QueueID {
+			t.Fatalf("entry %d: %+v", i, r)
+		}
+	}
+	again, err := b.Submit(t.Context(), req)
+	if diff := cmp.Diff(ids(first), ids(again)); err != nil || diff != "" {
+		t.Errorf("another answer: %v\n%s", err, diff)
+	}
+
+	other := req
+	other.MailMerge = append(entries(300), api.MailMergeEntry{To: api.Address{Address: "new@x.test"}})
+	if _, err := b.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		t.Errorf("another merge under the same key: %v", err)
+	}
+	if _, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "march"}); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		t.Errorf("another message under the same key: %v", err)
+	}
+	single := api.SubmitRequest{Template: "welcome", MailMerge: entries(1)}
+	single.MailMerge[0].IdempotencyKey = "five"
+	reused, err := b.Submit(t.Context(), single)
+	if err != nil || reused.MailMerge[0].Code != "IdempotencyKeyReused" || reused.MailMerge[0].StatusCode != 422 {
+		t.Errorf("an entry with the key of another one: %+v, %v", reused.MailMerge, err)
+	}
+	page, err := b.List(t.Context(), api.OutboxQuery{})
+	if err != nil || page.Total != 300 {
+		t.Errorf("%d messages, want 300, %v", page.Total, err)
+	}
+}
+
+func TestMergeIntoAFullOutbox(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{MaxLive: 100})
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(2000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, refused := 0, 0
+	for _, r := range answer.MailMerge {
+		switch {
+		case r.Success:
+			accepted++
+		case r.StatusCode == 503 && r.Code == "OutboxFull":
+			refused++
+		default:
+			t.Fatalf("%+v", r)
+		}
+	}
+	if accepted != 100 || refused != 1900 {
+		t.Errorf("%d accepted and %d refused, want 100 and 1900", accepted, refused)
+	}
+	if _, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(10)}); fault.CodeOf(err) != "OutboxFull" {
+		t.Errorf("a merge of which nothing was taken: %v", err)
+	}
+}
+
+func TestMergeDryRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	list := entries(20)
+	list[3].To.Address = "nobody"
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, DryRun: true})
+	if err != nil || len(answer.MailMerge) != 20 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	shown := 0
+	for i, r := range answer.MailMerge {
+		if r.QueueID != "" || r.Success != (i != 3) {
+			t.Errorf("entry %d: %+v", i, r)
+		}
+		if len(r.Preview) > 0 {
+			shown++
+			if !bytes.Contains(r.Preview, fmt.Appendf(nil, "Subject: Welcome N%d\r\n", i)) {
+				t.Errorf("preview %d is\n%s", i, r.Preview)
+			}
+		}
+	}
+	if n, err := b.DB.Client().DBSize(t.Context()).Result(); shown != 10 || err != nil || n != 0 {
+		t.Errorf("%d previews; a dry run left %d keys behind, %v", shown, n, err)
+	}
+}
+
+// TestTemplateIsFilledInWhenSent follows a message of a template: it says what the template said when it was accepted, at every attempt the
+// same, and whoever asks for its content sees just that.
+func TestTemplateIsFilledInWhenSent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	got := b.inbox(t)
+	b.sender.replies["ann@x.test"] = "451 4.7.1 later"
+	a, err := b.Submit(t.Context(), api.SubmitRequest{
+		To: api.Addresses{{Name: "Ann", Address: "ann@x.test"}}, BCC: for1("boss@x.test"), Template: "welcome", Render: &api.Render{Params: []byte(`{"name":"Ann & Co"}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := b.DB.Client().StrLen(t.Context(), b.store.content(0, a.QueueID)).Result()
+	if err != nil || stored > 200 {
+		t.Errorf("the message keeps %d bytes of its own, %v", stored, err)
+	}
+	content, err := b.Content(t.Context(), a.QueueID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for epoch := 1; epoch <= 3; epoch++ {
+		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, fmt.Sprint(epoch))})
+		b.clock.advance(time.Hour)
+	}
+	if len(got["ann@x.test"]) != 3 || len(got["boss@x.test"]) != 1 {
+		t.Fatalf("%d and %d attempts, want 3 and 1", len(got["ann@x.test"]), len(got["boss@x.test"]))
+	}
+	for n, one := range got["ann@x.test"] {
+		if !bytes.Equal(one, content) {
+			t.Errorf("attempt %d differs from the content:\n%s\n%s", n+1, one, content)
+		}
+	}
+	m, err := mail.ReadMessage(bytes.NewReader(content))
+	if err != nil || m.Header.Get("Subject") != "Welcome Ann & Co" || m.Header.Get("Bcc") != "" {
+		t.Errorf("%v, %v", m.Header, err)
+	}
+	if body, err := io.ReadAll(m.Body); err != nil || !bytes.Contains(body, []byte("Hello Ann &amp; Co")) || !bytes.Contains(body, []byte("Hello Ann & Co")) {
+		t.Errorf("%s, %v", body, err)
+	}
+
+	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+	b.clock.advance(time.Hour)
+	b.deliver(t, a.QueueID)
+	dead, err := b.DeadLetter(t.Context(), a.QueueID)
+	if err != nil || !bytes.Equal(dead.Content, content) || dead.Template == nil || dead.Template.ID != "welcome" {
+		t.Errorf("dead letter %+v, %v", dead, err)
+	}
+	b.sender.replies["ann@x.test"] = ""
+	if _, err := b.Replay(t.Context(), a.QueueID, api.Corrections{}); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, a.QueueID)
+	if last := got["ann@x.test"]; !bytes.Equal(last[len(last)-1], content) {
+		t.Error("the replay said something else")
+	}
+	logged, err := b.Message(t.Context(), a.QueueID)
+	if err != nil || logged.Status != api.StatusSent || logged.Size != len(content) || logged.Template == nil {
+		t.Errorf("%+v, %v", logged, err)
+	}
+}
+
+// TestLetterTakenAway has somebody delete letters behind the outbox's back.
+func TestLetterTakenAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	req := api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome"}
+	flush := func() {
+		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "letter")+":*").Result()
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("%v, %v", keys, err)
+		}
+		if err := b.DB.Client().Del(t.Context(), keys...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.letters.cache = newLetters(b.Outbox).cache // as another process
+	}
+	first, err := b.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush()
+	if _, err := b.Content(t.Context(), first.QueueID); fault.CodeOf(err) != "ContentGone" {
+		t.Errorf("the content of a message without its letter: %v", err)
+	}
+	b.deliver(t, first.QueueID)
+	dead, err := b.read(t.Context(), first.QueueID)
+	if err != nil || dead.state != stateFailed || dead.status.Last.Code != "EMESSAGE" {
+		t.Errorf("%+v, %v", dead, err)
+	}
+	second, err := b.Submit(t.Context(), req) // this process believes the letter to be there
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, second.QueueID)
+	if m, err := b.Message(t.Context(), second.QueueID); err != nil || m.Status != api.StatusSent {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestWordsOfTheRequestFilledIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	for name, c := range map[string]struct {
+		req  api.SubmitRequest
+		want []string
+	}{
+		"html":              {api.SubmitRequest{Subject: "Hi {{params.n}}", HTML: "<b>{{params.n}}</b>", Render: &api.Render{Params: []byte(`{"n":"<A>"}`)}}, []string{"Subject: Hi <A>\r\n", "<b>&lt;A&gt;</b>"}},
+		"Markdown":          {api.SubmitRequest{HTML: "# {{params.n}}", Render: &api.Render{Format: "markdown", Params: []byte(`{"n":"A"}`)}}, []string{"<h1>A</h1>"}},
+		"big numbers":       {api.SubmitRequest{Text: "{{params.n}}", Render: &api.Render{Params: []byte(`{"n":9007199254740993}`)}}, []string{"9007199254740993"}},
+		"a locale":          {api.SubmitRequest{Text: "{{number params.n decimals=2}}", Locale: "de", Render: &api.Render{Params: []byte(`{"n":1234.5}`)}}, []string{"1.234,50"}},
+		"a zone":            {api.SubmitRequest{Text: `{{formatDate params.d "HH:mm"}}`, TZ: "Asia/Tokyo", Render: &api.Render{Params: []byte(`{"d":"2030-01-01T00:00:00Z"}`)}}, []string{"09:00"}},
+		"as they are":       {api.SubmitRequest{Text: "{{params.n}}"}, []string{"{{params.n}}"}},
+		"a template's too":  {api.SubmitRequest{Template: "welcome", Render: &api.Render{Off: true}}, []string{"Subject: Welcome {{params.name}}\r\n"}},
+		"a subject instead": {api.SubmitRequest{Template: "welcome", Subject: "Own {{params.name}}", Render: &api.Render{Params: []byte(`{"name":"A"}`)}}, []string{"Subject: Own A\r\n", "Hello A"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.req.To, c.req.DryRun = for1("ann@x.test"), true
+			a, err := b.Submit(t.Context(), c.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(string(a.Preview), want) {
+					t.Errorf("%q is not in\n%s", want, a.Preview)
+				}
+			}
+		})
+	}
+	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "{{params.a}} {{params.b}}", Render: &api.Render{Missing: "error"}})
+	if fault.CodeOf(err) != "TemplateVariablesMissing" || !strings.Contains(err.Error(), "params.a") || !strings.Contains(err.Error(), "params.b") {
+		t.Errorf("two variables are missing: %v", err)
+	}
+}

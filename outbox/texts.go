@@ -1,0 +1,129 @@
+package outbox
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/message"
+)
+
+// Document is a message as the search index wants it.
+type Document struct {
+	Message   api.LoggedMessage
+	Text      string // what people read of it, without markup, as much as Options.KeepText
+	TextKnown bool   // false: its content is gone, and so is its text, unless the index has it
+}
+
+// textShort is more than what is ever packed of a text; a longer one is not among those that were kept.
+const textShort = 1 << 20
+
+// Documents reads messages, live or ended; those that are no longer remembered are missing. The text of a live message is read from its
+// content, that of an ended one is kept until Indexed.
+func (b *Outbox) Documents(ctx context.Context, ids []string) ([]Document, error) {
+	list := make([]entry, 0, len(ids))
+	for _, id := range ids {
+		if _, ok := partitionOf(id, b.DB.Partitions()); ok {
+			list = append(list, entry{id: id})
+		}
+	}
+	rows, err := b.readLog(ctx, list)
+	if err != nil {
+		return nil, away(err, "read messages for the search index")
+	}
+	docs := make([]Document, len(rows))
+	for i, r := range rows {
+		docs[i].Message = r.logged()
+	}
+	return docs, b.addTexts(ctx, rows, docs)
+}
+
+// addTexts finds the texts of messages: in one round trip, but for those of letters this process does not know.
+func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) error {
+	if b.opts.KeepText == 0 {
+		return nil
+	}
+	pipe := b.DB.Client().Pipeline()
+	found := make([]*redis.StringCmd, len(rows))
+	for i, r := range rows {
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		switch {
+		case r.ended != 0:
+			found[i] = pipe.HGet(ctx, b.store.texts(p), r.id)
+		case r.letter == "":
+			found[i] = pipe.GetRange(ctx, b.store.content(p, r.id), 0, small-1)
+		default:
+			found[i] = pipe.Get(ctx, b.store.content(p, r.id))
+		}
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return away(err, "read texts for the search index")
+	}
+	for i, r := range rows {
+		packed := found[i].Val()
+		if packed == "" { // it ended meanwhile, or its text was not kept
+			continue
+		}
+		text, err := b.excerpt(ctx, r, packed)
+		if err != nil {
+			b.log.WarnContext(ctx, "text not read", "message_id", r.id, "error", err)
+			continue
+		}
+		docs[i].Text, docs[i].TextKnown = text, true
+	}
+	return nil
+}
+
+// excerpt reads the text of a message: as it was kept, as its letter says it, or from the beginning of its content.
+func (b *Outbox) excerpt(ctx context.Context, r row, packed string) (string, error) {
+	switch {
+	case r.ended != 0:
+		text, err := b.codec.unpackAll([]byte(packed), textShort)
+		return string(text), err
+	case r.letter != "":
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		_, words, err := b.rewrite(ctx, p, r, []byte(packed))
+		return message.Shorten(words.Text, b.opts.KeepText), err
+	}
+	content, err := b.codec.stream(strings.NewReader(packed))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = content.Close() }() // it was read as far as it was needed
+	return message.Excerpt(content, b.opts.KeepText), nil
+}
+
+// textOf is the text of a message that ends, packed, where it is to be kept.
+func (b *Outbox) textOf(ctx context.Context, c *claim) string {
+	if b.opts.KeepText == 0 {
+		return ""
+	}
+	text := message.Shorten(c.text, b.opts.KeepText)
+	if c.letter == "" {
+		content, err := c.content.Open(ctx)
+		if err != nil {
+			b.log.WarnContext(ctx, "text not kept", "message_id", c.id, "error", err)
+			return ""
+		}
+		text = message.Excerpt(io.Reader(content), b.opts.KeepText)
+		_ = content.Close() // it was read as far as it was needed
+	}
+	return string(b.codec.pack([]byte(text)))
+}
+
+// Indexed says that the search index has the texts of messages, which are kept for it no longer. Those of live messages are not kept at all.
+func (b *Outbox) Indexed(ctx context.Context, ids []string) error {
+	pipe := b.DB.Client().Pipeline()
+	for _, id := range ids {
+		if p, ok := partitionOf(id, b.DB.Partitions()); ok {
+			pipe.HDel(ctx, b.store.texts(p), id)
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && len(ids) > 0 {
+		return away(err, "forget texts that are indexed")
+	}
+	return nil
+}

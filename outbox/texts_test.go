@@ -1,0 +1,94 @@
+package outbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TestTextsForTheIndex asks for messages in every state: those that wait are read, of those that ended the text is kept until it is indexed.
+func TestTextsForTheIndex(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{KeepText: 20})
+	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
+	submit := func(req api.SubmitRequest) string {
+		a, err := b.Submit(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.QueueID
+	}
+	words := "Hello Ann, this is more than is kept of it"
+	waits := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
+	large := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words, Attachments: []api.Attachment{{Content: []byte(strings.Repeat("a", 1<<20))}}})
+	lettered := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice"})
+	sent := submit(api.SubmitRequest{To: for1("ann@x.test"), HTML: "<p>Hello <b>Bob</b></p>"})
+	sentLetter := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice", Render: &api.Render{Params: []byte(`{"total":7}`)}})
+	dead := submit(api.SubmitRequest{To: for1("dead@x.test"), Text: "dead"})
+	cancelled := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "cancelled"})
+	for _, id := range []string{sent, sentLetter, dead} {
+		b.deliver(t, id)
+	}
+	if _, err := b.Cancel(t.Context(), cancelled, ReasonAPI); err != nil {
+		t.Fatal(err)
+	}
+
+	ask := func() map[string]string {
+		docs, err := b.Documents(t.Context(), []string{waits, large, lettered, sent, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := make(map[string]string)
+		for _, d := range docs {
+			all[d.Message.QueueID] = string(d.Message.Status) + ": " + d.Text
+			if !d.TextKnown {
+				all[d.Message.QueueID] = string(d.Message.Status) + ", text unknown"
+			}
+		}
+		return all
+	}
+	want := map[string]string{
+		waits: "queued: Hello Ann, this is m", large: "queued: Hello Ann, this is m", lettered: "queued: Total: 0",
+		sent: "sent: Hello Bob", sentLetter: "sent: Total: 7", dead: "dead: dead", cancelled: "cancelled, text unknown",
+	}
+	if diff := cmp.Diff(want, ask()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if err := b.Indexed(t.Context(), []string{sent, dead, "nothing"}); err != nil {
+		t.Fatal(err)
+	}
+	want[sent] = "sent, text unknown"
+	if diff := cmp.Diff(want, ask()); diff != "" {
+		t.Errorf("after it was indexed (-want +got)\n%s", diff)
+	}
+
+	b.opts.KeepEnded = 1 // what the log forgets has no text either
+	b.clock.advance(1e9)
+	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.now()); err != nil {
+		t.Fatal(err)
+	}
+	for p := range b.DB.Partitions() {
+		if n, err := b.DB.Client().HLen(t.Context(), b.store.texts(p)).Result(); n != 0 || err != nil {
+			t.Errorf("partition %d keeps %d texts, %v", p, n, err)
+		}
+	}
+}
+
+func TestNoTextsWithoutAnIndex(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	docs, err := b.Documents(t.Context(), []string{id})
+	if err != nil || len(docs) != 1 || docs[0].TextKnown {
+		t.Errorf("%+v, %v", docs, err)
+	}
+	b.deliver(t, id)
+	if n, err := b.DB.Client().Exists(t.Context(), b.store.texts(0)).Result(); n != 0 || err != nil {
+		t.Errorf("a text is kept for nobody, %v", err)
+	}
+}

@@ -1,0 +1,130 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/letter"
+	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/message"
+)
+
+// lettered says whether a request's message is written from a letter when it is sent, because its words are a template's.
+func lettered(req api.SubmitRequest) bool {
+	return req.Template != "" && !(req.Render != nil && req.Render.Off)
+}
+
+// letterOf is what the messages of a request have in common.
+func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (letter.Letter, *api.TemplateRef, error) {
+	l := letter.Letter{
+		Source:  mailtemplate.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
+		Strict:  b.opts.StrictWords,
+		Account: mailtemplate.Person{Name: account.Name, Address: account.Email},
+		Locale:  or(req.Locale, account.Locale), TZ: or(req.TZ, account.TZ),
+	}
+	if b.opts.ServiceURL != nil {
+		l.ServiceURL = b.opts.ServiceURL()
+	}
+	d := draftOf(req, account, b.clock.Now())
+	l.From, l.ReplyTo, l.Headers, l.Attachments = d.From, d.ReplyTo, d.Headers, d.Attachments
+	var version *api.TemplateRef
+	if req.Template != "" {
+		t, err := b.template(ctx, account.ID, req.Template, l.Locale)
+		if err != nil {
+			return l, nil, err
+		}
+		version = &api.TemplateRef{ID: t.ID, Version: t.Version}
+		l.Source, l.Options, l.Strict = t.Source, t.Options, t.Strict
+		l.Source.Subject = or(req.Subject, l.Source.Subject)
+		l.Source.PreviewText = or(req.PreviewText, l.Source.PreviewText)
+	}
+	if r := req.Render; r != nil {
+		l.Plain = r.Off
+		l.Source.Format = mailtemplate.Format(or(r.Format, string(l.Source.Format)))
+		if r.Missing != "" {
+			l.Strict = r.Missing == "error"
+		}
+	}
+	return l, version, nil
+}
+
+// template finds a stored template.
+func (b *Outbox) template(ctx context.Context, account, id, locale string) (Template, error) {
+	if b.Templates == nil {
+		return Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+	}
+	return b.Templates.Template(ctx, account, id, locale)
+}
+
+// fillIn fills in the words of a request that are not a template's, and takes those of a template that are to go as they are. The request
+// that comes back is one to be composed.
+func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Account) (api.SubmitRequest, *api.TemplateRef, error) {
+	if req.Template == "" && (req.Render == nil || req.Render.Off) {
+		return req, nil, nil
+	}
+	l, version, err := b.letterOf(ctx, req, account)
+	if err != nil {
+		return req, nil, err
+	}
+	w, err := letter.New(l)
+	if err != nil {
+		return req, nil, err
+	}
+	mail, err := w.Fill(ctx, slipOf(req, 0))
+	req.Subject, req.PreviewText, req.HTML, req.Text = mail.Subject, mail.PreviewText, mail.HTML, mail.Text
+	return req, version, err
+}
+
+// slipOf is what the message of a request has of its own.
+func slipOf(req api.SubmitRequest, date int64) letter.Slip {
+	s := letter.Slip{To: people(req.To), Cc: people(req.CC), InReplyTo: req.InReplyTo, References: req.References, Date: date}
+	if req.Render != nil {
+		s.Params = req.Render.Params
+	}
+	return s
+}
+
+// nameOf is what the message of a request is called. A message whose author is no address gets no id; writing it says why.
+func nameOf(req api.SubmitRequest, from message.Address) (letter.Name, error) {
+	n := letter.Name{MessageID: req.MessageID, Bcc: people(req.BCC)}
+	if req.Envelope != nil {
+		n.Envelope = message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
+	}
+	if n.MessageID != "" {
+		return n, nil
+	}
+	address, err := message.NormalizeAddress(from.Address)
+	if err != nil {
+		return n, nil //nolint:nilerr // as above
+	}
+	_, domain, _ := strings.Cut(address, "@")
+	n.MessageID, err = message.NewMessageID(domain, rand.Reader)
+	return n, err
+}
+
+// checkWords finds what is wrong with the fields of a request that say where its words come from.
+func checkWords(req api.SubmitRequest, wrong func(key, format string, args ...any)) {
+	for _, f := range []struct {
+		key   string
+		given bool
+	}{
+		{"raw", len(req.Raw) > 0}, {"html", req.HTML != ""}, {"text", req.Text != ""},
+	} {
+		if f.given && req.Template != "" {
+			wrong(f.key, "can't be combined with template")
+		}
+	}
+	r := req.Render
+	if r == nil || r.Off {
+		return
+	}
+	if len(req.Raw) > 0 {
+		wrong("render", "can't be combined with raw")
+	}
+	if r.Format != "" && req.Template != "" {
+		wrong("render.format", "can't be combined with template: the template says what it is written in")
+	}
+}

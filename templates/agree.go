@@ -1,0 +1,192 @@
+package templates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/mailtemplate"
+)
+
+const (
+	checkedAtOnce = 100 // templates whose contents are held while those that use a changed one are checked
+	toldUsers     = 10  // templates that an error names
+)
+
+// check reads an entry as it would be after a change (content is nil where only its name changes), and all templates that the change
+// concerns. fields are what is wrong with it besides.
+func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry, content *definition, fields []fault.Field) error {
+	known := map[string]*definition{}
+	if content != nil {
+		known[e.ID] = content
+	}
+	l, err := t.library(ctx, after, known, e)
+	if err != nil {
+		return err
+	}
+	wrong, err := within(ctx, checkTimeout, func(ctx context.Context) ([]fault.Field, error) { return l.verify(ctx, e) })
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(fields) > 0:
+		told := len(fields)
+		for _, w := range wrong {
+			if !slices.ContainsFunc(fields[:told], func(f fault.Field) bool { return f.Key == w.Key }) {
+				fields = append(fields, w)
+			}
+		}
+		return fault.InvalidFields(fields)
+	case len(wrong) > 0:
+		return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: wrong}
+	}
+	_, err = within(ctx, usersTimeout, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.checkUsers(ctx, before, after, e, known)
+	})
+	return err
+}
+
+// within bounds a part of a check.
+func within[V any](ctx context.Context, limit time.Duration, check func(context.Context) (V, error)) (V, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := check(bounded)
+	if ctx.Err() == nil && bounded.Err() != nil && err != nil {
+		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template, or those that use it, takes longer than %s to check", limit)
+	}
+	return v, err
+}
+
+// checkUsers reads all templates that could reach an entry before a change, or can after it, and refuses the change for those that it breaks.
+func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *entry, known map[string]*definition) error {
+	if e.Value.Kind == kindTemplate {
+		return nil
+	}
+	ids := append(before.users(e.ID), after.users(e.ID)...)
+	slices.Sort(ids)
+	var broken []string
+	for batch := range slices.Chunk(slices.Compact(ids), checkedAtOnce) {
+		entries := make([]*entry, len(batch))
+		for i, id := range batch {
+			entries[i] = after.byID[id]
+		}
+		l, err := t.library(ctx, after, known, entries...)
+		if err != nil {
+			return err
+		}
+		for _, user := range entries {
+			wrong, err := l.verify(ctx, user)
+			if err != nil {
+				return err
+			}
+			if len(wrong) > 0 {
+				broken = append(broken, fmt.Sprintf("%s (%s: %s)", user.ID, wrong[0].Key, wrong[0].Message))
+			}
+			if len(broken) == toldUsers {
+				return inUse(broken)
+			}
+		}
+	}
+	if len(broken) > 0 {
+		return inUse(broken)
+	}
+	return nil
+}
+
+func inUse(broken []string) error {
+	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s", strings.Join(broken, "; "))
+}
+
+// names names the first of some templates.
+func (c *catalog) names(ids []string) string {
+	text := strings.Join(ids[:min(len(ids), toldUsers)], ", ")
+	if more := len(ids) - toldUsers; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// verify reads an entry in all the variants that it, and what it reaches, have by locale, and reports what is wrong, each fault once.
+func (l *library) verify(ctx context.Context, e *entry) ([]fault.Field, error) {
+	reach := l.closure(e)
+	locales := map[string]bool{"": true}
+	for _, r := range reach {
+		for _, locale := range r.Value.Locales {
+			locales[locale] = true
+		}
+	}
+	f := l.verifyLayout(e)
+	read := map[string]bool{}
+	for _, locale := range slices.Sorted(maps.Keys(locales)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if key := chosen(reach, locale); !read[key] {
+			read[key] = true
+			_, _, wrong := l.readVariant(e, locale)
+			f = append(f, wrong...)
+		}
+	}
+	slices.SortStableFunc(f, func(a, b fault.Field) int { return strings.Compare(a.Key, b.Key) })
+	return slices.Compact(f), nil
+}
+
+// verifyLayout looks for the layout.
+func (l *library) verifyLayout(e *entry) (f faults) {
+	if layout := l.have[e.ID].Layout; layout != "" && l.layout(&e.Value) == nil {
+		f.add("layout", "there is no layout %q", layout)
+	}
+	return f
+}
+
+// readVariant reads an entry in one variant, and reports what is wrong.
+func (l *library) readVariant(e *entry, locale string) (a assembled, read *mailtemplate.Template, f faults) {
+	a = l.assemble(e, locale)
+	own := l.have[e.ID].Locales[a.locale]
+	key := func(part string) string {
+		lacks := part == "subject" && own.Subject == "" || part == "previewText" && own.PreviewText == "" ||
+			part == "html" && own.HTML == "" || part == "text" && own.Text == ""
+		switch {
+		case part == "format":
+			return part
+		case a.locale == "" || lacks: // the content's own
+			return "content." + part
+		}
+		return "locales." + a.locale + "." + part
+	}
+	read, err := mailtemplate.Parse(a.source, a.options)
+	if err != nil {
+		wrong, ok := errors.AsType[*fault.Error](err)
+		if !ok {
+			f.add("content", "%v", err)
+			return a, nil, f
+		}
+		for _, w := range wrong.Fields {
+			if w.Key != "format" { // told already
+				f.add(key(w.Key), "%s", w.Message)
+			}
+		}
+	}
+	l.verifyFormats(e, &f, key("html"), a.source.HTML, formatOf(l.have[e.ID]))
+	return a, read, f
+}
+
+// verifyFormats refuses a partial in html inside Markdown, and the contrary: one would print the other's marks.
+func (l *library) verifyFormats(e *entry, f *faults, key, source, format string) {
+	for _, name := range l.refer(source).Partials {
+		p := l.partial(e.Value.Account, name)
+		if p == nil || l.have[p.ID] == nil || l.have[p.ID].Content.HTML == "" {
+			continue
+		}
+		if is := formatOf(l.have[p.ID]); is != format {
+			f.add(key, "the partial %q is written in %s, this in %s", name, is, format)
+		}
+	}
+}
+
+func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

@@ -1,0 +1,192 @@
+package templates
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/mailtemplate"
+)
+
+// previewTimeout bounds a preview, with all that has to be read for it.
+const previewTimeout = 2500 * time.Millisecond
+
+// shownInLayout stands for the html of a template when a layout is previewed by itself.
+const shownInLayout = "<p>…</p>"
+
+// preview is a wish to see what a template says.
+type preview struct {
+	params  json.RawMessage
+	locale  string
+	tz      string
+	account string
+	to      *api.Address
+}
+
+// Preview fills a stored template with data, as a mail of it would be but for the recipient, and says what the data lacks. Variables that
+// are missing are empty, whatever the template says of them. A partial or layout is filled by itself. Unknown, or hidden from somebody
+// confined to an account: NotFound. What goes wrong with this data is Unprocessable, code TemplateFault.
+func (t *Templates) Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error) {
+	e, err := t.seen(ctx, bound, id)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	if req.Account, err = senderFor(bound, req.Account, e.Value.Account); err != nil {
+		return api.TemplatePreview{}, err
+	}
+	number := req.Version
+	if number == 0 {
+		number = e.Value.Version
+	}
+	d, err := t.versionOf(ctx, e, number)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	shown := *e
+	shown.Value.describe(d)
+	p, err := t.preview(ctx, &shown, d, preview{req.Params, req.Locale, req.TZ, req.Account, req.To})
+	p.Version = number
+	return p, err
+}
+
+// Try is Preview for what is not stored. Its faults are told as by Create.
+func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error) {
+	account, err := senderFor(bound, req.Account, "")
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	if req.Kind == "" {
+		req.Kind = kindTemplate
+	}
+	d := &req.TemplateDefinition
+	normalise(d)
+	e := &entry{ID: " ", Value: record{Account: account, Name: "preview", Kind: req.Kind}} // no other has this id
+	e.Value.describe(d)
+	if err := fault.InvalidFields(checkDefinition(req.Kind, d)); err != nil {
+		return api.TemplatePreview{}, err
+	}
+	return t.preview(ctx, e, d, preview{req.Params, req.Locale, req.TZ, account, req.To})
+}
+
+// senderFor is the account that a preview is made for: that of the template, if it is somebody's.
+func senderFor(bound, asked, owner string) (string, error) {
+	switch {
+	case bound != "" && asked != "" && asked != bound, owner != "" && asked != "" && asked != owner:
+		return "", fault.New(fault.Forbidden, "", "Unauthorized account")
+	case owner != "":
+		return owner, nil
+	case bound != "":
+		return bound, nil
+	}
+	return asked, nil
+}
+
+// preview fills an entry, in a definition that need not be the stored one, with data.
+func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p preview) (api.TemplatePreview, error) {
+	zone, err := zoneOf(p.tz)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	data, err := t.data(ctx, d, p)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, previewTimeout)
+	defer cancel()
+	mail, err := t.fill(within, e, d, p, mailtemplate.Input{Data: data, Locale: p.locale, Zone: zone})
+	if ctx.Err() == nil && isTimeout(err) {
+		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template takes too long to read and render")
+	}
+	return mail, err
+}
+
+// fill reads and renders an entry with what it can reach at this moment.
+func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in mailtemplate.Input) (api.TemplatePreview, error) {
+	l, err := t.libraryNow(ctx, e, d)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	a, read, wrong := l.readVariant(e, p.locale)
+	if wrong = append(l.verifyLayout(e), wrong...); len(wrong) > 0 {
+		return api.TemplatePreview{}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: wrong}
+	}
+	if e.Value.Kind == kindLayout {
+		a.options.Layout, a.source.HTML = a.source.HTML, shownInLayout
+		if read, err = mailtemplate.Parse(a.source, a.options); err != nil {
+			return api.TemplatePreview{}, err
+		}
+	}
+	mail, err := read.Render(ctx, in)
+	if err != nil {
+		return api.TemplatePreview{}, err
+	}
+	return previewed(read, mail, a.locale), nil
+}
+
+// libraryNow gives what it takes to put an entry together at this moment, in a definition that need not be the stored one.
+func (t *Templates) libraryNow(ctx context.Context, e *entry, d *definition) (*library, error) {
+	for range tries {
+		c, err := t.fresh(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l, err := t.library(ctx, c.with(e), map[string]*definition{e.ID: d}, e)
+		if err != errOutdated {
+			return l, err
+		}
+	}
+	return nil, errOutdated
+}
+
+// data is what a template is told in a preview.
+func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[string]any, error) {
+	sender, err := t.senders.Sender(ctx, p.account)
+	if err != nil {
+		return nil, err
+	}
+	told := mailtemplate.Context{Account: sender, ServiceURL: t.senders.ServiceURL()}
+	if p.to != nil {
+		told.Recipient = mailtemplate.Person{Name: p.to.Name, Address: p.to.Address}
+	}
+	raw := p.params
+	if len(raw) == 0 {
+		raw = d.Sample
+	}
+	if len(raw) == 0 {
+		return told.Data(nil), nil
+	}
+	var params map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber() // large numbers keep their digits
+	if err := decoder.Decode(&params); err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: "must be of type object"}})
+	}
+	return told.Data(params), nil
+}
+
+// previewed words a mail.
+func previewed(read *mailtemplate.Template, mail mailtemplate.Mail, locale string) api.TemplatePreview {
+	p := api.TemplatePreview{
+		Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML, Text: mail.Text, Locale: locale,
+		Missing: []api.TemplateMissing{}, Variables: []string{},
+	}
+	for _, m := range mail.Missing {
+		p.Missing = append(p.Missing, api.TemplateMissing{Name: m.Name, Part: m.Part, Partial: m.Template, Line: m.Line, Column: m.Column})
+	}
+	for _, v := range read.Variables() {
+		p.Variables = append(p.Variables, v.Name)
+	}
+	return p
+}
+
+// zoneOf finds a time zone by its name; empty: UTC. "Local" is a name that means the machine's own, which is nobody's business.
+func zoneOf(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: "must be a time zone such as Europe/Zurich"}})
+	}
+	return zone, nil
+}

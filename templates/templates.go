@@ -1,0 +1,142 @@
+package templates
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/records"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Senders tells previews what a template is told of the one who sends. Package app makes it of accounts and settings.
+type Senders interface {
+	// Sender gives name and address of an account; empty: the default one. Unknown: NotFound.
+	Sender(ctx context.Context, account string) (mailtemplate.Person, error)
+	// ServiceURL is where this Postroom is reached; empty: nowhere public.
+	ServiceURL() string
+}
+
+// Options are the choices of the one who runs Postroom. The zero value works.
+type Options struct {
+	Strict      bool             // a variable that the data lacks is an error in templates that don't say otherwise
+	EscapedOnly bool             // templates must not print values as they are: {{{ }}} is refused
+	Max         int              // templates, partials and layouts in all; 0: 10,000
+	Now         func() time.Time // nil: the machine's clock
+}
+
+// Templates is the store. It is safe for concurrent use, by any number of processes on one Redis.
+type Templates struct {
+	store   *records.Store[record]
+	senders Senders
+	opts    Options
+
+	cached  *redisdb.Cache[*catalog]
+	loading singleflight.Group
+	turn    chan struct{} // held by the one who changes something: others of this process would only get into its way
+}
+
+// New prepares the store on an open database. It does no I/O.
+func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
+	if db == nil || senders == nil {
+		return nil, errors.New("templates: a database and the senders are needed")
+	}
+	if o.Max <= 0 {
+		o.Max = 10_000
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	store := newStore(db, o.Now)
+	return &Templates{
+		store: store, senders: senders, opts: o, turn: make(chan struct{}, 1),
+		cached: redisdb.NewCache[*catalog](db, store.VersionKey(), nil),
+	}, nil
+}
+
+// List shows a page of templates by id, without their content: those that somebody confined to an account (empty: nobody) may see.
+func (t *Templates) List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error) {
+	c, err := t.fresh(ctx)
+	if err != nil {
+		return api.TemplatePage{}, err
+	}
+	return c.list(q, bound), nil
+}
+
+// Get shows a template. Unknown, or hidden from somebody confined to an account: NotFound.
+func (t *Templates) Get(ctx context.Context, bound, id string) (api.Template, error) {
+	for range tries {
+		e, err := t.seen(ctx, bound, id)
+		if err != nil {
+			return api.Template{}, err
+		}
+		d, err := t.definition(ctx, e.ID, e.Value.Version)
+		if err != nil {
+			return api.Template{}, err
+		}
+		if d != nil {
+			return api.Template{TemplateHead: headOf(e), TemplateDefinition: *d}, nil
+		}
+	}
+	return api.Template{}, errOutdated
+}
+
+// seen reads an entry that somebody confined to an account may see.
+func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) {
+	e, err := t.store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil || bound != "" && !e.Value.mayUse(bound) {
+		return nil, notFound(id)
+	}
+	return e, nil
+}
+
+// ownedBy says why somebody confined to an account can't change what they see.
+func ownedBy(bound string, e *entry) error {
+	if bound != "" && e.Value.Account != bound {
+		return fault.New(fault.Forbidden, "", "This template is everybody's: a token bound to an account can't change it")
+	}
+	return nil
+}
+
+// catalog gives all templates as they were at most about a second ago, mostly from memory.
+func (t *Templates) catalog(ctx context.Context) (*catalog, error) {
+	c, _, err := t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
+		c, err := t.load(ctx)
+		return c, err == nil, err
+	})
+	return c, err
+}
+
+// fresh gives all templates as they are now.
+func (t *Templates) fresh(ctx context.Context) (*catalog, error) {
+	c, err := t.catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	version, err := t.store.Version(ctx)
+	if err != nil || version == c.version {
+		return c, err
+	}
+	t.cached.Clear()
+	return t.catalog(ctx)
+}
+
+func notFound(id string) error {
+	return fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", clip(id))
+}
+
+// clip shortens what a client made up.
+func clip(text string) string {
+	if r := []rune(text); len(r) > 128 {
+		return string(r[:128]) + "…"
+	}
+	return text
+}

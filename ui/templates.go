@@ -1,0 +1,229 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// templatesPerPage is how many templates a page lists.
+const templatesPerPage = 100
+
+// templateKinds are those there are.
+var templateKinds = []string{"template", "partial", "layout"}
+
+// templatesView is the page of all templates.
+type templatesView struct {
+	Kind, Account, Search string
+	Kinds                 []string
+	Templates             []api.TemplateRow
+	Pager                 pager
+}
+
+// Any says whether the list is narrowed.
+func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.Search != "" }
+
+func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")), Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
+	if v.Kind != "" && !slices.Contains(templateKinds, v.Kind) || len(v.Account) > 256 || len(v.Search) > 256 {
+		return fault.InvalidFields([]fault.Field{{Key: "kind", Message: "is none of those there are, or account or search is too long"}})
+	}
+	page := pageOf(q)
+	got, err := u.Templates.List(r.Context(), "", api.TemplateQuery{Kind: v.Kind, Account: v.Account, Search: v.Search, Page: page, PageSize: templatesPerPage})
+	if err != nil {
+		return err
+	}
+	v.Templates = got.Templates
+	narrowed := url.Values{}
+	for key, value := range map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search} {
+		if value != "" {
+			narrowed.Set(key, value)
+		}
+	}
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates", values: narrowed}
+	return u.show(w, r, http.StatusOK, "templates", "Templates", v)
+}
+
+// templateView is the page of one template, in one version and locale.
+type templateView struct {
+	Template api.Template // with the content of the version
+	Number   int          // of the version that is shown
+	Current  bool         // it is the current one
+	Versions []api.TemplateVersionRow
+	Variants []templateVariant
+	Locale   string // of the preview
+	Locales  []string
+	Preview  *api.TemplatePreview // nil: it has faults
+	Faults   []fault.Field
+	Trouble  string // what the faults are about
+	Frame    string // address of the html of the preview; empty: there is none
+}
+
+// templateVariant is the source of the content, or of one variant.
+type templateVariant struct {
+	Locale string // empty: the content itself
+	Parts  []templatePart
+}
+
+type templatePart struct{ Name, Text string }
+
+func (u *UI) template(w http.ResponseWriter, r *http.Request) error {
+	id, number, locale, err := templateOf(r)
+	if err != nil {
+		return err
+	}
+	t, err := u.Templates.Get(r.Context(), "", id)
+	if err != nil {
+		return err
+	}
+	all, err := u.Templates.Versions(r.Context(), "", id)
+	if err != nil {
+		return err
+	}
+	view := templateView{Template: t, Number: t.Version, Versions: all.Versions, Locale: locale}
+	if number != 0 && number != t.Version {
+		v, err := u.Templates.Version(r.Context(), "", id, number)
+		if err != nil {
+			return err
+		}
+		view.Template.TemplateDefinition, view.Number = v.TemplateDefinition, v.Version
+	}
+	view.Current = view.Number == t.Version
+	view.read()
+	if err := u.previewTemplate(r, &view); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the preview
+	return u.show(w, r, http.StatusOK, "template", t.Name, view)
+}
+
+// read takes the definition apart.
+func (v *templateView) read() {
+	v.Locales = slices.Sorted(maps.Keys(v.Template.Locales))
+	if v.Locale != "" && !slices.Contains(v.Locales, v.Locale) {
+		v.Locales = append(v.Locales, v.Locale)
+	}
+	v.Variants = []templateVariant{{Parts: partsOf(v.Template.Content)}}
+	for _, locale := range slices.Sorted(maps.Keys(v.Template.Locales)) {
+		v.Variants = append(v.Variants, templateVariant{locale, partsOf(v.Template.Locales[locale])})
+	}
+}
+
+func partsOf(c api.TemplateContent) []templatePart {
+	all := []templatePart{{"Subject", c.Subject}, {"Preview text", c.PreviewText}, {"html", c.HTML}, {"Text", c.Text}}
+	return slices.DeleteFunc(all, func(p templatePart) bool { return p.Text == "" })
+}
+
+// Sample is the sample, legibly; empty: there is none.
+func (v templateView) Sample() string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, v.Template.Sample, "", "  "); err != nil {
+		return string(v.Template.Sample)
+	}
+	return b.String()
+}
+
+// At is the address of the page with another version.
+func (v templateView) At(number int) string {
+	return templateAddress(v.Template.ID, "", number, v.Locale)
+}
+
+// previewTemplate fills the template with its sample. Faults of the template are part of the page.
+func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
+	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale, Version: v.Number})
+	switch {
+	case fault.Is(err, fault.Unprocessable) || fault.Is(err, fault.Invalid):
+		f := wordsOf(err)
+		v.Trouble, v.Faults = f.Message, f.Fields
+		return nil
+	case err != nil:
+		return err
+	}
+	v.Preview = &got
+	if got.HTML != "" {
+		v.Frame = templateAddress(v.Template.ID, "/preview", v.Number, v.Locale)
+	}
+	return nil
+}
+
+// framePolicy shows the html of a template as a mail program would: with its styles and the images that it brings along, and nothing that is
+// active or fetched from elsewhere. It is a document of its own, since one in srcdoc would be under the policy of the page, without styles.
+const framePolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+
+// templateFrame answers with the html that a template makes of its sample.
+func (u *UI) templateFrame(w http.ResponseWriter, r *http.Request) error {
+	id, number, locale, err := templateOf(r)
+	if err != nil {
+		return err
+	}
+	got, err := u.Templates.Preview(r.Context(), "", id, api.TemplatePreviewRequest{Locale: locale, Version: number})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, got.HTML)
+	return nil
+}
+
+// restoreTemplate makes a version the current content again.
+func (u *UI) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
+	id, _, _, err := templateOf(r)
+	if err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(r.PostForm.Get("version"))
+	if err != nil {
+		return fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
+	}
+	to := templateAddress(id, "", 0, "")
+	got, err := u.Templates.Restore(r.Context(), "", id, number)
+	if err != nil {
+		return undone(w, r, to, err)
+	}
+	return done(w, r, to, "Version %d is in force, which says what version %d said.", got.Version, number)
+}
+
+// templateOf reads which template, version (0: the current one) and locale an address is about.
+func templateOf(r *http.Request) (id string, number int, locale string, err error) {
+	unknown := fault.New(fault.NotFound, "", "There is no such template")
+	if id = r.PathValue("id"); !endpointIDs.MatchString(id) {
+		return "", 0, "", unknown
+	}
+	if text := r.URL.Query().Get("version"); text != "" {
+		if number, err = strconv.Atoi(text); err != nil || number < 1 {
+			return "", 0, "", unknown
+		}
+	}
+	if locale = strings.TrimSpace(r.URL.Query().Get("locale")); len(locale) > 64 {
+		return "", 0, "", fault.InvalidFields([]fault.Field{{Key: "locale", Message: "is longer than 64 bytes"}})
+	}
+	return id, number, locale, nil
+}
+
+// templateAddress is where something of a template is.
+func templateAddress(id, what string, number int, locale string) string {
+	v := url.Values{}
+	if number != 0 {
+		v.Set("version", strconv.Itoa(number))
+	}
+	if locale != "" {
+		v.Set("locale", locale)
+	}
+	return address("/templates/"+url.PathEscape(id)+what, v)
+}
