@@ -40,7 +40,7 @@ func (a *App) buildDelivery(context.Context) error {
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		Logger: a.log, Registry: a.metrics,
+		KeepText: a.keepText(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err

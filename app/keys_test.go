@@ -39,6 +39,9 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
+	if _, err := client.RebuildDocuments(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	defer func() { // eventually ends the test without saying which
 		for _, pattern := range neverSeen(listed, touched.all()) {
