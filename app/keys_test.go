@@ -243,6 +243,10 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 			t.Fatal(err)
 		}
 	}
+	merged, err := client.Submit(ctx, api.SubmitRequest{Text: "Hello {{params.name}}", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
+	if err != nil || !merged.MailMerge[0].Success {
+		t.Fatal(merged, err)
+	}
 	for _, kind := range []event.Type{event.MessageSent, event.MessageFailed, event.MessageDeliveryError} {
 		hooks.wait(t, kind)
 	}

@@ -106,6 +106,13 @@ func (s *session) submit(ctx context.Context) reply {
 		s.log.refused(ctx, s, r)
 		return r
 	}
+	// A large message takes almost twice its memory more while it is worked on, and a processor: more of them at once would be done no sooner.
+	if s.t.body.held > 0 {
+		if err := s.turns.Acquire(ctx, 1); err != nil {
+			return tooMuchAtOnce
+		}
+		defer s.turns.Release(1)
+	}
 	answer, err := s.Outbox.SubmitSMTP(ctx, s.t.request(s.login.account, s.t.body.content))
 	if err != nil {
 		r := refusal(err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ type Options struct {
 	MaxMessage     int64         // bytes of a message; 0: 25 MB
 	MaxRecipients  int           // recipients of a message; 0: 1000
 	MaxConnections int           // connections at once; 0: 500
-	BodyMemory     int64         // bytes that messages of more than 1 MB may take together while they come in; beyond it 452; 0: 512 MB
+	BodyMemory     int64         // bytes that messages of more than 1 MB may take together while they come in; beyond it 452; 0: 256 MB
 	IdleTimeout    time.Duration // longest silence of a client, between commands and within a message; 0: 5 min (RFC 5321 section 4.5.3.2.7)
 	LoginTimeout   time.Duration // how long a client may stay without logging in; 0: 1 min
 	Grace          time.Duration // how long messages on their way in may take to end when Run is told to stop; 0: 10 s
@@ -69,7 +70,7 @@ func (o Options) withDefaults() Options {
 	o.MaxMessage = or(o.MaxMessage, 25<<20)
 	o.MaxRecipients = or(o.MaxRecipients, 1000)
 	o.MaxConnections = or(o.MaxConnections, 500)
-	o.BodyMemory = max(or(o.BodyMemory, 512<<20), o.MaxMessage)
+	o.BodyMemory = max(or(o.BodyMemory, 256<<20), o.MaxMessage)
 	o.IdleTimeout = or(o.IdleTimeout, 5*time.Minute)
 	o.LoginTimeout = or(o.LoginTimeout, time.Minute)
 	o.Grace = or(o.Grace, 10*time.Second)
@@ -94,6 +95,7 @@ type Inlet struct {
 	metrics   *metrics
 	log       maillog
 	memory    *semaphore.Weighted // what is left of Options.BodyMemory
+	turns     *semaphore.Weighted // of messages that take of it, to be worked on
 
 	mu       sync.Mutex
 	stopping bool
@@ -121,7 +123,7 @@ func New(parts Parts, o Options) (*Inlet, error) {
 	o = o.withDefaults()
 	i := &Inlet{
 		Parts: parts, opts: o, metrics: newMetrics(o.Metrics), log: maillog{o.Logger}, memory: semaphore.NewWeighted(o.BodyMemory),
-		open: map[*wire]bool{},
+		turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), open: map[*wire]bool{},
 	}
 	if o.TLSCert != "" {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,6 +136,43 @@ func TestMemoryIsShared(t *testing.T) {
 	first.say(".", "250 .*")
 	second.begin()
 	second.say(large+".", "250 .*")
+}
+
+// TestLargeMessagesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there are processors, small ones
+// pass by, and all are taken in the end.
+func TestLargeMessagesAreWorkedOnAFewAtATime(t *testing.T) {
+	w := setup(t, settings{})
+	processors := runtime.GOMAXPROCS(0)
+	entered, leave := make(chan struct{}, 2*processors), make(chan struct{})
+	w.outbox.answer = func(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+		if len(req.Raw) > 1<<20 {
+			entered <- struct{}{}
+			<-leave
+		}
+		return api.SubmitAnswer{QueueID: "Q1"}, nil
+	}
+	large := strings.Repeat(strings.Repeat("x", 998)+"\r\n", 2000)
+	clients := make([]*client, 2*processors)
+	for i := range clients {
+		clients[i] = w.loggedIn()
+		clients[i].begin()
+		clients[i].send(large + ".\r\n")
+	}
+	for range processors {
+		<-entered
+	}
+	small := w.loggedIn()
+	small.begin()
+	small.say(mailText+".", "250 .*")
+	select {
+	case <-entered:
+		t.Errorf("more than %d were in hand at once", processors)
+	default:
+	}
+	close(leave)
+	for _, c := range clients {
+		c.expect("250 .*")
+	}
 }
 
 func TestTooManyConnections(t *testing.T) {
