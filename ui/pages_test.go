@@ -29,7 +29,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	id := w.later(api.SubmitRequest{Subject: "one"})
 	w.template(api.TemplateRequest{ID: "t", Name: "T", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{HTML: "<p>{{params.a}}"}}})
 	b := w.operator()
-	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
+	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search", "/search?q=x", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
@@ -272,7 +272,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Templates: struct{ Templates }{}, Access: trusting{},
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
 		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
 	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

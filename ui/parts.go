@@ -18,6 +18,7 @@ type Parts struct {
 	Accounts  Accounts
 	Gateways  Gateways
 	Templates Templates
+	Documents Documents
 	Access    Access
 	State     State
 	Dashboard http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
@@ -110,6 +111,11 @@ type Templates interface {
 	Get(ctx context.Context, bound, id string) (api.Template, error)
 	Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error)
 	TemplateVersions
+}
+
+// Documents finds mail, long after the log has forgotten it. It is documents.Documents.
+type Documents interface {
+	Search(ctx context.Context, q api.DocumentQuery) (api.DocumentPage, error)
 }
 
 // Access says who may see the pages. It is access.Access.

@@ -23,6 +23,7 @@ func (u *UI) routes() *http.ServeMux {
 
 	closed("GET /{$}", u.outbox)
 	closed("GET /log", u.logPage)
+	closed("GET /search", u.searchPage)
 	closed("GET /cancel", u.confirmCancel)
 	closed("POST /cancel", u.cancelAll)
 	closed("GET /replay", u.confirmReplay)
@@ -54,7 +55,7 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/log", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/status",
+	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -51,6 +51,7 @@ type world struct {
 	relay    *relay
 	gateways *gateways
 	stored   *mailtemplates.Templates
+	found    *finder
 	ui       *UI
 }
 
@@ -58,7 +59,7 @@ func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
 
 func setupOn(t *testing.T, db *redisdb.DB) *world {
 	t.Helper()
-	w := &world{t: t, relay: &relay{replies: map[string]string{}}, gateways: &gateways{}}
+	w := &world{t: t, found: &finder{}, relay: &relay{replies: map[string]string{}}, gateways: &gateways{}}
 	c := db.Client()
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
@@ -80,7 +81,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Access: w.access,
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: w.webhooks, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Documents: w.found, Access: w.access,
 		State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)

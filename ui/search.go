@@ -1,0 +1,139 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// longestQuery is more than the index takes, which says so itself.
+const longestQuery = 4096
+
+// searchView is the page of what was found.
+type searchView struct {
+	Q      string
+	Best   bool // the best first; else the newest
+	Wrong  string
+	Found  api.DocumentPage
+	Facets []facet
+	Order  string // address of the same search in the other order
+	Older  string // address of the next rows; empty: there are none
+	Top    string // address of the first rows; empty: these are they
+}
+
+// facet is what was found, counted by the values of a field.
+type facet struct {
+	Name   string
+	Values []facetValue
+}
+
+// facetValue narrows what was found to a value.
+type facetValue struct {
+	Value string
+	Count int
+	URL   string // empty: it can't be asked for
+}
+
+// searchPage finds mail, long after the log has forgotten it. A query that can't be read is answered with what is wrong, and where.
+func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
+	v := r.URL.Query()
+	view := searchView{Q: strings.TrimSpace(v.Get("q")), Best: v.Get("sort") == string(api.SortRelevance)}
+	if len(view.Q) > longestQuery || len(v.Get("cursor")) > 1024 {
+		return fault.New(fault.Invalid, "", "The address is too long")
+	}
+	q := api.DocumentQuery{Q: view.Q, PageSize: rowsPerPage, Cursor: v.Get("cursor")}
+	if view.Best {
+		q.Sort = api.SortRelevance
+	}
+	var err error
+	if view.Found, err = u.Documents.Search(r.Context(), q); err != nil {
+		if view.Wrong = wrongQuery(err); view.Wrong == "" {
+			return err
+		}
+		return u.show(w, r, http.StatusBadRequest, "search", "Search", view)
+	}
+	f := view.Found.Facets
+	for _, each := range []struct {
+		name, field string
+		values      []api.FacetCount
+	}{{"Status", "status", f.Status}, {"Account", "account", f.Account}, {"Tag", "tag", f.Tag}, {"Lane", "lane", f.Lane}} {
+		if len(each.values) > 0 {
+			view.Facets = append(view.Facets, newFacet(view, each.name, each.field, each.values))
+		}
+	}
+	other := view
+	other.Best = !view.Best
+	view.Order = other.at("")
+	if view.Found.Cursor != "" {
+		view.Older = view.at(view.Found.Cursor)
+	}
+	if q.Cursor != "" {
+		view.Top = view.at("")
+	}
+	return u.show(w, r, http.StatusOK, "search", "Search", view)
+}
+
+// wrongQuery is what is wrong with the query; empty: something else is.
+func wrongQuery(err error) string {
+	if !fault.Is(err, fault.Invalid) {
+		return ""
+	}
+	for _, f := range wordsOf(err).Fields {
+		if f.Key == "q" {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+func newFacet(view searchView, name, field string, values []api.FacetCount) facet {
+	f := facet{Name: name}
+	for _, v := range values {
+		next := view
+		next.Q = narrow(view.Q, field, v.Value)
+		value := facetValue{Value: v.Value, Count: v.Count}
+		if next.Q != "" {
+			value.URL = next.at("")
+		}
+		f.Values = append(f.Values, value)
+	}
+	return f
+}
+
+// narrow adds a field to a query; empty: the value can't stand in one.
+func narrow(q, field, value string) string {
+	switch {
+	case strings.Contains(value, `"`):
+		return ""
+	case strings.ContainsAny(value, " \t\n()*") || value == "":
+		value = `"` + value + `"`
+	}
+	term := field + ":" + value
+	switch {
+	case q == "":
+		return term
+	case strings.Contains(" "+q+" ", " "+term+" "):
+		return q
+	case strings.Contains(q, "OR"):
+		return "(" + q + ") " + term
+	}
+	return q + " " + term
+}
+
+// at is the address of this search from a cursor on.
+func (s searchView) at(cursor string) string {
+	v := url.Values{}
+	if s.Q != "" {
+		v.Set("q", s.Q)
+	}
+	if s.Best {
+		v.Set("sort", string(api.SortRelevance))
+	}
+	if cursor != "" {
+		v.Set("cursor", cursor)
+	}
+	return address("/search", v)
+}
