@@ -198,6 +198,52 @@ func TestLargeTemplate(t *testing.T) {
 	}
 }
 
+// TestHostileTemplates: what would hang or crash other engines is answered 422, as a preview and when it is stored and previewed.
+func TestHostileTemplates(t *testing.T) {
+	w := setupReal(t)
+	ctx := t.Context()
+	store := func(req api.TemplateRequest) {
+		t.Helper()
+		if _, err := w.client.CreateTemplate(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	html := func(text string) api.TemplateDefinition {
+		return api.TemplateDefinition{Content: api.TemplateContent{HTML: text}}
+	}
+	store(api.TemplateRequest{ID: "ping", Name: "ping", Kind: "partial", TemplateDefinition: html("x")})
+	store(api.TemplateRequest{ID: "pong", Name: "pong", Kind: "partial", TemplateDefinition: html("{{#if params}}{{> ping}}{{> ping}}{{/if}}")})
+	circle := html("{{#if params}}{{> pong}}{{> pong}}{{/if}}")
+	if _, err := w.client.UpdateTemplate(ctx, "ping", api.TemplatePatch{Content: &circle.Content}); err != nil {
+		t.Fatal(err)
+	}
+	circle = html("{{> pong}}")
+	if _, err := w.client.UpdateTemplate(ctx, "ping", api.TemplatePatch{Content: &circle.Content}); err != nil {
+		t.Fatal(err) // pong asks before it goes on
+	}
+	always := html("{{> ping}}")
+	_, err := w.client.UpdateTemplate(ctx, "pong", api.TemplatePatch{Content: &always.Content})
+	if !refused(err, http.StatusUnprocessableEntity) {
+		t.Errorf("a circle that can't end: %v", err)
+	}
+	params := json.RawMessage(`{"l":[` + strings.Repeat("1,", 999) + `1]}`)
+	for name, text := range map[string]string{
+		"partials in a circle": "{{> ping}}",
+		"1e9 turns":            "{{#each params.l}}{{#each @root.params.l}}{{#each @root.params.l}}x{{/each}}{{/each}}{{/each}}",
+		"a huge output":        "{{#each params.l}}" + strings.Repeat("x", 100_000) + "{{/each}}",
+		"deep nesting":         strings.Repeat("{{#if a}}", 20_000),
+	} {
+		start := time.Now()
+		_, err := w.client.TryTemplate(ctx, api.TemplateTrial{TemplateDefinition: html(text), Params: params})
+		if took := time.Since(start); !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
+			t.Errorf("%s: %v after %s", name, err, took)
+		}
+	}
+	if _, err := w.client.Health(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // noSenders knows nobody.
 type noSenders struct{}
 
