@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/bleve"
+	"github.com/postroom/postroom/documents/opensearch"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 )
@@ -31,6 +32,10 @@ func (a *App) buildDocuments(ctx context.Context) error {
 		}
 	case "embedded":
 		a.openEmbedded(&parts, &o)
+	case "opensearch":
+		if err := a.openShared(&parts, &o); err != nil {
+			return err
+		}
 	}
 	var err error
 	if a.documents, err = documents.New(parts, o); err != nil {
@@ -46,6 +51,9 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 		return
 	}
 	dir := filepath.Join(a.cfg.Data, "documents")
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
 	index, err := bleve.Open(dir, bleve.Options{Logger: a.log})
 	switch {
 	case errors.Is(err, bleve.ErrOwned):
@@ -57,19 +65,31 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	}
 	a.life.onStop("search index", index.Close)
 	parts.Store, parts.Work = index, a.workDocuments
-	o.Exclusive, o.Index, o.Fresh, o.Place = true, index.ID(), index.Fresh(), place(dir)
+	o.Exclusive, o.TakeOver, o.Place = true, index.Fresh(), place(dir)
 }
 
-// place says where an index is, for people.
-func place(dir string) string {
+// openShared prepares the index in a cluster, which every process searches, and those index that deliver. It need not be there yet.
+func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
+	c := a.cfg.Documents
+	index, err := opensearch.Open(opensearch.Options{URL: c.URL.Reveal(), Index: c.Index, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.life.onStop("search index", index.Close)
+	parts.Store, o.Place = index, place(fmt.Sprint(os.Getpid()))
+	if a.works() {
+		parts.Work = a.workDocuments
+	}
+	return nil
+}
+
+// place says where an index is kept: the host, and the directory or the process there.
+func place(of string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole
-	}
-	return host + ":" + dir
+	return host + ":" + of
 }
 
 // workDocuments runs the workers of the queue documents, which come and go with the index.

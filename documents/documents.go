@@ -44,8 +44,7 @@ type Options struct {
 	Kind      string // what the index is called: embedded, opensearch, none
 	Read      bool   // whether this process turns events into tasks
 	Exclusive bool   // the index belongs to one process: only its keeper works and searches
-	Index     string // names the index, as long as it is not lost; needed with a Store
-	Fresh     bool   // the index was begun just now
+	TakeOver  bool   // whether a claim of the same Place is taken over: this process has the place's lock, so the other has died
 	Place     string // where this process is, for people and for its own next start: host and directory
 
 	MaxText       int           // bytes of text kept of a message; negative: none; 0: 4 KB
@@ -89,7 +88,7 @@ type Documents struct {
 	Parts
 	opts    Options
 	keys    store
-	holder  string // of the keeper's claim
+	holder  string // of the keeper's claim, where the index is not exclusive
 	log     *slog.Logger
 	metrics *metrics
 
@@ -110,16 +109,10 @@ func New(parts Parts, o Options) (*Documents, error) {
 	if parts.DB == nil || parts.Queues == nil || parts.Outbox == nil || parts.Tasks == nil && o.Read {
 		return nil, errors.New("new documents: a part is missing")
 	}
-	if parts.Store != nil && o.Index == "" {
-		return nil, errors.New("new documents: the index has no name")
-	}
 	o = o.withDefaults()
 	d := &Documents{
 		Parts: parts, opts: o, keys: store{client: parts.DB.Client()}, holder: rand.Text(), log: o.Logger,
 		searches: make(chan struct{}, searchesAtOnce),
-	}
-	if o.Exclusive {
-		d.holder = o.Index // its next process goes on at once
 	}
 	d.metrics = newMetrics(o.Registry)
 	return d, nil

@@ -32,6 +32,8 @@ type Index interface {
 // Store is an Index that can be built anew beside the one in use.
 type Store interface {
 	Index
+	// Ready makes what is missing of the index, and names it: the same name for as long as its documents are not lost.
+	Ready(ctx context.Context) (name string, err error)
 	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget reach both. What is put
 	// through the answered Writer reaches only the one being built.
 	Build(ctx context.Context) (Writer, error)

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -17,21 +18,19 @@ func (d *Documents) keep(ctx context.Context) error {
 			stop()
 		}
 	}()
-	takeOver, renewed, told := d.opts.Fresh && d.opts.Exclusive, time.Time{}, ""
+	takeOver, renewed, told := d.opts.TakeOver, time.Time{}, ""
 	for {
-		got, err := d.keys.claim(ctx, d.holder, d.opts.Place, d.opts.Index, takeOver)
+		held, err := d.claim(ctx, takeOver)
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return nil
-		case err != nil && time.Since(renewed) < claimFor:
-			d.log.Debug("the claim of the search index is not renewed", "error", err)
-		case err == nil && got.held:
+		case err == nil && held:
 			renewed, takeOver = time.Now(), false
-			if err := d.begin(ctx, got); err != nil {
-				d.log.Warn("can't note that the search index is to be filled", "error", err)
-			} else if stop == nil {
+			if stop == nil {
 				stop = d.start(ctx)
 			}
+		case err != nil && (stop == nil || time.Since(renewed) < claimFor):
+			told = d.tell(told, err.Error(), slog.LevelError, "the search index can't be kept", "error", err)
 		default:
 			if stop != nil {
 				d.log.Warn("this process keeps the search index no longer", "error", err)
@@ -46,17 +45,25 @@ func (d *Documents) keep(ctx context.Context) error {
 	}
 }
 
-// begin has an index filled that was not the last one kept, or was begun just now.
-func (d *Documents) begin(ctx context.Context, got claimed) error {
-	if !got.other && !d.opts.Fresh {
-		return nil
+// claim makes the index ready and claims it. One that was not the last one kept is filled then.
+func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
+	index, err := d.Store.Ready(ctx)
+	if err != nil {
+		return false, err
 	}
-	if err := d.keys.fallBehind(ctx, time.Time{}); err != nil {
-		d.keys.client.Del(ctx, indexKey()) // so that it is seen again
-		return err
+	holder := d.holder
+	if d.opts.Exclusive {
+		holder = index // its next process goes on at once
 	}
-	d.opts.Fresh = false
-	return nil
+	return d.keys.claim(ctx, holder, d.opts.Place, index, takeOver)
+}
+
+// tell logs something that stays the same for a while, once.
+func (d *Documents) tell(told, what string, level slog.Level, line string, attrs ...any) string {
+	if what != told {
+		d.log.Log(context.Background(), level, line, attrs...) //nolint:contextcheck // no handler of ours needs one
+	}
+	return what
 }
 
 // tellKeeper says, once for each of them, who has the index that this process could have.
@@ -65,15 +72,14 @@ func (d *Documents) tellKeeper(ctx context.Context, told string) string {
 	if err != nil || keeper == told || keeper == "" {
 		return told
 	}
-	d.log.Warn("another process keeps the search index", "keeper", keeper)
-	return keeper
+	return d.tell(told, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
 }
 
 // start does what a keeper does, until the answered function is called, or ctx ends.
 func (d *Documents) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	d.keeping.Store(true)
-	d.log.Info("this process keeps the search index", "store", d.opts.Kind, "index", d.opts.Index)
+	d.log.Info("this process keeps the search index", "store", d.opts.Kind)
 	var duties sync.WaitGroup
 	if d.opts.Exclusive {
 		duties.Go(func() {

@@ -59,19 +59,15 @@ const (
 // store reads and writes what this package keeps in Redis.
 type store struct{ client redis.UniversalClient }
 
-// claimed is what came of a claim.
-type claimed struct {
-	held  bool
-	other bool // the index kept before was another one
-}
-
-// claim makes a process the keeper, or keeps it so. takeOver: also from a claim of the same place, whose process can't live any more.
-func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (claimed, error) {
-	n, err := claimScript.Run(ctx, s.client, []string{keeperKey(), indexKey()}, holder, place, claimFor.Milliseconds(), index, takeOver).Int()
+// claim makes a process the keeper, or keeps it so; false: another one is. takeOver: also from a claim of the same place, whose process can't
+// live any more. An index that was not the last one kept is noted to miss everything.
+func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
+	keys := []string{keeperKey(), indexKey(), behindKey()}
+	n, err := claimScript.Run(ctx, s.client, keys, holder, place, claimFor.Milliseconds(), index, takeOver).Int()
 	if err != nil {
-		return claimed{}, fmt.Errorf("claim the search index: %w", err)
+		return false, fmt.Errorf("claim the search index: %w", err)
 	}
-	return claimed{held: n > 0, other: n == 2}, nil
+	return n > 0, nil
 }
 
 // keeper says who keeps the index; empty: nobody.

@@ -153,7 +153,7 @@ func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...fu
 		},
 	}
 	o := documents.Options{
-		Kind: "embedded", Read: true, Exclusive: true, Index: index.ID(), Fresh: index.Fresh(), Place: "here:" + dir, Every: 20 * time.Millisecond,
+		Kind: "embedded", Read: true, Exclusive: true, TakeOver: index.Fresh(), Place: "here:" + dir, Every: 20 * time.Millisecond,
 	}
 	for _, c := range change {
 		c(&parts, &o)

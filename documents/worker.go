@@ -3,10 +3,12 @@ package documents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 )
 
@@ -36,7 +38,11 @@ func (d *Documents) later(err error) queue.Verdict {
 	} else {
 		d.log.Debug("the search index takes no documents", "failures", n, "error", err)
 	}
-	return queue.RetryAt(d.opts.Now().Add(backoff.Delay(int(min(n, 20))+1, rand.Float64())), err)
+	wait := backoff.Delay(int(min(n, 20))+1, rand.Float64())
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		wait = max(wait, f.RetryAfter)
+	}
+	return queue.RetryAt(d.opts.Now().Add(wait), err)
 }
 
 // index puts messages into the index as they stand now. Those that nobody remembers stay in it as they are.

@@ -213,3 +213,25 @@ func TestChangesAtTheSameTimeAgree(t *testing.T) {
 		b.says(t, "", row.ID, "")
 	}
 }
+
+// TestAChangeThatWasCheckedAgainstWhatIsGoneIsNotMade: between the look at the others and the write, somebody calls what it
+// uses by another name.
+func TestAChangeThatWasCheckedAgainstWhatIsGoneIsNotMade(t *testing.T) {
+	b := setup(t)
+	other := process(t, b.url)
+	b.create(t, partial("p", "x"))
+	seen, err := b.fresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Update(t.Context(), "", "p", api.TemplatePatch{Name: new("q")}); err != nil {
+		t.Fatal(err)
+	}
+	user := html("user", "{{> p}}")
+	change := edited{next: record{Name: "user", Kind: kindTemplate}, content: &user.TemplateDefinition}
+	if done, _, err := b.put(t.Context(), seen, "user", change); done || err != nil {
+		t.Errorf("%t, %v", done, err)
+	}
+	_, err = b.Create(t.Context(), "", html("user", "{{> p}}"))
+	refused(t, "with another look", err, fault.Unprocessable, "TemplateFault")
+}

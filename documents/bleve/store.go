@@ -183,8 +183,8 @@ func (s *Store) discard(path string) {
 // Fresh says that the index was begun by Open, and what the log remembers is to be put into it.
 func (s *Store) Fresh() bool { return s.fresh }
 
-// ID names the index, as long as it is not lost.
-func (s *Store) ID() string { return s.id }
+// Ready implements documents.Store. Open made everything.
+func (s *Store) Ready(context.Context) (string, error) { return s.id, nil }
 
 // Close closes the index, and lets another process have it. Closing again does nothing.
 func (s *Store) Close() error {

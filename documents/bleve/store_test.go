@@ -35,8 +35,9 @@ func fill(t *testing.T, s documents.Writer) {
 func TestComesBackAfterClose(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if !s.Fresh() || s.ID() == "" {
-		t.Errorf("a new index: fresh %v, id %q", s.Fresh(), s.ID())
+	name, err := s.Ready(t.Context())
+	if !s.Fresh() || name == "" || err != nil {
+		t.Errorf("a new index: fresh %v, name %q, %v", s.Fresh(), name, err)
 	}
 	fill(t, s)
 	if err := s.Close(); err != nil {
@@ -46,8 +47,8 @@ func TestComesBackAfterClose(t *testing.T) {
 		t.Error("a closed index answers")
 	}
 	again := open(t, dir)
-	if again.Fresh() || again.ID() != s.ID() || count(t, again) != 5 {
-		t.Errorf("fresh %v, id %q and before %q, %d documents", again.Fresh(), again.ID(), s.ID(), count(t, again))
+	if same, err := again.Ready(t.Context()); again.Fresh() || same != name || err != nil || count(t, again) != 5 {
+		t.Errorf("fresh %v, name %q and before %q, %v, %d documents", again.Fresh(), same, name, err, count(t, again))
 	}
 }
 

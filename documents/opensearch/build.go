@@ -1,0 +1,120 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/documents"
+)
+
+var errNothingBuilt = errors.New("no search index is being built")
+
+// Build implements documents.Store. It waits until every process knows of the index beside the one in use.
+func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
+	name, err := s.Ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Drop(ctx); err != nil {
+		return nil, err
+	}
+	// Another version may have left another template.
+	if _, err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template()); err != nil {
+		return nil, err
+	}
+	index, err := s.create(ctx, name, s.building())
+	if err != nil {
+		return nil, err
+	}
+	s.noteBuilding(true)
+	select {
+	case <-time.After(s.learn):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return building{s, index}, nil
+}
+
+// Swap implements documents.Store: in one step for all who search and write.
+func (s *Store) Swap(ctx context.Context) error {
+	built, err := s.behind(ctx, s.building())
+	if err != nil {
+		return err
+	}
+	if built == "" {
+		return errNothingBuilt
+	}
+	used, err := s.indexes(ctx, s.alias)
+	if err != nil {
+		return err
+	}
+	if err := s.refresh(ctx, built); err != nil {
+		return err
+	}
+	actions := []any{action("add", built, s.alias), action("remove", built, s.building())}
+	for _, index := range used {
+		actions = append(actions, action("remove", index, s.alias))
+	}
+	if _, err := s.do(ctx, http.MethodPost, "/_aliases", map[string]any{"actions": actions}); err != nil {
+		return err
+	}
+	s.noteBuilding(false)
+	return s.remove(ctx, used...)
+}
+
+func action(do, index, alias string) map[string]any {
+	return map[string]any{do: map[string]any{"index": index, "alias": alias}}
+}
+
+// Drop implements documents.Store. It also deletes what an earlier attempt left.
+func (s *Store) Drop(ctx context.Context) error {
+	used, err := s.indexes(ctx, s.alias)
+	if err != nil {
+		return err
+	}
+	r, err := s.do(ctx, http.MethodGet, "/"+s.own()+"/_alias", nil)
+	if err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := r.read(&all); err != nil {
+		return err
+	}
+	s.noteBuilding(false)
+	return s.remove(ctx, slices.DeleteFunc(sortedKeys(all), func(index string) bool { return slices.Contains(used, index) })...)
+}
+
+func (s *Store) remove(ctx context.Context, indexes ...string) error {
+	for _, index := range indexes {
+		if _, err := s.do(ctx, http.MethodDelete, "/"+index, nil); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// building is the index beside the one in use, for the one who builds it.
+type building struct {
+	store *Store
+	index string
+}
+
+// Put implements documents.Writer.
+func (b building) Put(ctx context.Context, docs []documents.Document) error {
+	index, err := b.store.behind(ctx, b.store.building())
+	if err != nil {
+		return err
+	}
+	if index != b.index {
+		return errNothingBuilt
+	}
+	for chunk := range slices.Chunk(docs, batchSize) {
+		if err := b.store.bulk(ctx, chunk, b.store.building()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package opensearch_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/opensearch"
+	"github.com/postroom/postroom/documents/query"
+	ours "github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testdocuments"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens the index of a cluster and makes it ready.
+func open(t *testing.T, c *cluster) *opensearch.Store {
+	t.Helper()
+	s := dial(t, c, "finder:s3cret@")
+	if _, err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func dial(t *testing.T, c *cluster, who string) *opensearch.Store {
+	t.Helper()
+	s, err := opensearch.Open(opensearch.Options{URL: strings.Replace(c.URL, "http://", "http://"+who, 1), Index: "mail", Learn: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	testdocuments.Conform(t, func(t *testing.T) documents.Store { return open(t, newCluster(t)) })
+}
+
+func total(t *testing.T, s *opensearch.Store) int {
+	t.Helper()
+	found, err := s.Search(t.Context(), documents.Search{Query: query.All{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Total
+}
+
+func TestReadyNamesTheIndexForGood(t *testing.T) {
+	c := newCluster(t)
+	s := open(t, c)
+	first, err := s.Ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, c) // another process
+	same, err := other.Ready(t.Context())
+	if err != nil || same != first || first == "" {
+		t.Errorf("first %q, then %q, %v", first, same, err)
+	}
+	if _, err := s.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Swap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := other.Ready(t.Context()); err != nil || same != first {
+		t.Errorf("after a swap %q, %v, before %q", same, err, first)
+	}
+	c.mu.Lock()
+	clear(c.indexes)
+	c.mu.Unlock()
+	if lost, err := s.Ready(t.Context()); err != nil || lost == first {
+		t.Errorf("after somebody deleted it %q, %v, before %q", lost, err, first)
+	}
+}
+
+// TestAnotherProcessWritesToBoth: an index is built by one process while another one writes.
+func TestAnotherProcessWritesToBoth(t *testing.T) {
+	c := newCluster(t)
+	builder, writer := open(t, c), open(t, c)
+	if err := writer.Put(t.Context(), testdocuments.Mail()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := builder.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Put(t.Context(), testdocuments.Mail()[1:3]); err != nil {
+		t.Fatal(err)
+	}
+	if err := builder.Swap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Put(t.Context(), testdocuments.Mail()[3:4]); err != nil { // it may still think that one is built
+		t.Fatal(err)
+	}
+	if n := total(t, writer); n != 3 {
+		t.Errorf("%d documents, want those written since the build began", n)
+	}
+}
+
+func TestForeignAliasIsLeftAlone(t *testing.T) {
+	c := newCluster(t)
+	c.mu.Lock()
+	c.indexes["somebodys"] = &index{aliases: []string{"mail"}, meta: map[string]any{}, fields: map[string]field{}, docs: map[string]*doc{}}
+	c.mu.Unlock()
+	if _, err := dial(t, c, "finder:s3cret@").Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another name") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTrouble: what the cluster may do to a write. Nothing is lost, and what is to be repeated is told from what is not.
+func TestTrouble(t *testing.T) {
+	rejected := `{"took":1,"errors":true,"items":[{"index":{"_index":"mail.v1","_id":"x","status":429,"error":{"type":"es_rejected_execution_exception","reason":"queue full"}}}]}`
+	for name, c := range map[string]struct {
+		fault http.HandlerFunc
+		wait  time.Duration
+		want  string
+	}{
+		"too many requests":         {answers(429, "7", `{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second, "too much to do"},
+		"some documents not taken":  {answers(200, "", rejected), 0, "429 es_rejected_execution_exception"},
+		"an error of the server":    {answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0, "answers 500"},
+		"html of a proxy":           {answers(500, "", `<html>`), 0, "answers 500"},
+		"a cut connection":          {hangsUp, 0, ""},
+		"an answer that is cut off": {answers(200, "", `{"took":1,"errors":fal`), 0, "read the answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t)
+			s := open(t, cl)
+			for range 5 { // with its tries
+				cl.failNext("/_bulk", c.fault)
+			}
+			err := s.Put(t.Context(), testdocuments.Mail())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%v, want %s", err, c.want)
+			}
+			if f, ok := errors.AsType[*ours.Error](err); c.wait > 0 && (!ok || f.RetryAfter != c.wait || f.Kind != ours.Unavailable) {
+				t.Errorf("%#v, want to come back after %v", f, c.wait)
+			}
+			cl.mu.Lock()
+			cl.faults = nil
+			cl.mu.Unlock()
+			if err := s.Put(t.Context(), testdocuments.Mail()); err != nil {
+				t.Fatal(err)
+			}
+			if n := total(t, s); n != 5 {
+				t.Errorf("%d documents after another try", n)
+			}
+		})
+	}
+}
+
+// TestPoisonedDocument: one that the cluster refuses for good does not keep the others out.
+func TestPoisonedDocument(t *testing.T) {
+	s := open(t, newCluster(t))
+	docs := testdocuments.Mail()
+	docs[1].Subject = "poison"
+	if err := s.Put(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	if n := total(t, s); n != 4 {
+		t.Errorf("%d documents, want all but one", n)
+	}
+}
+
+func TestWrongPassword(t *testing.T) {
+	c := newCluster(t)
+	_, err := dial(t, c, "finder:wr0ng@").Ready(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "401 security_exception") || strings.Contains(err.Error(), "wr0ng") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLargeBatchesAreSplit(t *testing.T) {
+	c := newCluster(t)
+	s := open(t, c)
+	var docs []documents.Document
+	for i := range 1200 {
+		d := testdocuments.Mail()[0]
+		d.QueueID, d.Text = testdocuments.ID(i), strings.Repeat("parcel ", 900)
+		docs = append(docs, d)
+	}
+	if err := s.Put(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	bulks := 0
+	c.mu.Lock()
+	for _, r := range c.requests {
+		if r == "POST /_bulk" {
+			bulks++
+		}
+	}
+	c.mu.Unlock()
+	if n := total(t, s); n != 1200 || bulks < 4 {
+		t.Errorf("%d documents in %d requests", n, bulks)
+	}
+}

@@ -1,0 +1,196 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/fault"
+)
+
+// Bounds of one request. Some clusters take 10 MB at most.
+const (
+	batchSize  = 500
+	batchBytes = 5 << 20
+)
+
+// Put implements documents.Index.
+func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
+	besides, err := s.isBuilding(ctx)
+	if err != nil {
+		return err
+	}
+	targets := []string{s.alias}
+	if besides {
+		targets = append(targets, s.building())
+	}
+	for chunk := range slices.Chunk(docs, batchSize) {
+		complete, err := s.complete(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		if err := s.bulk(ctx, complete, targets...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBuilding says whether an index is being built, by this process or another one.
+func (s *Store) isBuilding(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	besides, fresh := s.besides, time.Since(s.looked) < s.learn
+	s.mu.Unlock()
+	if fresh {
+		return besides, nil
+	}
+	index, err := s.behind(ctx, s.building())
+	if err != nil {
+		return false, err
+	}
+	s.noteBuilding(index != "")
+	return index != "", nil
+}
+
+func (s *Store) noteBuilding(besides bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.besides, s.looked = besides, time.Now()
+}
+
+// complete gives documents the texts that the index has of them, where theirs are not known.
+func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]documents.Document, error) {
+	var ids []string
+	for _, d := range docs {
+		if !d.TextKnown {
+			ids = append(ids, d.QueueID)
+		}
+	}
+	if len(ids) == 0 {
+		return docs, nil
+	}
+	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_mget?_source_includes=source.text,source.textKnown", map[string]any{"ids": ids})
+	if err != nil {
+		return nil, err
+	}
+	var got struct {
+		Docs []struct {
+			ID     string `json:"_id"`
+			Found  bool   `json:"found"`
+			Source stored `json:"_source"`
+		} `json:"docs"`
+	}
+	if err := r.read(&got); err != nil {
+		return nil, err
+	}
+	texts := make(map[string]documents.Document, len(ids))
+	for _, d := range got.Docs {
+		if d.Found {
+			texts[d.ID] = d.Source.Source
+		}
+	}
+	docs = slices.Clone(docs)
+	for i, d := range docs {
+		if old, ok := texts[d.QueueID]; ok && !d.TextKnown {
+			docs[i].Text, docs[i].TextKnown = old.Text, old.TextKnown
+		}
+	}
+	return docs, nil
+}
+
+// stored is what the cluster gives back of a document.
+type stored struct {
+	Source documents.Document `json:"source"`
+}
+
+// bulk writes documents to indexes.
+func (s *Store) bulk(ctx context.Context, docs []documents.Document, targets ...string) error {
+	var lines bytes.Buffer
+	for i := range docs {
+		raw, err := json.Marshal(body(&docs[i]))
+		if err != nil {
+			return fmt.Errorf("write document %s: %w", docs[i].QueueID, err)
+		}
+		if lines.Len() > 0 && lines.Len()+len(targets)*len(raw) > batchBytes {
+			if err := s.sendBulk(ctx, lines.Bytes()); err != nil {
+				return err
+			}
+			lines.Reset()
+		}
+		for _, target := range targets {
+			action, _ := json.Marshal(map[string]any{"index": map[string]any{ // plain values: can't fail
+				"_index": target, "_id": docs[i].QueueID, "version": docs[i].Revision, "version_type": "external", "require_alias": true,
+			}})
+			lines.Write(action)
+			lines.WriteByte('\n')
+			lines.Write(raw)
+			lines.WriteByte('\n')
+		}
+	}
+	if lines.Len() == 0 {
+		return nil
+	}
+	return s.sendBulk(ctx, lines.Bytes())
+}
+
+// done is what became of one document.
+type done struct {
+	ID     string `json:"_id"`
+	Index  string `json:"_index"`
+	Status int    `json:"status"`
+	Error  *struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	} `json:"error"`
+}
+
+func (s *Store) sendBulk(ctx context.Context, lines []byte) error {
+	r, err := s.send(ctx, http.MethodPost, "/_bulk", "application/x-ndjson", lines)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Errors bool              `json:"errors"`
+		Items  []map[string]done `json:"items"`
+	}
+	if err := r.read(&answer); err != nil || !answer.Errors {
+		return err
+	}
+	for _, item := range answer.Items {
+		for _, d := range item {
+			if err := s.judge(d, r.wait); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judge says what to make of one document: nothing, where it is there or will never be; an error, where all is to be tried again.
+func (s *Store) judge(d done, wait time.Duration) error {
+	switch {
+	case d.Status < 300, d.Status == http.StatusConflict: // a conflict: what is there was read later
+		return nil
+	case d.Status == http.StatusNotFound && d.Index == s.building(): // swapped or dropped a moment ago
+		return nil
+	case d.Status == http.StatusBadRequest:
+		s.log.Error("the search cluster refuses a document for good; it is left out", "message_id", d.ID, "error", reason(d))
+		return nil
+	}
+	f := fault.New(fault.Unavailable, "SearchFailed", "The search cluster did not take all documents: %d %s", d.Status, reason(d))
+	f.RetryAfter = wait
+	return f
+}
+
+// reason is what the cluster says of a document, but for what may be quoted of it.
+func reason(d done) string {
+	if d.Error == nil {
+		return ""
+	}
+	return d.Error.Type
+}

@@ -1,0 +1,217 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
+)
+
+// result is the answer to a search.
+type result struct {
+	TimedOut bool `json:"timed_out"`
+	Hits     struct {
+		Total struct {
+			Value int `json:"value"`
+		} `json:"total"`
+		Hits []struct {
+			Source stored `json:"_source"`
+			Sort   []any  `json:"sort"`
+		} `json:"hits"`
+	} `json:"hits"`
+	Aggregations map[string]struct {
+		Buckets []struct {
+			Key   string `json:"key"`
+			Count int    `json:"doc_count"`
+		} `json:"buckets"`
+	} `json:"aggregations"`
+}
+
+// Search implements documents.Index.
+func (s *Store) Search(ctx context.Context, q documents.Search) (documents.Found, error) {
+	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", question(ctx, q))
+	if err != nil {
+		return documents.Found{}, err
+	}
+	var got result
+	if err := r.read(&got); err != nil {
+		return documents.Found{}, err
+	}
+	if got.TimedOut {
+		return documents.Found{}, fmt.Errorf("the search cluster took too long: %w", context.DeadlineExceeded)
+	}
+	found := documents.Found{Total: got.Hits.Total.Value}
+	for _, h := range got.Hits.Hits {
+		hit := documents.Hit{Document: h.Source.Source}
+		if q.Relevance && len(h.Sort) > 0 {
+			hit.Score, _ = h.Sort[0].(float64)
+		}
+		found.Hits = append(found.Hits, hit)
+	}
+	if q.Facets {
+		found.Facets = make(map[query.Field][]documents.Count)
+		for _, field := range documents.FacetFields() {
+			for _, b := range got.Aggregations[string(field)].Buckets {
+				found.Facets[field] = append(found.Facets[field], documents.Count{Value: b.Key, Count: b.Count})
+			}
+		}
+	}
+	return found, nil
+}
+
+// question is the body of a search.
+func question(ctx context.Context, q documents.Search) map[string]any {
+	body := map[string]any{
+		"query": narrowed(q), "size": q.Size, "track_total_hits": true, "_source": []string{fieldSource}, "sort": order(q.Relevance),
+	}
+	if q.Skip > 0 {
+		body["from"] = q.Skip
+	}
+	if q.After != nil {
+		after := []any{q.After.Created, q.After.ID}
+		if q.Relevance {
+			after = append([]any{q.After.Score}, after...)
+		}
+		body["search_after"] = after
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		body["timeout"] = strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10) + "ms"
+	}
+	if q.Facets {
+		aggs := map[string]any{}
+		for _, field := range documents.FacetFields() {
+			aggs[string(field)] = map[string]any{"terms": map[string]any{
+				"field": field, "size": documents.MaxFacets, "order": []any{map[string]any{"_count": "desc"}, map[string]any{"_key": "asc"}},
+			}}
+		}
+		body["aggs"] = aggs
+	}
+	return body
+}
+
+// narrowed is the query, within the account that may be seen.
+func narrowed(q documents.Search) map[string]any {
+	n := q.Query
+	if n == nil {
+		n = query.All{}
+	}
+	asked := dsl(n)
+	if q.Account == "" {
+		return asked
+	}
+	own := map[string]any{"term": map[string]any{string(query.Account): map[string]any{"value": q.Account}}}
+	return map[string]any{"bool": map[string]any{"filter": []any{own}, "must": []any{asked}}}
+}
+
+// order is the order of the answer.
+func order(relevance bool) []any {
+	order := []any{map[string]any{fieldAt: "desc"}, map[string]any{fieldOrder: "desc"}}
+	if relevance {
+		order = append([]any{map[string]any{"_score": "desc"}}, order...)
+	}
+	return order
+}
+
+// Walk implements documents.Index.
+func (s *Store) Walk(ctx context.Context, fn func([]documents.Document) error) error {
+	if err := s.refresh(ctx, s.alias); err != nil {
+		return err
+	}
+	after := ""
+	for {
+		body := map[string]any{
+			"query": dsl(query.All{}), "size": batchSize, "track_total_hits": false, "_source": []string{fieldSource},
+			"sort": []any{map[string]any{fieldOrder: "asc"}},
+		}
+		if after != "" {
+			body["search_after"] = []any{after}
+		}
+		r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", body)
+		if err != nil {
+			return err
+		}
+		var got result
+		if err := r.read(&got); err != nil {
+			return err
+		}
+		docs := make([]documents.Document, len(got.Hits.Hits))
+		for i, h := range got.Hits.Hits {
+			docs[i] = h.Source.Source
+		}
+		if len(docs) == 0 {
+			return nil
+		}
+		after = docs[len(docs)-1].QueueID
+		if err := fn(docs); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) refresh(ctx context.Context, index string) error {
+	_, err := s.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil)
+	return err
+}
+
+// Forget implements documents.Index.
+func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, error) {
+	gone, err := s.forget(ctx, s.alias, before, max)
+	if err != nil {
+		return gone, err
+	}
+	if besides, err := s.isBuilding(ctx); err != nil || !besides {
+		return gone, err
+	}
+	if _, err := s.forget(ctx, s.building(), before, max); err != nil && !isMissing(err) {
+		return gone, err
+	}
+	return gone, nil
+}
+
+func (s *Store) forget(ctx context.Context, index string, before time.Time, max int) (int, error) {
+	r, err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true", map[string]any{
+		"query": dsl(query.Created{Until: before}), "max_docs": max,
+	})
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Deleted  int   `json:"deleted"`
+		Failures []any `json:"failures"`
+	}
+	if err := r.read(&answer); err != nil {
+		return 0, err
+	}
+	if len(answer.Failures) > 0 {
+		return answer.Deleted, errors.New("the search cluster could not delete all old documents")
+	}
+	return answer.Deleted, nil
+}
+
+// Size implements documents.Index.
+func (s *Store) Size(ctx context.Context) (documents.Size, error) {
+	r, err := s.do(ctx, http.MethodGet, "/"+s.alias+"/_stats/docs,store", nil)
+	if err != nil {
+		return documents.Size{}, err
+	}
+	var answer struct {
+		All struct {
+			Primaries struct {
+				Docs struct {
+					Count int `json:"count"`
+				} `json:"docs"`
+				Store struct {
+					Bytes int64 `json:"size_in_bytes"`
+				} `json:"store"`
+			} `json:"primaries"`
+		} `json:"_all"`
+	}
+	err = r.read(&answer)
+	p := answer.All.Primaries
+	return documents.Size{Documents: p.Docs.Count, Bytes: p.Store.Bytes}, err
+}

@@ -1,0 +1,199 @@
+package opensearch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/opensearch-project/opensearch-go/v4"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
+)
+
+// Options say where the index is. URL is needed.
+type Options struct {
+	URL    string        // of a node, with user and password where it wants them; several by commas
+	Index  string        // the alias; empty: postroom
+	Learn  time.Duration // how long it may take until a process knows that an index is being built; zero: 2 s
+	Logger *slog.Logger  // nil: nothing is logged
+}
+
+// Store is an index in a cluster. It implements documents.Store.
+type Store struct {
+	client *client.Client
+	stop   context.CancelFunc
+	alias  string
+	learn  time.Duration
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	looked  time.Time // when it was found out whether an index is being built
+	besides bool      // one is
+}
+
+// Open prepares an index. It does no I/O: [Store.Ready] makes what is missing.
+func Open(o Options) (*Store, error) {
+	if o.URL == "" {
+		return nil, errors.New("open the search index: no address")
+	}
+	if o.Index == "" {
+		o.Index = "postroom"
+	}
+	if o.Learn == 0 {
+		o.Learn = 2 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancel(context.Background()) // of what the client does on its own, until Close
+	c, err := newClient(ctx, o.URL)
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	return &Store{client: c, stop: stop, alias: o.Index, learn: o.Learn, log: o.Logger}, nil
+}
+
+// Close ends what the client does on its own.
+func (s *Store) Close() error {
+	s.stop()
+	return nil
+}
+
+// building is the alias of the index that is being built.
+func (s *Store) building() string { return s.alias + ".building" }
+
+// own matches all indexes of this alias, and no others: names of aliases hold no dots.
+func (s *Store) own() string { return s.alias + ".v*" }
+
+// template says what fields there are, and that there are no others.
+func (s *Store) template() map[string]any {
+	words := map[string]any{"type": "text", "analyzer": "words", "norms": false}
+	value := map[string]any{"type": "keyword", "doc_values": false}
+	counted := map[string]any{"type": "keyword"}
+	fields := map[string]any{
+		fieldSource: map[string]any{"type": "object", "enabled": false}, fieldAt: map[string]any{"type": "long"}, fieldOrder: counted,
+		string(query.Subject): words, string(query.Text): words,
+	}
+	for _, field := range documents.ValueFields() {
+		fields[string(field)] = value
+	}
+	for _, field := range documents.FacetFields() {
+		fields[string(field)] = counted
+	}
+	return map[string]any{
+		"index_patterns": []string{s.own()},
+		"template": map[string]any{
+			"settings": map[string]any{
+				"index": map[string]any{
+					"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "1s", "max_result_window": documents.MaxReach + 1,
+				},
+				"analysis": map[string]any{"analyzer": map[string]any{"words": map[string]any{"type": "custom", "tokenizer": "whitespace"}}},
+			},
+			"mappings": map[string]any{
+				"dynamic": "strict", "_source": map[string]any{"includes": []string{fieldSource, fieldSource + ".*"}}, "properties": fields,
+			},
+		},
+	}
+}
+
+// Ready implements documents.Store. The name is kept in the mapping, and goes on with an index that takes the place of another.
+func (s *Store) Ready(ctx context.Context) (string, error) {
+	index, err := s.behind(ctx, s.alias)
+	if err != nil {
+		return "", err
+	}
+	if index != "" {
+		return s.nameOf(ctx, index)
+	}
+	if _, err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template()); err != nil {
+		return "", err
+	}
+	name := rand.Text()
+	if _, err := s.create(ctx, name, s.alias); err != nil {
+		return "", err
+	}
+	// Of two processes that did this at the same moment one wins: an alias for two indexes can't be written to.
+	return name, s.settle(ctx)
+}
+
+// create makes an index with a name and an alias.
+func (s *Store) create(ctx context.Context, name, alias string) (string, error) {
+	index := s.alias + ".v" + time.Now().UTC().Format("20060102150405.000000000")
+	_, err := s.do(ctx, http.MethodPut, "/"+index, map[string]any{
+		"aliases": map[string]any{alias: map[string]any{}}, "mappings": map[string]any{"_meta": map[string]any{"name": name}},
+	})
+	if err != nil {
+		return "", fmt.Errorf("make search index %s: %w", index, err)
+	}
+	return index, nil
+}
+
+// settle leaves the alias to one index, where two were made.
+func (s *Store) settle(ctx context.Context) error {
+	all, err := s.indexes(ctx, s.alias)
+	if err != nil || len(all) < 2 {
+		return err
+	}
+	for _, index := range all[1:] {
+		if _, err := s.do(ctx, http.MethodDelete, "/"+index, nil); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexes lists the indexes of an alias, the oldest first.
+func (s *Store) indexes(ctx context.Context, alias string) ([]string, error) {
+	r, err := s.do(ctx, http.MethodGet, "/_alias/"+alias, nil)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found map[string]any
+	if err := r.read(&found); err != nil {
+		return nil, err
+	}
+	return sortedKeys(found), nil
+}
+
+// behind gives the index of an alias; empty: there is none.
+func (s *Store) behind(ctx context.Context, alias string) (string, error) {
+	all, err := s.indexes(ctx, alias)
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// nameOf reads the name of an index.
+func (s *Store) nameOf(ctx context.Context, index string) (string, error) {
+	r, err := s.do(ctx, http.MethodGet, "/"+index+"/_mapping", nil)
+	if err != nil {
+		return "", err
+	}
+	var found map[string]struct {
+		Mappings struct {
+			Meta struct {
+				Name string `json:"name"`
+			} `json:"_meta"`
+		} `json:"mappings"`
+	}
+	if err := r.read(&found); err != nil {
+		return "", err
+	}
+	name := found[index].Mappings.Meta.Name
+	if name == "" || !strings.HasPrefix(index, s.alias+".v") {
+		return "", fmt.Errorf("the alias %s belongs to %s, which is no search index of Postroom; choose another name (documents.index)", s.alias, index)
+	}
+	return name, nil
+}
