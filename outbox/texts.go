@@ -21,6 +21,13 @@ type Document struct {
 // textShort is more than what is ever packed of a text; a longer one is not among those that were kept.
 const textShort = 1 << 20
 
+// A content up to wholeText bytes, packed, is fetched together with others; Redis has all of them in its buffers at once. Of a larger one the
+// beginning is fetched by itself: as much as the first block of zstd can take (RFC 8878 section 3.1.1.2.4), for a block is unpacked whole or not at all.
+const (
+	wholeText  = 4 << 10
+	firstBlock = 132 << 10
+)
+
 // Documents reads messages, live or ended; those that are no longer remembered are missing. The text of a live message is read from its
 // content, that of an ended one is kept until Indexed.
 func (b *Outbox) Documents(ctx context.Context, ids []string) ([]Document, error) {
@@ -41,7 +48,7 @@ func (b *Outbox) Documents(ctx context.Context, ids []string) ([]Document, error
 	return docs, b.addTexts(ctx, rows, docs)
 }
 
-// addTexts finds the texts of messages: in one round trip, but for those of letters this process does not know.
+// addTexts finds the texts of messages: in one round trip, but for those of large messages and of letters this process does not know.
 func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) error {
 	if b.opts.KeepText == 0 {
 		return nil
@@ -54,7 +61,7 @@ func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) erro
 		case r.ended != 0:
 			found[i] = pipe.HGet(ctx, b.store.texts(p), r.id)
 		case r.letter == "":
-			found[i] = pipe.GetRange(ctx, b.store.content(p, r.id), 0, small-1)
+			found[i] = pipe.GetRange(ctx, b.store.content(p, r.id), 0, wholeText)
 		default:
 			found[i] = pipe.Get(ctx, b.store.content(p, r.id))
 		}
@@ -87,6 +94,13 @@ func (b *Outbox) excerpt(ctx context.Context, r row, packed string) (string, err
 		p, _ := partitionOf(r.id, b.DB.Partitions())
 		_, words, err := b.rewrite(ctx, p, r, []byte(packed))
 		return message.Shorten(words.Text, b.opts.KeepText), err
+	}
+	if len(packed) > wholeText {
+		p, _ := partitionOf(r.id, b.DB.Partitions())
+		var err error
+		if packed, err = b.DB.Client().GetRange(ctx, b.store.content(p, r.id), 0, firstBlock-1).Result(); err != nil {
+			return "", away(err, "read content of message "+r.id)
+		}
 	}
 	content, err := b.codec.stream(strings.NewReader(packed))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/mailtemplate"
 )
 
@@ -182,11 +183,11 @@ func previewed(read *mailtemplate.Template, mail mailtemplate.Mail, locale strin
 	return p
 }
 
-// zoneOf finds a time zone by its name; empty: UTC. "Local" is a name that means the machine's own, which is nobody's business.
+// zoneOf finds a time zone by its name; empty: UTC.
 func zoneOf(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: "must be a time zone such as Europe/Zurich"}})
+	zone, err := locale.Zone(name)
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
 	}
 	return zone, nil
 }
