@@ -36,6 +36,8 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 	set(&account.Webhooks, p.Webhooks)
 	set(&account.LocalAddress, p.LocalAddress)
 	set(&account.SMTPEhloName, p.SMTPEhloName)
+	set(&account.Locale, p.Locale)
+	set(&account.TZ, p.TZ)
 	set(&account.Retry, p.Retry)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none

@@ -18,6 +18,8 @@ type Sender struct {
 	ID       string
 	Name     string // display name; empty: none
 	Email    string
+	Locale   string          // of the templates it uses; empty: en
+	TZ       string          // time zone of dates in templates; empty: UTC
 	Webhooks string          // URL that gets the account's events; empty: none
 	Routes   []relays.Route  // the account's own relay first, then its gateways in order; see Ready. Not to be changed
 	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
@@ -147,7 +149,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	settings := relays.OfAccount(account)
 	s := Sender{
-		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM,
+		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
 		Rate: relays.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
 	if account.SMTP != nil {

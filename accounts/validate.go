@@ -10,6 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/relays"
 )
@@ -35,6 +36,10 @@ func check(account api.Account) *faults {
 		f.Add("email", "%v", err)
 	}
 	f.webhooks(account.Webhooks)
+	f.Text("locale", account.Locale, 64)
+	if _, err := locale.Zone(account.TZ); err != nil {
+		f.Add("tz", "%v", err)
+	}
 	f.Faults = append(f.Faults, relays.OfAccount(account).Check()...)
 	if account.SMTP == nil {
 		f.withoutRelay(account)

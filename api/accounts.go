@@ -104,6 +104,8 @@ type Account struct {
 	Webhooks       string      `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
 	LocalAddress   string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
 	SMTPEhloName   string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+	Locale         string      `json:"locale,omitempty" maxLength:"64" doc:"Language of its mail (BCP 47): chooses the variant of a template, and how numbers and dates are written; en when absent"`
+	TZ             string      `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; UTC when absent"`
 	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
@@ -122,6 +124,8 @@ type AccountPatch struct {
 	Webhooks       *string      `json:"webhooks,omitempty" maxLength:"2048"`
 	LocalAddress   *string      `json:"localAddress,omitempty" maxLength:"64"`
 	SMTPEhloName   *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Locale         *string      `json:"locale,omitempty" maxLength:"64"`
+	TZ             *string      `json:"tz,omitempty" maxLength:"64"`
 	Retry          *[]string    `json:"retry,omitempty" maxItems:"100"`
 }
 

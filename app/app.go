@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dkim"
+	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
@@ -48,27 +49,28 @@ type App struct {
 	metrics *prometheus.Registry
 	creds   *config.Credentials
 
-	db       *redisdb.DB
-	ring     *seal.Ring
-	settings *settings.Settings
-	relays   *relays.Relays
-	accounts *accounts.Accounts
-	access   *access.Access
-	oauth    *oauth.Tokens
-	keys     *dkim.Keys
-	stored   *templates.Templates
-	tasks    *queue.Client
-	control  *queue.Control
-	limits   *limits.Limits
-	sender   *smtpsend.Sender
-	routes   *routes.Routes
-	outbox   *outbox.Outbox
-	webhooks *webhooks.Webhooks
-	watch    *watch.Watch
-	server   *server.Server
-	monitor  *server.Server // health and metrics apart from the API; nil: none
-	working  atomic.Bool    // workers take tasks
-	inlet    *smtpd.Inlet
+	db        *redisdb.DB
+	ring      *seal.Ring
+	settings  *settings.Settings
+	relays    *relays.Relays
+	accounts  *accounts.Accounts
+	access    *access.Access
+	oauth     *oauth.Tokens
+	keys      *dkim.Keys
+	stored    *templates.Templates
+	tasks     *queue.Client
+	control   *queue.Control
+	limits    *limits.Limits
+	sender    *smtpsend.Sender
+	routes    *routes.Routes
+	outbox    *outbox.Outbox
+	webhooks  *webhooks.Webhooks
+	documents *documents.Documents
+	watch     *watch.Watch
+	server    *server.Server
+	monitor   *server.Server // health and metrics apart from the API; nil: none
+	working   atomic.Bool    // workers take tasks
+	inlet     *smtpd.Inlet
 }
 
 // New builds Postroom from its settings. On an error everything opened so far is closed again.
@@ -82,7 +84,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -215,7 +217,6 @@ func (a *App) buildWorkers(context.Context) error {
 			{Name: queue.Submit, Queues: a.lanes(queue.Submit), Workers: c.Workers.Submit, Servers: takers},
 			{Name: queue.Bulk, Queues: a.lanes(queue.Bulk), Workers: c.Workers.Bulk, Servers: takers},
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
-			{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: c.Workers.Documents},
 		},
 		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics,
 	})
@@ -236,7 +237,7 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored,
+		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),

@@ -40,7 +40,7 @@ func (a *App) buildDelivery(context.Context) error {
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		Logger: a.log, Registry: a.metrics,
+		KeepText: a.keepText(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ type senders struct {
 // Account implements outbox.Accounts.
 func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
 	a, err := s.accounts.Resolve(ctx, id)
-	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready}
+	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Locale: a.Locale, TZ: a.TZ, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready}
 	if a.Held != nil {
 		out.Held = &outbox.Held{Reason: a.Held.Reason, Next: a.Held.Next}
 	}

@@ -40,6 +40,9 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
+	if _, err := client.RebuildDocuments(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	defer func() { // eventually ends the test without saying which
 		for _, pattern := range neverSeen(listed, touched.all()) {
@@ -241,6 +244,10 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		if _, err := client.Submit(ctx, req); err != nil {
 			t.Fatal(err)
 		}
+	}
+	merged, err := client.Submit(ctx, api.SubmitRequest{Text: "Hello {{params.name}}", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
+	if err != nil || !merged.MailMerge[0].Success {
+		t.Fatal(merged, err)
 	}
 	for _, kind := range []event.Type{event.MessageSent, event.MessageFailed, event.MessageDeliveryError} {
 		hooks.wait(t, kind)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/ui"
@@ -41,7 +42,7 @@ func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:
 		return "the message that the task's id names"
-	case webhooks.TaskType:
+	case webhooks.TaskType, documents.TaskType:
 		return string(payload)
 	}
 	return "a task of type " + taskType

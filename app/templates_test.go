@@ -2,7 +2,11 @@ package app_test
 
 import (
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -46,5 +50,67 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 	v.sees("Version 3 is in force, which says what version 1 said.", "3 versions", "News of March")
 	if got := v.where(); got != "/templates/news" {
 		t.Errorf("it leads to %s", got)
+	}
+}
+
+// TestAMailOfATemplate sends one, from the template as it is when the mail is accepted, and finds nothing of what templates and data say in
+// the log.
+func TestAMailOfATemplate(t *testing.T) {
+	var log logbook
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := startLogging(t, map[string]string{
+		"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "templates.missing": "error",
+	}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	content := func(c api.TemplateContent) api.TemplateDefinition { return api.TemplateDefinition{Content: c} }
+	_, err := client.CreateTemplate(ctx, api.TemplateRequest{ID: "foot", Name: "foot", Kind: "partial", TemplateDefinition: content(api.TemplateContent{Text: "-- {{account.name}} {{service.url}}"})})
+	must(err)
+	order := content(api.TemplateContent{Subject: "Order {{params.no}}", Text: "Dear {{rcpt.name}}, templatesecret {{params.secret}}\n{{> foot}}"})
+	order.Locales = map[string]api.TemplateContent{"de": {Subject: "Bestellung {{params.no}}"}}
+	_, err = client.CreateTemplate(ctx, api.TemplateRequest{ID: "order", Name: "Order", TemplateDefinition: order})
+	must(err)
+	submit := func(params string) error {
+		at := time.Now().Add(2 * time.Second)
+		_, err := client.Submit(ctx, api.SubmitRequest{
+			To: api.Addresses{{Name: "Ann", Address: "ann@example.net"}}, Template: "order", Locale: "de-CH", Render: &api.Render{Params: json.RawMessage(params)}, SendAt: &at,
+		})
+		return err
+	}
+	must(submit(`{"no":7,"secret":"paramsecret"}`))
+	_, err = client.UpdateTemplate(ctx, "foot", api.TemplatePatch{Content: &api.TemplateContent{Text: "changed"}})
+	must(err)
+	mail := string(relay.Wait(1)[0].Data)
+	for _, want := range []string{"Subject: Bestellung 7", "Dear Ann, templatesecret paramsecret", "-- Shop https://mail.example.com"} {
+		if !strings.Contains(mail, want) {
+			t.Errorf("the mail lacks %q:\n%s", want, mail)
+		}
+	}
+	failure := func(err error) string {
+		t.Helper()
+		f, ok := errors.AsType[*api.Failure](err)
+		if !ok {
+			t.Fatalf("%v", err)
+		}
+		return f.Problem.Code
+	}
+	if code := failure(submit(`{"no":"paramsecret"}`)); code != "TemplateVariablesMissing" {
+		t.Errorf("a variable is missing: %s", code)
+	}
+	_, err = client.UpdateTemplate(ctx, "order", api.TemplatePatch{Content: &api.TemplateContent{Text: "templatesecret {{#if"}})
+	if code := failure(err); code != "TemplateFault" {
+		t.Errorf("a fault: %s", code)
+	}
+	_, err = client.PreviewTemplate(ctx, "order", api.TemplatePreviewRequest{Params: json.RawMessage(`{"secret":"paramsecret"}`)})
+	must(err)
+	for _, secret := range []string{"templatesecret", "paramsecret"} {
+		if log.has(secret) {
+			t.Errorf("%s is in the log", secret)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type Config struct {
 	DeadLetters    DeadLetters `key:"deadLetters"`
 	Messages       Messages    `key:"messages"`
 	Idempotency    Idempotency `key:"idempotency"`
+	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	SMTPD          SMTPD       `key:"smtpd"`
 	Alerts         Alerts      `key:"alerts"`
@@ -130,6 +131,15 @@ type Messages struct {
 // Idempotency is how long keys are remembered.
 type Idempotency struct {
 	Retention time.Duration `key:"retention" default:"168h" min:"1m" doc:"How long an idempotency key is remembered. A key used again later queues a new message."`
+}
+
+// Documents is the search index.
+type Documents struct {
+	Store     string        `key:"store" default:"embedded" values:"embedded,opensearch,none" doc:"Where mail is indexed for search: embedded, in the data directory of one process that serves the API; opensearch, an OpenSearch or Elasticsearch that all processes share; none. See Search."`
+	URL       Secret        `key:"url" check:"search address" secret:"url" empty:"none" doc:"Address of OpenSearch or Elasticsearch: https://user:password@search.internal:9200; several, of one cluster, by commas. Needed where documents.store is opensearch."`
+	Index     string        `key:"index" default:"postroom" check:"index name" doc:"Name of the index there. Instances that share a cluster need different ones."`
+	Text      Size          `key:"text" default:"4KB" min:"0" max:"64KB" doc:"Text kept of each message, from its beginning, to be found and shown. 0: none."`
+	Retention time.Duration `key:"retention" default:"2160h" min:"0" doc:"How long a message is found, counted from when it was accepted: longer than messages.retention, as the index is on disk. 0: for ever."`
 }
 
 // Webhooks is how events are handed over.

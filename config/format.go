@@ -16,6 +16,10 @@ func checked(rule, text string) (usual, fault string) {
 		return checkServiceURL(text)
 	case "Redis address":
 		return text, checkRedis(text)
+	case "search address":
+		return text, checkSearch(text)
+	case "index name":
+		return text, checkIndex(text)
 	case "32 bytes or more":
 		return text, checkSecret(text)
 	case "16 characters or more":
@@ -61,6 +65,25 @@ func checkRedis(text string) string {
 	}
 	if strings.Trim(place[strings.LastIndex(place, "@")+1:], "/") == "" {
 		return "names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock"
+	}
+	return ""
+}
+
+// checkSearch looks at the addresses of the nodes of a search cluster.
+func checkSearch(text string) string {
+	for _, node := range strings.Split(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(node))
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+			return "is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200"
+		}
+	}
+	return ""
+}
+
+// checkIndex keeps to what OpenSearch and Elasticsearch allow in names of indexes, with room for what is appended.
+func checkIndex(text string) string {
+	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
+		return "is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"
 	}
 	return ""
 }

@@ -110,6 +110,12 @@ func (l *loading) crossCheck(c *Config) {
 	if c.Redis.URL == "" && c.Redis.WaitReplicas > 0 && l.fine("redis.url", "redis.waitReplicas") {
 		l.problem("redis.waitReplicas", l.given["redis.waitReplicas"].source, "is "+strconv.Itoa(c.Redis.WaitReplicas)+", but the embedded Redis has no replicas; set redis.url, or it to 0")
 	}
+	if c.Documents.Store == "opensearch" && c.Documents.URL == "" && l.fine("documents.url", "documents.store") {
+		l.problem("documents.url", l.given["documents.store"].source, "is missing, but documents.store is opensearch; say where it is")
+	}
+	if g, ok := l.given["documents.url"]; ok && c.Documents.URL != "" && c.Documents.Store != "opensearch" {
+		l.warnings = append(l.warnings, "documents.url ("+g.source+") has no effect: documents.store is "+c.Documents.Store)
+	}
 	if g, ok := l.given["secretPrevious"]; ok && c.SecretPrevious != "" && c.SecretPrevious == c.Secret {
 		l.warnings = append(l.warnings, "secretPrevious ("+g.source+") has no effect: it is the same as secret")
 	}

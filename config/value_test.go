@@ -37,6 +37,8 @@ func TestWrongValues(t *testing.T) {
 		{"serviceUrl", "ftp://mail.example.com", `"ftp://mail.example.com" is not a web address; write one such as https://mail.example.com`},
 		{"serviceUrl", "https://u@mail.example.com", `"https://u@mail.example.com" must not hold credentials: it is shown to everybody who gets mail`},
 		{"serviceUrl", "https://mail.example.com/?a=b", `"https://mail.example.com/?a=b" must end with its host or path; remove what follows ? or #`},
+		{"documents.url", "search:9200", `"search:9200" is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200`},
+		{"documents.index", "My Index", `"My Index" is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first`},
 		{"smtp", "relay.example.com:25", `"relay.example.com:25" is not a relay URL: it must begin with smtp:// or smtps://` + relay},
 		{"smtp", "http://relay", `"http://relay" is not a relay URL: it must begin with smtp:// or smtps://` + relay},
 		{"smtp", "smtp://", `"smtp://" names no host` + relay},

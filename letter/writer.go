@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/message"
 )
@@ -37,18 +38,14 @@ type Words struct {
 
 // New reads the words of a letter. Its faults are those of mailtemplate.Parse, and Invalid for a time zone that there isn't.
 func New(l Letter) (*Writer, error) {
-	w := &Writer{letter: l, zone: time.UTC}
-	if l.TZ != "" {
-		zone, err := time.LoadLocation(l.TZ)
-		if err != nil || l.TZ == "Local" {
-			return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: "must be a time zone, such as Europe/Zurich"}})
-		}
-		w.zone = zone
+	zone, err := locale.Zone(l.TZ)
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
 	}
+	w := &Writer{letter: l, zone: zone}
 	if l.Plain {
 		return w, nil
 	}
-	var err error
 	if w.full, err = mailtemplate.Parse(l.Source, l.Options); err != nil {
 		return nil, err
 	}

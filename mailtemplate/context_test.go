@@ -1,6 +1,7 @@
 package mailtemplate_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,5 +71,23 @@ func TestTextHasPartialsOfItsOwn(t *testing.T) {
 	want := mailtemplate.Mail{Subject: "A&B", HTML: "A&amp;B<hr>A&amp;B", Text: "A&B-- A&B"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTheLayoutIsCalledSo: what is wrong with it is told of the layout, and not of a partial with a name that nobody gave.
+func TestTheLayoutIsCalledSo(t *testing.T) {
+	for _, layout := range []string{"{{> nobody}}{{> @partial-block}}", "{{#if"} {
+		_, err := mailtemplate.Parse(mailtemplate.Source{HTML: "x"}, mailtemplate.Options{Layout: layout})
+		if err == nil || strings.Contains(err.Error(), "\x00") || !strings.Contains(err.Error(), "layout, line 1") {
+			t.Errorf("%q", err)
+		}
+	}
+	template, err := mailtemplate.Parse(mailtemplate.Source{HTML: "x"}, mailtemplate.Options{Layout: "{{gone}}{{> @partial-block}}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := template.Render(t.Context(), mailtemplate.Input{})
+	if err != nil || len(m.Missing) != 1 || m.Missing[0].Template != "layout" {
+		t.Errorf("%+v, %v", m, err)
 	}
 }

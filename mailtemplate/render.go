@@ -37,8 +37,8 @@ type Mail struct {
 
 // Missing is a variable that the data lacked.
 type Missing struct {
-	handlebars.Missing
-	Part string // where it was met first: subject, previewText, html or text
+	handlebars.Missing        // of the layout, Template is "layout"
+	Part               string // where it was met first: subject, previewText, html or text
 }
 
 // maxMarkdown is how long a text in Markdown may be, for reading it can't be interrupted.
@@ -103,6 +103,9 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 		if known.Name == m.Name {
 			return
 		}
+	}
+	if m.Template == layoutName {
+		m.Template = "layout"
 	}
 	r.missing = append(r.missing, Missing{m, key})
 	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)", m.Name, m.Line, m.Column)})

@@ -3,6 +3,7 @@ package mailtemplate
 import (
 	"errors"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/fault"
@@ -52,8 +53,11 @@ type Template struct {
 	text    *handlebars.Template
 }
 
-// layoutName is the name of the layout among the partials. No template can write it.
+// layoutName is the name of the layout among the partials. No template can write it, and nobody is told it.
 const layoutName = "\x00layout"
+
+// told words an error of the template language.
+func told(err error) string { return strings.ReplaceAll(err.Error(), "partial "+layoutName, "layout") }
 
 // markdownBody is what a layout is given when its content is Markdown: the html made of it.
 const markdownBody = "{{{@body}}}"
@@ -80,14 +84,14 @@ func Parse(s Source, o Options) (*Template, error) {
 		language := o.language(escaping, layout)
 		if source == markdownBody { // our own, so only what is around it has to obey
 			if _, err := handlebars.Parse("", language); err != nil {
-				faults = append(faults, fault.Field{Key: key, Message: err.Error()})
+				faults = append(faults, fault.Field{Key: key, Message: told(err)})
 				return nil
 			}
 			language.EscapedOnly = false
 		}
 		part, err := handlebars.Parse(source, language)
 		if err != nil {
-			faults = append(faults, fault.Field{Key: key, Message: err.Error()})
+			faults = append(faults, fault.Field{Key: key, Message: told(err)})
 			return nil
 		}
 		return part
@@ -157,6 +161,6 @@ func (t *Template) faultOf(key string, err error) error {
 	}
 	return &fault.Error{
 		Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template can't be rendered with this data",
-		Fields: []fault.Field{{Key: key, Message: err.Error()}}, Err: err,
+		Fields: []fault.Field{{Key: key, Message: told(err)}}, Err: err,
 	}
 }

@@ -81,6 +81,9 @@ func (a *scriptedAccounts) Account(_ context.Context, id string) (Account, error
 	if id == "" {
 		id = "default"
 	}
+	if id == "german" {
+		return Account{ID: id, Email: "laden@x.test", Locale: "de", TZ: "Europe/Berlin"}, nil
+	}
 	return Account{ID: id, Name: "Postroom", Email: "app@example.com", Hold: a.hold, Held: a.held}, nil
 }
 

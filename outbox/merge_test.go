@@ -433,6 +433,7 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 		"big numbers":       {api.SubmitRequest{Text: "{{params.n}}", Render: &api.Render{Params: []byte(`{"n":9007199254740993}`)}}, []string{"9007199254740993"}},
 		"a locale":          {api.SubmitRequest{Text: "{{number params.n decimals=2}}", Locale: "de", Render: &api.Render{Params: []byte(`{"n":1234.5}`)}}, []string{"1.234,50"}},
 		"a zone":            {api.SubmitRequest{Text: `{{formatDate params.d "HH:mm"}}`, TZ: "Asia/Tokyo", Render: &api.Render{Params: []byte(`{"d":"2030-01-01T00:00:00Z"}`)}}, []string{"09:00"}},
+		"the account's":     {api.SubmitRequest{Account: "german", Text: `{{number params.n decimals=2}} {{formatDate params.d "HH:mm"}}`, Render: &api.Render{Params: []byte(`{"n":1234.5,"d":"2030-01-01T00:00:00Z"}`)}}, []string{"1.234,50 01:00"}},
 		"as they are":       {api.SubmitRequest{Text: "{{params.n}}"}, []string{"{{params.n}}"}},
 		"a template's too":  {api.SubmitRequest{Template: "welcome", Render: &api.Render{Off: true}}, []string{"Subject: Welcome {{params.name}}\r\n"}},
 		"a subject instead": {api.SubmitRequest{Template: "welcome", Subject: "Own {{params.name}}", Render: &api.Render{Params: []byte(`{"name":"A"}`)}}, []string{"Subject: Own A\r\n", "Hello A"}},

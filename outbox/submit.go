@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/letter"
+	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/message"
 )
 
@@ -231,6 +232,9 @@ func check(req api.SubmitRequest, now time.Time) []fault.Field {
 		wrong("raw", "can't be combined with html, text or attachments")
 	}
 	checkWords(req, wrong)
+	if _, err := locale.Zone(req.TZ); err != nil {
+		wrong("tz", "%s", err)
+	}
 	checkMetadata(req.Metadata, wrong)
 	if req.DeliverBy != nil && !req.DeliverBy.After(now) {
 		wrong("deliverBy", "must be in the future")
@@ -284,7 +288,11 @@ func joinFields(fields []fault.Field, err error) error {
 		return err
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
-		fields = append(fields, f.Fields...)
+		for _, field := range f.Fields {
+			if !slices.Contains(fields, field) {
+				fields = append(fields, field)
+			}
+		}
 	} else if err != nil {
 		return err
 	}

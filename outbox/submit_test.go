@@ -41,6 +41,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"a long envelope id":       {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: strings.Repeat("x", 101)}}, fault.Invalid, "", []string{"dsn.id"}},
 		"never and success":        {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Notify: []string{"never", "success"}}}, fault.Invalid, "", []string{"dsn.notify"}},
 		"deliverBy before sendAt":  {api.SubmitRequest{To: to, Text: "x", SendAt: &future, DeliverBy: ptr(future.Add(-time.Minute))}, fault.Invalid, "", []string{"deliverBy"}},
+		"no such time zone":        {api.SubmitRequest{To: to, Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "", []string{"tz"}},
 		"an unknown account":       {api.SubmitRequest{Account: "gone", To: to, Text: "x"}, fault.NotFound, "AccountNotFound", nil},
 		"an unknown gateway":       {api.SubmitRequest{Gateway: "nowhere", To: to, Text: "x"}, fault.NotFound, "GatewayNotFound", nil},
 		"too large":                {api.SubmitRequest{To: to, Text: strings.Repeat("long ", 2000)}, fault.TooLarge, "MessageTooLarge", nil},

@@ -17,6 +17,7 @@ type Parts struct {
 	Gateways   Gateways
 	DomainKeys DomainKeys
 	Templates  Templates
+	Documents  Documents
 	Verifier   Verifier
 	Access     Access
 	Settings   Settings
@@ -194,6 +195,13 @@ type Deliveries interface {
 type Webhooks interface {
 	Endpoints
 	Deliveries
+}
+
+// Documents finds mail, long after the email log has forgotten it. It is documents.Documents.
+type Documents interface {
+	Search(ctx context.Context, q api.DocumentQuery) (api.DocumentPage, error)
+	State(ctx context.Context) (api.DocumentsState, error)
+	Rebuild(ctx context.Context) (api.DocumentRebuild, error)
 }
 
 // State tells how the instance is doing. Package app joins it from the parts that know.

@@ -19,6 +19,7 @@ type parts struct {
 	submits  []api.SubmitRequest // that were no dry runs
 	queries  []api.OutboxQuery
 	looked   []api.LogQuery
+	sought   []api.DocumentQuery
 	replays  []api.Corrections // also those of bulk replays
 	counted  []api.CounterQuery
 	messages map[string]api.OutboxMessage
@@ -42,7 +43,7 @@ func newParts() *parts {
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, State: p}
+	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, State: p}
 }
 
 func (p *parts) asked(call string) error {

@@ -29,6 +29,11 @@ func (s *Server) routes() []group {
 			get("/v1/messages/{queueId}", own(api.ScopeOutbox), s.getLogged, "getLoggedMessage", "Show a message of the email log, with all of its attempts"),
 			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), s.listEvents, "listMessageEvents", "Tell what happened to a message, oldest event first"),
 		}},
+		{"Search", "Find any mail again.", []route{
+			get("/v1/documents/search", own(api.ScopeOutbox), s.searchDocuments, "searchDocuments", "Find messages, long after the email log has forgotten them"),
+			get("/v1/documents", whole(api.ScopeAPI), s.getDocuments, "getDocuments", "Show how the search index is doing"),
+			post("/v1/documents/rebuild", whole(api.ScopeAPI), s.rebuildDocuments, "rebuildDocuments", "Make the search index anew, beside the one in use"),
+		}},
 		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), s.listDeadLetters, "listDeadLetters", "List dead letters, oldest first"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), s.getDeadLetter, "getDeadLetter", "Show a dead letter with its content"),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -221,68 +220,6 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 		return fault.New(fault.Conflict, "TemplateExists", "There is a partial named %s already: %s", clip(e.Value.Name), other.ID)
 	}
 	return nil
-}
-
-// Delete removes a template with its versions. One that others use is a Conflict, code TemplateInUse, which names them.
-func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error) {
-	release, err := t.takeTurn(ctx)
-	if err != nil {
-		return api.TemplateDeleted{}, err
-	}
-	defer release()
-	for range tries {
-		c, err := t.fresh(ctx)
-		if err != nil {
-			return api.TemplateDeleted{}, err
-		}
-		e := c.byID[id]
-		if e == nil || bound != "" && !e.Value.mayUse(bound) {
-			return api.TemplateDeleted{}, notFound(id)
-		}
-		if err := ownedBy(bound, e); err != nil {
-			return api.TemplateDeleted{}, err
-		}
-		if users := c.edges()[id]; len(users) > 0 {
-			return api.TemplateDeleted{}, fault.New(fault.Conflict, "TemplateInUse", "%s %s is used by %s", strings.ToUpper(e.Value.Kind[:1])+e.Value.Kind[1:], id, c.names(users))
-		}
-		done, err := t.store.DeleteAt(ctx, c.version, id)
-		if err != nil {
-			return api.TemplateDeleted{}, err
-		}
-		t.cached.Clear()
-		if done {
-			return api.TemplateDeleted{Deleted: true, Account: orNull(e.Value.Account), ID: id}, nil
-		}
-	}
-	return api.TemplateDeleted{}, errOutdated
-}
-
-// Flush removes all templates of an account and says how many there were. Nobody else can use them.
-func (t *Templates) Flush(ctx context.Context, account string) (int, error) {
-	release, err := t.takeTurn(ctx)
-	if err != nil || account == "" {
-		return 0, err
-	}
-	defer release()
-	c, err := t.fresh(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer t.cached.Clear()
-	n := 0
-	for _, e := range c.all {
-		if e.Value.Account != account {
-			continue
-		}
-		existed, err := t.store.Delete(ctx, e.ID)
-		if err != nil {
-			return n, err
-		}
-		if existed {
-			n++
-		}
-	}
-	return n, nil
 }
 
 // takeTurn waits until nobody else of this process changes anything.

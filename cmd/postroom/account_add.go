@@ -18,6 +18,8 @@ type accountFlags struct {
 	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What becomes of mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
 	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
 	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
+	Locale         *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
+	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
 	DKIMSelector string `name:"dkim-selector" group:"dkim" placeholder:"NAME" help:"Selector of the key: the DNS has it at NAME._domainkey.DOMAIN."`
@@ -43,6 +45,8 @@ func (f accountFlags) over(a api.Account, con *console) (api.Account, error) {
 		a.Retry = f.Retry
 	}
 	set(&a.Webhooks, f.Webhooks)
+	set(&a.Locale, f.Locale)
+	set(&a.TZ, f.TZ)
 	a.DKIM, err = f.dkim(a)
 	return a, err
 }
@@ -228,7 +232,8 @@ func accountPatch(from, to api.Account) api.AccountPatch {
 		OAuth2: changed(from.OAuth2, to.OAuth2), Gateways: changed(from.Gateways, to.Gateways), DKIM: changed(from.DKIM, to.DKIM),
 		Limits: changed(from.Limits, to.Limits), AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble),
 		Proxy: changed(from.Proxy, to.Proxy), Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
-		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Retry: changed(from.Retry, to.Retry),
+		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Locale: changed(from.Locale, to.Locale), TZ: changed(from.TZ, to.TZ),
+		Retry: changed(from.Retry, to.Retry),
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/mail"
@@ -18,7 +19,7 @@ func (s *sendCmd) request(con *console, now time.Time) (api.SubmitRequest, error
 		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject, IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
 		DeliveryAttempts: s.Attempts, DryRun: s.DryRun,
 	}
-	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.content, s.attachments} {
+	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.template, s.content, s.attachments} {
 		if err := step(&req, con); err != nil {
 			return req, err
 		}
@@ -60,6 +61,26 @@ func (s *sendCmd) addresses(req *api.SubmitRequest, _ *console) error {
 	return nil
 }
 
+// template names the template, and reads the data for it.
+func (s *sendCmd) template(req *api.SubmitRequest, con *console) error {
+	req.Template, req.Locale = s.Template, s.Locale
+	if s.Params == "" {
+		return nil
+	}
+	if s.Template == "" {
+		return usage("--params fills a template: give --template, too")
+	}
+	params, err := con.read(s.Params, s.Params == "-")
+	if err != nil {
+		return err
+	}
+	if !json.Valid(params) {
+		return usage("--params is not JSON")
+	}
+	req.Render = &api.Render{Params: params}
+	return nil
+}
+
 func (s *sendCmd) content(req *api.SubmitRequest, con *console) error {
 	if s.Raw != "" {
 		if s.Text != "" || s.HTML != "" || len(s.Attach) > 0 {
@@ -72,7 +93,7 @@ func (s *sendCmd) content(req *api.SubmitRequest, con *console) error {
 	if s.Text == "-" && s.HTML == "-" {
 		return usage("only one of --text and --html can be standard input")
 	}
-	piped := s.Text == "" && s.HTML == "" && !con.inTTY
+	piped := s.Text == "" && s.HTML == "" && s.Template == "" && !con.inTTY
 	text, err := con.read(s.Text, s.Text == "-" || piped)
 	if err != nil {
 		return err

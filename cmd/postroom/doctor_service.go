@@ -204,5 +204,22 @@ func (x *exam) queues(ctx context.Context) []finding {
 	if len(found) == 0 {
 		found = []finding{{"queues", ok, "none is paused or behind", ""}}
 	}
-	return found
+	return append(found, searchable(ctx, client))
+}
+
+// searchable looks at the search index.
+func searchable(ctx context.Context, client *api.Client) finding {
+	const name = "search"
+	s, err := client.Documents(ctx)
+	switch {
+	case err != nil:
+		return finding{name, fail, explain(err), ""}
+	case s.Store == "none":
+		return finding{name, ok, "there is no search index (documents.store is none)", ""}
+	case s.Keeper == "":
+		return finding{name, warn, "no process keeps the search index", "see the log of Postroom where the API is served"}
+	case s.Behind != nil:
+		return finding{name, warn, behindSince(*s.Behind, time.Now()), "wait; if it stays so, see postroom queue status documents, and the log"}
+	}
+	return finding{name, ok, fmt.Sprintf("%d messages can be found", s.Documents), ""}
 }

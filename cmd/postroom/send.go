@@ -20,6 +20,9 @@ type sendCmd struct {
 	HTML           string   `name:"html" help:"HTML; @FILE and - as with --text. Without --text a text is made from it."`
 	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; as often as you like."`
 	Raw            string   `placeholder:"FILE" help:"A whole message (RFC 5322) instead; - is standard input."`
+	Template       string   `placeholder:"ID" help:"A stored template that says what the mail says; see postroom template."`
+	Params         string   `placeholder:"JSON" help:"The data that fills the template, such as @params.json; - is standard input."`
+	Locale         string   `placeholder:"LOCALE" help:"Chooses the variant of the template, and how numbers and dates are written."`
 	Account        string   `placeholder:"ID" help:"Account that sends. Default: the account named default."`
 	Gateway        string   `placeholder:"ID" help:"Gateway to send through, and no other. Default: as the account lists them."`
 	RequireTLS     bool     `name:"require-tls" help:"Every server on the way must use verified TLS (REQUIRETLS); fails when the relay does not offer that."`
@@ -38,6 +41,7 @@ func (sendCmd) Help() string {
   postroom send --to ada@example.com --subject Hello --text 'Hello, Ada' --wait
   postroom send --to ada@example.com --subject Report --text @report.txt --attach report.pdf
   fortune | postroom send --to ada@example.com --subject 'For you' --idempotency-key fortune-2030-12-24
+  postroom send --to ada@example.com --template order --params @order.json
   postroom send --raw message.eml`
 }
 

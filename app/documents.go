@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/bleve"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
+)
+
+// buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
+func (a *App) buildDocuments(ctx context.Context) error {
+	c := a.cfg.Documents
+	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}}
+	o := documents.Options{
+		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none", Logger: a.log, Registry: a.metrics,
+	}
+	if c.Text == 0 {
+		o.MaxText = -1
+	}
+	switch c.Store {
+	case "none":
+		if err := documents.Leave(ctx, a.db); err != nil {
+			a.log.Warn("the event stream is still kept for a search index that there is none of", "error", err)
+		}
+	case "embedded":
+		a.openEmbedded(&parts, &o)
+	}
+	var err error
+	if a.documents, err = documents.New(parts, o); err != nil {
+		return err
+	}
+	a.life.onRun("search index", a.documents.Run)
+	return nil
+}
+
+// openEmbedded opens the index in the data directory, in a process that serves the API: only the one that has the index can search it.
+func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
+	if a.cfg.Role == "worker" {
+		return
+	}
+	dir := filepath.Join(a.cfg.Data, "documents")
+	index, err := bleve.Open(dir, bleve.Options{Logger: a.log})
+	switch {
+	case errors.Is(err, bleve.ErrOwned):
+		a.log.Warn("another process has the search index of this data directory; this one does not search", "dir", dir)
+		return
+	case err != nil:
+		a.log.Error("the search index can't be opened; mail is sent, and can't be searched", "dir", dir, "error", err)
+		return
+	}
+	a.life.onStop("search index", index.Close)
+	parts.Store, parts.Work = index, a.workDocuments
+	o.Exclusive, o.Index, o.Fresh, o.Place = true, index.ID(), index.Fresh(), place(dir)
+}
+
+// place says where an index is, for people.
+func place(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return host + ":" + dir
+}
+
+// workDocuments runs the workers of the queue documents, which come and go with the index.
+func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
+	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle}, queue.ServerOptions{
+		Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: a.cfg.Workers.Documents, Poll: 100 * time.Millisecond}},
+		Keep:  a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log,
+	})
+	if err != nil {
+		return fmt.Errorf("make the workers of the search index: %w", err)
+	}
+	return s.Run(ctx)
+}
+
+// indexed tells the search index of messages.
+type indexed struct{ *outbox.Outbox }
+
+// Documents implements documents.Outbox.
+func (i indexed) Documents(ctx context.Context, ids []string) ([]documents.Message, error) {
+	found, err := i.Outbox.Documents(ctx, ids)
+	messages := make([]documents.Message, len(found))
+	for n, d := range found {
+		messages[n] = documents.Message{LoggedMessage: d.Message, Text: d.Text, TextKnown: d.TextKnown}
+	}
+	return messages, err
+}
+
+// orForever turns the zero of documents.retention, which forgets nothing, into what package documents takes for it.
+func orForever(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// keepText is how much text of ended messages the outbox keeps for the index.
+func (a *App) keepText() int {
+	if a.cfg.Documents.Store == "none" {
+		return 0
+	}
+	return int(a.cfg.Documents.Text)
+}

@@ -1,0 +1,155 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// found is how many messages a query finds; -1 while it can't be asked.
+func found(ctx context.Context, client *api.Client, q string) int {
+	page, err := client.Search(ctx, api.DocumentQuery{Q: q})
+	if err != nil {
+		return -1
+	}
+	return page.Total
+}
+
+// failureCode is the stable name of what an API answered.
+func failureCode(err error) string {
+	if f, ok := errors.AsType[*api.Failure](err); ok {
+		return f.Problem.Code
+	}
+	return ""
+}
+
+func finds(t *testing.T, client *api.Client, q string, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q finds %d", q, n), func() bool { return found(t.Context(), client, q) == n })
+}
+
+func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAnswer {
+	t.Helper()
+	answer, err := client.Submit(t.Context(), api.SubmitRequest{
+		To: api.Addresses{{Address: to}}, Subject: "Your invoice", HTML: "<p>Dear <b>customer</b>, " + text + "</p>", Tags: []string{"invoice"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// TestAnyMailIsFound: by its text, while it waits and after it was sent; with indexing paused mail goes out all the same.
+func TestAnyMailIsFound(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com"})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	if _, err := client.SetPaused(t.Context(), "submit", true); err != nil {
+		t.Fatal(err)
+	}
+	answer := submitText(t, client, "ann@example.net", "the parcel is wonderful")
+	finds(t, client, `status:queued "parcel is wonderful" to:example.net tag:invoice`, 1)
+	if _, err := client.SetPaused(t.Context(), "submit", false); err != nil {
+		t.Fatal(err)
+	}
+	relay.Wait(1)
+	finds(t, client, "status:sent wonderful", 1)
+	page, err := client.Search(t.Context(), api.DocumentQuery{Q: "wonderful"})
+	if err != nil || page.Documents[0].QueueID != answer.QueueID || page.Documents[0].Ended == nil || page.Facets.Status[0] != (api.FacetCount{Value: "sent", Count: 1}) {
+		t.Errorf("%+v, %v", page, err)
+	}
+
+	if _, err := client.SetPaused(t.Context(), "documents", true); err != nil {
+		t.Fatal(err)
+	}
+	submitText(t, client, "bob@example.net", "the second parcel is wonderful")
+	relay.Wait(2)
+	eventually(t, "a job waits", func() bool {
+		s, err := client.Documents(t.Context())
+		return err == nil && s.Waiting > 0 && s.Paused
+	})
+	if n := found(t.Context(), client, "wonderful"); n != 1 {
+		t.Errorf("%d are found while indexing is paused, want 1", n)
+	}
+	if _, err := client.SetPaused(t.Context(), "documents", false); err != nil {
+		t.Fatal(err)
+	}
+	finds(t, client, "status:sent wonderful", 2)
+
+	b, err := client.RebuildDocuments(t.Context())
+	if err != nil || b.Status != "wanted" && b.Status != "running" {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	eventually(t, "the index is rebuilt", func() bool {
+		s, err := client.Documents(t.Context())
+		return err == nil && s.Rebuild != nil && s.Rebuild.Status == "done"
+	})
+	finds(t, client, "status:sent wonderful", 2)
+	if _, err := client.Search(t.Context(), api.DocumentQuery{Q: "wonder:ful"}); err == nil {
+		t.Error("a query with an unknown field was answered")
+	}
+}
+
+// TestMailIsFoundAfterAKill: a process dies while it indexes, and another one after its index was deleted.
+func TestMailIsFoundAfterAKill(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	set := settingsFor(t, testredis.Server(t).URL(), relay)
+	first := spawn(t, set)
+	const mails = 40
+	for i := range mails {
+		submitText(t, first.client, fmt.Sprintf("user%d@example.net", i), fmt.Sprintf("parcel number%d", i))
+	}
+	first.kill()
+	second := spawn(t, set)
+	finds(t, second.client, "parcel", mails)
+	finds(t, second.client, "status:sent number7", 1)
+	second.stop(t)
+	if err := os.RemoveAll(filepath.Join(set["data"], "documents")); err != nil {
+		t.Fatal(err)
+	}
+	third := spawn(t, set)
+	finds(t, third.client, "status:sent subject:invoice", mails) // texts of ended messages are nowhere else
+}
+
+// TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another one delivers.
+func TestSearchInARoleOfItsOwn(t *testing.T) {
+	relay, url := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL()
+	set := func(role string) map[string]string {
+		s := settingsFor(t, url, relay)
+		s["role"] = role
+		return s
+	}
+	door, second := spawn(t, set("api")), set("api")
+	spawn(t, set("worker"))
+	submitText(t, door.client, "ann@example.net", "a parcel")
+	finds(t, door.client, "status:sent parcel", 1)
+	other := spawn(t, second)
+	if _, err := other.client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+		t.Errorf("another process with another data directory: %v", err)
+	}
+	eventually(t, "another process tells how the index is doing", func() bool {
+		s, err := other.client.Documents(t.Context())
+		return err == nil && s.Documents == 1 && s.Keeper != ""
+	})
+}
+
+func TestWithoutASearchIndex(t *testing.T) {
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "documents.store": "none"})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	submitText(t, client, "ann@example.net", "a parcel")
+	relay.Wait(1)
+	if _, err := client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchOff" {
+		t.Errorf("search: %v", err)
+	}
+	if s, err := client.Documents(t.Context()); err != nil || s.Store != "none" {
+		t.Errorf("state: %+v, %v", s, err)
+	}
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+)
+
+type searchInput struct {
+	Q        string `query:"q" maxLength:"4096" doc:"What to look for, 1,000 characters at most: words, \"phrases\", -not, OR, prefix*, and fields, see docs/search.md. Empty: everything"`
+	Page     int    `query:"page" minimum:"0" doc:"Page, from 0. Pages reach the first 10,000 messages; beyond that cursor leads on"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"500" doc:"Messages a page; 20 when absent"`
+	Sort     string `query:"sort" enum:"newest,relevance" doc:"newest when absent; relevance: the best first"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it, whatever the page"`
+}
+
+// searchDocuments finds messages, long after the email log has forgotten them. A bound token finds its own account's, and counts of those.
+func (s *Server) searchDocuments(ctx context.Context, in *searchInput) (api.DocumentPage, error) {
+	page, err := s.Documents.Search(ctx, api.DocumentQuery{
+		Q: in.Q, Account: boundTo(ctx), Page: in.Page, PageSize: in.PageSize, Cursor: in.Cursor, Sort: api.DocumentSort(in.Sort),
+	})
+	page.Documents = rows(page.Documents)
+	f := &page.Facets
+	f.Status, f.Account, f.Tag, f.Lane = rows(f.Status), rows(f.Account), rows(f.Tag), rows(f.Lane)
+	return page, err
+}
+
+func (s *Server) getDocuments(ctx context.Context, _ *noInput) (api.DocumentsState, error) {
+	return s.Documents.State(ctx)
+}
+
+func (s *Server) rebuildDocuments(ctx context.Context, _ *noInput) (api.DocumentRebuild, error) {
+	return s.Documents.Rebuild(ctx)
+}
