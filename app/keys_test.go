@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -237,6 +238,7 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		{To: api.Addresses{{Address: "rcpt-451@example.net"}}},
 		{To: api.Addresses{{Address: "later@example.net"}}, SendAt: &later},
 		{To: api.Addresses{{Address: "ben@example.net"}}, Account: "shop", Lane: api.Bulk},
+		{To: api.Addresses{{Address: "cat@example.net"}}, Attachments: []api.Attachment{{Filename: "x.bin", Content: noise(1 << 20)}}},
 	} {
 		req.Text = "Hello"
 		if _, err := client.Submit(ctx, req); err != nil {
@@ -356,4 +358,11 @@ func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 			t.Errorf("%s has %s left to live; docs/redis-keys.md says it expires: %s", key, left, row.expires)
 		}
 	}
+}
+
+// noise is what can't be compressed.
+func noise(size int) []byte {
+	b := make([]byte, size)
+	_, _ = rand.Read(b) // it never fails
+	return b
 }

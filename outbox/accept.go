@@ -49,6 +49,9 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 		return api.SubmitAnswer{}, err
 	}
 	a, err := b.acceptance(s)
+	if err == nil {
+		err = b.bringIn(ctx, a)
+	}
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -202,8 +205,8 @@ func (a acceptance) mayBeRefused() bool {
 
 func (a acceptance) looksAtMemory() bool { return a.args[argShare] != "" }
 
-// Places among the arguments of accept.lua of what can have a message refused.
-const argLimit, argShare = 9, 13
+// Places among the arguments of accept.lua of the content, and of what can have a message refused.
+const argContent, argLimit, argShare = 8, 9, 13
 
 // memo and recall keep the first answer to an idempotency key. There is one for each message of a week, so it is kept short.
 func memo(a api.SubmitAnswer) string {
@@ -243,6 +246,8 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 		return "", keyReused()
 	case "UNSHARED":
 		return "", errUnshared
+	case "LOST":
+		return "", errContentLost
 	case "FULL":
 		if answer[1] == "memory" {
 			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)", b.opts.MaxMemoryShare*100)

@@ -54,10 +54,8 @@ func connected(t *testing.T, db *redisdb.DB) (*bundle, *direct, *testsmtp.Server
 // attach submits a message with a file that can't be compressed.
 func (b *bundle) attach(t *testing.T, size int) string {
 	t.Helper()
-	file := make([]byte, size)
-	_, _ = rand.Read(file) // it never fails
 	answer, err := b.Submit(t.Context(), api.SubmitRequest{
-		To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Attachments: []api.Attachment{{Filename: "x.bin", Content: file}},
+		To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Attachments: []api.Attachment{{Filename: "x.bin", Content: noise(t, size)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -275,4 +273,66 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 		t.Errorf("%d bytes allocated", got)
 	}
+}
+
+// TestLargeContentsLeaveNothingBehind: what was brought in for a message that is then refused, or known already, goes at once.
+func TestLargeContentsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.New(t), Options{MaxLive: 1})
+	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Attachments: []api.Attachment{{Content: noise(t, 1<<20)}}, IdempotencyKey: "k"}
+	first, err := b.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.Submit(t.Context(), req)
+	if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != "HIT" {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	req.Attachments = []api.Attachment{{Content: noise(t, 1<<20)}}
+	if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		t.Errorf("another under the same key: %v", err)
+	}
+	req.IdempotencyKey = "l"
+	if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "OutboxFull" {
+		t.Errorf("one too many: %v", err)
+	}
+	large := b.store.content(0, first.QueueID)
+	for _, key := range b.DB.Client().Keys(t.Context(), "*").Val() {
+		if key != large && b.DB.Client().MemoryUsage(t.Context(), key).Val() > 100<<10 {
+			t.Errorf("%s is left", key)
+		}
+	}
+	if ttl := b.DB.Client().TTL(t.Context(), large).Val(); ttl != -1 {
+		t.Errorf("the content is kept for %s", ttl)
+	}
+}
+
+// TestAContentLostOnItsWayIn: a Redis that forgot what was brought in, as after a failover, accepts nothing, and the client may try again.
+func TestAContentLostOnItsWayIn(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.New(t), Options{})
+	a, err := b.acceptance(submission{
+		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 1 << 20},
+		content:  noise(t, 1<<20), lane: api.Transactional, attempts: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.bringIn(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	b.DB.Client().FlushDB(t.Context())
+	if _, err := b.judge(acceptScript.Run(t.Context(), b.DB.Client(), a.keys, a.args...).Slice()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("accepted with %v", err)
+	}
+	if left := b.DB.Client().DBSize(t.Context()).Val(); left > 0 {
+		t.Errorf("%d keys are left", left)
+	}
+}
+
+func noise(t *testing.T, size int) []byte {
+	t.Helper()
+	b := make([]byte, size)
+	_, _ = rand.Read(b) // it never fails
+	return b
 }

@@ -29,7 +29,7 @@
 //
 // What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and every event.
 //
-// Keys, all under postroom:{partition}: message:, envelope:, content:, status: and ended: followed by the message's id; index:<lane>:<state>
+// Keys, all under postroom:{partition}: message:, envelope:, content:, incoming:, status: and ended: followed by the message's id; index:<lane>:<state>
 // and log:<lane>:<result>, each also with an account at its end; due, leases, held, held:<account>, unqueued, dead, ended,
 // idempotency:<hash>, stats:<hour> and stats:<hour>:<account>, and the stream events, which it alone writes to about messages.
 //

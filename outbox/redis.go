@@ -103,6 +103,7 @@ func (s store) envelope(p int, id string) string    { return redisdb.Key(p, "env
 func (s store) content(p int, id string) string     { return redisdb.Key(p, "content", id) }
 func (s store) texts(p int) string                  { return redisdb.Key(p, "texts") }
 func (s store) letter(p int, name string) string    { return redisdb.Key(p, "letter", name) }
+func (s store) incoming(p int, id string) string    { return redisdb.Key(p, "incoming", id) }
 func (s store) status(p int, id string) string      { return redisdb.Key(p, "status", id) }
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }
 func (s store) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }

@@ -44,7 +44,7 @@ func (b *Outbox) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.Sub
 
 func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, door string) (api.SubmitAnswer, error) {
 	if len(req.MailMerge) == 0 { // a merge has as many patiences as it needs
-		within, cancel := context.WithTimeout(ctx, patience)
+		within, cancel := context.WithTimeout(ctx, patienceFor(req))
 		defer cancel()
 		ctx = within
 	}
@@ -58,6 +58,16 @@ func (b *Outbox) submitBy(ctx context.Context, req api.SubmitRequest, door strin
 // patience is how long a submit may take before it answers that Redis is away. After a time-out the message may have been accepted all
 // the same; an idempotency key makes asking again safe.
 const patience = 2 * time.Second
+
+// patienceFor is that for a request: files take their time, to be composed as well as stored, on a machine or a disk that has others to serve.
+func patienceFor(req api.SubmitRequest) time.Duration {
+	const perSecond = 2 << 20
+	size := len(req.Raw) + len(req.HTML) + len(req.Text)
+	for _, a := range req.Attachments {
+		size += len(a.Content)
+	}
+	return patience + time.Duration(size)*time.Second/perSecond
+}
 
 func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string) (api.SubmitAnswer, error) {
 	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {

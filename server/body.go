@@ -24,7 +24,7 @@ const slowest = 32 << 10
 
 // How long a large body waits for others to be done with, and when one that waited in vain may come again.
 const (
-	roomWait  = 30 * time.Second
+	roomWait  = 60 * time.Second
 	roomAgain = 5 * time.Second
 )
 

@@ -5,17 +5,20 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -24,7 +27,7 @@ func (h *house) accept(ctx context.Context) error {
 	table.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages, h.o.size/1_000_000))
 	atRest, _ := h.door.Resident()
 	began := time.Now()
-	var refused atomic.Int64
+	var refused refusals
 	group, submitting := errgroup.WithContext(ctx)
 	for n := range h.o.messages {
 		group.Go(func() error { return h.submit(submitting, n, &refused) })
@@ -34,58 +37,79 @@ func (h *house) accept(ctx context.Context) error {
 	}
 	took := time.Since(began)
 	h.tellTime("accepted", took, h.door)
-	table.Row("told to come back later", fmt.Sprint(refused.Load()), "0", refused.Load() == 0)
+	table.Row("told to come back later", refused.String(), "none", len(refused.codes) == 0)
 	_, most := h.door.Resident()
 	table.Tell("memory of the API process at rest, at most", both(atRest, most))
 	return h.tellRedis(ctx)
 }
 
 // submit hands in one message, and again when it is told to come back.
-func (h *house) submit(ctx context.Context, n int, refused *atomic.Int64) error {
+func (h *house) submit(ctx context.Context, n int, refused *refusals) error {
 	for {
-		again, err := h.submitOnce(ctx, n)
-		if err != nil || again == 0 {
+		err := h.submitOnce(ctx, n)
+		failure, ok := errors.AsType[*api.Failure](err)
+		if !ok || failure.RetryAfter == 0 {
 			return err
 		}
-		refused.Add(1)
+		refused.add(failure.Problem.Code)
 		select {
-		case <-time.After(again):
+		case <-time.After(failure.RetryAfter):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// submitOnce says after how long to try again; 0: the message was accepted.
-func (h *house) submitOnce(ctx context.Context, n int) (again time.Duration, err error) {
+func (h *house) submitOnce(ctx context.Context, n int) error {
 	before := fmt.Sprintf(`{"account":%q,"to":{"address":"ann@example.net"},"subject":"%d","text":"Enclosed.","idempotencyKey":"size-%d",`+
 		`"attachments":[{"filename":"file.bin","content":"`, account, n, n)
 	const after = `"}]}`
 	f := newFile(n, h.o.size)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/v1/submit", io.MultiReader(strings.NewReader(before), f, strings.NewReader(after)))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	req.ContentLength = int64(len(before) + base64.StdEncoding.EncodedLen(h.o.size) + len(after))
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := h.http.Do(req)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	said, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err
-	}
-	switch seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")); {
-	case resp.StatusCode == http.StatusOK:
+	defer resp.Body.Close() //nolint:errcheck // read as far as it matters
+	if resp.StatusCode == http.StatusOK {
 		f.sum.Sum(h.sums[n][:0])
-		return 0, nil
-	case seconds > 0:
-		return time.Duration(seconds) * time.Second, nil
+		return nil
 	}
-	return 0, fmt.Errorf("message %d: %s %s", n, resp.Status, said)
+	failure := &api.Failure{}
+	if err := json.NewDecoder(resp.Body).Decode(&failure.Problem); err != nil {
+		return fmt.Errorf("message %d: %s, %w", n, resp.Status, err)
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	failure.RetryAfter = time.Duration(seconds) * time.Second
+	return failure
+}
+
+// refusals counts the answers that ask to come back later, by their codes.
+type refusals struct {
+	mu    sync.Mutex
+	codes map[string]int
+}
+
+func (r *refusals) add(code string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.codes == nil {
+		r.codes = map[string]int{}
+	}
+	r.codes[code]++
+}
+
+func (r *refusals) String() string {
+	if len(r.codes) == 0 {
+		return "none"
+	}
+	return strings.TrimPrefix(fmt.Sprint(r.codes), "map")
 }
 
 // file is a file of random octets in base64, made while it is read: the clients of this run must not need the memory that is measured.

@@ -1,24 +1,31 @@
 -- accept makes a message durable: record, envelope, content, indexes, idempotency key and first event, or none of them.
 --
 -- KEYS[1] message hash   KEYS[2] idempotency key (absent without one)
--- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content, 10 limit of live messages ('': none),
+-- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content ('': it lies in the incoming key), 10 limit of live messages ('': none),
 --      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 share of Redis' maxmemory that may be used ('': don't look), 15 the
 --      letter it is written from ('': its content is the message), 16 the messageQueued event
 -- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before,
---        {'FULL', of what: messages or memory}, {'UNSHARED'} its letter is not there, see share.lua
+--        {'FULL', of what: messages or memory}, {'UNSHARED'} its letter is not there, see share.lua, {'LOST'} its content is not
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
 
 local id, now, due, lane, account = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local incoming = ARGV[9] == '' and prefix .. 'incoming:' .. id
+
+-- refuse leaves nothing behind.
+local function refuse(answer)
+  if incoming then redis.call('DEL', incoming) end
+  return answer
+end
 
 if KEYS[2] then
   local first = redis.call('GET', KEYS[2])
   if first then
     local size = #ARGV[11]
-    if string.sub(first, 1, size) ~= ARGV[11] then return {'REUSED'} end
+    if string.sub(first, 1, size) ~= ARGV[11] then return refuse({'REUSED'}) end
     redis.call('SETRANGE', KEYS[2], 0, string.sub(first, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
-    return {'HIT', string.sub(first, size + 1)}
+    return refuse({'HIT', string.sub(first, size + 1)})
   end
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
@@ -30,7 +37,7 @@ if ARGV[14] ~= '' then
   local info = redis.pcall('INFO', 'memory')
   if type(info) == 'string' then -- else this server does not tell
     local used, most = string.match(info, 'used_memory:(%d+)'), string.match(info, 'maxmemory:(%d+)')
-    if used and most and tonumber(used) > tonumber(most) * tonumber(ARGV[14]) and tonumber(most) > 0 then return {'FULL', 'memory'} end
+    if used and most and tonumber(used) > tonumber(most) * tonumber(ARGV[14]) and tonumber(most) > 0 then return refuse({'FULL', 'memory'}) end
   end
 end
 local limit = tonumber(ARGV[10])
@@ -39,9 +46,10 @@ if limit then
   for _, l in ipairs({'transactional', 'bulk'}) do
     for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
   end
-  if live >= limit then return {'FULL', 'messages'} end
+  if live >= limit then return refuse({'FULL', 'messages'}) end
 end
 if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end
+if incoming and redis.call('EXISTS', incoming) == 0 then return {'LOST'} end
 
 local state = 'waiting'
 if due > now then
@@ -53,7 +61,12 @@ redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'c
 if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'gateway', ARGV[7]) end
 if ARGV[15] ~= '' then redis.call('HSET', KEYS[1], 'letter', ARGV[15]) end
 redis.call('SET', envelope_key(id), ARGV[8])
-redis.call('SET', content_key(id), ARGV[9])
+if incoming then
+  redis.call('RENAME', incoming, content_key(id))
+  redis.call('PERSIST', content_key(id))
+else
+  redis.call('SET', content_key(id), ARGV[9])
+end
 local at = {lane = lane, account = account, created = now}
 enlist(index_key(lane, state), at, id)
 redis.call('ZADD', prefix .. 'unqueued', now, id)
