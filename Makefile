@@ -51,8 +51,9 @@ generated: ## Fail on generated files that are not what go generate makes
 generate: ## Write the generated files anew
 	$(GO) generate ./...
 
-bench: ## Measure, and print ratios; takes a minute or two (docs/performance.md)
+bench: ## Measure, and print ratios; takes some minutes (docs/performance.md)
 	$(GO) run ./bench
+	$(GO) run ./bench/documents -documents 50000
 
 CHAOS ?= -for 10m
 

@@ -49,6 +49,7 @@ type Stats struct {
 	Queues   map[string]QueueCounts `json:"queues"`
 	Counters Counters               `json:"counters"`
 	Alerts   []Alert                `json:"alerts" doc:"What is wrong now, oldest first; none for a token that is bound to an account"`
+	Search   *DocumentsState        `json:"search,omitempty" doc:"The search index; absent for a token that is bound to an account"`
 }
 
 // Counters count messages and recipients over rolling hours.

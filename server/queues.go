@@ -74,6 +74,11 @@ func (s *Server) countInstance(ctx context.Context, stats *api.Stats) (err error
 		return err
 	}
 	stats.Alerts = rows(alerts)
+	search, err := s.Documents.State(ctx)
+	if err != nil {
+		return err
+	}
+	stats.Search = &search
 	stats.Accounts, err = s.Accounts.Count(ctx)
 	return err
 }

@@ -188,32 +188,43 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 // inARow keeps the candidates in which the words stand one after the other.
 func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIterator) (*roaring.Bitmap, error) {
 	found := roaring.New()
+	var rows, next []uint64 // where rows that began with the first word have come to
 	for it, i := candidates.Iterator(), 0; it.HasNext(); i++ {
 		if i%256 == 0 && m.ctx.Err() != nil {
 			return nil, m.ctx.Err()
 		}
 		number := it.Next()
-		var ends map[uint64]bool // places of the last word looked at, in rows that began with the first
 		for w, words := range places {
 			posting, err := words.Advance(uint64(number))
 			if err != nil {
 				return nil, err
 			}
-			if posting == nil || posting.Number() != uint64(number) {
-				ends = nil
+			next = next[:0]
+			if posting != nil && posting.Number() == uint64(number) {
+				next = follow(next, rows, posting.Locations(), w == 0)
+			}
+			if rows, next = next, rows; len(rows) == 0 {
 				break
 			}
-			next := make(map[uint64]bool, len(posting.Locations()))
-			for _, l := range posting.Locations() {
-				if w == 0 || ends[l.Pos()-1] {
-					next[l.Pos()] = true
-				}
-			}
-			ends = next
 		}
-		if len(ends) > 0 {
+		if len(rows) > 0 {
 			found.Add(number)
 		}
 	}
 	return found, nil
+}
+
+// follow gives the places of a word right after where rows have come to; of the first word, all its places. Both are in order.
+func follow(next, rows []uint64, places []segment.Location, first bool) []uint64 {
+	for i := 0; len(places) > 0 && (first || i < len(rows)); {
+		switch at := places[0].Pos(); {
+		case first || at == rows[i]+1:
+			next, places = append(next, at), places[1:]
+		case at > rows[i]+1:
+			i++
+		default:
+			places = places[1:]
+		}
+	}
+	return next
 }

@@ -15,8 +15,6 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
-
-	"github.com/postroom/postroom/documents"
 )
 
 // ErrOwned says that another process has the index.
@@ -101,15 +99,26 @@ func openExisting(path string) (*engine, error) {
 	return e, nil
 }
 
-// try reads a document, if there is one, and all times.
+// try reads a document of each segment.
 func (e *engine) try() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("the engine panicked: %v", x)
 		}
 	}()
-	_, err = e.search(context.Background(), documents.Search{Size: 1, Facets: true}) // at start, before anybody could cancel it
-	return err
+	snapshot, err := e.snapshot()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close() //nolint:errcheck // nothing was written
+	for _, segment := range snapshot.Segments() {
+		if live := segment.DocNumbersLive(); !live.IsEmpty() {
+			if _, err := source(segment, uint64(live.Maximum())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // setAside keeps what can't be read for whoever wants to look at it, in the place of what was set aside before.

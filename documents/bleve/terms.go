@@ -13,7 +13,9 @@ import (
 type terms struct {
 	dictionary segment.TermDictionary
 	deleted    *roaring.Bitmap
-	list       segment.PostingsList // reused
+
+	list     segment.PostingsList     // reused
+	postings segment.PostingsIterator // reused
 }
 
 func newTerms(s *scorch.SegmentSnapshot, field string) (*terms, error) {
@@ -61,7 +63,8 @@ func (t *terms) with(term string) (numbers, error) {
 		return numbers{}, err
 	}
 	t.list = list
-	postings, ok := list.Iterator(false, false, false, nil).(segment.OptimizablePostingsIterator)
+	t.postings = list.Iterator(false, false, false, t.postings)
+	postings, ok := t.postings.(segment.OptimizablePostingsIterator)
 	if !ok {
 		return numbers{}, errUnknownPostings
 	}
