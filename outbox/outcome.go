@@ -208,9 +208,10 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 	}
 }
 
-// holds lets a message wait for its account, if that is what the account is set to and what the attempt met.
+// holds lets a message wait for its account, if that is what the account is set to and what the attempt met. One that is in doubt and must not be
+// repeated then does not wait: it would be.
 func (d *decision) holds(c *claim, p policy) bool {
-	if !p.hold {
+	if !p.hold || d.doubt && p.holdInDoubt {
 		return false
 	}
 	for i, why := range d.why {
