@@ -20,7 +20,8 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
 	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}}
 	o := documents.Options{
-		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none", Logger: a.log, Registry: a.metrics,
+		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none",
+		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
 	}
 	if c.Text == 0 {
 		o.MaxText = -1

@@ -47,6 +47,9 @@ type Options struct {
 	TakeOver  bool   // whether a claim of the same Place is taken over: this process has the place's lock, so the other has died
 	Place     string // where this process is, for people and for its own next start: host and directory
 
+	// NoLog says that the outbox forgets messages the moment they end. Then what the index has of them is taken to its end by their events.
+	NoLog bool
+
 	MaxText       int           // bytes of text kept of a message; negative: none; 0: 4 KB
 	Retention     time.Duration // how long a message is found; negative: for ever; 0: 2160 h
 	MaxWaiting    int           // tasks that may wait; 0: 3,000

@@ -39,6 +39,24 @@ func TestFoundWhileQueuedAndAfterItWasSent(t *testing.T) {
 	w.finds("status:dead number1", 1)
 }
 
+// TestWithoutALog: the outbox forgets messages the moment they end; what the index has of them is told by their events.
+func TestWithoutALog(t *testing.T) {
+	t.Parallel()
+	w := setup(t, func(_ *documents.Parts, o *documents.Options) { o.NoLog = true })
+	for n := range 3 {
+		w.tell(event.MessageQueued, message(n))
+	}
+	w.finds("status:queued", 3)
+	w.idle()
+	for n, kind := range []event.Type{event.MessageSent, event.MessageFailed} {
+		w.mail.forget(id(n))
+		w.emit(kind, message(n))
+	}
+	w.finds("status:sent number0", 1)
+	w.finds("status:failed number1", 1)
+	w.finds("status:queued number2", 1)
+}
+
 // TestPausePausesIndexingOnly: while the queue is paused nothing is indexed, and nobody waits for it.
 func TestPausePausesIndexingOnly(t *testing.T) {
 	t.Parallel()

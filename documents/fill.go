@@ -56,7 +56,7 @@ func (d *Documents) fill(ctx context.Context, since time.Time, progress func(don
 			}
 		}
 		if len(ids) > 0 {
-			if err := d.index(ctx, ids); err != nil {
+			if err := d.index(ctx, ids, nil); err != nil {
 				return put, err
 			}
 		}

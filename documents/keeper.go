@@ -18,22 +18,23 @@ func (d *Documents) keep(ctx context.Context) error {
 			stop()
 		}
 	}()
-	takeOver, renewed, told := d.opts.TakeOver, time.Time{}, ""
+	takeOver, told := d.opts.TakeOver, ""
 	for {
 		held, err := d.claim(ctx, takeOver)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err == nil && held:
-			renewed, takeOver = time.Now(), false
+		case err != nil:
+			// A keeper goes on. Where only this process can't reach Redis, it finds out later that another one has taken over, and
+			// does no harm until then.
+			told = d.tell(ctx, told, err.Error(), slog.LevelError, "the search index can't be kept at the moment", "error", err)
+		case held:
+			takeOver = false
 			if stop == nil {
 				stop = d.start(ctx)
 			}
-		case err != nil && (stop == nil || time.Since(renewed) < claimFor):
-			told = d.tell(told, err.Error(), slog.LevelError, "the search index can't be kept", "error", err)
 		default:
 			if stop != nil {
-				d.log.Warn("this process keeps the search index no longer", "error", err)
 				stop()
 				stop = nil
 			}
@@ -59,9 +60,9 @@ func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 }
 
 // tell logs something that stays the same for a while, once.
-func (d *Documents) tell(told, what string, level slog.Level, line string, attrs ...any) string {
+func (d *Documents) tell(ctx context.Context, told, what string, level slog.Level, line string, attrs ...any) string {
 	if what != told {
-		d.log.Log(context.Background(), level, line, attrs...) //nolint:contextcheck // no handler of ours needs one
+		d.log.Log(ctx, level, line, attrs...)
 	}
 	return what
 }
@@ -72,7 +73,7 @@ func (d *Documents) tellKeeper(ctx context.Context, told string) string {
 	if err != nil || keeper == told || keeper == "" {
 		return told
 	}
-	return d.tell(told, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
+	return d.tell(ctx, told, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
 }
 
 // start does what a keeper does, until the answered function is called, or ctx ends.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -33,6 +34,19 @@ const (
 type job struct {
 	At  int64    `json:"at"` // Unix milliseconds of the earliest event
 	IDs []string `json:"ids"`
+	// Ends are those that ended, where nobody but the events tells.
+	Ends map[string]end `json:"ends,omitempty"`
+}
+
+// end is how a message ended, and when, in Unix milliseconds.
+type end struct {
+	Status api.MessageStatus `json:"s"`
+	At     int64             `json:"at"`
+}
+
+// endings are what events say of a message's end.
+var endings = map[event.Type]api.MessageStatus{
+	event.MessageSent: api.StatusSent, event.MessageFailed: api.StatusFailed, event.MessageCancelled: api.StatusCancelled, event.MessageSuppressed: api.StatusSuppressed,
 }
 
 // read follows events until ctx ends.
@@ -85,6 +99,12 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 		}
 		if at := e.Time.UnixMilli(); j.At == 0 || at < j.At {
 			j.At = at
+		}
+		if status, ended := endings[e.Type]; ended && d.opts.NoLog {
+			if j.Ends == nil {
+				j.Ends = make(map[string]end)
+			}
+			j.Ends[about.QueueID] = end{status, e.Time.UnixMilli()}
 		}
 		if !named[about.QueueID] {
 			named[about.QueueID] = true

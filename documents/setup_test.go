@@ -204,6 +204,12 @@ func sent(n int) documents.Message {
 func (w *world) tell(kind event.Type, m documents.Message) {
 	w.t.Helper()
 	w.mail.set(m)
+	w.emit(kind, m)
+}
+
+// emit writes an event.
+func (w *world) emit(kind event.Type, m documents.Message) {
+	w.t.Helper()
 	e, err := event.New("e-"+m.QueueID+string(kind), kind, m.Account, time.Now(), event.Message{QueueID: m.QueueID})
 	if err != nil {
 		w.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/postroom/postroom/documents/query"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 )
@@ -21,7 +22,7 @@ func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 	if err := json.Unmarshal(t.Payload, &j); err != nil || len(j.IDs) == 0 {
 		return queue.Bury(fmt.Errorf("task %s names no messages", t.ID))
 	}
-	if err := d.index(ctx, j.IDs); err != nil {
+	if err := d.index(ctx, j.IDs, j.Ends); err != nil {
 		return d.later(err)
 	}
 	d.failures.Store(0)
@@ -45,8 +46,8 @@ func (d *Documents) later(err error) queue.Verdict {
 	return queue.RetryAt(d.opts.Now().Add(wait), err)
 }
 
-// index puts messages into the index as they stand now. Those that nobody remembers stay in it as they are.
-func (d *Documents) index(ctx context.Context, ids []string) error {
+// index puts messages into the index as they stand now. Those that nobody remembers stay in it as they are, or are taken to their ends.
+func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end) error {
 	revision, err := d.keys.revision(ctx)
 	if err != nil {
 		return err
@@ -58,11 +59,16 @@ func (d *Documents) index(ctx context.Context, ids []string) error {
 	docs, ended := make([]Document, len(messages)), []string(nil)
 	for i, m := range messages {
 		docs[i] = documentOf(m, d.opts.MaxText, revision)
+		delete(ends, m.QueueID)
 		if m.Ended != nil {
 			ended = append(ended, m.QueueID)
 		}
 	}
-	if len(docs) == 0 {
+	forgotten, err := d.ended(ctx, ends, revision)
+	if err != nil {
+		return err
+	}
+	if docs = append(docs, forgotten...); len(docs) == 0 {
 		return nil
 	}
 	if err := d.Store.Put(ctx, docs); err != nil {
@@ -76,4 +82,30 @@ func (d *Documents) index(ctx context.Context, ids []string) error {
 		return fmt.Errorf("tell that %d messages are in the search index: %w", len(ended), err)
 	}
 	return nil
+}
+
+// ended takes what the index has of messages to their ends. Those it has not stay out: they were sent before they were ever read.
+func (d *Documents) ended(ctx context.Context, ends map[string]end, revision int64) ([]Document, error) {
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	var named query.Or
+	for id := range ends {
+		named = append(named, query.Term{Field: query.ID, Value: query.Fold(id)})
+	}
+	found, err := d.Store.Search(ctx, Search{Query: named, Size: len(ends)})
+	if err != nil {
+		return nil, fmt.Errorf("find %d messages that ended: %w", len(ends), err)
+	}
+	var docs []Document
+	for _, hit := range found.Hits {
+		how, ok := ends[hit.QueueID]
+		if !ok {
+			continue // an idempotency key that looks like an id
+		}
+		doc, at := hit.Document, time.UnixMilli(how.At).UTC()
+		doc.Status, doc.Ended, doc.Revision = how.Status, &at, revision
+		docs = append(docs, doc)
+	}
+	return docs, nil
 }

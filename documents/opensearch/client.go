@@ -106,7 +106,7 @@ func (s *Store) send(ctx context.Context, method, path, contentType string, body
 		req.Header.Set("Content-Type", contentType)
 	}
 	req.Header.Set("Accept", "application/json")
-	res, err := s.client.Perform(req)
+	res, err := s.client.Stream(req)
 	if res == nil {
 		return reply{}, s.away(ctx, err)
 	}
