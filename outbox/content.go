@@ -182,9 +182,13 @@ func (b *Outbox) bringIn(ctx context.Context, a acceptance) error {
 		return nil
 	}
 	a.args[argContent] = ""
-	id := a.answer.QueueID
-	if err := b.DB.Client().Set(ctx, b.store.incoming(a.partition, id), content, incomingFor).Err(); err != nil {
-		return away(err, "bring in message "+id)
+	return b.lay(ctx, a.partition, a.answer.QueueID, content)
+}
+
+// lay puts a large content where the script that is to take it on finds it by its name.
+func (b *Outbox) lay(ctx context.Context, partition int, name string, content []byte) error {
+	if err := b.DB.Client().Set(ctx, b.store.incoming(partition, name), content, incomingFor).Err(); err != nil {
+		return away(err, "bring in "+name)
 	}
 	return nil
 }

@@ -67,6 +67,12 @@ func (l *letters) share(ctx context.Context, p int, s *source) error {
 	b := l.outbox
 	packed := b.codec.pack(s.packed)
 	b.heed(len(packed))
+	if len(packed) > small {
+		if err := b.lay(ctx, p, s.name, packed); err != nil {
+			return err
+		}
+		packed = nil
+	}
 	err := b.DB.RunReplicated(ctx, shareScript, []string{b.store.letter(p, s.name)}, s.name, packed).Err()
 	if err != nil {
 		return away(err, "share letter "+s.name)

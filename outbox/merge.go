@@ -248,7 +248,7 @@ func (m *merger) chunk(ctx context.Context, from, to int) {
 		}
 		m.refuse(i, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patienceFor(m.req))
 	defer cancel()
 	if err := b.shareAll(ctx, all...); err != nil {
 		for _, i := range places {

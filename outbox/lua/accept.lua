@@ -48,8 +48,8 @@ if limit then
   end
   if live >= limit then return refuse({'FULL', 'messages'}) end
 end
-if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end
 if incoming and redis.call('EXISTS', incoming) == 0 then return {'LOST'} end
+if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end -- it will come again
 
 local state = 'waiting'
 if due > now then
