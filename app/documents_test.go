@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testopensearch"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -138,6 +139,36 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 		s, err := other.client.Documents(t.Context())
 		return err == nil && s.Documents == 1 && s.Keeper != ""
 	})
+}
+
+// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and indexes, and all that serve the API
+// search. The cluster is away at first, and lost later.
+func TestSearchInEveryProcess(t *testing.T) {
+	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL(), testopensearch.Start(t)
+	set := func(role string) map[string]string {
+		s := settingsFor(t, url, relay)
+		s["role"], s["documents.store"], s["documents.url"] = role, "opensearch", cluster.Address(testopensearch.User)
+		return s
+	}
+	for range 3 {
+		cluster.FailNext("/_alias/postroom", testopensearch.HangsUp)
+	}
+	door, other := spawn(t, set("api")), spawn(t, set("api"))
+	spawn(t, set("worker"))
+	submitText(t, door.client, "ann@example.net", "a parcel")
+	for _, p := range []*process{door, other} {
+		finds(t, p.client, "status:sent parcel", 1)
+	}
+	if b, err := other.client.RebuildDocuments(t.Context()); err != nil {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	eventually(t, "the index is rebuilt", func() bool {
+		s, err := door.client.Documents(t.Context())
+		return err == nil && s.Rebuild != nil && s.Rebuild.Status == "done"
+	})
+	finds(t, other.client, "status:sent parcel", 1)
+	cluster.Lost()
+	finds(t, door.client, "status:sent subject:invoice", 1) // from the email log
 }
 
 func TestWithoutASearchIndex(t *testing.T) {

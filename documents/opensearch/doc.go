@@ -10,7 +10,7 @@
 // same. The document itself is kept beside them, and not indexed.
 //
 // It was written against the published API of OpenSearch 2 and 3 and Elasticsearch 7.10 to 9, and is tested against a server made for
-// that (fake_test.go), which knows these requests and no others; not against a live cluster.
+// that (internal/testopensearch), which knows these requests and no others; not against a live cluster.
 //
 // # Names in the cluster
 //

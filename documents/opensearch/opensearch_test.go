@@ -14,23 +14,24 @@ import (
 	"github.com/postroom/postroom/documents/query"
 	ours "github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testdocuments"
+	"github.com/postroom/postroom/internal/testopensearch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open opens the index of a cluster and makes it ready.
-func open(t *testing.T, c *cluster) *opensearch.Store {
+func open(t *testing.T, c *testopensearch.Cluster) *opensearch.Store {
 	t.Helper()
-	s := dial(t, c, "finder:s3cret@")
+	s := dial(t, c, testopensearch.User)
 	if _, err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func dial(t *testing.T, c *cluster, who string) *opensearch.Store {
+func dial(t *testing.T, c *testopensearch.Cluster, who string) *opensearch.Store {
 	t.Helper()
-	s, err := opensearch.Open(opensearch.Options{URL: strings.Replace(c.URL, "http://", "http://"+who, 1), Index: "mail", Learn: 20 * time.Millisecond})
+	s, err := opensearch.Open(opensearch.Options{URL: c.Address(who), Index: "mail", Learn: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func dial(t *testing.T, c *cluster, who string) *opensearch.Store {
 }
 
 func TestConformance(t *testing.T) {
-	testdocuments.Conform(t, func(t *testing.T) documents.Store { return open(t, newCluster(t)) })
+	testdocuments.Conform(t, func(t *testing.T) documents.Store { return open(t, testopensearch.Start(t)) })
 }
 
 func total(t *testing.T, s *opensearch.Store) int {
@@ -57,7 +58,7 @@ func total(t *testing.T, s *opensearch.Store) int {
 }
 
 func TestReadyNamesTheIndexForGood(t *testing.T) {
-	c := newCluster(t)
+	c := testopensearch.Start(t)
 	s := open(t, c)
 	first, err := s.Ready(t.Context())
 	if err != nil {
@@ -77,9 +78,7 @@ func TestReadyNamesTheIndexForGood(t *testing.T) {
 	if same, err := other.Ready(t.Context()); err != nil || same != first {
 		t.Errorf("after a swap %q, %v, before %q", same, err, first)
 	}
-	c.mu.Lock()
-	clear(c.indexes)
-	c.mu.Unlock()
+	c.Lost()
 	if lost, err := s.Ready(t.Context()); err != nil || lost == first {
 		t.Errorf("after somebody deleted it %q, %v, before %q", lost, err, first)
 	}
@@ -87,7 +86,7 @@ func TestReadyNamesTheIndexForGood(t *testing.T) {
 
 // TestAnotherProcessWritesToBoth: an index is built by one process while another one writes.
 func TestAnotherProcessWritesToBoth(t *testing.T) {
-	c := newCluster(t)
+	c := testopensearch.Start(t)
 	builder, writer := open(t, c), open(t, c)
 	if err := writer.Put(t.Context(), testdocuments.Mail()[:1]); err != nil {
 		t.Fatal(err)
@@ -110,11 +109,9 @@ func TestAnotherProcessWritesToBoth(t *testing.T) {
 }
 
 func TestForeignAliasIsLeftAlone(t *testing.T) {
-	c := newCluster(t)
-	c.mu.Lock()
-	c.indexes["somebodys"] = &index{aliases: []string{"mail"}, meta: map[string]any{}, fields: map[string]field{}, docs: map[string]*doc{}}
-	c.mu.Unlock()
-	if _, err := dial(t, c, "finder:s3cret@").Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another name") {
+	c := testopensearch.Start(t)
+	c.Foreign("somebodys", "mail")
+	if _, err := dial(t, c, testopensearch.User).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another name") {
 		t.Errorf("%v", err)
 	}
 }
@@ -127,18 +124,18 @@ func TestTrouble(t *testing.T) {
 		wait  time.Duration
 		want  string
 	}{
-		"too many requests":         {answers(429, "7", `{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second, "too much to do"},
-		"some documents not taken":  {answers(200, "", rejected), 0, "429 es_rejected_execution_exception"},
-		"an error of the server":    {answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0, "answers 500"},
-		"html of a proxy":           {answers(500, "", `<html>`), 0, "answers 500"},
-		"a cut connection":          {hangsUp, 0, ""},
-		"an answer that is cut off": {answers(200, "", `{"took":1,"errors":fal`), 0, "read the answer"},
+		"too many requests":         {testopensearch.Answers(429, "7", `{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second, "too much to do"},
+		"some documents not taken":  {testopensearch.Answers(200, "", rejected), 0, "429 es_rejected_execution_exception"},
+		"an error of the server":    {testopensearch.Answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0, "answers 500"},
+		"html of a proxy":           {testopensearch.Answers(500, "", `<html>`), 0, "answers 500"},
+		"a cut connection":          {testopensearch.HangsUp, 0, ""},
+		"an answer that is cut off": {testopensearch.Answers(200, "", `{"took":1,"errors":fal`), 0, "read the answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t)
+			cl := testopensearch.Start(t)
 			s := open(t, cl)
 			for range 5 { // with its tries
-				cl.failNext("/_bulk", c.fault)
+				cl.FailNext("/_bulk", c.fault)
 			}
 			err := s.Put(t.Context(), testdocuments.Mail())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -147,9 +144,7 @@ func TestTrouble(t *testing.T) {
 			if f, ok := errors.AsType[*ours.Error](err); c.wait > 0 && (!ok || f.RetryAfter != c.wait || f.Kind != ours.Unavailable) {
 				t.Errorf("%#v, want to come back after %v", f, c.wait)
 			}
-			cl.mu.Lock()
-			cl.faults = nil
-			cl.mu.Unlock()
+			cl.Healed()
 			if err := s.Put(t.Context(), testdocuments.Mail()); err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +157,7 @@ func TestTrouble(t *testing.T) {
 
 // TestPoisonedDocument: one that the cluster refuses for good does not keep the others out.
 func TestPoisonedDocument(t *testing.T) {
-	s := open(t, newCluster(t))
+	s := open(t, testopensearch.Start(t))
 	docs := testdocuments.Mail()
 	docs[1].Subject = "poison"
 	if err := s.Put(t.Context(), docs); err != nil {
@@ -174,7 +169,7 @@ func TestPoisonedDocument(t *testing.T) {
 }
 
 func TestWrongPassword(t *testing.T) {
-	c := newCluster(t)
+	c := testopensearch.Start(t)
 	_, err := dial(t, c, "finder:wr0ng@").Ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "401 security_exception") || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("%v", err)
@@ -182,7 +177,7 @@ func TestWrongPassword(t *testing.T) {
 }
 
 func TestLargeBatchesAreSplit(t *testing.T) {
-	c := newCluster(t)
+	c := testopensearch.Start(t)
 	s := open(t, c)
 	var docs []documents.Document
 	for i := range 1200 {
@@ -193,14 +188,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	if err := s.Put(t.Context(), docs); err != nil {
 		t.Fatal(err)
 	}
-	bulks := 0
-	c.mu.Lock()
-	for _, r := range c.requests {
-		if r == "POST /_bulk" {
-			bulks++
-		}
-	}
-	c.mu.Unlock()
+	bulks := c.Requests("POST", "/_bulk")
 	if n := total(t, s); n != 1200 || bulks < 4 {
 		t.Errorf("%d documents in %d requests", n, bulks)
 	}

@@ -1,4 +1,4 @@
-package opensearch_test
+package testopensearch
 
 import (
 	"bytes"
@@ -15,9 +15,10 @@ import (
 	"testing"
 )
 
-// cluster plays OpenSearch: it knows the requests that this package makes, as the published API describes them, and fails the test at any
-// other, at a field or a parameter it does not know, and at a wrong content type. Its indexes are in memory, and queries really look into them.
-type cluster struct {
+// Cluster is a server that plays OpenSearch. It knows the requests that package documents/opensearch makes, as the published API describes them,
+// and fails the test at any other, at a field or a parameter it does not know, and at a wrong content type. Its indexes are in memory, and
+// queries really look into them.
+type Cluster struct {
 	*httptest.Server
 	t *testing.T
 
@@ -26,7 +27,6 @@ type cluster struct {
 	indexes   map[string]*index
 	faults    []fault
 	requests  []string // method and path of each
-	bulks     int      // lines of documents taken by /_bulk
 }
 
 // fault is what happens to the next request whose path ends so, instead of what it asks for.
@@ -61,22 +61,65 @@ type doc struct {
 	body    map[string]any
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, templates: map[string]template{}, indexes: map[string]*index{}}
+// Start runs a cluster until the test ends.
+func Start(t *testing.T) *Cluster {
+	c := &Cluster{t: t, templates: map[string]template{}, indexes: map[string]*index{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(c.serve))
 	t.Cleanup(c.Close)
 	return c
 }
 
-// failNext has the next request fail whose path ends so.
-func (c *cluster) failNext(suffix string, do http.HandlerFunc) {
+// Address is where the cluster is, for somebody who says so: "user:password@", or User.
+func (c *Cluster) Address(who string) string {
+	return strings.Replace(c.URL, "http://", "http://"+who, 1)
+}
+
+// User is who may use the cluster.
+const User = "finder:s3cret@"
+
+// FailNext has something else happen to the next request whose path ends so: [Answers], or [HangsUp].
+func (c *Cluster) FailNext(suffix string, do http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = append(c.faults, fault{suffix, do})
 }
 
-// answers is a fault that answers, with a Retry-After where it is not empty.
-func answers(status int, after, body string) http.HandlerFunc {
+// Healed forgets the faults that have not happened yet.
+func (c *Cluster) Healed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = nil
+}
+
+// Lost deletes all indexes, as an operator may.
+func (c *Cluster) Lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.indexes)
+}
+
+// Foreign makes an index that is not ours, with an alias.
+func (c *Cluster) Foreign(name, alias string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.indexes[name] = &index{aliases: []string{alias}, meta: map[string]any{}, fields: map[string]field{}, docs: map[string]*doc{}}
+}
+
+// Requests counts the requests of a method to a path.
+func (c *Cluster) Requests(method, path string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, r := range c.requests {
+		if r == method+" "+path {
+			n++
+		}
+	}
+	return n
+}
+
+// Answers is a fault that answers, with a Retry-After where it is not empty.
+func Answers(status int, after, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if after != "" {
 			w.Header().Set("Retry-After", after)
@@ -87,15 +130,15 @@ func answers(status int, after, body string) http.HandlerFunc {
 	}
 }
 
-// hangsUp is a fault that cuts the connection.
-func hangsUp(w http.ResponseWriter, _ *http.Request) {
+// HangsUp is a fault that cuts the connection.
+func HangsUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		_ = conn.Close()
 	}
 }
 
-func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
+func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests = append(c.requests, r.Method+" "+r.URL.Path)
@@ -107,7 +150,7 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if user, password, ok := r.BasicAuth(); !ok || user != "finder" || password != "s3cret" {
+	if user, password, ok := r.BasicAuth(); !ok || user+":"+password+"@" != User {
 		c.answer(w, 401, failure("security_exception", "missing authentication credentials"))
 		return
 	}
@@ -119,7 +162,7 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, status, body)
 }
 
-func (c *cluster) answer(w http.ResponseWriter, status int, body any) {
+func (c *Cluster) answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
@@ -130,7 +173,7 @@ func failure(kind, why string) any {
 }
 
 // handle is the table of routes.
-func (c *cluster) handle(r *http.Request, raw []byte) (int, any) {
+func (c *Cluster) handle(r *http.Request, raw []byte) (int, any) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	last := parts[len(parts)-1]
 	want := "application/json"
@@ -187,7 +230,7 @@ func (c *cluster) handle(r *http.Request, raw []byte) (int, any) {
 }
 
 // read reads a body, and fails the test at a field it does not know.
-func (c *cluster) read(raw []byte, into any) {
+func (c *Cluster) read(raw []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	d.UseNumber()
@@ -197,7 +240,7 @@ func (c *cluster) read(raw []byte, into any) {
 }
 
 // find gives an index by its name or by an alias that only it has.
-func (c *cluster) find(name string) (string, *index) {
+func (c *Cluster) find(name string) (string, *index) {
 	if x := c.indexes[name]; x != nil {
 		return name, x
 	}
@@ -209,7 +252,7 @@ func (c *cluster) find(name string) (string, *index) {
 	return "", nil
 }
 
-func (c *cluster) putTemplate(name string, raw []byte) (int, any) {
+func (c *Cluster) putTemplate(name string, raw []byte) (int, any) {
 	var body struct {
 		Patterns []string `json:"index_patterns"`
 		Template struct {
@@ -250,7 +293,7 @@ func (c *cluster) putTemplate(name string, raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true}
 }
 
-func (c *cluster) create(name string, raw []byte) (int, any) {
+func (c *Cluster) create(name string, raw []byte) (int, any) {
 	var body struct {
 		Aliases  map[string]struct{} `json:"aliases"`
 		Mappings struct {
@@ -277,7 +320,7 @@ func (c *cluster) create(name string, raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true, "index": name}
 }
 
-func (c *cluster) getAlias(wanted func(string, *index) bool, missing bool) (int, any) {
+func (c *Cluster) getAlias(wanted func(string, *index) bool, missing bool) (int, any) {
 	found := map[string]any{}
 	for name, x := range c.indexes {
 		if wanted(name, x) {
@@ -294,7 +337,7 @@ func (c *cluster) getAlias(wanted func(string, *index) bool, missing bool) (int,
 	return 200, found
 }
 
-func (c *cluster) changeAliases(raw []byte) (int, any) {
+func (c *Cluster) changeAliases(raw []byte) (int, any) {
 	type change struct{ Index, Alias string }
 	var body struct {
 		Actions []struct{ Add, Remove *change }
@@ -315,7 +358,7 @@ func (c *cluster) changeAliases(raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true}
 }
 
-func (c *cluster) bulk(raw []byte) (int, any) {
+func (c *Cluster) bulk(raw []byte) (int, any) {
 	if !bytes.HasSuffix(raw, []byte("\n")) {
 		return 400, failure("illegal_argument_exception", "The bulk request must be terminated by a newline [\\n]")
 	}
@@ -336,7 +379,6 @@ func (c *cluster) bulk(raw []byte) (int, any) {
 			} `json:"index"`
 		}
 		c.read(lines[i], &action)
-		c.bulks++
 		status, kind := c.write(action.Index.Index, action.Index.ID, action.Index.Version, lines[i+1])
 		if a := action.Index; a.Type != "external" || !a.Alias || a.ID == "" {
 			c.t.Errorf("the action of a bulk is %s", lines[i])
@@ -351,7 +393,7 @@ func (c *cluster) bulk(raw []byte) (int, any) {
 }
 
 // write writes one document of a bulk.
-func (c *cluster) write(name, id string, version json.Number, raw []byte) (status int, kind string) {
+func (c *Cluster) write(name, id string, version json.Number, raw []byte) (status int, kind string) {
 	_, x := c.find(name)
 	if x == nil || c.indexes[name] != nil {
 		return 404, "index_not_found_exception" // require_alias
@@ -386,7 +428,7 @@ func (c *cluster) write(name, id string, version json.Number, raw []byte) (statu
 	return 201, ""
 }
 
-func (c *cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
+func (c *Cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
 	var body struct {
 		IDs []string `json:"ids"`
 	}
@@ -412,7 +454,7 @@ func (c *cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
 	return 200, map[string]any{"docs": docs}
 }
 
-func (c *cluster) deleteByQuery(x *index, r *http.Request, raw []byte) (int, any) {
+func (c *Cluster) deleteByQuery(x *index, r *http.Request, raw []byte) (int, any) {
 	var body struct {
 		Query map[string]any `json:"query"`
 		Max   json.Number    `json:"max_docs"`
