@@ -18,7 +18,7 @@ import (
 // buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}}
+	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}, Busy: func() bool { return a.outbox.Sending() >= busy }}
 	o := documents.Options{
 		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
@@ -45,6 +45,9 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	a.life.onRun("search index", a.documents.Run)
 	return nil
 }
+
+// busy is from how many messages on their way on mail goes before the search index.
+const busy = 8
 
 // openEmbedded opens the index in the data directory, in a process that serves the API: only the one that has the index can search it.
 func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {

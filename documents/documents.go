@@ -35,6 +35,8 @@ type Parts struct {
 	Queues Queues
 	Outbox Outbox
 	Store  Store // nil: another process has the index, or there is none
+	// Busy says whether mail needs the processor of this process now; then indexing takes a fifth of one at most. Nil: it never does.
+	Busy func() bool
 	// Work runs the workers of the queue documents, with a handler for the tasks of TaskType, until ctx ends; nil: this process indexes nothing.
 	Work func(ctx context.Context, handle queue.Handler) error
 }
@@ -98,6 +100,7 @@ type Documents struct {
 	keeping  atomic.Bool  // this process keeps the index
 	failures atomic.Int64 // of tasks, one after the other
 	searches chan struct{}
+	turn     chan struct{} // to index, while mail is busy
 
 	mu      sync.Mutex
 	counted time.Time // when full was found out
@@ -115,7 +118,7 @@ func New(parts Parts, o Options) (*Documents, error) {
 	o = o.withDefaults()
 	d := &Documents{
 		Parts: parts, opts: o, keys: store{client: parts.DB.Client()}, holder: rand.Text(), log: o.Logger,
-		searches: make(chan struct{}, searchesAtOnce),
+		searches: make(chan struct{}, searchesAtOnce), turn: make(chan struct{}, 1),
 	}
 	d.metrics = newMetrics(o.Registry)
 	return d, nil

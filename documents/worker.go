@@ -22,12 +22,45 @@ func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 	if err := json.Unmarshal(t.Payload, &j); err != nil || len(j.IDs) == 0 {
 		return queue.Bury(fmt.Errorf("task %s names no messages", t.ID))
 	}
-	if err := d.index(ctx, j.IDs, j.Ends); err != nil {
+	if err := d.yielding(ctx, func() error { return d.index(ctx, j.IDs, j.Ends) }); err != nil {
+		if ctx.Err() != nil { // the process stops: that is no fault of the index
+			return queue.NotNow(d.opts.Now())
+		}
 		return d.later(err)
 	}
 	d.failures.Store(0)
 	d.metrics.lag.Set(max(0, d.opts.Now().Sub(time.UnixMilli(j.At)).Seconds()))
 	return queue.Done()
+}
+
+// restFor is how many times as long as it worked indexing rests while mail is busy, and restMost how long at the most.
+const (
+	restFor  = 4
+	restMost = 5 * time.Second
+)
+
+// yielding does a piece of indexing. While mail is busy there is one at a time, and a rest after each: what is not indexed now waits in the queue.
+func (d *Documents) yielding(ctx context.Context, work func() error) error {
+	if d.Busy == nil || !d.Busy() {
+		return work()
+	}
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-d.turn }()
+	began := time.Now()
+	err := work()
+	if d.Busy() {
+		rest := time.NewTimer(min(restFor*time.Since(began), restMost))
+		defer rest.Stop()
+		select {
+		case <-rest.C:
+		case <-ctx.Done(): // the work is done all the same
+		}
+	}
+	return err
 }
 
 // later says when to try again: the longer the index has been failing, the later.
