@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +48,8 @@ func (a *App) buildDocuments(ctx context.Context) error {
 // busy is from how many messages on their way on mail goes before the search index.
 const busy = 8
 
-// openEmbedded opens the index in the data directory, in a process that serves the API: only the one that has the index can search it.
+// openEmbedded prepares the index in the data directory, in a process that serves the API: only the one that has the index can search it. It is
+// opened when no other process has it, an earlier one that takes its time to stop among them.
 func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	if a.cfg.Role == "worker" {
 		return
@@ -58,18 +58,10 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
 	}
-	index, err := bleve.Open(dir, bleve.Options{Logger: a.log})
-	switch {
-	case errors.Is(err, bleve.ErrOwned):
-		a.log.Warn("another process has the search index of this data directory; this one does not search", "dir", dir)
-		return
-	case err != nil:
-		a.log.Error("the search index can't be opened; mail is sent, and can't be searched", "dir", dir, "error", err)
-		return
-	}
+	index := bleve.New(dir, bleve.Options{Logger: a.log})
 	a.life.onStop("search index", index.Close)
 	parts.Store, parts.Work = index, a.workDocuments
-	o.Exclusive, o.TakeOver, o.Place = true, index.Fresh(), place(dir)
+	o.Exclusive, o.TakeOver, o.Place = true, true, place(dir)
 }
 
 // openShared prepares the index in a cluster, which every process searches, and those index that deliver. It need not be there yet.

@@ -127,7 +127,8 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 		s["role"] = role
 		return s
 	}
-	door, second := spawn(t, set("api")), set("api")
+	mine, second := set("api"), set("api")
+	door := spawn(t, mine)
 	spawn(t, set("worker"))
 	submitText(t, door.client, "ann@example.net", "a parcel")
 	finds(t, door.client, "status:sent parcel", 1)
@@ -139,6 +140,12 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 		s, err := other.client.Documents(t.Context())
 		return err == nil && s.Documents == 1 && s.Keeper != ""
 	})
+	heir := spawn(t, mine) // as when a process is replaced by one that starts before it has ended
+	if _, err := heir.client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+		t.Errorf("another process with the same data directory: %v", err)
+	}
+	door.kill()
+	finds(t, heir.client, "status:sent parcel", 1)
 }
 
 // TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and indexes, and all that serve the API

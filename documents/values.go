@@ -35,12 +35,7 @@ func (d *Document) codes() []string {
 
 // ids are all that names the message.
 func (d *Document) ids() []string {
-	messageID := query.Fold(d.MessageID)
-	bare := strings.TrimSuffix(strings.TrimPrefix(messageID, "<"), ">")
-	if bare == messageID {
-		bare = ""
-	}
-	return some(query.Fold(d.QueueID), messageID, bare, query.Fold(d.Key))
+	return some(query.FoldID(d.QueueID), query.FoldID(d.MessageID), query.FoldID(d.Key))
 }
 
 // excerpt is the beginning of a text: valid UTF-8, its runs of space made one, and cut between two words where it is longer than max bytes.

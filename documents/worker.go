@@ -124,7 +124,7 @@ func (d *Documents) ended(ctx context.Context, ends map[string]end, revision int
 	}
 	var named query.Or
 	for id := range ends {
-		named = append(named, query.Term{Field: query.ID, Value: query.Fold(id)})
+		named = append(named, query.Term{Field: query.ID, Value: query.FoldID(id)})
 	}
 	found, err := d.Store.Search(ctx, Search{Query: named, Size: len(ends)})
 	if err != nil {

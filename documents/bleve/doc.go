@@ -3,7 +3,7 @@
 //
 // It promises that
 //   - what Put has taken is on disk when it returns;
-//   - an index is written by one process: [Open] holds a lock on the directory, and answers [ErrOwned] while another process has it;
+//   - an index is written by one process: [Store.Ready] locks the directory, and answers [ErrOwned] for as long as another process has it;
 //   - a directory that can't be read is never the end: it is set aside, a new one is begun, and [Store.Fresh] says so;
 //   - an index that was being built when the process died leaves the one in use as it was;
 //   - a search costs no more memory than its page, and eight bytes for each document of the index, kept from one search to the next.

@@ -12,13 +12,13 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-var errClosed = errors.New("the search index is closed")
+var errClosed = errors.New("the search index is not open in this process")
 
 // write does something to the index in use and to the one beside it, which is nil when none is being built. Nobody else writes meanwhile.
 func (s *Store) write(ctx context.Context, do func(inUse, beside *engine) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.closed {
+	if s.closed || s.inUse == nil {
 		return errClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -31,7 +31,7 @@ func (s *Store) write(ctx context.Context, do func(inUse, beside *engine) error)
 func (s *Store) read(do func(*engine) error) error {
 	s.using.RLock()
 	defer s.using.RUnlock()
-	if s.closed {
+	if s.closed || s.inUse == nil {
 		return errClosed
 	}
 	return do(s.inUse)

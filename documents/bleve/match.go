@@ -109,21 +109,18 @@ func (m *matcher) term(field, value string) (*roaring.Bitmap, error) {
 	return found, err
 }
 
+// prefix finds documents by many words, each in few of them: so it marks them one by one.
 func (m *matcher) prefix(field, value string) (*roaring.Bitmap, error) {
-	found := roaring.New()
 	t, err := newTerms(m.segment, field)
 	if err != nil {
 		return nil, err
 	}
+	marked := make([]uint64, (m.segment.FullSize()+63)/64)
 	err = t.each(m.ctx, clear(value), func(_ string, with numbers) error {
-		if with.one {
-			found.Add(with.single)
-		} else if with.bitmap != nil {
-			found.Or(with.bitmap)
-		}
+		with.each(func(n uint32) { marked[n/64] |= 1 << (n % 64) })
 		return nil
 	})
-	return found, err
+	return roaring.FromDense(marked, true), err
 }
 
 // created compares times, of which there is a column.

@@ -40,27 +40,51 @@ type Store struct {
 	beside  *engine // being built, and known to writers only; nil: none
 }
 
-// Open opens the index of a directory, and makes both where they are missing. One that can't be read is set aside, and a new one begun.
-// While another process has it, the error is [ErrOwned].
-func Open(dir string, o Options) (*Store, error) {
+// New prepares the index of a directory. It does no I/O: [Store.Ready] opens it.
+func New(dir string, o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the search index: %w", err)
-	}
-	s := &Store{dir: dir, lock: flock.New(filepath.Join(dir, "lock")), log: o.Logger}
-	got, err := s.lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock the search index %s: %w", dir, err)
-	}
-	if !got {
-		return nil, fmt.Errorf("%w (%s)", ErrOwned, dir)
-	}
-	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.lock.Close())
+	return &Store{dir: dir, lock: flock.New(filepath.Join(dir, "lock")), log: o.Logger}
+}
+
+// Open is New and Ready.
+func Open(dir string, o Options) (*Store, error) {
+	s := New(dir, o)
+	if _, err := s.Ready(context.Background()); err != nil { // nothing in it waits
+		return nil, err
 	}
 	return s, nil
+}
+
+// Ready implements documents.Store. It opens the index, and makes what is missing; one that can't be read is set aside, and a new one
+// begun. While another process has it, the error is [ErrOwned].
+func (s *Store) Ready(context.Context) (string, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return "", errClosed
+	}
+	if s.inUse != nil {
+		return s.id, nil
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of the search index: %w", err)
+	}
+	got, err := s.lock.TryLock()
+	if err != nil {
+		return "", fmt.Errorf("lock the search index %s: %w", s.dir, err)
+	}
+	if !got {
+		return "", fmt.Errorf("%w (%s)", ErrOwned, s.dir)
+	}
+	s.using.Lock()
+	defer s.using.Unlock()
+	if err := s.open(); err != nil {
+		s.inUse = nil
+		return "", errors.Join(err, s.lock.Unlock())
+	}
+	return s.id, nil
 }
 
 // open finds the index in use, or begins one.
@@ -189,11 +213,8 @@ func (s *Store) discard(path string) {
 	}
 }
 
-// Fresh says that the index was begun by Open, and what the log remembers is to be put into it.
+// Fresh says that Ready began the index.
 func (s *Store) Fresh() bool { return s.fresh }
-
-// Ready implements documents.Store. Open made everything.
-func (s *Store) Ready(context.Context) (string, error) { return s.id, nil }
 
 // Close closes the index, and lets another process have it. Closing again does nothing.
 func (s *Store) Close() error {
@@ -205,6 +226,9 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
+	if s.inUse == nil {
+		return nil
+	}
 	err := s.inUse.close()
 	if s.beside != nil {
 		err = errors.Join(err, s.beside.close())

@@ -58,10 +58,26 @@ func TestOneProcessOwnsIt(t *testing.T) {
 	if _, err := bleve.Open(dir, bleve.Options{}); !errors.Is(err, bleve.ErrOwned) {
 		t.Errorf("opened twice: %v", err)
 	}
+	waiting := bleve.New(dir, bleve.Options{})
+	if _, err := waiting.Ready(t.Context()); !errors.Is(err, bleve.ErrOwned) {
+		t.Errorf("ready while another one has it: %v", err)
+	}
+	if err := waiting.Put(t.Context(), testdocuments.Mail()); err == nil {
+		t.Error("what is not open takes documents")
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	open(t, dir)
+	if _, err := waiting.Ready(t.Context()); err != nil { // the other process has ended meanwhile
+		t.Error(err)
+	}
+	fill(t, waiting)
+	if err := waiting.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := bleve.New(t.TempDir(), bleve.Options{}).Close(); err != nil {
+		t.Errorf("close what was never open: %v", err)
+	}
 }
 
 // inUse is the subdirectory in use.

@@ -25,7 +25,7 @@ var fields = map[string]func(*parser, value) (Node, error){
 	"gateway": whole(Gateway, asWritten),
 	"tag":     whole(Tag, asWritten),
 	"code":    whole(Code, strings.ToUpper),
-	"id":      whole(ID, Fold),
+	"id":      whole(ID, FoldID),
 	"before":  (*parser).before,
 	"after":   (*parser).after,
 }

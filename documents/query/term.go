@@ -119,7 +119,7 @@ func (p *parser) anywhere(v value) (Node, error) {
 	alternatives := []Node{phrase(Subject, words), phrase(Text, words)}
 	if whole := Fold(v.text); !strings.ContainsFunc(whole, unicode.IsSpace) {
 		address := strings.TrimPrefix(whole, "@")
-		alternatives = append(alternatives, Term{To, address}, Term{From, address}, Term{ID, whole})
+		alternatives = append(alternatives, Term{To, address}, Term{From, address}, Term{ID, FoldID(whole)})
 	}
 	return Or(alternatives), nil
 }
@@ -127,7 +127,7 @@ func (p *parser) anywhere(v value) (Node, error) {
 // beginning looks for words, addresses and ids that begin so. Several words, as in ann@exam*, can only be an address.
 func (p *parser) beginning(v value, words []string) Node {
 	whole := strings.TrimPrefix(Fold(v.text), "@")
-	alternatives := []Node{Prefix{To, whole}, Prefix{From, whole}, Prefix{ID, whole}}
+	alternatives := []Node{Prefix{To, whole}, Prefix{From, whole}, Prefix{ID, FoldID(whole)}}
 	if len(words) == 1 {
 		alternatives = append([]Node{Prefix{Subject, words[0]}, Prefix{Text, words[0]}}, alternatives...)
 	}

@@ -17,7 +17,7 @@ const (
 	Gateway Field = "gateway" // as it is written
 	Tag     Field = "tag"     // as it is written
 	Code    Field = "code"    // error name, in capitals, and SMTP code
-	ID      Field = "id"      // queue id, Message-ID with and without its brackets, idempotency key; folded
+	ID      Field = "id"      // queue id, Message-ID, idempotency key; by FoldID
 )
 
 // Node is a step of a query.

@@ -111,6 +111,9 @@ func shorten(word string) string {
 	return word[:cut]
 }
 
+// FoldID folds an id. The brackets of a Message-ID are not part of it.
+func FoldID(id string) string { return Fold(strings.Trim(strings.TrimSpace(id), "<>")) }
+
 // AddressTerms are what an address is found by: the whole of it, the part before the @, and its domain.
 func AddressTerms(address string) []string {
 	whole := Fold(strings.TrimSpace(address))
