@@ -379,7 +379,8 @@ func (m *merger) refuse(i int, err error) {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		r.Error, r.Code = f.Message, f.Code
 		for _, field := range f.Fields {
-			r.Fields = append(r.Fields, api.ProblemField{Key: field.Key, Message: field.Message})
+			key := strings.Replace(field.Key, "to[0]", "to", 1) // an entry is for one
+			r.Fields = append(r.Fields, api.ProblemField{Key: key, Message: field.Message})
 		}
 	} else {
 		m.outbox.log.Error("entry of a mail merge not accepted", "account", m.account.ID, "entry", i, "error", err)

@@ -152,8 +152,8 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 		results = append(results, one)
 	}
 	want := []result{
-		{Success: true}, {Status: 400, Keys: "to[0].address "}, {Status: 422, Code: "TemplateVariablesMissing", Keys: "text "}, {Success: true},
-		{Status: 400, Keys: "metadata "}, {Status: 400, Keys: "to[0].name "},
+		{Success: true}, {Status: 400, Keys: "to.address "}, {Status: 422, Code: "TemplateVariablesMissing", Keys: "text "}, {Success: true},
+		{Status: 400, Keys: "metadata "}, {Status: 400, Keys: "to.name "},
 	}
 	if diff := cmp.Diff(want, results); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -179,6 +179,43 @@ func TestRealParts(t *testing.T) {
 }
 
 // TestReplayOfRealDeadLetters refuses what can't be right, each in its own words.
+// TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request are. A bound token merges as its own
+// account and as no other.
+func TestRealMailMerge(t *testing.T) {
+	w := setupReal(t)
+	ctx := t.Context()
+	if _, err := w.client.CreateAccount(ctx, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := w.client.CreateToken(ctx, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme := w.as(token.Token)
+	merge := api.SubmitRequest{Text: "Hello {{params.name}}", IdempotencyKey: "k", MailMerge: []api.MailMergeEntry{
+		{To: api.Address{Address: "a@example.net"}, Params: json.RawMessage(`{"name":"A"}`)}, {To: api.Address{Address: "nobody"}}, {To: api.Address{Address: "b@example.net"}},
+	}}
+	answer, err := acme.Submit(ctx, merge)
+	if err != nil || len(answer.MailMerge) != 3 || answer.Response != "" || answer.Idempotency == nil || answer.Idempotency.Status != "MISS" {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	want := []api.ProblemField{{Key: "to.address", Message: `"to.address" is not a valid email address: it has no @`}}
+	if diff := cmp.Diff(want, answer.MailMerge[1].Fields); diff != "" || answer.MailMerge[1].StatusCode != 400 || !answer.MailMerge[0].Success || !answer.MailMerge[2].Success {
+		t.Errorf("%+v\n%s", answer.MailMerge, diff)
+	}
+	again, err := acme.Submit(ctx, merge)
+	if err != nil || again.Idempotency.Status != "HIT" || again.MailMerge[2].QueueID != answer.MailMerge[2].QueueID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	merge.Account, merge.IdempotencyKey = "other", ""
+	if _, err := acme.Submit(ctx, merge); !refused(err, 403) {
+		t.Errorf("a bound token merges as another account: %v", err)
+	}
+	if _, err := w.client.Submit(ctx, api.SubmitRequest{Account: "acme", Template: "AAAB", To: api.Addresses{{Address: "a@example.net"}}}); !refused(err, 404) {
+		t.Errorf("a template that there isn't: %v", err)
+	}
+}
+
 func TestReplayOfRealDeadLetters(t *testing.T) {
 	w := setupReal(t)
 	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {

@@ -53,17 +53,37 @@ func (s *Server) send(ctx context.Context, in *submitInput, account string) (api
 	}
 	answer, err := s.Outbox.Submit(ctx, in.Body)
 	if err == nil {
-		s.metrics.submits.WithLabelValues(outcomeOf(answer)).Inc()
+		s.countSubmits(answer)
+	}
+	for _, r := range answer.MailMerge {
+		for i, f := range r.Fields {
+			r.Fields[i].Message = labelled(fault.Field{Key: f.Key, Message: f.Message})
+		}
 	}
 	return answer, err
 }
 
-// outcomeOf is what the metric calls a submit that succeeded. One that did not is counted where its refusal is written.
-func outcomeOf(answer api.SubmitAnswer) string {
+// countSubmits counts what became of a submit, or of each entry of a mail merge. One that was refused as a whole is counted where its refusal is written.
+func (s *Server) countSubmits(answer api.SubmitAnswer) {
+	if len(answer.MailMerge) == 0 {
+		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
+		return
+	}
+	for _, r := range answer.MailMerge {
+		outcome := outcomeOf(r.QueueID, r.Idempotency)
+		if !r.Success {
+			outcome = "entry_refused"
+		}
+		s.metrics.submits.WithLabelValues(outcome).Inc()
+	}
+}
+
+// outcomeOf is what the metric calls a submit that succeeded.
+func outcomeOf(queueID string, key *api.IdempotencyStatus) string {
 	switch {
-	case answer.QueueID == "":
+	case queueID == "":
 		return "dry_run"
-	case answer.Idempotency != nil && answer.Idempotency.Status == "HIT":
+	case key != nil && key.Status == "HIT":
 		return "repeated"
 	}
 	return "accepted"
