@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/postroom/postroom/documents"
@@ -17,7 +18,7 @@ import (
 // buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}, Busy: func() bool { return a.outbox.Sending() >= busy }}
+	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}, Pace: (&pace{count: a.outbox.Handled}).perSecond}
 	o := documents.Options{
 		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
@@ -45,8 +46,31 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	return nil
 }
 
-// busy is from how many messages on their way on mail goes before the search index.
-const busy = 8
+// pace measures how fast a count grows.
+type pace struct {
+	count func() int64
+
+	mu   sync.Mutex
+	at   time.Time
+	last int64
+	rate float64
+}
+
+// paceOver is the shortest time to measure over.
+const paceOver = 200 * time.Millisecond
+
+// perSecond is how much the count has grown, for each second since it was last asked for.
+func (p *pace) perSecond() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if since := now.Sub(p.at); since >= paceOver {
+		count := p.count()
+		p.rate = float64(count-p.last) / since.Seconds()
+		p.at, p.last = now, count
+	}
+	return p.rate
+}
 
 // openEmbedded prepares the index in the data directory, in a process that serves the API: only the one that has the index can search it. It is
 // opened when no other process has it, an earlier one that takes its time to stop among them.

@@ -35,8 +35,8 @@ type Parts struct {
 	Queues Queues
 	Outbox Outbox
 	Store  Store // nil: another process has the index, or there is none
-	// Busy says whether mail needs the processor of this process now; then indexing takes a fifth of one at most. Nil: it never does.
-	Busy func() bool
+	// Pace is how many messages a second this process takes in and sends; the more, the longer indexing rests. Nil: it never does.
+	Pace func() float64
 	// Work runs the workers of the queue documents, with a handler for the tasks of TaskType, until ctx ends; nil: this process indexes nothing.
 	Work func(ctx context.Context, handle queue.Handler) error
 }
@@ -100,7 +100,7 @@ type Documents struct {
 	keeping  atomic.Bool  // this process keeps the index
 	failures atomic.Int64 // of tasks, one after the other
 	searches chan struct{}
-	turn     chan struct{} // to index, while mail is busy
+	turn     chan struct{} // to index
 
 	mu      sync.Mutex
 	counted time.Time // when full was found out

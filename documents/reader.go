@@ -22,10 +22,10 @@ const (
 )
 
 const (
-	readBatch = 500
-	// gather is how long the reader lets events gather where few come, so that they are indexed together: a batch of one costs nearly
-	// as much as one of a hundred.
-	gather = 500 * time.Millisecond
+	readBatch = 4000
+	// gather is how long the reader lets events gather, so that they are indexed together: a batch of one costs nearly as much as one of a
+	// hundred, and most messages have come and gone within a second, which makes them one document instead of two.
+	gather = time.Second
 	// countEvery is how often the tasks that wait are counted.
 	countEvery = time.Second
 )
@@ -55,7 +55,7 @@ func (d *Documents) read(ctx context.Context) error {
 		if err := d.pass(work, entries); err != nil {
 			return err
 		}
-		if len(entries) < readBatch/2 {
+		if len(entries) < readBatch {
 			pause(ctx, gather)
 		}
 		return nil

@@ -266,6 +266,7 @@ func keyReused() error {
 var errUnshared = fault.New(fault.Unavailable, "LetterGone", "What this message is written from was taken out of Redis as it came in; send it again")
 
 func (b *Outbox) accepted(ctx context.Context, a acceptance) {
+	b.handled.Add(1)
 	b.metrics.accepted.WithLabelValues("queued").Inc()
 	b.mail.queued(ctx, a.answer.QueueID, a.envelope, *a.answer.SendAt)
 }

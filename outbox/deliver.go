@@ -330,6 +330,7 @@ func (b *Outbox) recorded(ctx context.Context, c *claim, d decision, answer []st
 		b.metrics.attempts.WithLabelValues("late").Inc()
 		return queue.Drop()
 	}
+	b.handled.Add(1)
 	b.observe(ctx, c, d)
 	switch d.outcome {
 	case sent:

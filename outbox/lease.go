@@ -38,9 +38,6 @@ func (l *leases) hold(ctx context.Context, partition int, id, fence string) (con
 	}
 }
 
-// Sending counts the messages that this process is sending right now.
-func (b *Outbox) Sending() int { return b.leases.count() }
-
 func (l *leases) run(ctx context.Context) {
 	// The last leases are given back by their attempts, after ctx has ended: renewing goes on while any is held.
 	tick := time.NewTicker(l.b.opts.Lease / 4)

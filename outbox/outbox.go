@@ -192,6 +192,7 @@ type Outbox struct {
 	store   store
 	leases  *leases
 	queued  *queuedNotes
+	handled atomic.Int64 // messages accepted and attempts recorded by this process
 	unseen  atomic.Int64 // bytes put into Redis since it last looked at its memory
 	log     *slog.Logger
 	mail    maillog
@@ -227,6 +228,9 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	}
 	return b, nil
 }
+
+// Handled counts the messages this process accepted and the attempts it made, since it began: how fast it grows says how much there is to do.
+func (b *Outbox) Handled() int64 { return b.handled.Load() }
 
 // Run keeps the outbox going until ctx ends: it renews the leases this process holds, notes what was queued, and sweeps.
 func (b *Outbox) Run(ctx context.Context) error {

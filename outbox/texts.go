@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -87,9 +88,12 @@ func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) erro
 // excerpt reads the text of a message: as it was kept, as its letter says it, or from the beginning of its content.
 func (b *Outbox) excerpt(ctx context.Context, r row, packed string) (string, error) {
 	switch {
-	case r.ended != 0:
-		text, err := b.codec.unpackAll([]byte(packed), textShort)
+	case r.ended != 0 && packed[:1] == keptText:
+		text, err := b.codec.unpackAll([]byte(packed[1:]), textShort)
 		return string(text), err
+	case r.ended != 0:
+		content, err := b.codec.unpackAll([]byte(packed[1:]), textShort)
+		return message.Excerpt(bytes.NewReader(content), b.opts.KeepText), err
 	case r.letter != "":
 		p, _ := partitionOf(r.id, b.DB.Partitions())
 		_, words, err := b.rewrite(ctx, p, r, []byte(packed))
@@ -110,10 +114,21 @@ func (b *Outbox) excerpt(ctx context.Context, r row, packed string) (string, err
 	return message.Excerpt(content, b.opts.KeepText), nil
 }
 
-// textOf is the text of a message that ends, packed, where it is to be kept.
+// How a text is kept of a message that ended, as its first letter says: packed by itself, or in its content, which costs nothing now and little
+// room where a mail is short.
+const (
+	keptText    = "t"
+	keptContent = "c"
+	shortMail   = 8 << 10
+)
+
+// textOf is what is kept of the text of a message that ends.
 func (b *Outbox) textOf(ctx context.Context, c *claim) string {
 	if b.opts.KeepText == 0 {
 		return ""
+	}
+	if c.letter == "" && c.content.Size() <= shortMail {
+		return keptContent
 	}
 	text := message.Shorten(c.text, b.opts.KeepText)
 	if c.letter == "" {
@@ -125,7 +140,7 @@ func (b *Outbox) textOf(ctx context.Context, c *claim) string {
 		text = message.Excerpt(io.Reader(content), b.opts.KeepText)
 		_ = content.Close() // it was read as far as it was needed
 	}
-	return string(b.codec.pack([]byte(text)))
+	return keptText + string(b.codec.pack([]byte(text)))
 }
 
 // Indexed says that the search index has the texts of messages, which are kept for it no longer. Those of live messages are not kept at all.

@@ -28,10 +28,12 @@ func TestTextsForTheIndex(t *testing.T) {
 	large := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words, Attachments: []api.Attachment{{Content: []byte(strings.Repeat("a", 1<<20))}}})
 	lettered := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice"})
 	sent := submit(api.SubmitRequest{To: for1("ann@x.test"), HTML: "<p>Hello <b>Bob</b></p>"})
+	words = strings.Repeat("long ", 4000)
+	sentLong := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
 	sentLetter := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice", Render: &api.Render{Params: []byte(`{"total":7}`)}})
 	dead := submit(api.SubmitRequest{To: for1("dead@x.test"), Text: "dead"})
 	cancelled := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "cancelled"})
-	for _, id := range []string{sent, sentLetter, dead} {
+	for _, id := range []string{sent, sentLong, sentLetter, dead} {
 		b.deliver(t, id)
 	}
 	if _, err := b.Cancel(t.Context(), cancelled, ReasonAPI); err != nil {
@@ -39,7 +41,7 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 
 	ask := func() map[string]string {
-		docs, err := b.Documents(t.Context(), []string{waits, large, lettered, sent, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
+		docs, err := b.Documents(t.Context(), []string{waits, large, lettered, sent, sentLong, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 	want := map[string]string{
 		waits: "queued: Hello Ann, this is m", large: "queued: Hello Ann, this is m", lettered: "queued: Total: 0",
-		sent: "sent: Hello Bob", sentLetter: "sent: Total: 7", dead: "dead: dead", cancelled: "cancelled, text unknown",
+		sent: "sent: Hello Bob", sentLong: "sent: " + strings.TrimSpace(words[:20]), sentLetter: "sent: Total: 7", dead: "dead: dead", cancelled: "cancelled, text unknown",
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

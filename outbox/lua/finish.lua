@@ -3,7 +3,8 @@
 -- KEYS[1] message hash
 -- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
 --      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
---      13 reason, 14 what people read of it, for the search index ('' for nothing), then events
+--      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells; '' for
+--      nothing; then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
 --      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
@@ -35,12 +36,9 @@ end
 if ARGV[7] == '1' then count(now, at, 'attempts') end
 if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
 if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
-if outcome == 'sent' then
-  remove(id, at, now, 'sent', ARGV[9])
+if outcome == 'sent' or outcome == 'dropped' then
   remember_text(id, ARGV[9], ARGV[14])
-elseif outcome == 'dropped' then
-  remove(id, at, now, 'failed', ARGV[9])
-  remember_text(id, ARGV[9], ARGV[14])
+  remove(id, at, now, outcome == 'sent' and 'sent' or 'failed', ARGV[9])
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end

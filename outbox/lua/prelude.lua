@@ -96,6 +96,11 @@ end
 local texts_most = 100000
 local function remember_text(id, record, text)
   if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return end
+  if text == 'c' then
+    local content = redis.call('GET', content_key(id))
+    if not content then return end -- somebody took it away
+    text = text .. content
+  end
   redis.call('HSET', prefix .. 'texts', id, text)
 end
 
