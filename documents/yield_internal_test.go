@@ -16,7 +16,7 @@ func TestIndexingYieldsToMail(t *testing.T) {
 		want time.Duration // for ten pieces of a second
 	}{
 		"a calm":         {99, 10 * time.Second},
-		"a steady flow":  {300, 30 * time.Second},
+		"a steady flow":  {300, 50 * time.Second},
 		"a storm":        {3000, 200 * time.Second},
 		"a larger storm": {30_000, 200 * time.Second},
 	} {
