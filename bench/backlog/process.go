@@ -5,7 +5,7 @@ import "github.com/postroom/postroom/bench/internal/process"
 // postroom starts a Postroom, which runs until the house is closed, and tells its address: none for a worker.
 func (h *house) postroom(role string, more map[string]string) (*process.Process, string, error) {
 	set := map[string]string{
-		"redis.url": "unix://" + h.socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
+		"documents.store": "none", "redis.url": "unix://" + h.socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
 	}
 	for key, value := range more {
 		set[key] = value
