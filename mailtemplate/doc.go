@@ -6,8 +6,7 @@
 // CSS inlined where asked for, a missing text made from the html.
 //
 // It promises that rendering ends within [Options.Time], whatever template and data are; that a subject is one line; that no link of the
-// html runs a script; and that rendering the same with the same gives the same. A template that was read may be shared by goroutines;
-// [Cache] keeps those that were used last.
+// html runs a script; and that rendering the same with the same gives the same. A template that was read may be shared by goroutines.
 //
 // It reads no file, no network and no clock but that of its deadline, and owns no Redis keys.
 package mailtemplate

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/handlebars"
 )
 
 var ann = map[string]any{
@@ -160,24 +159,6 @@ func TestItEnds(t *testing.T) {
 	cancel()
 	if _, err := template.Render(ctx, Input{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the end of the caller's context", err)
-	}
-}
-
-func TestCache(t *testing.T) {
-	c, reads := NewCache(2), 0
-	get := func(key string) {
-		if _, err := c.Get(key, func() (*Template, error) { reads++; return Parse(Source{Subject: key}, Options{}) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, key := range []string{"a", "b", "a", "c", "a", "b"} {
-		get(key)
-	}
-	if reads != 4 {
-		t.Errorf("read %d times, want 4: a, b, c, and b again", reads)
-	}
-	if _, err := c.Get("bad", func() (*Template, error) { return nil, handlebars.ErrLimit }); err == nil {
-		t.Error("what can't be read is no error")
 	}
 }
 
