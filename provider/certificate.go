@@ -1,0 +1,273 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// Certificates fetches the signing certificate of SNS from an address whose host was checked. The answer is PEM: the certificate first,
+// then those between it and a root, if any. HTTPCertificates implements it.
+type Certificates interface {
+	Fetch(ctx context.Context, address string) ([]byte, error)
+}
+
+// Roots are what a certificate must lead to. SNS sends the certificate alone, without those between it and a root, so whoever sets Pool
+// needs Amazon's intermediate certificates in Intermediates. With a nil Pool the certificate counts because HTTPS brought it from a host of
+// SNS; its name and its dates are checked in any case.
+type Roots struct {
+	Pool          *x509.CertPool
+	Intermediates *x509.CertPool
+}
+
+// HTTPCertificates fetches over HTTPS, follows no redirect, and reads 64 KB at most.
+type HTTPCertificates struct {
+	Transport http.RoundTripper // nil: http.DefaultTransport
+}
+
+const (
+	certificateSize    = 64 << 10
+	certificateTimeout = 5 * time.Second
+	certificateLife    = 24 * time.Hour // then it is fetched again
+	certificateRetry   = time.Minute    // before an address that failed is asked again
+	certificatesKept   = 32
+	fetchesPerMinute   = 10 // the address is the sender's word until the signature is checked: a stranger mustn't make us fetch at will
+)
+
+// Fetch gets the certificate.
+func (h HTTPCertificates) Fetch(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("fetch certificate %s: %w", address, err)
+	}
+	client := http.Client{Transport: h.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("fetch certificate: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fetch certificate %s: status %d", address, answer.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, certificateSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read certificate %s: %w", address, err)
+	}
+	if len(raw) > certificateSize {
+		return nil, fmt.Errorf("read certificate %s: larger than %d bytes", address, certificateSize)
+	}
+	return raw, nil
+}
+
+// certificateCache keeps certificates by address. An address is fetched by one request at a time; others wait for it.
+type certificateCache struct {
+	from  Certificates
+	roots Roots
+
+	mu      sync.Mutex
+	kept    map[string]*certificate
+	minute  time.Time // the minute in which fetches are counted
+	fetches int
+}
+
+// certificate is one address. The fields below done are set before done is closed.
+type certificate struct {
+	done  chan struct{}
+	asked time.Time
+	chain []*x509.Certificate
+	err   error
+}
+
+func newCertificateCache(from Certificates, roots Roots) *certificateCache {
+	if from == nil {
+		from = HTTPCertificates{}
+	}
+	return &certificateCache{from: from, roots: roots, kept: map[string]*certificate{}}
+}
+
+// key gives the public key behind the address, if its certificate is one of SNS and valid now.
+func (c *certificateCache) key(ctx context.Context, address string, now time.Time) (*rsa.PublicKey, error) {
+	one, mine, err := c.claim(address, now)
+	if err != nil {
+		return nil, err
+	}
+	if mine {
+		one.chain, one.err = c.fetch(ctx, address)
+		close(one.done)
+		if ctx.Err() != nil {
+			c.forget(address, one) // who asked went away; that says nothing about the address
+		}
+	}
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "", "The signing certificate could not be fetched in time")
+	}
+	if one.err != nil {
+		return nil, one.err
+	}
+	return c.check(one.chain, now)
+}
+
+// claim finds what is kept for the address, or makes room for it and says that the caller has to fetch.
+func (c *certificateCache) claim(address string, now time.Time) (one *certificate, mine bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if one, ok := c.kept[address]; ok && !one.stale(now) {
+		return one, false, nil
+	}
+	if minute := now.Truncate(time.Minute); !minute.Equal(c.minute) {
+		c.minute, c.fetches = minute, 0
+	}
+	if c.fetches == fetchesPerMinute {
+		return nil, false, fault.New(fault.Unavailable, "", "Too many signing certificates were asked for; come back later")
+	}
+	c.fetches++
+	if len(c.kept) >= certificatesKept {
+		c.dropOldest()
+	}
+	one = &certificate{done: make(chan struct{}), asked: now}
+	c.kept[address] = one
+	return one, true, nil
+}
+
+func (one *certificate) stale(now time.Time) bool {
+	select {
+	case <-one.done:
+	default:
+		return false
+	}
+	life := certificateLife
+	if one.err != nil {
+		life = certificateRetry
+	}
+	return now.Sub(one.asked) >= life || now.Before(one.asked.Add(-life))
+}
+
+// dropOldest makes room. Addresses that gave no certificate go first, so that made up ones don't push out those in use.
+func (c *certificateCache) dropOldest() {
+	victim, failed := "", false
+	for address, one := range c.kept {
+		gone := false
+		select {
+		case <-one.done:
+			gone = one.err != nil
+		default:
+		}
+		if victim == "" || (gone && !failed) || (gone == failed && one.asked.Before(c.kept[victim].asked)) {
+			victim, failed = address, gone
+		}
+	}
+	delete(c.kept, victim)
+}
+
+func (c *certificateCache) forget(address string, one *certificate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept[address] == one {
+		delete(c.kept, address)
+	}
+}
+
+func (c *certificateCache) fetch(ctx context.Context, address string) ([]*x509.Certificate, error) {
+	raw, err := c.from.Fetch(ctx, address)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "", "The signing certificate could not be fetched")
+	}
+	chain, err := parseChain(raw)
+	if err != nil {
+		return nil, refusedCertificate(err)
+	}
+	return chain, nil
+}
+
+// parseChain reads PEM that holds certificates and nothing else: text around them would be a sign of a page that only looks like one.
+func parseChain(raw []byte) ([]*x509.Certificate, error) {
+	var chain []*x509.Certificate
+	for rest := bytes.TrimSpace(raw); len(rest) > 0; {
+		if !bytes.HasPrefix(rest, []byte("-----BEGIN CERTIFICATE-----")) || len(chain) == 8 {
+			return nil, errors.New("is not PEM of certificates alone")
+		}
+		block, after := pem.Decode(rest)
+		if block == nil || block.Type != "CERTIFICATE" {
+			return nil, errors.New("is not PEM of certificates alone")
+		}
+		one, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("parse: %w", err)
+		}
+		chain, rest = append(chain, one), bytes.TrimSpace(after)
+	}
+	if len(chain) == 0 {
+		return nil, errors.New("is empty")
+	}
+	return chain, nil
+}
+
+var snsName = regexp.MustCompile(`^sns\.([a-z0-9-]+\.)?amazonaws\.com(\.cn)?$`)
+
+// check asks that the certificate is one of SNS, valid now, and leads to a root where roots were given.
+func (c *certificateCache) check(chain []*x509.Certificate, now time.Time) (*rsa.PublicKey, error) {
+	leaf := chain[0]
+	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		return nil, refusedCertificate(errors.New("is not valid at this time"))
+	}
+	named := false
+	for _, name := range leaf.DNSNames {
+		named = named || snsName.MatchString(strings.ToLower(name))
+	}
+	if !named {
+		return nil, refusedCertificate(errors.New("has no name of SNS"))
+	}
+	if c.roots.Pool != nil {
+		between := x509.NewCertPool()
+		if c.roots.Intermediates != nil {
+			between = c.roots.Intermediates.Clone()
+		}
+		for _, one := range chain[1:] {
+			between.AddCert(one)
+		}
+		options := x509.VerifyOptions{Roots: c.roots.Pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+		if _, err := leaf.Verify(options); err != nil {
+			return nil, refusedCertificate(err)
+		}
+	}
+	public, ok := leaf.PublicKey.(*rsa.PublicKey)
+	if !ok || public.N.BitLen() < 2048 {
+		return nil, refusedCertificate(errors.New("has no RSA key of 2048 bits or more"))
+	}
+	return public, nil
+}
+
+func refusedCertificate(err error) error {
+	return fault.Wrap(err, fault.Unauthorized, codeCertificate, "The signing certificate is not acceptable")
+}
+
+var snsHost = regexp.MustCompile(`^sns\.[a-z]{2}(-[a-z]+)+-[0-9]{1,2}\.amazonaws\.com(\.cn)?$`)
+
+// snsAddress reads an address that must be one of SNS: https, the host of a region, no port, no user, no fragment.
+func snsAddress(s string) (*url.URL, bool) {
+	if len(s) > 2048 {
+		return nil, false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "" || !snsHost.MatchString(u.Host) {
+		return nil, false
+	}
+	return u, true
+}

@@ -1,0 +1,146 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// reading is a body on its way to a Batch.
+type reading struct {
+	provider Name
+	batch    Batch
+	index    int // of the element at hand
+}
+
+// fact is what an element is about: nil events and a name mean that it is ignored.
+type fact struct {
+	events  []Event
+	ignored string // one of IgnoredNames
+	told    string // the provider's word
+}
+
+func events(told string, all ...Event) (fact, error) { return fact{events: all, told: told}, nil }
+
+func ignore(name, told string) (fact, error) { return fact{ignored: name, told: told}, nil }
+
+// forAll makes an event for each of the recipients. Where none is named, there is one event without.
+func forAll(told string, e Event, recipients []string) (fact, error) {
+	var all []Event
+	for _, recipient := range recipients {
+		one := e
+		one.Recipient = recipient
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		all = []Event{e}
+	}
+	return events(told, all...)
+}
+
+// of says whom an event is about when the provider names all recipients of the message: the only one, or else one of the candidates.
+func (e *Event) of(recipients []string) {
+	switch {
+	case len(recipients) == 1:
+		e.Recipient = recipients[0]
+	case len(recipients) > 1:
+		e.Candidates = append([]string(nil), recipients[:min(len(recipients), 100)]...)
+	}
+}
+
+// unknown tells an event of a kind that isn't in any list from a body that is no event at all.
+func unknown(told string) (fact, error) {
+	if told == "" {
+		return fact{}, errors.New("says no kind of event")
+	}
+	return ignore("unknown", told)
+}
+
+// each reads the elements of a body one by one. One that is broken doesn't keep the others from being read; a body of which none is an
+// element of this provider is still no error, for it was signed.
+func (r *reading) each(body []byte, read func(object) (fact, error)) error {
+	all, err := elements(body)
+	if err != nil {
+		return err
+	}
+	for i, raw := range all {
+		r.index = i
+		o, err := parseObject(raw)
+		if err != nil {
+			r.broken(err)
+			continue
+		}
+		if err := r.one(o, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one reads one element. It fails only when there are too many events.
+func (r *reading) one(o object, read func(object) (fact, error)) error {
+	f, err := read(o)
+	switch {
+	case err != nil:
+		r.broken(err)
+	case f.ignored != "":
+		r.batch.Ignored = append(r.batch.Ignored, Ignored{r.index, f.ignored, clean(f.told, 64)})
+	case len(r.batch.Events)+len(f.events) > MaxEvents:
+		return tooLarge()
+	default:
+		for i, e := range f.events {
+			e.Told = f.told
+			r.batch.Events = append(r.batch.Events, r.finish(e, o, i))
+		}
+	}
+	return nil
+}
+
+func (r *reading) broken(err error) {
+	r.batch.Broken = append(r.batch.Broken, Broken{r.index, fmt.Errorf("read element %d of a body of %s: %w", r.index, r.provider, err)})
+}
+
+// finish bounds and cleans what came from outside, fills in codes from the diagnostic, and makes the Key where the provider has no id that
+// is good for one. nth tells the events of one element apart.
+func (r *reading) finish(e Event, o object, nth int) Event {
+	e.Provider = r.provider
+	e.Told = clean(e.Told, 64)
+	e.Recipient = address(e.Recipient)
+	for i := range e.Candidates {
+		e.Candidates[i] = address(e.Candidates[i])
+	}
+	e.EventID = clean(e.EventID, maxID)
+	e.ProviderMessageID = clean(e.ProviderMessageID, maxID)
+	e.ProviderAlias = clean(e.ProviderAlias, maxID)
+	if e.ProviderAlias == e.ProviderMessageID {
+		e.ProviderAlias = ""
+	}
+	e.MessageID = messageID(e.MessageID)
+	e.Diagnostic = clean(e.Diagnostic, 2000)
+	e.URL = clean(e.URL, 4096)
+	e.UserAgent = clean(e.UserAgent, 512)
+	e.IP = ipAddress(e.IP)
+	e.Tags = cleanTags(e.Tags)
+	e.Metadata = cleanMetadata(e.Metadata)
+	e.fillCodes()
+	switch {
+	case e.Key != "":
+		e.Key = clean(e.Key, maxID)
+	case e.EventID != "":
+		e.Key = e.EventID
+	default:
+		e.Key = fingerprint(o)
+	}
+	if nth > 0 {
+		e.Key += "#" + strconv.Itoa(nth)
+	}
+	return e
+}
+
+// fingerprint is an id made from what was said, for providers that give none.
+func fingerprint(parts ...any) string {
+	sum := sha256.Sum256(canonical(parts))
+	return "sha256:" + hex.EncodeToString(sum[:16])
+}

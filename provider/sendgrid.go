@@ -1,0 +1,148 @@
+package provider
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+)
+
+// sendgridSigner is the verification key of the signed event webhook: ECDSA on P-256 over SHA-256 of the timestamp and the body.
+type sendgridSigner struct{ public *ecdsa.PublicKey }
+
+func sendgridKey(secret string) (key, error) {
+	der, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
+	if err != nil {
+		return nil, errors.New("must be the base64 of a verification key")
+	}
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, errors.New("must be the base64 of a verification key")
+	}
+	public, ok := parsed.(*ecdsa.PublicKey)
+	if !ok || public.Curve != elliptic.P256() {
+		return nil, errors.New("must be an ECDSA key on the curve P-256")
+	}
+	return sendgridSigner{public}, nil
+}
+
+func (s sendgridSigner) verify(_ context.Context, v *Verifier, r *incoming, now time.Time) error {
+	stamp := r.Header.Get("X-Twilio-Email-Event-Webhook-Timestamp")
+	signature, err := base64.StdEncoding.DecodeString(r.Header.Get("X-Twilio-Email-Event-Webhook-Signature"))
+	at, ok := signedSeconds(stamp)
+	if err != nil || !ok || len(signature) == 0 {
+		return missing("X-Twilio-Email-Event-Webhook-Signature and -Timestamp")
+	}
+	hash := sha256.New()
+	hash.Write([]byte(stamp))
+	hash.Write(r.Body)
+	if !ecdsa.VerifyASN1(s.public, hash.Sum(nil), signature) {
+		return mismatch()
+	}
+	return v.fresh(at, now)
+}
+
+func readSendGrid(r *reading, q Request) error { return r.each(q.Body, sendgridFact) }
+
+func sendgridFact(o object) (fact, error) {
+	told := o.text("event")
+	e := sendgridEvent(o)
+	switch told {
+	case "processed":
+		e.Kind = Accepted
+	case "delivered":
+		e.Kind, e.Diagnostic = Delivered, o.text("response")
+	case "deferred":
+		e.Kind, e.Diagnostic = Deferred, o.firstText("response", "reason")
+	case "bounce":
+		e.Kind, e.Bounce, e.Reason, e.Diagnostic = Bounced, Hard, ReasonBounced, o.text("reason")
+		if o.text("type") == "blocked" {
+			e.Bounce, e.Reason = Soft, ReasonBlocked
+		}
+		if strings.HasPrefix(o.text("status"), "4") {
+			e.Bounce = Soft // tried for 72 hours in vain
+		}
+	case "dropped":
+		e.Kind, e.Reason, e.Diagnostic = Dropped, sendgridReason(o.text("reason")), o.text("reason")
+	case "open":
+		e.Kind, e.Machine = Opened, o.is("sg_machine_open")
+	case "click":
+		e.Kind, e.URL = Clicked, o.text("url")
+	case "spamreport":
+		e.Kind, e.Reason = Complained, ReasonSpam
+	case "unsubscribe", "group_unsubscribe":
+		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
+	case "group_resubscribe":
+		return ignore("resubscribed", told)
+	case "account_status_change":
+		return ignore("account", told)
+	default:
+		return unknown(told)
+	}
+	if e.Kind != Opened && e.Kind != Clicked && e.Kind != Unsubscribed {
+		e.IP = "" // it is that of SendGrid's server
+	}
+	return events(told, e)
+}
+
+// sendgridEvent fills in what all events have. The key isn't sg_event_id, which is another one for each retry (sendgrid-nodejs issue 1435).
+func sendgridEvent(o object) Event {
+	id, header := o.text("sg_message_id"), o.text("smtp-id")
+	own, _, _ := strings.Cut(id, ".")
+	local, host, _ := strings.Cut(strings.Trim(header, "<>"), "@")
+	if (own == "" || strings.HasPrefix(own, "filter") || strings.HasPrefix(own, "recv")) && strings.HasSuffix(host, ".sendgrid.net") {
+		own = local // of a dropped message, sg_message_id begins with the name of a server
+	}
+	e := Event{
+		EventID:           o.text("sg_event_id"),
+		Key:               fingerprint(o["event"], id, header, o["email"], o["timestamp"], o["url"], o["url_offset"], o["attempt"], o["asm_group_id"]),
+		ProviderMessageID: own,
+		ProviderAlias:     id,
+		MessageID:         header,
+		Recipient:         o.text("email"),
+		Time:              when(o["timestamp"]),
+		Enhanced:          o.text("status"),
+		UserAgent:         o.text("useragent"),
+		IP:                o.text("ip"),
+		Tags:              o.texts("category"),
+	}
+	e.attach(metadata(sendgridCustom(o)))
+	return e
+}
+
+// sendgridCustom leaves the sender's own arguments, which SendGrid mixes with its fields.
+func sendgridCustom(o object) object {
+	custom := object{}
+	for name, v := range o {
+		switch name {
+		case "email", "timestamp", "event", "smtp-id", "sg_event_id", "sg_message_id", "category", "reason", "status", "response", "attempt",
+			"useragent", "ip", "url", "url_offset", "type", "tls", "cert_err", "asm_group_id", "send_at", "newsletter", "pool",
+			"sg_machine_open", "sg_content_type", "sg_user_id", "bounce_classification", "marketing_campaign_id", "marketing_campaign_name",
+			"marketing_campaign_split_id", "marketing_campaign_version", "sg_template_id", "sg_template_name", "content_type":
+		default:
+			custom[name] = v
+		}
+	}
+	return custom
+}
+
+func sendgridReason(s string) Reason {
+	switch s = strings.ToLower(s); {
+	case strings.HasPrefix(s, "invalid"):
+		return ReasonInvalid
+	case strings.HasPrefix(s, "bounced"):
+		return ReasonBounced
+	case strings.HasPrefix(s, "unsubscribed"):
+		return ReasonUnsubscribed
+	case strings.HasPrefix(s, "spam report"):
+		return ReasonSpam
+	case strings.HasPrefix(s, "spam content"):
+		return ReasonBlocked
+	}
+	return ReasonOther
+}
