@@ -76,6 +76,8 @@ type Settings struct {
 	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom"`
 	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
 	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed jobs kept visible in the queues"`
+	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, of accounts and messages that don't say"`
+	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, likewise"`
 }
 
 // CustomHeader is one header added to webhook requests.
