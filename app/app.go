@@ -29,6 +29,7 @@ import (
 	"github.com/postroom/postroom/settings"
 	"github.com/postroom/postroom/smtpd"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
@@ -51,6 +52,7 @@ type App struct {
 
 	db        *redisdb.DB
 	ring      *seal.Ring
+	stamps    *stamp.Ring
 	settings  *settings.Settings
 	relays    *relays.Relays
 	accounts  *accounts.Accounts
@@ -171,6 +173,9 @@ func (a *App) buildStores(context.Context) error {
 		Strict: c.Templates.Missing == "error", EscapedOnly: c.Templates.EscapedOnly, Max: c.Templates.Max,
 	})
 	if err != nil {
+		return err
+	}
+	if a.stamps, err = newStamps(a.ring); err != nil {
 		return err
 	}
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {

@@ -1,0 +1,149 @@
+package bounce
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// content is a part's body without its transfer encoding (RFC 2045 section 6). Damaged encodings give what can be read of them.
+func (p *part) content() []byte {
+	switch strings.ToLower(strings.TrimSpace(p.header.get("content-transfer-encoding"))) {
+	case "quoted-printable":
+		decoded, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(p.body)))
+		if err != nil {
+			return p.body
+		}
+		return decoded
+	case "base64":
+		return decodeBase64(p.body)
+	}
+	return p.body
+}
+
+// text is a part's content as UTF-8, html as the text in it.
+func (p *part) text() string {
+	s := toUTF8(p.content(), p.params["charset"])
+	if p.media == "text/html" {
+		return htmlText(s)
+	}
+	return s
+}
+
+// decodeBase64 decodes what is of the alphabet and leaves out the rest.
+func decodeBase64(b []byte) []byte {
+	clean := bytes.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '+', r == '/':
+			return r
+		}
+		return -1
+	}, b)
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))
+	n, _ := base64.RawStdEncoding.Decode(out, clean)
+	return out[:n]
+}
+
+// toUTF8 reads bytes in a charset. A charset that nobody knows is read as UTF-8, or else as Latin-1.
+func toUTF8(b []byte, charset string) string {
+	charset = strings.ToLower(strings.TrimSpace(charset))
+	if charset == "" && bytes.Contains(b, []byte("\x1b$")) {
+		charset = "iso-2022-jp" // Japanese servers that say nothing
+	}
+	if charset != "" && charset != "utf-8" && charset != "us-ascii" {
+		if enc, err := htmlindex.Get(charset); err == nil {
+			if decoded, err := enc.NewDecoder().Bytes(b); err == nil {
+				return strings.ToValidUTF8(string(decoded), "�")
+			}
+		}
+	}
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	runes := make([]rune, len(b))
+	for i, c := range b {
+		runes[i] = rune(c)
+	}
+	return string(runes)
+}
+
+// words is a header value with its encoded words decoded (RFC 2047).
+func words(value string) string {
+	decoder := mime.WordDecoder{CharsetReader: func(charset string, input io.Reader) (io.Reader, error) {
+		b, err := io.ReadAll(input)
+		if err != nil {
+			return nil, err
+		}
+		return strings.NewReader(toUTF8(b, charset)), nil
+	}}
+	decoded, err := decoder.DecodeHeader(value)
+	if err != nil {
+		return toUTF8([]byte(value), "")
+	}
+	return toUTF8([]byte(decoded), "")
+}
+
+// htmlText is the text of html, blocks on lines of their own.
+func htmlText(s string) string {
+	var b strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(s))
+	silent := false
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return b.String()
+		case html.TextToken:
+			if !silent {
+				b.Write(tokens.Text())
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, _ := tokens.TagName()
+			switch string(name) {
+			case "style", "script", "title":
+				silent = true
+			case "p", "br", "div", "tr", "li", "h1", "h2", "h3", "table", "pre", "hr":
+				b.WriteByte('\n')
+			case "td":
+				b.WriteByte(' ')
+			}
+		case html.EndTagToken:
+			name, _ := tokens.TagName()
+			switch string(name) {
+			case "style", "script", "title":
+				silent = false
+			case "p", "div", "tr", "li", "h1", "h2", "h3", "table", "pre":
+				b.WriteByte('\n')
+			}
+		}
+	}
+}
+
+// oneLine makes strangers' words safe to show and to store: one line, printable, at most max bytes.
+func oneLine(s string, max int) string {
+	if len(s) > 4*max {
+		s = s[:4*max]
+	}
+	s = strings.ToValidUTF8(s, " ")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > max {
+		for max > 0 && !utf8.RuneStart(s[max]) {
+			max--
+		}
+		s = s[:max]
+	}
+	return s
+}

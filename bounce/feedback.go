@@ -1,0 +1,114 @@
+package bounce
+
+import (
+	netmail "net/mail"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// readFeedback reads a feedback report (RFC 5965), and those of old feedback loops that have only the complained-of message.
+func (m *mail) readFeedback() (Report, bool) {
+	switch {
+	case m.feedback != nil:
+		return m.readARF(), true
+	case m.isJMRP():
+		return m.complaint("jmrp", Feedback{Type: "abuse"}), true
+	}
+	if f, ok := findForm("optout", "body", m.notice.flat); ok {
+		r := m.complaint(f.name, Feedback{Type: "opt-out"})
+		r.Recipients = named(addresses(m.header.get("from"), 1))
+		return r, true
+	}
+	return Report{}, false
+}
+
+var feedbackType = regexp.MustCompile(`^[a-z-]{1,40}$`)
+
+func (m *mail) readARF() Report {
+	var (
+		f    Feedback
+		r    Report
+		rcpt []string
+	)
+	h, _ := splitHeader(m.feedback.content())
+	for _, field := range h {
+		switch value := oneLine(field.value, 500); field.name {
+		case "feedback-type":
+			f.Type = strings.ToLower(value)
+		case "user-agent":
+			f.UserAgent = value
+		case "source-ip":
+			f.SourceIP = strings.Trim(value, "[]")
+		case "original-mail-from":
+			f.MailFrom = strings.Trim(value, "<> ")
+		case "original-rcpt-to", "removal-recipient", "original-recipient":
+			rcpt = append(rcpt, addresses(value, m.options.MaxRecipients)...)
+		case "arrival-date", "received-date":
+			f.ArrivalDate = date(value)
+		case "reporting-mta":
+			r.ReportingMTA = typed(value)
+		case "original-envelope-id":
+			r.Original.EnvelopeID = oneLine(value, 100)
+		case "reported-domain":
+			f.ReportedFor = append(f.ReportedFor, value)
+		case "reported-uri":
+			if len(f.ReportedURIs) < 20 {
+				f.ReportedURIs = append(f.ReportedURIs, value)
+			}
+		}
+	}
+	if !feedbackType.MatchString(f.Type) {
+		f.Type = "other" // RFC 5965 section 7.3
+	}
+	out := m.complaint("arf", f)
+	out.ReportingMTA, out.Original = r.ReportingMTA, r.Original
+	if len(rcpt) > 0 {
+		out.Recipients = named(limit(rcpt, m.options.MaxRecipients))
+	}
+	return out
+}
+
+// complaint makes a report whose recipients are those of the returned message: who complained is often all that is kept from us.
+func (m *mail) complaint(form string, f Feedback) Report {
+	h := m.notice.returned
+	if m.returned != nil {
+		h, _ = splitHeader(m.returned.content())
+	}
+	var rcpt []string
+	for _, name := range []string{"x-hmxmroriginalrecipient", "x-envelope-to", "to"} {
+		if rcpt = addresses(h.get(name), m.options.MaxRecipients); len(rcpt) > 0 {
+			break
+		}
+	}
+	return Report{Kind: Complained, Form: form, Feedback: &f, Recipients: named(rcpt)}
+}
+
+// isJMRP recognises Microsoft's Junk Mail Reporting Program: the message as an attachment, and the recipient in a field of its own.
+func (m *mail) isJMRP() bool {
+	if m.returned == nil {
+		return false
+	}
+	h, _ := splitHeader(m.returned.content())
+	return h.get("x-hmxmroriginalrecipient") != "" || strings.HasPrefix(m.subject(), "complaint about message from")
+}
+
+func named(found []string) []Recipient {
+	var out []Recipient
+	for _, a := range found {
+		out = append(out, Recipient{Address: a})
+	}
+	return out
+}
+
+// limit drops repetitions and what is beyond max.
+func limit(found []string, max int) []string {
+	return addresses(strings.Join(found, ", "), max)
+}
+
+func date(value string) time.Time {
+	if at, err := netmail.ParseDate(value); err == nil {
+		return at
+	}
+	return time.Time{}
+}

@@ -1,0 +1,177 @@
+package bounce
+
+import (
+	"strings"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// conclude judges each recipient, and gives the report its kind: the worst news.
+func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
+	rank := map[Action]int{ActionFailed: 3, ActionDelayed: 2, ActionDelivered: 1, ActionRelayed: 1, ActionExpanded: 1}
+	kinds := map[int]Kind{0: Bounced, 1: Delivered, 2: Delayed, 3: Bounced}
+	worst := 0
+	for _, f := range facts {
+		rcpt := m.judge(f)
+		worst = max(worst, rank[rcpt.Action])
+		r.Recipients = append(r.Recipients, rcpt)
+	}
+	r.Kind = kinds[worst]
+	return r, true
+}
+
+// judge says what one recipient's facts mean.
+func (m *mail) judge(f fact) Recipient {
+	if f.address == "" {
+		f.address = f.original
+	}
+	f.diagnostic = strings.ToValidUTF8(f.diagnostic[:min(len(f.diagnostic), 2*maxDiagnostic)], "")
+	out := Recipient{
+		Address: f.address, Original: f.original, Action: f.action, RemoteMTA: f.remote,
+		Diagnostic: oneLine(f.diagnostic, maxDiagnostic),
+	}
+	q, _ := findReply(firstParagraph(f.diagnostic))
+	if q == (quoted{}) {
+		q, _ = findReply(f.diagnostic)
+	}
+	if out.Action == "" {
+		out.Action = actionOf(f.status, q)
+	}
+	out.Code = q.code
+	said := f.diagnostic
+	if q.code != 0 {
+		said = q.words
+	}
+	w, worded := findWording(firstParagraph(said))
+	if !worded && firstParagraph(said) != said {
+		w, worded = findWording(said)
+	}
+	out.Status = statusOf(f, q, out.Action, w)
+	if out.Action != ActionFailed && out.Action != ActionDelayed {
+		return out
+	}
+	j := m.classify(f, q, out, w, worded)
+	out.Verdict, out.Scope, out.Suppress = j.Verdict, j.Scope, j.Suppress && out.Action == ActionFailed && strings.Contains(out.Address, "@")
+	return out
+}
+
+// firstParagraph is a text up to its first empty line.
+func firstParagraph(text string) string {
+	text = strings.TrimLeft(text, "\n ")
+	if end := strings.Index(text, "\n\n"); end >= 0 {
+		return text[:end]
+	}
+	return text
+}
+
+// actionOf is for mail that names no action.
+func actionOf(status string, q quoted) Action {
+	if strings.HasPrefix(status, "2.") || status == "" && q.code/100 == 2 {
+		return ActionDelivered
+	}
+	return ActionFailed
+}
+
+// statusOf is the most precise status the mail gives: that of the reply it quotes, else its own, else what its words say. Servers that
+// report a refusal of another often put a status of their own before it.
+func statusOf(f fact, q quoted, a Action, w wording) string {
+	switch {
+	case q.code != 0 && q.enhanced != "" && !vague(q.enhanced):
+		return q.enhanced
+	case f.status != "" && !vague(f.status):
+		return f.status
+	case q.enhanced != "" && (f.status == "" || !vague(q.enhanced)):
+		return q.enhanced
+	case q.code >= 400 && (f.status == "" || f.status[0] != byte('0'+q.code/100)):
+		return string(rune('0'+q.code/100)) + ".0.0" // the reply is the fact, the status an invention
+	case f.status != "":
+		return f.status
+	}
+	class := map[Action]string{ActionFailed: "5.", ActionDelayed: "4."}[a]
+	switch {
+	case class == "":
+		return "2.0.0"
+	case w.subject != "":
+		return class + w.subject
+	}
+	return class + "0.0"
+}
+
+// vague reports whether a status says no more than its class.
+func vague(status string) bool { return strings.HasSuffix(status, ".0.0") }
+
+// classify asks smtpsend what the reply means. Where none is quoted it is asked about the reply that the words stand for.
+func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
+	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words, Recipients: 1, Now: m.options.Now}
+	if e.Text == "" {
+		e.Text = oneLine(f.diagnostic, maxDiagnostic)
+	}
+	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
+	if e.Code < 400 {
+		e.Code = 550
+		if passing {
+			e.Code = 450
+		}
+	}
+	if (e.Enhanced == "" || vague(e.Enhanced)) && out.Status[0] == byte('0'+e.Code/100) {
+		e.Enhanced = out.Status
+	}
+	if e.Phase == "" && aboutRecipient(e.Enhanced) {
+		e.Phase = smtpsend.PhaseRcpt
+	}
+	meant := smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: w.code, Enhanced: w.status, Recipients: 1}
+	usable := worded && w.code != 0 && !(passing && w.code >= 500)
+	given := q.enhanced
+	if given == "" {
+		given = f.status
+	}
+	if usable && q.code == 0 && (!aboutMailbox(given) || w.local) {
+		return m.ask(meant)
+	}
+	j := m.ask(e)
+	if usable && j.Rule == "" && j.Verdict == smtpsend.Policy {
+		j = m.ask(meant)
+	}
+	if j.Rule == "" && !worded && q.before != "" {
+		local := e
+		local.Text = q.before
+		if again := m.ask(local); again.Rule != "" {
+			j = again
+		}
+	}
+	if door := e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO; door && e.Code >= 500 && j.Verdict == smtpsend.Soft && j.Rule == "" {
+		// Turned away at the door for good. To ourselves another host may still open; the server that writes has tried them.
+		j.Verdict = smtpsend.Block
+	}
+	if j.Verdict == smtpsend.Auth {
+		// The login between two servers of others is not ours: our relay took the message.
+		j.Verdict, j.Scope = smtpsend.Policy, smtpsend.ScopeMessage
+	}
+	return j
+}
+
+// ask is smtpsend.Classify, asked once a mail for the same evidence: a hundred recipients are often refused in the same words.
+func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
+	j, known := m.judged[e]
+	if !known {
+		j = smtpsend.Classify(e)
+		m.judged[e] = j
+	}
+	return j
+}
+
+// aboutMailbox reports whether a status speaks of the address, the mailbox or a policy (RFC 3463: subjects 1, 2 and 7), so that words about
+// networks in it are about something else.
+func aboutMailbox(status string) bool {
+	return len(status) > 3 && !vague(status) && (status[2] == '1' || status[2] == '2' || status[2] == '7') && status[3] == '.'
+}
+
+// aboutRecipient reports whether a status is about the recipient's mailbox wherever in the conversation it was heard (RFC 3463 section 3.2
+// and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).
+func aboutRecipient(status string) bool {
+	switch status {
+	case "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13":
+		return true
+	}
+	return false
+}

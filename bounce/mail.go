@@ -1,0 +1,217 @@
+package bounce
+
+import (
+	"bytes"
+	"mime"
+	"regexp"
+	"strings"
+)
+
+// Bounds on the structure of a mail. Real bounces have 3 parts on 2 levels.
+const (
+	maxDepth      = 8
+	maxParts      = 100
+	maxFields     = 500
+	maxFieldBytes = 8 << 10
+)
+
+// field is one header field: name in lower case, value unfolded and not decoded.
+type field struct{ name, value string }
+
+type header []field
+
+// get is the first field of a name.
+func (h header) get(name string) string {
+	for _, f := range h {
+		if f.name == name {
+			return f.value
+		}
+	}
+	return ""
+}
+
+// all are the values of the fields of a name.
+func (h header) all(name string) []string {
+	var out []string
+	for _, f := range h {
+		if f.name == name {
+			out = append(out, f.value)
+		}
+	}
+	return out
+}
+
+// part is a mail or a part of one (RFC 2045, RFC 2046).
+type part struct {
+	header   header
+	media    string // such as "text/plain", in lower case
+	params   map[string]string
+	body     []byte // as it came, line ends LF
+	children []*part
+}
+
+// mailParser counts what it has made, so that a mail of nothing but parts ends.
+type mailParser struct {
+	parts     int
+	truncated bool
+}
+
+// parseMail takes a mail apart. It is lenient where RFC 5322 is not: any line end, an mbox line before the header, lines in the header
+// that are no fields.
+func parseMail(raw []byte) (*part, bool) {
+	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
+	raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
+	raw = bytes.TrimLeft(raw, "\n")
+	if bytes.HasPrefix(raw, []byte("From ")) || bytes.HasPrefix(raw, []byte(">From ")) {
+		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
+			raw = raw[end+1:]
+		}
+	}
+	p := &mailParser{}
+	root := p.parse(raw, "text/plain", 0)
+	return root, p.truncated
+}
+
+func (p *mailParser) parse(raw []byte, defaultMedia string, depth int) *part {
+	p.parts++
+	head, body := splitHeader(raw)
+	out := &part{header: head, body: body}
+	out.media, out.params = mediaType(head.get("content-type"), defaultMedia)
+	boundary := out.params["boundary"]
+	if !strings.HasPrefix(out.media, "multipart/") || boundary == "" {
+		return out
+	}
+	childMedia := "text/plain"
+	if out.media == "multipart/digest" {
+		childMedia = "message/rfc822"
+	}
+	for _, piece := range splitParts(body, boundary) {
+		if depth >= maxDepth || p.parts >= maxParts {
+			p.truncated = true
+			break
+		}
+		out.children = append(out.children, p.parse(piece, childMedia, depth+1))
+	}
+	if len(out.children) == 0 { // parts that a gateway melted into one text
+		out.media = "text/plain"
+	}
+	return out
+}
+
+// splitHeader reads fields up to the first empty line. Text without a single field is all body.
+func splitHeader(raw []byte) (header, []byte) {
+	var (
+		out   header
+		value []byte // of the last field, so that a field folded a thousand times is not copied a thousand times
+	)
+	finish := func() {
+		if len(out) > 0 {
+			out[len(out)-1].value = string(value)
+		}
+	}
+	rest := raw
+	for len(rest) > 0 {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		if len(bytes.TrimSpace(line)) == 0 {
+			finish()
+			return out, after
+		}
+		folded := line[0] == ' ' || line[0] == '\t'
+		name, first, isField := cutField(line)
+		switch {
+		case folded && len(out) > 0:
+			if len(value)+len(line) < maxFieldBytes {
+				value = append(append(value, ' '), bytes.TrimSpace(line)...)
+			}
+		case !folded && isField && len(out) < maxFields:
+			finish()
+			out = append(out, field{name: name})
+			value = append([]byte(nil), first...)
+		case len(out) == 0:
+			return nil, raw // a part without header, not even the empty line
+		}
+		rest = after
+	}
+	finish()
+	return out, nil
+}
+
+// cutField reads "Name: value".
+func cutField(line []byte) (name string, value []byte, ok bool) {
+	before, after, found := bytes.Cut(line[:min(len(line), maxFieldBytes)], []byte(":"))
+	before = bytes.TrimRight(before, " \t")
+	if !found || len(before) == 0 || len(before) > 76 {
+		return "", nil, false
+	}
+	for _, c := range before {
+		if c <= ' ' || c >= 0x7f {
+			return "", nil, false
+		}
+	}
+	return strings.ToLower(string(before)), bytes.TrimSpace(after), true
+}
+
+var looseParam = regexp.MustCompile(`(?i)\b(boundary|charset|report-type)\s*=\s*(?:"([^"]*)"|([^\s;"]+))`)
+
+// mediaType reads a Content-Type, also one that mime.ParseMediaType refuses.
+func mediaType(value, fallback string) (string, map[string]string) {
+	if value == "" {
+		return fallback, map[string]string{}
+	}
+	if media, params, err := mime.ParseMediaType(value); err == nil {
+		return media, params
+	}
+	media, _, _ := strings.Cut(value, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	params := map[string]string{}
+	for _, m := range looseParam.FindAllStringSubmatch(value, 10) {
+		params[strings.ToLower(m[1])] = m[2] + m[3]
+	}
+	if !strings.Contains(media, "/") {
+		media = fallback
+	}
+	return media, params
+}
+
+// splitParts cuts a multipart body at its boundary lines (RFC 2046 section 5.1). What stands before the first and after the last is
+// left out; a missing last one is forgiven.
+func splitParts(body []byte, boundary string) [][]byte {
+	var (
+		out   [][]byte
+		delim = []byte("--" + boundary)
+		start = -1
+	)
+	for at := 0; at < len(body) && len(out) <= maxParts; {
+		end := bytes.IndexByte(body[at:], '\n')
+		next := len(body)
+		if end >= 0 {
+			next = at + end + 1
+		}
+		line := bytes.TrimRight(body[at:next], " \t\n")
+		if bytes.HasPrefix(line, delim) {
+			tail := string(line[len(delim):])
+			if tail == "" || tail == "--" {
+				if start >= 0 {
+					out = append(out, body[start:at])
+				}
+				start = next
+				if tail == "--" {
+					return out
+				}
+			}
+		}
+		at = next
+	}
+	if start >= 0 && start < len(body) {
+		out = append(out, body[start:])
+	}
+	return out
+}
+
+// walk visits a part and those in it, in order, without going into messages within.
+func (p *part) walk(visit func(*part)) {
+	visit(p)
+	for _, child := range p.children {
+		child.walk(visit)
+	}
+}

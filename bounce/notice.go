@@ -1,0 +1,197 @@
+package bounce
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Bounds on the text that is searched. Notices are a screen or two; what comes later is the returned message.
+const (
+	maxNoticeLines = 1000
+	maxNoticeLine  = 2000
+	maxNoticeText  = 16 << 10
+)
+
+// notice is what a mail says to people, up to the message it returns.
+type notice struct {
+	lines    []string
+	flat     string // the beginning of it in lower case, white space made single spaces
+	returned header // header of the message returned within the text
+}
+
+// newNotice takes the text out of parts.
+func newNotice(texts []*part) notice {
+	var n notice
+	plain := false
+	for _, p := range texts {
+		if p.media == "text/html" && plain {
+			continue // the same again, most likely
+		}
+		plain = plain || p.media != "text/html"
+		lines := strings.SplitN(p.text(), "\n", maxNoticeLines+1)
+		own, rest := cutReturned(lines[:min(len(lines), maxNoticeLines)])
+		n.lines = append(n.lines, own...)
+		if len(rest) > 0 && n.returned == nil {
+			n.returned = headerIn(rest)
+		}
+		if len(n.lines) >= maxNoticeLines {
+			break
+		}
+	}
+	size := 0
+	for i, line := range n.lines {
+		n.lines[i] = line[:min(len(line), maxNoticeLine)]
+		if size += len(n.lines[i]); size > maxNoticeText {
+			n.lines = n.lines[:i]
+			break
+		}
+	}
+	n.flat = strings.Join(strings.Fields(strings.ToLower(strings.Join(n.lines, " "))), " ")
+	return n
+}
+
+var (
+	headerLine = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}:(\s|$)`)
+	// proofLine is a field that people do not type and notices do not quote alone.
+	proofLine = regexp.MustCompile(`(?i)^(received|return-path|message-id|dkim-signature|x-received|mime-version|arc-seal|x-google-dkim-signature):\s`)
+)
+
+// cutReturned finds the line where the returned message begins: one that says so, or else the first of its header fields.
+func cutReturned(lines []string) (own, rest []string) {
+	for i, line := range lines {
+		if i == 0 && !headerLine.MatchString(line) {
+			continue // the title of the notice may sound like it
+		}
+		lower := strings.ToLower(strings.TrimRight(line[:min(len(line), 200)], " \r"))
+		if _, ok := findForm("original", "line", lower); ok && i > 0 && holdsHeader(lines[i+1:]) {
+			return lines[:i], lines[i+1:]
+		}
+		if proofLine.MatchString(strings.TrimLeft(line, " \t>")) && headerRun(lines[i:]) >= 3 {
+			start := i
+			for start > 0 && headerLine.MatchString(strings.TrimLeft(lines[start-1], " \t>")) {
+				start--
+			}
+			return lines[:start], lines[start:]
+		}
+	}
+	return lines, nil
+}
+
+// holdsHeader reports whether a message follows soon, or nothing does. "Returned message:" may also head the reason.
+func holdsHeader(lines []string) bool {
+	for i := 0; i < len(lines) && i < 8; i++ {
+		if headerLine.MatchString(strings.TrimLeft(lines[i], " \t>")) && headerRun(lines[i:]) >= 2 || strings.HasPrefix(lines[i], "From ") {
+			return true
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines[:min(len(lines), 8)], "")) == ""
+}
+
+// headerRun counts header fields in a row, folded lines included.
+func headerRun(lines []string) int {
+	fields := 0
+	for i := 0; i < len(lines) && i < 40; i++ {
+		line := strings.TrimLeft(lines[i], " \t>")
+		switch {
+		case headerLine.MatchString(line):
+			fields++
+		case line == "" || len(lines[i]) == len(line):
+			return fields
+		}
+	}
+	return fields
+}
+
+// headerIn reads the header of a message that stands in the text, perhaps indented.
+func headerIn(lines []string) header {
+	for i, line := range lines {
+		indent := len(line) - len(strings.TrimLeft(line, " \t>"))
+		if !headerLine.MatchString(line[indent:]) || i > 30 {
+			if i > 30 {
+				break
+			}
+			continue
+		}
+		var b strings.Builder
+		for _, next := range lines[i:min(len(lines), i+maxFields)] {
+			b.WriteString(next[min(indent, len(next)-len(strings.TrimLeft(next, " \t>"))):])
+			b.WriteByte('\n')
+		}
+		h, _ := splitHeader([]byte(b.String()))
+		return h
+	}
+	return nil
+}
+
+// daemonSigns counts what says that a server wrote this mail: 0 to 2.
+func (m *mail) daemonSigns() int {
+	signs := 0
+	if path := strings.TrimSpace(m.header.get("return-path")); path == "<>" {
+		signs++
+	}
+	for _, where := range []string{"from", "x-failed-recipients", "content-type"} {
+		if _, ok := findForm("daemon", where, strings.ToLower(words(m.header.get(where)))); ok {
+			signs++
+		}
+	}
+	if _, ok := findForm("clerk", "from", strings.ToLower(words(m.header.get("from")))); ok && (m.returned != nil || m.notice.returned != nil) {
+		signs++
+	}
+	return min(signs, 2)
+}
+
+func (m *mail) subject() string { return strings.ToLower(words(m.header.get("subject"))) }
+
+// readNotice reads a notice that a mail server wrote as text. It takes three signs of four kinds to believe that it is one: that a server
+// wrote it (up to two), the words of a notice in the text (two), in the subject (one), and a quoted SMTP reply about an address (one).
+func (m *mail) readNotice() (Report, bool) {
+	name, action, signs := m.outcome()
+	facts := m.noticeFacts()
+	for _, f := range facts {
+		if _, ok := findReply(f.diagnostic); ok {
+			signs++
+			break
+		}
+	}
+	if m.daemonSigns() == 0 || signs+m.daemonSigns() < 3 || name == "" && len(facts) == 0 {
+		return Report{}, false
+	}
+	if name == "" {
+		name = "text"
+	}
+	for i := range facts {
+		facts[i].action = action
+	}
+	return m.conclude(Report{Form: name}, facts)
+}
+
+var forGood = regexp.MustCompile(`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further`)
+
+// outcome says what the words of a notice mean, and how many signs they are.
+func (m *mail) outcome() (name string, action Action, signs int) {
+	action = ActionFailed
+	failed, inBody := findForm("failed", "body", m.notice.flat)
+	delayed, waits := findForm("delayed", "body", m.notice.flat)
+	subject, inSubject := findForm("failed", "subject", m.subject())
+	late, lateSubject := findForm("delayed", "subject", m.subject())
+	if waits && !forGood.MatchString(m.notice.flat) || lateSubject && !inBody {
+		action = ActionDelayed
+	}
+	switch {
+	case waits && action == ActionDelayed:
+		name = delayed.name
+	case inBody:
+		name = failed.name
+	case lateSubject:
+		name = late.name
+	case inSubject:
+		name = subject.name
+	}
+	if inBody || waits {
+		signs += 2
+	}
+	if inSubject || lateSubject {
+		signs++
+	}
+	return name, action, signs
+}

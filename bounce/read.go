@@ -1,0 +1,161 @@
+package bounce
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// Read reads a mail and says what it is about. The error is the reader's; a mail that makes no sense is None and no error. What goes beyond
+// the limits of the options is left out, and Report.Truncated says so.
+func Read(r io.Reader, o Options) (Report, error) {
+	o = o.withDefaults()
+	raw, err := io.ReadAll(io.LimitReader(r, int64(o.MaxBytes)+1))
+	if err != nil {
+		return Report{}, fmt.Errorf("read mail that came back: %w", err)
+	}
+	truncated := len(raw) > o.MaxBytes
+	if truncated {
+		raw = raw[:o.MaxBytes]
+	}
+	root, cut := parseMail(raw)
+	m := &mail{part: root, options: o, judged: map[smtpsend.Evidence]smtpsend.Judgement{}}
+	m.collect()
+	report := m.read()
+	report.Truncated = report.Truncated || truncated || cut
+	if report.Kind == None {
+		return Report{Kind: None, Truncated: report.Truncated}, nil
+	}
+	report.Original = m.original(report)
+	report.ReturnPath = m.returnPath(report)
+	return report, nil
+}
+
+// mail is the mail being read, with what several readers of it need.
+type mail struct {
+	*part
+	options  Options
+	status   []*part // message/delivery-status and its kin
+	feedback *part   // message/feedback-report
+	returned *part   // the message it is about, or its header
+	texts    []*part // what is there to be read by people
+	notice   notice  // the same, as lines
+	judged   map[smtpsend.Evidence]smtpsend.Judgement
+}
+
+// collect finds the parts that matter. The text after the returned message is not part of the notice: filters add their advertisements.
+func (m *mail) collect() {
+	m.walk(func(p *part) {
+		switch {
+		case strings.HasPrefix(p.media, "multipart/"):
+		case p.media == "message/delivery-status", p.media == "message/global-delivery-status":
+			m.status = append(m.status, p)
+		case p.media == "message/feedback-report":
+			if m.feedback == nil {
+				m.feedback = p
+			}
+		case p.media == "message/rfc822", p.media == "message/global", p.media == "text/rfc822-headers", p.media == "message/global-headers",
+			p.media == "text/rfc822-header", p.media == "message/rfc822-headers", p.media == "message/partial":
+			if m.returned == nil {
+				m.returned = p
+			}
+		case strings.HasPrefix(p.media, "text/") && m.returned == nil && p.header.get("content-disposition") != "attachment":
+			m.texts = append(m.texts, p)
+		}
+	})
+	m.notice = newNotice(m.texts)
+}
+
+// read tries the forms from the surest to the vaguest.
+func (m *mail) read() Report {
+	for _, reader := range []func() (Report, bool){m.readFeedback, m.readStatus, m.readSES, m.readStatusText, m.readAutomatic, m.readNotice} {
+		if report, ok := reader(); ok {
+			return report
+		}
+	}
+	return Report{Kind: None}
+}
+
+// original finds out about the message the mail is about.
+func (m *mail) original(report Report) Original {
+	h := m.notice.returned
+	if m.returned != nil {
+		h, _ = splitHeader(m.returned.content())
+	}
+	out := report.Original
+	if out.MessageID == "" {
+		out.MessageID = messageID(h.get("message-id"))
+	}
+	for _, name := range []string{"x-original-message-id", "in-reply-to"} {
+		if out.MessageID == "" {
+			out.MessageID = messageID(m.header.get(name))
+		}
+	}
+	if len(out.To) == 0 {
+		out.To = addresses(h.get("to"), 20)
+	}
+	return out
+}
+
+var bracketed = regexp.MustCompile(`<([^<>\s]{1,250})>`)
+
+// messageID takes the id out of the value of a header such as Message-ID.
+func messageID(value string) string {
+	if m := bracketed.FindStringSubmatch(value); m != nil {
+		return oneLine(m[1], 250)
+	}
+	if value = strings.TrimSpace(value); strings.Contains(value, "@") && !strings.ContainsAny(value, " <>") && len(value) <= 250 {
+		return oneLine(value, 250)
+	}
+	return ""
+}
+
+// returnPath looks for a return path of ours: the recipient of this mail, or the envelope sender of the message returned in it.
+func (m *mail) returnPath(report Report) string {
+	candidates := []string{m.options.EnvelopeTo}
+	for _, name := range []string{"delivered-to", "x-original-to", "envelope-to", "to"} {
+		values := m.header.all(name)
+		candidates = append(candidates, values[:min(len(values), 5)]...)
+	}
+	h := m.notice.returned
+	if m.returned != nil {
+		h, _ = splitHeader(m.returned.content())
+	}
+	candidates = append(candidates, h.get("return-path"), h.get("x-envelope-from"))
+	if report.Feedback != nil {
+		candidates = append(candidates, report.Feedback.MailFrom)
+	}
+	for _, candidate := range candidates {
+		for _, a := range addresses(candidate, 5) {
+			if n := len(m.options.Prefix); len(a) > n && strings.EqualFold(a[:n], m.options.Prefix) {
+				return a
+			}
+		}
+	}
+	return ""
+}
+
+// maxAddressText is how much of a text is searched for addresses: more than any header field has.
+const maxAddressText = 64 << 10
+
+var addressPattern = regexp.MustCompile(`[^\s<>()\[\],;:"'|=]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
+
+// addresses finds the addresses in a text, in normal form, each once, at most max of them.
+func addresses(s string, max int) []string {
+	var out []string
+	seen := map[string]bool{}
+	s = s[:min(len(s), maxAddressText)]
+	for _, found := range addressPattern.FindAllString(s, 4*max) {
+		if a, err := message.NormalizeAddress(strings.Trim(found, ".")); err == nil && !seen[a] {
+			seen[a] = true
+			if out = append(out, a); len(out) == max {
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package bounce
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/message"
+)
+
+const address = `([^\s<>()\[\],;:"'|=]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
+
+// How lines name a recipient, the surest first: only the surest kind that a notice has anything of counts.
+var (
+	// "<ann@example.com>: reason", "ann@example.com on Thu, ...", "ann@example.com [User unknown]"
+	leading = regexp.MustCompile(`^[\s>*"'(\[•·-]*(?:<?mailto:)?<?"?` + address + `"?>?(.*)$`)
+	// "554 5.1.1 <ann@example.com>... User unknown"
+	transcript = regexp.MustCompile(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
+	// "Recipient: <ann@example.com>", "an error delivering your mail to <ann@example.com>."
+	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先)[^@<:]{0,40}?[: ]\s*["'(]?<?` + address + `>?(.*)$`)
+	// ">>> RCPT To:<ann@example.com>"
+	command = regexp.MustCompile(`(?i)RCPT TO: ?<` + address + `>(.*)$`)
+	// "... <ann@example.com> ..."
+	anywhere = regexp.MustCompile(`<` + address + `>(.*)$`)
+)
+
+// echo is a line of the message's own header that notices quote, and so no recipient that failed.
+var echo = regexp.MustCompile(`(?i)^\s*(to|from|cc|subject|date|sent|message-id|reply-to|return-path|sender|received)\s*:`)
+
+// noticeFacts finds the recipients in a notice, and what is said of each.
+func (m *mail) noticeFacts() []fact {
+	known := addresses(strings.Join(m.header.all("x-failed-recipients"), ","), m.options.MaxRecipients)
+	own := m.ownAddresses()
+	found := m.collectFacts(known, own, leading, transcript)
+	for _, pattern := range []*regexp.Regexp{labelled, command, anywhere} {
+		if len(found) == 0 {
+			found = m.collectFacts(known, own, pattern)
+		}
+	}
+	for _, a := range known {
+		if !slices.ContainsFunc(found, func(f fact) bool { return f.address == a }) && len(found) < m.options.MaxRecipients {
+			found = append(found, fact{address: a})
+		}
+	}
+	if len(found) == 0 {
+		if a := m.returnedTo(); a != "" {
+			found = []fact{{address: a}}
+		}
+	}
+	m.lendReason(found)
+	return found
+}
+
+// lendReason gives recipients of which nothing is said the reason that the notice gives for all.
+func (m *mail) lendReason(found []fact) {
+	told := slices.ContainsFunc(found, func(f fact) bool { return telling(f.diagnostic) })
+	reason := m.tellingLines()
+	for i := range found {
+		if reason != "" && (found[i].diagnostic == "" || !told) {
+			found[i].diagnostic = reason
+		}
+	}
+}
+
+// telling reports whether a text holds a reply or words that mean something.
+func telling(text string) bool {
+	if _, ok := findReply(text); ok {
+		return true
+	}
+	_, ok := findWording(text)
+	return ok
+}
+
+// tellingLines is the first line of the notice that holds a reply or words that mean something, and what follows it in its paragraph.
+func (m *mail) tellingLines() string {
+	for i, line := range m.notice.lines {
+		if telling(line) && !echo.MatchString(line) {
+			return firstParagraph(strings.Join(m.notice.lines[i:], "\n"))
+		}
+	}
+	return ""
+}
+
+// ownAddresses are those of the sender, to whom the notice went, and of its writer. They are in the text too, and have not failed.
+func (m *mail) ownAddresses() []string {
+	var own []string
+	for _, name := range []string{"to", "from", "return-path", "delivered-to"} {
+		own = append(own, addresses(m.header.get(name), 5)...)
+	}
+	h := m.notice.returned
+	if m.returned != nil {
+		h, _ = splitHeader(m.returned.content())
+	}
+	return append(own, addresses(h.get("from"), 2)...)
+}
+
+// returnedTo is the one recipient of the returned message, where its header leaves no doubt.
+func (m *mail) returnedTo() string {
+	h := m.notice.returned
+	if m.returned != nil {
+		h, _ = splitHeader(m.returned.content())
+	}
+	for _, name := range []string{"x-envelope-to", "to"} {
+		if found := addresses(h.get(name), 2); len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// collectFacts goes through the lines: one that names a recipient begins what is said of it, up to the next.
+func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []fact {
+	var (
+		out     []fact
+		cur     = -1
+		heard   []string // ">>> MAIL From: ..." and "<<< 550 ..." before the line that names whom it was about
+		byName  = map[string]int{}
+		content []strings.Builder
+	)
+	for _, line := range m.notice.lines {
+		name, rest := nameIn(line, patterns)
+		if name == "" || slices.Contains(own, name) && !slices.Contains(known, name) || len(known) > 0 && !slices.Contains(known, name) {
+			if text := strings.TrimSpace(line); strings.HasPrefix(text, "<<<") || strings.HasPrefix(text, ">>>") {
+				heard = append(heard, strings.TrimPrefix(text, "<<<"))
+			}
+			if cur >= 0 {
+				content[cur].WriteString("\n" + line)
+			}
+			continue
+		}
+		at, again := byName[name]
+		if !again {
+			if len(out) == m.options.MaxRecipients {
+				break
+			}
+			at = len(out)
+			byName[name] = at
+			out = append(out, fact{address: name})
+			content = append(content, strings.Builder{})
+			if transcript.MatchString(line) {
+				content[at].WriteString(strings.Join(heard, "\n") + "\n")
+			}
+		}
+		heard = nil
+		if transcript.MatchString(line) {
+			rest = line
+		}
+		content[at].WriteString("\n" + rest)
+		cur = at
+	}
+	for i := range out {
+		out[i].diagnostic = strings.TrimSpace(content[i].String())
+	}
+	return out
+}
+
+// nameIn is the address that a line is about, in normal form, and what follows it.
+func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
+	if !strings.Contains(line, "@") || echo.MatchString(line) {
+		return "", ""
+	}
+	for _, pattern := range patterns {
+		if found := pattern.FindStringSubmatch(line); found != nil {
+			if a, err := message.NormalizeAddress(found[1]); err == nil {
+				return a, strings.TrimLeft(found[2], `>:,"' `)
+			}
+		}
+	}
+	return "", ""
+}
+
+// fillFromNotice lends the words of the notice to recipients of a notification that has no Diagnostic-Code for them.
+func (m *mail) fillFromNotice(facts []fact) {
+	if !slices.ContainsFunc(facts, func(f fact) bool { return f.diagnostic == "" }) {
+		return
+	}
+	said := m.collectFacts(nil, m.ownAddresses(), leading, transcript)
+	for i, f := range facts {
+		if f.diagnostic != "" {
+			continue
+		}
+		for _, s := range said {
+			if s.address == f.address || s.address == f.original {
+				facts[i].diagnostic = s.diagnostic
+			}
+		}
+		if len(facts) == 1 && !telling(facts[i].diagnostic) {
+			facts[i].diagnostic = m.tellingLines()
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package bounce
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// quoted is an SMTP reply found in a text.
+type quoted struct {
+	code     int    // 0: only an enhanced code was there
+	enhanced string // empty: none, or one of another class than the code
+	words    string
+	before   string // the line before it, where that is of the same transcript
+}
+
+var (
+	// replyCode is one of the codes that refuse (and 250, 251 of success), not part of a longer number, address or version.
+	replyCode = regexp.MustCompile(`(?:^|[\s"'(<\[:;,=>/])(25[012]|421|43[0-9]|45[0-9]|471|50[0-4]|51[0-9]|52[0-9]|53[0-9]|54[0-9]|55[0-9]|57[0-9])(?:[\s:,;)>"-]|$)`)
+	enhanced  = regexp.MustCompile(`(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
+	adjacent  = regexp.MustCompile(`^[\s#(<:,\[-]*([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
+)
+
+// findReply finds the SMTP reply that a text quotes, and its words up to the next empty line.
+func findReply(text string) (quoted, bool) {
+	at := replyCode.FindStringSubmatchIndex(text)
+	if at == nil {
+		if m := enhanced.FindStringSubmatch(text); m != nil && m[1][0] != '2' {
+			return quoted{enhanced: m[1], words: text}, true
+		}
+		return quoted{}, false
+	}
+	digits := text[at[2]:at[3]]
+	q := quoted{code: int(digits[0]-'0')*100 + int(digits[1]-'0')*10 + int(digits[2]-'0')}
+	after := text[at[3]:]
+	if m := adjacent.FindStringSubmatch(after); m != nil {
+		q.enhanced = m[1]
+	} else if m := enhanced.FindStringSubmatch(after); m != nil {
+		q.enhanced = m[1]
+	} else if m := enhanced.FindStringSubmatch(text[:at[2]]); m != nil {
+		q.enhanced = m[1]
+	}
+	if q.enhanced != "" && q.enhanced[0] != digits[0] {
+		q.enhanced = ""
+	}
+	q.before = lineBefore(text[:at[2]])
+	q.words = plainWords(ownLines(after, digits), digits, q.enhanced)
+	return q, true
+}
+
+// lineBefore is the last full line of a text: local mailers speak before the server sums up.
+func lineBefore(text string) string {
+	text, _, ok := cutLast(text, "\n")
+	if !ok {
+		return ""
+	}
+	if _, last, ok := cutLast(text, "\n"); ok {
+		text = last
+	}
+	return oneLine(text, maxDiagnostic)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+var nextReply = regexp.MustCompile(`\n\s*(?:>>>|<<<|\.\.\. ?while talking|while talking|([245]\d\d)[ -])`)
+
+// ownLines is a text up to where the next command or reply of a transcript begins.
+func ownLines(text, code string) string {
+	for at := 0; ; {
+		m := nextReply.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			return text
+		}
+		if m[2] < 0 || text[at+m[2]:at+m[3]] != code {
+			return text[:at+m[0]]
+		}
+		at += m[1]
+	}
+}
+
+// plainWords is a reply without the codes at the head of its lines.
+func plainWords(text, code, enhanced string) string {
+	for _, lead := range []string{code + "-" + enhanced, code + " " + enhanced} {
+		text = strings.ReplaceAll(text, lead, " ")
+	}
+	text = strings.TrimLeft(text, " -:#(")
+	if enhanced != "" {
+		text = strings.TrimPrefix(text, enhanced)
+	}
+	return oneLine(text, maxDiagnostic)
+}
+
+// phases tell where in the conversation a reply was heard, in the words of several servers. The first that matches counts.
+var phases = []struct {
+	phase   smtpsend.Phase
+	pattern *regexp.Regexp
+}{
+	{smtpsend.PhaseRcpt, regexp.MustCompile(`(?i)\[rcpt_to\]|(after|in reply to|in response to|to|our|state|command:?|>>>) \(?rcpt\b|rcpt to:? ?<|rcpt command|recipient address rejected`)},
+	{smtpsend.PhaseMail, regexp.MustCompile(`(?i)\[mail_from\]|(after|in reply to|in response to|our|command:?|>>>) \(?mail( from)?\b`)},
+	{smtpsend.PhaseDot, regexp.MustCompile(`(?i)end of data|final data|end-of-data|after (sending )?data|>>> data|reply to data|\(?in reply to end|message body|\[bodY\]|\[data\]|message text`)},
+	{smtpsend.PhaseGreeting, regexp.MustCompile(`(?i)initial connection|greeting|\[connect\]|while connecting|upon connection`)},
+	{smtpsend.PhaseEHLO, regexp.MustCompile(`(?i)(after|in reply to|>>>) \(?(helo|ehlo)\b`)},
+}
+
+func phaseOf(text string) smtpsend.Phase {
+	for _, p := range phases {
+		if p.pattern.MatchString(text) {
+			return p.phase
+		}
+	}
+	return ""
+}

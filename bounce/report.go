@@ -1,0 +1,111 @@
+package bounce
+
+import (
+	"time"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// Kind is what a mail is.
+type Kind string
+
+// The kinds. A mail that tells of several recipients has the kind of the worst news in it: Bounced before Delayed before Delivered.
+const (
+	None       Kind = "none"       // none of the others, as far as can be told
+	Bounced    Kind = "bounced"    // at least one recipient will not get the message
+	Delayed    Kind = "delayed"    // a relay is still trying
+	Delivered  Kind = "delivered"  // it arrived, or went on to where nobody reports
+	Complained Kind = "complained" // a feedback report; Report.Feedback says of what type
+	AutoReply  Kind = "autoreply"  // on holiday, no longer here, ticket opened: written by a machine for a living address
+	Challenge  Kind = "challenge"  // the recipient's filter wants a person to confirm the message
+)
+
+// Action is what became of one recipient (RFC 3464 section 2.3.3).
+type Action string
+
+// The actions.
+const (
+	ActionFailed    Action = "failed"
+	ActionDelayed   Action = "delayed"
+	ActionDelivered Action = "delivered"
+	ActionRelayed   Action = "relayed"  // handed to a relay that sends no notifications
+	ActionExpanded  Action = "expanded" // handed to the members of a list
+)
+
+// Report is what a mail that came back says. Nothing in it is proven.
+type Report struct {
+	Kind       Kind
+	Form       string      // how it was read: "dsn", "arf", "ses", or the name of a form in forms.tsv; empty for None
+	Recipients []Recipient // in the order of the mail; one address may be told of twice, as when it was reached by way of two others
+	Feedback   *Feedback   // of Complained only
+	Original   Original
+
+	ReportingMTA string // name of the server that wrote it; empty: it did not say
+	ReturnPath   string // an address that looks like a return path of ours; empty: none was found. Package stamp reads it
+	Truncated    bool   // the mail was longer, deeper, or had more recipients than was read
+}
+
+// Recipient is one address and what is said of it.
+type Recipient struct {
+	Address    string // the address that failed, in normal form where it has one; may be where mail was forwarded to
+	Original   string // the address as the sender gave it (Original-Recipient); empty: not said
+	Action     Action // empty for Complained, AutoReply and Challenge
+	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" where only the outcome is known. Empty where Action is
+	Code       int    // code of the SMTP reply that is quoted; 0: none is
+	Diagnostic string // what the server said, in one printable line of at most 1,000 bytes; empty: nothing
+	RemoteMTA  string // the server that said it; empty: not said
+
+	// Of ActionFailed and ActionDelayed, by smtpsend.Classify. Soft and Throttle with ActionFailed: the relay gave up, we may try again.
+	Verdict  smtpsend.Verdict
+	Scope    smtpsend.Scope
+	Suppress bool // the address itself is invalid or gone. Never true unless Action is ActionFailed
+}
+
+// Feedback is a complaint (RFC 5965 section 3).
+type Feedback struct {
+	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case. The last three are not the
+	// recipient's wish to hear no more: not-spam takes a complaint back, auth-failure is a receiver's report on DMARC (RFC 6591).
+	Type         string
+	UserAgent    string    // the program that wrote the report
+	SourceIP     string    // whose mail was complained of, as the receiver saw it
+	MailFrom     string    // envelope sender of that mail
+	ArrivalDate  time.Time // zero: not said
+	ReportedFor  []string  // domains
+	ReportedURIs []string
+}
+
+// Original is the message that the mail is about.
+type Original struct {
+	MessageID  string   // Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the mail
+	EnvelopeID string   // ENVID that it was sent with (RFC 3461); empty: none
+	To         []string // addresses of the returned To header, in normal form; at most 20
+}
+
+// Options are the limits of Read, and what the inlet knows. The zero value works.
+type Options struct {
+	MaxBytes      int       // what is read of a mail; 0: 1 MiB
+	MaxRecipients int       // 0: 100
+	EnvelopeTo    string    // whom the mail was for, as the inlet heard it; empty: the header is looked at
+	Prefix        string    // what stands before the token in the local part of a return path; empty: "bounces+"
+	Now           time.Time // for replies that name a date; zero: such dates are ignored
+}
+
+const (
+	defaultMaxBytes      = 1 << 20
+	defaultMaxRecipients = 100
+	defaultPrefix        = "bounces+"
+	maxDiagnostic        = 1000
+)
+
+func (o Options) withDefaults() Options {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	if o.MaxRecipients <= 0 {
+		o.MaxRecipients = defaultMaxRecipients
+	}
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	return o
+}

@@ -1,0 +1,124 @@
+package links
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// maxDistinct is how many different links of one mail are rewritten. No letter has as many; a mail with more is a list of data.
+const maxDistinct = 500
+
+// Options say what becomes of the links. The zero value changes nothing.
+type Options struct {
+	// Link makes the URL that a click goes to first, of the one it goes to in the end: an absolute URL of http or https, in ASCII. It is
+	// asked once for each different link. The empty string keeps the link as it is. Nil: all links stay.
+	Link func(url string) (string, error)
+	// Pixel is the URL of the picture that counts opens. Empty: none is added.
+	Pixel string
+	// Keep lists beginnings of URLs that are never rewritten, such as those of unsubscribe pages. Scheme and host are compared in lower case.
+	Keep []string
+}
+
+// Rewrite gives the html with its links rewritten and the picture before the end of its body, or at the end of the html where the body
+// has no end tag. The only error is that of Options.Link; then the html is as it was.
+func Rewrite(source string, o Options) (string, error) {
+	if o.Link == nil && o.Pixel == "" {
+		return source, nil
+	}
+	p := scan(source, o.Link != nil)
+	edits, err := rewritten(p, o)
+	if err != nil {
+		return source, err
+	}
+	if o.Pixel != "" {
+		edits = inserted(edits, p.bodyEnd, `<img src="`+html.EscapeString(o.Pixel)+`" width="1" height="1" alt="">`)
+	}
+	return spliced(source, edits), nil
+}
+
+// edit replaces a piece of the html.
+type edit struct {
+	start, end int
+	text       string
+}
+
+// rewritten are the changes of links.
+func rewritten(p page, o Options) ([]edit, error) {
+	var edits []edit
+	known := make(map[string]string, min(len(p.links), maxDistinct))
+	b := baseOf(p.base)
+	for _, l := range p.links {
+		target, ok := b.target(l.value)
+		if !ok || kept(target, o.Keep) {
+			continue
+		}
+		to, seen := known[target]
+		if !seen {
+			if len(known) == maxDistinct {
+				continue
+			}
+			var err error
+			if to, err = o.Link(target); err != nil {
+				return nil, fmt.Errorf("rewrite link: %w", err)
+			}
+			known[target] = to
+		}
+		if to != "" {
+			edits = append(edits, edit{l.start, l.end, l.written(to)})
+		}
+	}
+	return edits, nil
+}
+
+// written is a URL as the value of the attribute. A value that stood without quotes gets some: it may now end in a slash, which would
+// close the element.
+func (l link) written(url string) string {
+	if l.quoted {
+		return html.EscapeString(url)
+	}
+	return `"` + html.EscapeString(url) + `"`
+}
+
+// kept reports whether a URL begins with one of the prefixes.
+func kept(url string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if p != "" && (strings.HasPrefix(url, p) || strings.HasPrefix(url, lowerHost(p))) {
+			return true
+		}
+	}
+	return false
+}
+
+// inserted adds a text at a place, among edits in the order of their places. No place is inside a link.
+func inserted(edits []edit, at int, text string) []edit {
+	i := len(edits)
+	for i > 0 && edits[i-1].start >= at {
+		i--
+	}
+	edits = append(edits, edit{})
+	copy(edits[i+1:], edits[i:])
+	edits[i] = edit{at, at, text}
+	return edits
+}
+
+func spliced(source string, edits []edit) string {
+	if len(edits) == 0 {
+		return source
+	}
+	size := len(source)
+	for _, e := range edits {
+		size += len(e.text)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	at := 0
+	for _, e := range edits {
+		b.WriteString(source[at:e.start])
+		b.WriteString(e.text)
+		at = e.end
+	}
+	b.WriteString(source[at:])
+	return b.String()
+}

@@ -1,0 +1,179 @@
+package links
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// maxURL is the longest link that is rewritten, in octets: what mail programs and servers take reliably is no longer, and the rewritten
+// one is half as long again.
+const maxURL = 2000
+
+// base completes relative links. The zero value has nothing to complete them with.
+type base struct{ url *url.URL }
+
+// baseOf reads the href of a base element. One that is no web address completes nothing.
+func baseOf(href string) base {
+	target, ok := base{}.target(href)
+	if !ok {
+		return base{}
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return base{}
+	}
+	return base{u}
+}
+
+// target is the web address that a link leads to, absolute and in ASCII, with scheme and host in lower case; false where it leads nowhere
+// that a click may be sent through us to.
+func (b base) target(href string) (string, bool) {
+	href = strings.Trim(href, blanks)
+	if href == "" || href[0] == '#' || len(href) > maxURL || odd(href) || unfinished(href) {
+		return "", false
+	}
+	if !absolute(href) {
+		if b.url == nil || hasScheme(href) {
+			return "", false
+		}
+		ref, err := url.Parse(encoded(href))
+		if err != nil {
+			return "", false
+		}
+		href = b.url.ResolveReference(ref).String()
+	}
+	return web(href)
+}
+
+// web checks an absolute link of http or https.
+func web(link string) (string, bool) {
+	scheme, rest, _ := strings.Cut(link, "://")
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	host, ok := asciiHost(host)
+	if !ok {
+		return "", false
+	}
+	target := strings.ToLower(scheme) + "://" + host + encoded(path)
+	u, err := url.Parse(target)
+	if err != nil || u.User != nil || u.Hostname() == "" || len(target) > maxURL {
+		return "", false
+	}
+	return target, true
+}
+
+// asciiHost is a host, with its port, as it stands in DNS. User names in front of it are refused: they make one host look like another.
+func asciiHost(host string) (string, bool) {
+	host = strings.ToLower(host)
+	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") == "" {
+		return host, true
+	}
+	if isASCII(host) {
+		return "", false
+	}
+	name, port, hasPort := strings.Cut(host, ":")
+	name, err := idna.Lookup.ToASCII(name)
+	if err != nil || strings.Trim(port, "0123456789") != "" {
+		return "", false
+	}
+	if hasPort {
+		name += ":" + port
+	}
+	return name, true
+}
+
+// absolute reports whether a link is one of http or https with a host.
+func absolute(link string) bool {
+	scheme, rest, ok := strings.Cut(link, "://")
+	return ok && rest != "" && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
+}
+
+// hasScheme reports whether a link begins with a scheme (RFC 3986, 3.1), so that no base completes it.
+func hasScheme(link string) bool {
+	for i := range len(link) {
+		switch c := link[i]; {
+		case c == ':':
+			return true
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '-', c == '.':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// odd reports what browsers and servers read in different ways: control characters, which may end a header, backslashes, which browsers
+// take for slashes, and octets that are no UTF-8.
+func odd(link string) bool {
+	for i := range len(link) {
+		if c := link[i]; c < ' ' || c == 0x7f || c == '\\' {
+			return true
+		}
+	}
+	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool { return 0x80 <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 })
+}
+
+// marks of template languages, which another program is to replace after us. Those of Handlebars may have been encoded by an editor.
+var marks = []string{"{{", "}}", "{%", "%}", "<%", "%>", "${", "%%", "*|", "|*", "[[", "%7B%7B", "%7b%7b"}
+
+func unfinished(link string) bool {
+	if !strings.ContainsAny(link, "{}%|[") {
+		return false
+	}
+	for _, m := range marks {
+		if strings.Contains(link, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// encoded writes what may not stand in a URL as browsers do: as the octets of UTF-8 in percent signs.
+func encoded(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b []byte
+	for i := range len(s) {
+		c := s[i]
+		forbidden := c >= 0x80 || strings.IndexByte(" \"<>`", c) >= 0
+		switch {
+		case forbidden && b == nil:
+			b = append(make([]byte, 0, len(s)+32), s[:i]...)
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		case forbidden:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		case b != nil:
+			b = append(b, c)
+		}
+	}
+	if b == nil {
+		return s
+	}
+	return string(b)
+}
+
+// lowerHost is a URL, or its beginning, with scheme and host in lower case.
+func lowerHost(link string) string {
+	i := strings.Index(link, "://")
+	if i < 0 {
+		return link
+	}
+	end := len(link)
+	if n := strings.IndexAny(link[i+3:], "/?#"); n >= 0 {
+		end = i + 3 + n
+	}
+	return strings.ToLower(link[:end]) + link[end:]
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
