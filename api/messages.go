@@ -82,6 +82,28 @@ type MessageEvent struct {
 	Attempt    *Attempt  `json:"attempt,omitempty" doc:"The attempt it came of"`
 	Response   string    `json:"response,omitempty" doc:"The relay's reply, of messageSent"`
 	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled and messageSuppressed"`
+
+	Details *EventDetails `json:"details,omitempty" doc:"Of what became known after a relay took the message: messageDelivered, messageBounce, trackOpen…"`
+}
+
+// EventDetails is what became known about a message after a relay took it. Which fields there are follows from the event.
+type EventDetails struct {
+	Source            string `json:"source,omitempty" doc:"Who told: a provider's name, bounce, track, unsubscribe"`
+	ProviderMessageID string `json:"providerMessageId,omitempty" doc:"The provider's own id of the message"`
+	Action            string `json:"action,omitempty" doc:"failed, delayed, delivered, relayed or expanded (RFC 3464)"`
+	BounceType        string `json:"bounceType,omitempty" doc:"hard: the address is dead; soft: this message was refused"`
+	Status            string `json:"status,omitempty" doc:"Enhanced status code (RFC 3463)"`
+	Code              int    `json:"smtpResponseCode,omitempty" doc:"Of the reply that is quoted"`
+	Diagnostic        string `json:"smtpResponse,omitempty" doc:"The reply of the recipient's server, or words of who told"`
+	MTA               string `json:"mta,omitempty" doc:"The server that said so"`
+	FeedbackType      string `json:"feedbackType,omitempty" doc:"Of a complaint (RFC 5965): abuse, fraud, not-spam…"`
+	Reason            string `json:"reason,omitempty" doc:"Why, in one word"`
+	URL               string `json:"url,omitempty" doc:"The link that was followed"`
+	RemoteAddress     string `json:"remoteAddress,omitempty" doc:"Of who opened, clicked or unsubscribed, as far as it is kept"`
+	UserAgent         string `json:"userAgent,omitempty"`
+	Bot               bool   `json:"bot,omitempty" doc:"A program did it, not a person"`
+	BotReason         string `json:"botReason,omitempty" doc:"The rule that says so"`
+	ListID            string `json:"listId,omitempty" doc:"Absent: all mail of the account"`
 }
 
 // MessageEvents is the story of one message, oldest event first.

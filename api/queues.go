@@ -65,6 +65,21 @@ type Counters struct {
 	SentDay      int `json:"sentDay" doc:"Messages sent in the last 24 hours"`
 	FailedDay    int `json:"failedDay" doc:"Messages failed in the last 24 hours"`
 	AttemptsDay  int `json:"attemptsDay" doc:"Attempts made in the last 24 hours"`
+
+	LaterHour LaterCounters `json:"laterHour" doc:"What became known in the last 60 minutes about messages sent"`
+	LaterDay  LaterCounters `json:"laterDay" doc:"What became known in the last 24 hours about messages sent"`
+}
+
+// LaterCounters count what became known about messages after a relay took them. Opens and clicks of programs count apart.
+type LaterCounters struct {
+	Delivered    int `json:"delivered"`
+	Bounced      int `json:"bounced"`
+	Complained   int `json:"complained"`
+	Unsubscribed int `json:"unsubscribed"`
+	Opened       int `json:"opened"`
+	OpenedBots   int `json:"openedBots"`
+	Clicked      int `json:"clicked"`
+	ClickedBots  int `json:"clickedBots"`
 }
 
 // Settings are the settings that can be changed while Postroom runs. Absent fields of a request stay as they are.

@@ -91,6 +91,9 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 			d.log.Error("can't read an event for the search index", "event_id", e.ID, "error", err)
 			continue
 		}
+		if e.Type.Later() {
+			continue // the index says how a message stands in the outbox, and nothing of this changes that
+		}
 		var about struct {
 			QueueID string `json:"queueId"`
 		}

@@ -24,6 +24,19 @@ const (
 	MessageReplayed      Type = "messageReplayed"      // a dead letter was queued again
 )
 
+// What can become known about a message after a relay took it. Unlike those above, one of these may come at any time, in any order, and
+// some more than once for a recipient.
+const (
+	MessageDelivered Type = "messageDelivered" // the recipient's server took it
+	MessageDeferred  Type = "messageDeferred"  // not yet: a server on the way is still trying
+	MessageBounce    Type = "messageBounce"    // it came back; bounceType says whether the address is dead
+	MessageComplaint Type = "messageComplaint" // the recipient called it spam
+	TrackOpen        Type = "trackOpen"        // its pixel was fetched
+	TrackClick       Type = "trackClick"       // one of its links was followed
+	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient wants no more mail, of a list or of the account
+	ListSubscribe    Type = "listSubscribe"    // the recipient wants it again
+)
+
 // What can happen to the system.
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
@@ -37,8 +50,18 @@ const (
 func Types() []Type {
 	return []Type{
 		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed, MessageReplayed,
+		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe, ListSubscribe,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
+}
+
+// Later says whether a type is of those that become known about a message after a relay took it.
+func (t Type) Later() bool {
+	switch t {
+	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe, ListSubscribe:
+		return true
+	}
+	return false
 }
 
 // Event is one fact, as it stands in the stream.

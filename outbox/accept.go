@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const retryAfterOutage = 5 * time.Second
 
 // submission is a message ready to be accepted: validated and composed.
 type submission struct {
+	id          string // empty: made when it is accepted
 	envelope    envelope
 	content     []byte      // the message itself; unused with a letter
 	letter      *source     // what it is written from each time it is needed; nil: nothing
@@ -151,8 +153,12 @@ func (b *Outbox) acceptance(s submission) (acceptance, error) {
 	if due.Before(now) {
 		due = now
 	}
-	a := acceptance{submission: s, partition: b.partitionFor(s)}
-	id := newID(now, a.partition)
+	id := s.id
+	if id == "" {
+		id = b.idFor(s.envelope.Account, s.key)
+	}
+	a := acceptance{submission: s}
+	a.partition, _ = partitionOf(id, b.DB.Partitions())
 	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, "1")}
 	due = fromMillis(millis(due))
 	if due.After(now) {
@@ -271,10 +277,11 @@ func (b *Outbox) accepted(ctx context.Context, a acceptance) {
 	b.mail.queued(ctx, a.answer.QueueID, a.envelope, *a.answer.SendAt)
 }
 
-// partitionFor picks the partition a message will live in: that of its idempotency key, or any.
-func (b *Outbox) partitionFor(s submission) int {
-	if s.fingerprint != "" {
-		return redisdb.PartitionFor(keyHash(s.envelope.Account, s.key), b.DB.Partitions())
+// idFor makes the id of a message of an account, in the partition of its idempotency key, or in any.
+func (b *Outbox) idFor(account, key string) string {
+	partition := rand.IntN(b.DB.Partitions())
+	if key != "" {
+		partition = redisdb.PartitionFor(keyHash(account, key), b.DB.Partitions())
 	}
-	return redisdb.PartitionFor(s.envelope.MessageID, b.DB.Partitions())
+	return newID(b.clock.Now(), partition)
 }

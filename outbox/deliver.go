@@ -293,7 +293,7 @@ func (b *Outbox) finishArgs(ctx context.Context, c *claim, d decision) ([]any, e
 	if d.outcome == sent || d.outcome == dropped {
 		text = b.textOf(ctx, c)
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason, text}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason, text, b.references(c, d), int(b.opts.KeepReferences.Seconds())}
 	return append(args, events.lines...), nil
 }
 

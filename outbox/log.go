@@ -60,13 +60,17 @@ func (b *Outbox) Message(ctx context.Context, id string) (api.LoggedMessage, err
 	return m, nil
 }
 
-// MessageEvents answers all that happened to a message, as its webhooks told it.
+// MessageEvents answers all that happened to a message, as its webhooks told it: first what the outbox did, then what became known later.
 func (b *Outbox) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
 	r, err := b.readLogged(ctx, id)
 	if err != nil {
 		return api.MessageEvents{}, err
 	}
-	return api.MessageEvents{QueueID: id, Events: r.story()}, nil
+	later, err := b.laterStory(ctx, r)
+	if err != nil {
+		return api.MessageEvents{}, err
+	}
+	return api.MessageEvents{QueueID: id, Events: append(r.story(), later...)}, nil
 }
 
 // findLogged selects the entries of a page of the log.

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/event"
 )
 
 // maillog writes the lines an operator looks for when a mail is missing: one line per fact, each with the message's ids. Addresses are
@@ -37,6 +39,16 @@ func (l maillog) failed(ctx context.Context, id string, attempt int, to []string
 
 func (l maillog) cancelled(ctx context.Context, id, reason string) {
 	l.log.InfoContext(ctx, "message cancelled", "message_id", id, "reason", reason)
+}
+
+// learned leaves hits to debug: there may be thousands of them in a second.
+func (l maillog) learned(ctx context.Context, f Later) {
+	level := slog.LevelInfo
+	if f.Type == event.TrackOpen || f.Type == event.TrackClick {
+		level = slog.LevelDebug
+	}
+	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Told.Source, "recipient", l.addresses(ctx, []string{f.Recipient}),
+		"bounce_type", f.Told.BounceType, "smtp_code", f.Told.Code, "bot", f.Told.Bot)
 }
 
 func (l maillog) forgotten(ctx context.Context, id, reason string) {

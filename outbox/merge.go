@@ -113,10 +113,7 @@ func checkMerge(req api.SubmitRequest) (wrong []fault.Field) {
 // weigh writes the first message that can be written in full, which finds what is wrong with what all have in common: a file, a header, the size.
 func (m *merger) weigh(ctx context.Context) error {
 	for i := range m.req.MailMerge {
-		slip, name, err := m.slip(i)
-		if err != nil {
-			return err
-		}
+		slip, name := m.slip(i, m.outbox.idFor(m.account.ID, ""))
 		if _, _, err := m.letter.writer.Check(ctx, slip, name); m.ofEntry(err) {
 			continue
 		}
@@ -155,25 +152,20 @@ func entryField(key string) bool {
 }
 
 // slip is what the message of an entry has of its own.
-func (m *merger) slip(i int) (letter.Slip, letter.Name, error) {
+func (m *merger) slip(i int, id string) (letter.Slip, letter.Name) {
 	entry := m.req.MailMerge[i]
 	one := m.req
 	one.MessageID = entry.MessageID
-	name, err := nameOf(one, m.letter.writer.Letter().From)
-	s := letter.Slip{
+	return letter.Slip{
 		To: []message.Address{message.Address(entry.To)}, InReplyTo: m.req.InReplyTo, References: m.req.References, Params: entry.Params, Date: m.date,
-	}
-	return s, name, err
+	}, nameOf(one, m.letter.writer.Letter().From, id)
 }
 
 // preview checks every entry and shows the messages of the first.
 func (m *merger) preview(ctx context.Context) error {
 	shown := 0
 	for i := range m.results {
-		slip, name, err := m.slip(i)
-		if err != nil {
-			return err
-		}
+		slip, name := m.slip(i, m.outbox.idFor(m.account.ID, ""))
 		c, _, err := m.letter.writer.Check(ctx, slip, name)
 		if err == nil && shown < mergePreviews {
 			shown++
@@ -309,10 +301,9 @@ func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answ
 // submission is the message of an entry, checked.
 func (m *merger) submission(ctx context.Context, i int) (submission, error) {
 	entry, b := m.req.MailMerge[i], m.outbox
-	slip, name, err := m.slip(i)
-	if err != nil {
-		return submission{}, err
-	}
+	key, print := m.key(i)
+	id := b.idFor(m.account.ID, key)
+	slip, name := m.slip(i, id)
 	c, _, err := m.letter.writer.Check(ctx, slip, name)
 	if err := joinFields(checkEntry(m.req, entry), err); err != nil {
 		return submission{}, err
@@ -325,9 +316,9 @@ func (m *merger) submission(ctx context.Context, i int) (submission, error) {
 		req.Metadata = entry.Metadata
 	}
 	req.IdempotencyKey = or(entry.IdempotencyKey, req.IdempotencyKey)
-	s := b.submission(req, m.account, composed{Composed: c, template: m.template, letter: m.letter, slip: slip})
+	s := b.submission(req, m.account, composed{Composed: c, id: id, template: m.template, letter: m.letter, slip: slip})
 	s.envelope.Source, s.envelope.Size = m.door, 0
-	s.key, s.fingerprint = m.key(i)
+	s.key, s.fingerprint = key, print
 	return s, nil
 }
 

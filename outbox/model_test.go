@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -273,16 +274,21 @@ func (m *model) settle() {
 	}
 }
 
-// resubmit has clients repeat what they got no answer to and have a key for.
+// resubmit has clients repeat what they got no answer to and have a key for. On a busy machine Redis may take longer to answer than a submit
+// waits; then they repeat it again.
 func (m *model) resubmit() {
 	for _, l := range m.sent {
-		if l.id == "" && l.req.IdempotencyKey != "" {
-			answer, err := m.procs[0].Submit(m.ctx, l.req)
-			if err != nil {
-				m.rt.Fatal(err)
-			}
-			m.answered(l, answer.QueueID)
+		if l.id != "" || l.req.IdempotencyKey == "" {
+			continue
 		}
+		answer, err := m.procs[0].Submit(m.ctx, l.req)
+		for patient := 0; fault.Is(err, fault.Unavailable) && patient < 30; patient++ {
+			answer, err = m.procs[0].Submit(m.ctx, l.req)
+		}
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		m.answered(l, answer.QueueID)
 	}
 	m.findAccepted()
 }

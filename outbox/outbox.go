@@ -141,6 +141,7 @@ type Options struct {
 	KeepEnded       time.Duration // how long the log remembers what became of a message; negative: not at all; 0: 168 h
 	MaxEnded        int           // 0: 1,000,000
 	KeepText        int           // bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
+	KeepReferences  time.Duration // how long messages are found by what others call them (Lookup); 0: they are not
 	MaxEvents       int           // events kept in the stream, beside those not yet read; 0: 100,000
 
 	Logger   *slog.Logger          // nil: no log

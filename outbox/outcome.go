@@ -69,6 +69,7 @@ type decision struct {
 	fresh    bool           // and it is this attempt that is in doubt
 	spent    bool           // recipients were given up although another attempt might have reached them
 	gateway  string         // that the last relay asked was; empty: the account's own relay
+	host     string         // of the last relay asked
 	trouble  reason         // of the account, when held
 	slot     string         // place in a limit, when deferred
 	reason   string         // for people, when deferred or held
@@ -124,7 +125,7 @@ func decide(c *claim, t attempted, p policy) decision {
 	}
 	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}, gateway: c.gateway}
 	if n := len(t.tries); n > 0 {
-		d.gateway = t.tries[n-1].Gateway
+		d.gateway, d.host = t.tries[n-1].Gateway, t.tries[n-1].Host
 	}
 	if t.refused {
 		d.attempts--

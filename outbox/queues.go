@@ -183,8 +183,16 @@ func (b *Outbox) Counters(ctx context.Context, q api.CounterQuery) (api.Counters
 	}
 	hour, day, err := b.happened(ctx, q, b.clock.Now())
 	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
+	c.LaterHour, c.LaterDay = laterCounters(hour), laterCounters(day)
 	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"], day["attempts"]
 	return c, err
+}
+
+func laterCounters(n map[string]int) api.LaterCounters {
+	return api.LaterCounters{
+		Delivered: n["delivered"], Bounced: n["bounced"], Complained: n["complained"], Unsubscribed: n["unsubscribed"],
+		Opened: n["opened"], OpenedBots: n["openedBots"], Clicked: n["clicked"], ClickedBots: n["clickedBots"],
+	}
 }
 
 // happened adds up the counters of the last 60 minutes and the last 24 hours.

@@ -27,6 +27,7 @@ type envelope struct {
 	Size       int              `json:"size"`                 // bytes of the content, uncompressed
 	Template   *api.TemplateRef `json:"template,omitempty"`
 	Added      int              `json:"added,omitempty"` // recipients at the end that a replay put in the place of others
+	ListID     string           `json:"list,omitempty"`  // whose unsubscribes are heeded; empty: of no list
 }
 
 // status is what the attempts so far came to. A message that was never tried has none.

@@ -63,6 +63,12 @@ var owedLua string
 //go:embed lua/rewake.lua
 var rewakeLua string
 
+//go:embed lua/learn.lua
+var learnLua string
+
+//go:embed lua/skip.lua
+var skipLua string
+
 //go:embed lua/purge.lua
 var purgeLua string
 
@@ -84,6 +90,8 @@ var (
 	ripenScript    = redisdb.NewScript("outbox/ripen", ripenLua, prelude)
 	owedScript     = redisdb.NewScript("outbox/owed", owedLua, prelude)
 	rewakeScript   = redisdb.NewScript("outbox/rewake", rewakeLua, prelude)
+	learnScript    = redisdb.NewScript("outbox/learn", learnLua, prelude)
+	skipScript     = redisdb.NewScript("outbox/skip", skipLua, prelude)
 	purgeScript    = redisdb.NewScript("outbox/purge", purgeLua, prelude)
 )
 
@@ -104,6 +112,8 @@ func (s store) content(p int, id string) string     { return redisdb.Key(p, "con
 func (s store) texts(p int) string                  { return redisdb.Key(p, "texts") }
 func (s store) letter(p int, name string) string    { return redisdb.Key(p, "letter", name) }
 func (s store) incoming(p int, id string) string    { return redisdb.Key(p, "incoming", id) }
+func (s store) later(p int, id string) string       { return redisdb.Key(p, "later", id) }
+func (s store) reference(p int, hash string) string { return redisdb.Key(p, "reference", hash) }
 func (s store) status(p int, id string) string      { return redisdb.Key(p, "status", id) }
 func (s store) ended(p int, id string) string       { return redisdb.Key(p, "ended", id) }
 func (s store) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }

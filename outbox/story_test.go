@@ -379,6 +379,7 @@ type scriptedSender struct {
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)
 	full    time.Time // until then a limit is reached
+	host    string    // of the relay; empty: relay.test:25
 }
 
 func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
@@ -391,7 +392,7 @@ func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
 	start := f.clock.now()
 	r, err := f.send(ctx, d.Message)
 	out := Dispatched{Result: r, Err: err}
-	out.Tries = []Try{{Gateway: d.Gateway, Host: "relay.test:25", Start: start, End: f.clock.now(), Result: r, Err: err}}
+	out.Tries = []Try{{Gateway: d.Gateway, Host: or(f.host, "relay.test:25"), Start: start, End: f.clock.now(), Result: r, Err: err}}
 	return out
 }
 
@@ -448,7 +449,7 @@ func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtp
 		case reply != "" && reply[0] != '2':
 			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: refusal(reply), Response: reply})
 		default:
-			r.Response = "250 2.0.0 queued"
+			r.Response = or(reply, "250 2.0.0 queued")
 			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Response: r.Response})
 		}
 	}

@@ -81,7 +81,7 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string)
 		return b.merge(ctx, req, account, door)
 	}
 	asked := req
-	m, req, err := b.compose(ctx, req, account)
+	m, req, err := b.compose(ctx, req, account, b.idFor(account.ID, req.IdempotencyKey))
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -122,6 +122,7 @@ func (b *Outbox) tooLarge(size int) error {
 // composed is a message that was built, and what it was built from where it is to be written anew each time it is needed.
 type composed struct {
 	*message.Composed
+	id       string // empty: it gets one when it is accepted
 	template *api.TemplateRef
 	letter   *source // nil: the message is its own content
 	slip     letter.Slip
@@ -130,7 +131,7 @@ type composed struct {
 // submission puts a composed message in the terms of the record.
 func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) submission {
 	s := submission{
-		envelope: envelope{
+		id: m.id, envelope: envelope{
 			Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, Subject: m.Subject,
 			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
 			UTF8: m.SMTPUTF8, EightBit: m.EightBit, RequireTLS: req.RequireTLS, Size: m.Size(), Template: m.template,
@@ -148,7 +149,7 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) 
 
 // compose builds the message a request asks for. A raw message may carry part of the request in control headers; the request that comes
 // back includes them.
-func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Account) (composed, api.SubmitRequest, error) {
+func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Account, id string) (composed, api.SubmitRequest, error) {
 	now := b.clock.Now()
 	var m composed
 	var err error
@@ -156,9 +157,9 @@ func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Acc
 	case len(req.Raw) > 0:
 		m.Composed, req, err = composeRaw(req, account, now)
 	case lettered(req):
-		m, err = b.composeLetter(ctx, req, account, now)
+		m, err = b.composeLetter(ctx, req, account, id, now)
 	default:
-		m, err = b.composeWords(ctx, req, account, now)
+		m, err = b.composeWords(ctx, req, account, id, now)
 	}
 	return m, req, joinFields(check(req, now), err)
 }
@@ -173,24 +174,25 @@ func composeRaw(req api.SubmitRequest, account Account, now time.Time) (*message
 }
 
 // composeWords builds a message whose words stand in the request, filled in where it asks for that.
-func (b *Outbox) composeWords(ctx context.Context, req api.SubmitRequest, account Account, now time.Time) (m composed, err error) {
+func (b *Outbox) composeWords(ctx context.Context, req api.SubmitRequest, account Account, id string, now time.Time) (m composed, err error) {
+	m.id = id
 	if req, m.template, err = b.fillIn(ctx, req, account); err != nil {
 		return m, err
 	}
-	m.Composed, err = message.Compose(draftOf(req, account, now), rand.Reader)
+	d := draftOf(req, account, now)
+	d.MessageID = or(d.MessageID, ownMessageID(id, d.From))
+	m.Composed, err = message.Compose(d, rand.Reader)
 	return m, err
 }
 
 // composeLetter writes a message from a stored template, as it will be written when it is sent.
-func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, now time.Time) (m composed, err error) {
+func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, id string, now time.Time) (m composed, err error) {
+	m.id = id
 	l, version, err := b.letterOf(ctx, req, account)
 	if err != nil {
 		return m, err
 	}
-	name, err := nameOf(req, l.From)
-	if err != nil {
-		return m, err
-	}
+	name := nameOf(req, l.From, id)
 	m.template, m.slip = version, slipOf(req, millis(now))
 	if m.letter, err = b.letters.source(ctx, l); err != nil {
 		return m, err

@@ -2,8 +2,6 @@ package outbox
 
 import (
 	"context"
-	"crypto/rand"
-	"strings"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -87,22 +85,13 @@ func slipOf(req api.SubmitRequest, date int64) letter.Slip {
 	return s
 }
 
-// nameOf is what the message of a request is called. A message whose author is no address gets no id; writing it says why.
-func nameOf(req api.SubmitRequest, from message.Address) (letter.Name, error) {
-	n := letter.Name{MessageID: req.MessageID, Bcc: people(req.BCC)}
+// nameOf is what the message of a request is called.
+func nameOf(req api.SubmitRequest, from message.Address, id string) letter.Name {
+	n := letter.Name{MessageID: or(req.MessageID, ownMessageID(id, from)), Bcc: people(req.BCC)}
 	if req.Envelope != nil {
 		n.Envelope = message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
 	}
-	if n.MessageID != "" {
-		return n, nil
-	}
-	address, err := message.NormalizeAddress(from.Address)
-	if err != nil {
-		return n, nil //nolint:nilerr // as above
-	}
-	_, domain, _ := strings.Cut(address, "@")
-	n.MessageID, err = message.NewMessageID(domain, rand.Reader)
-	return n, err
+	return n
 }
 
 // checkWords finds what is wrong with the fields of a request that say where its words come from.

@@ -15,7 +15,7 @@ import (
 )
 
 // specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
-const specVersion = "1.4.0"
+const specVersion = "1.5.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"

@@ -4,7 +4,7 @@
 -- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
 --      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
 --      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells; '' for
---      nothing; then events
+--      nothing, 15 what others may call the message, for reference keys, in one string, 16 seconds to keep these; then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
 --      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
 -- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
@@ -43,7 +43,8 @@ elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
+for name in string.gmatch(ARGV[15] or '', '%S+') do redis.call('SET', prefix .. 'reference:' .. name, id, 'EX', ARGV[16]) end
 if outcome == 'sent' then count(now, at, 'sent') end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
-emit(15)
+emit(17)
 return {'OK'}

@@ -73,8 +73,23 @@ local function leave_letter(name)
   redis.call('EXPIRE', letter_key(name), letter_stays)
 end
 
--- remove forgets a live message and its content, and enters what became of it in the log: the result and the record of it, '' for none.
--- The list of ended messages names all that purge.lua needs to take the entry out again.
+-- later_stays is how long facts are remembered of a message that nothing else is remembered of: longer than anybody repeats one.
+local later_stays = 259200
+
+-- enter puts what became of a message into the log: the result and the record of it, '' for none. The list of ended messages names all
+-- that purge.lua needs to take the entry out again.
+local function enter(id, at, now, result, record)
+  if record == '' then
+    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
+    redis.call('EXPIRE', prefix .. 'later:' .. id, later_stays)
+    return
+  end
+  redis.call('SET', prefix .. 'ended:' .. id, record)
+  redis.call('RPUSH', prefix .. 'ended', table.concat({string.format('%.0f', now), id, at.lane, result, at.account}, ' '))
+  enlist(log_key(at.lane, result), at, id)
+end
+
+-- remove forgets a live message and its content, and enters what became of it in the log.
 local function remove(id, at, now, result, record)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
@@ -82,13 +97,7 @@ local function remove(id, at, now, result, record)
   local letter = redis.call('HGET', message_key(id), 'letter')
   if letter then leave_letter(letter) end
   redis.call('DEL', message_key(id), envelope_key(id), content_key(id), status_key(id))
-  if record ~= '' then
-    redis.call('SET', prefix .. 'ended:' .. id, record)
-    redis.call('RPUSH', prefix .. 'ended', table.concat({string.format('%.0f', now), id, at.lane, result, at.account}, ' '))
-    enlist(log_key(at.lane, result), at, id)
-  else
-    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
-  end
+  enter(id, at, now, result, record)
 end
 
 -- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message. An index

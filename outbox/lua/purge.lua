@@ -11,7 +11,7 @@ while gone < tonumber(ARGV[3]) and left > 0 do
   local ended, id, lane, result, account = string.match(redis.call('LINDEX', list, 0), '^(%d+) (%w+) (%w+) (%w+) (.*)$')
   if tonumber(ended) >= before and left <= keep then break end
   redis.call('LPOP', list)
-  redis.call('DEL', prefix .. 'ended:' .. id)
+  redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'later:' .. id)
   redis.call('HDEL', prefix .. 'texts', id)
   strike(log_key(lane, result), {account = account}, id)
   gone, left = gone + 1, left - 1

@@ -1,0 +1,190 @@
+package outbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// eventsOf reads the events of a type off the stream.
+func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
+	t.Helper()
+	var all []event.Event
+	for p := range b.DB.Partitions() {
+		entries, err := b.DB.Client().XRange(t.Context(), b.store.events(p), "-", "+").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			e, err := event.Parse([]byte(entry.Values["e"].(string)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == kind {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+func (b *bundle) learn(t *testing.T, facts ...Later) []LearnResult {
+	t.Helper()
+	results, err := b.Learn(t.Context(), facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+func TestLaterFactsJoinTheStory(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	id := b.submit(t, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Tags: []string{"a"}, Metadata: json.RawMessage(`{"order":1}`),
+	})
+	b.deliver(t, id)
+	at := b.clock.now()
+	bounce := Later{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at, Told: event.Later{
+		Source: "ses", BounceType: "hard", Status: "5.1.1", Code: 550, Diagnostic: "550 5.1.1 no such user",
+	}}
+	opened := Later{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute), Told: event.Later{Source: "track", Bot: true, BotReason: "head"}}
+	b.clock.advance(time.Second)
+	if diff := cmp.Diff([]LearnResult{LearnNew, LearnNew, LearnAgain}, b.learn(t, bounce, opened, bounce)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+
+	story, err := b.MessageEvents(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range story.Events {
+		told = append(told, fmt.Sprint(e.Event, e.Recipients))
+	}
+	want := []string{"messageQueued[ann@x.test bob@x.test]", "messageSent[ann@x.test bob@x.test]", "trackOpen[ann@x.test bob@x.test]", "messageBounce[bob@x.test]"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("story (-want +got):\n%s", diff)
+	}
+	last := story.Events[3]
+	if last.Details == nil || last.Details.BounceType != "hard" || last.Details.Diagnostic != "550 5.1.1 no such user" || !last.Date.Equal(at) {
+		t.Errorf("the bounce reads %+v, %+v", last, last.Details)
+	}
+
+	events := b.eventsOf(t, event.MessageBounce)
+	if len(events) != 1 {
+		t.Fatalf("%d bounces in the stream", len(events))
+	}
+	var data event.Learned
+	if err := json.Unmarshal(events[0].Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	if data.QueueID != id || data.Recipient != "bob@x.test" || string(data.Metadata) != `{"order":1}` || !slices.Equal(data.Envelope.To, []string{"bob@x.test"}) || data.Status != "5.1.1" {
+		t.Errorf("the webhook would say %+v", data)
+	}
+	if events[0].ID != last.EventID || events[0].Account != "default" {
+		t.Errorf("event %s of account %s, in the story %s", events[0].ID, events[0].Account, last.EventID)
+	}
+	c, err := b.Counters(t.Context(), api.CounterQuery{})
+	if err != nil || c.LaterHour != (api.LaterCounters{Bounced: 1, OpenedBots: 1}) || c.LaterDay != c.LaterHour {
+		t.Errorf("counted %+v, %v", c.LaterHour, err)
+	}
+}
+
+func TestLearningHasBounds(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{KeepEnded: time.Minute})
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	b.deliver(t, id)
+	facts := make([]Later, maxLater+1)
+	for i := range facts {
+		facts[i] = Later{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Told: event.Later{URL: "https://x.test/"}}
+	}
+	results := b.learn(t, facts...)
+	if results[maxLater-1] != LearnNew || results[maxLater] != LearnFull {
+		t.Errorf("the last two came to %v", results[maxLater-1:])
+	}
+	unknown := b.learn(t,
+		Later{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.now(), 0)},
+		Later{Key: "2", Type: event.TrackOpen, MessageID: newID(b.clock.now(), 0), Account: "default"},
+		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
+		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
+		Later{Key: "4", Type: event.TrackOpen, MessageID: "no id"},
+	)
+	if diff := cmp.Diff([]LearnResult{LearnUnknown, LearnNew, LearnNew, LearnAgain, LearnUnknown}, unknown); diff != "" {
+		t.Errorf("of unknown messages (-want +got):\n%s", diff)
+	}
+
+	b.clock.advance(time.Hour)
+	if err := newSweeper(b.Outbox).sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "later", "*")).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if ttl := b.DB.Client().TTL(t.Context(), key).Val(); ttl <= 0 {
+			t.Errorf("%s is there for ever", key)
+		}
+	}
+	if slices.Contains(keys, b.store.later(0, id)) {
+		t.Error("what was known of a message outlived its entry in the log")
+	}
+}
+
+func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{KeepEnded: -1})
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	early := Later{Key: "early", Type: event.MessageDelivered, MessageID: id, Recipient: "ann@x.test"}
+	b.learn(t, early)
+	b.deliver(t, id)
+	if got := b.learn(t, early, Later{Key: "late", Type: event.TrackOpen, MessageID: id, Account: "default"}); !slices.Equal(got, []LearnResult{LearnUnknown, LearnNew}) {
+		t.Errorf("came to %v", got)
+	}
+	if ttl := b.DB.Client().TTL(t.Context(), b.store.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
+		t.Errorf("its facts stay for %s", ttl)
+	}
+}
+
+func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{KeepReferences: time.Hour})
+	b.sender.host = "email-smtp.eu-west-1.amazonaws.com:587"
+	b.sender.replies["ann@x.test"] = "250 Ok 0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000"
+	own := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), MessageID: "<order-1@shop.test>"})
+	b.deliver(t, own)
+	ours := b.submit(t, api.SubmitRequest{To: for1("bob@x.test")})
+	b.deliver(t, ours)
+	ids, err := b.Lookup(t.Context(), []string{"<order-1@shop.test>", "ses:0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000", "ses:other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{own, own, ""}, ids); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	m, err := b.Message(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := MessageOf(m.MessageID); !ok || id != ours {
+		t.Errorf("message id %s of message %s tells %q", m.MessageID, ours, id)
+	}
+	if id, ok := MessageOf("<order-1@shop.test>"); ok {
+		t.Errorf("somebody else's message id tells %q", id)
+	}
+	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.now(), 1)})
+	if err != nil || !who[0].Known || who[0].Account != "default" || !slices.Equal(who[0].To, []string{"ann@x.test"}) || who[1].Known {
+		t.Errorf("recipients %+v, %v", who, err)
+	}
+}
