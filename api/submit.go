@@ -94,6 +94,11 @@ type SubmitRequest struct {
 	Template         string            `json:"template,omitempty" maxLength:"256" doc:"Id of a stored template, which gives subject, previewText, html and text; subject and previewText of the request go before its own"`
 	Render           *Render           `json:"render,omitempty" doc:"How html, text, subject and previewText are filled in (Handlebars); false: they go as they are. A template is filled in without it, too"`
 	MailMerge        []MailMergeEntry  `json:"mailMerge,omitempty" minItems:"1" maxItems:"10000" doc:"One message for each entry, filled in with its params; excludes to, cc, bcc, raw, envelope, messageId and render with params"`
+	ListID           string            `json:"listId,omitempty" maxLength:"256" doc:"Mailing list that the message is of, such as news: adds List-ID and one-click List-Unsubscribe, and skips who unsubscribed from it. Needs a public address (serviceUrl or baseUrl), and one recipient, or mailMerge"`
+	TrackOpens       *bool             `json:"trackOpens,omitempty" doc:"Count opens by a picture in html; the account's choice when absent, else the setting's. Needs a public address"`
+	TrackClicks      *bool             `json:"trackClicks,omitempty" doc:"Count clicks by leading links of html over this Postroom; likewise"`
+	TrackingEnabled  *bool             `json:"trackingEnabled,omitempty" doc:"Both of them, as older clients of EmailEngine say it"`
+	BaseURL          string            `json:"baseUrl,omitempty" maxLength:"2048" doc:"Public address that links in this message lead to; the setting serviceUrl when absent"`
 	Locale           string            `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
 	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
 }
@@ -159,7 +164,15 @@ type SubmitAnswer struct {
 	QueueID     string             `json:"queueId,omitempty"`
 	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only)"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
+	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Recipients that are not mailed. Without a queueId nothing was queued, for nobody is left"`
 	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"What became of each entry, in their order"`
+}
+
+// Skipped says why recipients are not mailed.
+type Skipped struct {
+	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Why the first of them is not"`
+	ListID     string   `json:"listId,omitempty" doc:"The list that says so; absent: the account, or the instance"`
+	Recipients []string `json:"recipients"`
 }
 
 // MailMergeResult says what became of one entry of a mail merge.
@@ -171,6 +184,7 @@ type MailMergeResult struct {
 	SendAt      *time.Time         `json:"sendAt,omitempty"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
 	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only, the first ten)"`
+	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Why this entry's recipient is not mailed; nothing was queued"`
 	Error       string             `json:"error,omitempty" doc:"Why this entry was not queued"`
 	Code        string             `json:"code,omitempty"`
 	StatusCode  int                `json:"statusCode,omitempty" doc:"The status that this message alone would have been answered with"`

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/fault"
@@ -23,11 +24,16 @@ type Writer struct {
 	light  *mailtemplate.Template // the same without what depends on no slip: the CSS
 }
 
-// Name is what a message is called before it is written: its Message-ID, and its envelope.
+// Name is what a message is called before it is written: its Message-ID, and its envelope; and what it is given that follows from these.
 type Name struct {
 	MessageID string
 	Envelope  message.Envelope
 	Bcc       []message.Address // only to be checked; they are in the envelope
+
+	Headers        []message.Header                  // of this message alone, beside the letter's
+	UnsubscribeURL string                            // as templates are told; empty: there is none
+	PreferencesURL string                            // likewise
+	HTML           func(html string) (string, error) // what becomes of the html in the end; nil: nothing. A text that is made of html is made before
 }
 
 // Words are what a message says.
@@ -72,14 +78,22 @@ func (w *Writer) Check(ctx context.Context, s Slip, n Name) (*message.Composed, 
 }
 
 func (w *Writer) write(ctx context.Context, t *mailtemplate.Template, s Slip, n Name, files []message.Attachment) (*message.Composed, Words, error) {
-	mail, err := w.fill(ctx, t, s)
+	mail, err := w.fill(ctx, t, s, n)
 	if err != nil {
 		return nil, Words{}, err
+	}
+	if n.HTML != nil && mail.HTML != "" {
+		if mail.Text == "" {
+			mail.Text = message.TextFromHTML(mail.HTML)
+		}
+		if mail.HTML, err = n.HTML(mail.HTML); err != nil {
+			return nil, Words{}, fmt.Errorf("mark the html of message %s: %w", n.MessageID, err)
+		}
 	}
 	d := message.Draft{
 		From: w.letter.From, To: s.To, Cc: s.Cc, Bcc: n.Bcc, ReplyTo: w.letter.ReplyTo, Date: time.UnixMilli(s.Date).UTC(),
 		Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML, PreviewText: mail.PreviewText,
-		MessageID: n.MessageID, InReplyTo: s.InReplyTo, References: s.References, Headers: w.letter.Headers, Attachments: files,
+		MessageID: n.MessageID, InReplyTo: s.InReplyTo, References: s.References, Headers: slices.Concat(w.letter.Headers, n.Headers), Attachments: files,
 	}
 	if len(n.Envelope.To) > 0 {
 		d.Envelope = &n.Envelope
@@ -90,11 +104,11 @@ func (w *Writer) write(ctx context.Context, t *mailtemplate.Template, s Slip, n 
 
 // Fill gives the words with the params of a slip in them, and nothing else of a message.
 func (w *Writer) Fill(ctx context.Context, s Slip) (mailtemplate.Mail, error) {
-	return w.fill(ctx, w.full, s)
+	return w.fill(ctx, w.full, s, Name{})
 }
 
 // fill gives the words with the params of a slip in them.
-func (w *Writer) fill(ctx context.Context, t *mailtemplate.Template, s Slip) (mailtemplate.Mail, error) {
+func (w *Writer) fill(ctx context.Context, t *mailtemplate.Template, s Slip, n Name) (mailtemplate.Mail, error) {
 	if w.letter.Plain {
 		words := w.letter.Source
 		return mailtemplate.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
@@ -103,7 +117,9 @@ func (w *Writer) fill(ctx context.Context, t *mailtemplate.Template, s Slip) (ma
 	if err != nil {
 		return mailtemplate.Mail{}, err
 	}
-	about := mailtemplate.Context{Account: w.letter.Account, ServiceURL: w.letter.ServiceURL}
+	about := mailtemplate.Context{
+		Account: w.letter.Account, ServiceURL: w.letter.ServiceURL, UnsubscribeURL: n.UnsubscribeURL, PreferencesURL: n.PreferencesURL,
+	}
 	for _, to := range [][]message.Address{s.To, s.Cc} {
 		if len(to) > 0 {
 			about.Recipient = mailtemplate.Person{Name: to[0].Name, Address: to[0].Address}

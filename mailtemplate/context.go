@@ -11,10 +11,13 @@ type Context struct {
 	Account    Person // who sends
 	Recipient  Person // whom this mail is for
 	ServiceURL string // where this Postroom is reached; empty: nowhere public
+
+	UnsubscribeURL string // the recipient's own page; empty: there is none
+	PreferencesURL string // likewise
 }
 
 // Data gives what a template sees: the caller's own as params (nil is an empty object), account {email, name}, service {url} and rcpt {name,
-// address}, as EmailEngine calls them. What isn't known is "", so that only the caller's own can be missing. Params are not copied.
+// address, unsubscribeUrl, preferencesUrl}, as EmailEngine calls most of them. What isn't known is "", so that only the caller's own can be missing. Params are not copied.
 func (c Context) Data(params any) map[string]any {
 	if params == nil {
 		params = map[string]any{}
@@ -23,6 +26,6 @@ func (c Context) Data(params any) map[string]any {
 		"params":  params,
 		"account": map[string]any{"email": c.Account.Address, "name": c.Account.Name},
 		"service": map[string]any{"url": c.ServiceURL},
-		"rcpt":    map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address},
+		"rcpt":    map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address, "unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
 	}
 }

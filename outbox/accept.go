@@ -22,7 +22,7 @@ const retryAfterOutage = 5 * time.Second
 
 // submission is a message ready to be accepted: validated and composed.
 type submission struct {
-	id          string // empty: made when it is accepted
+	id          string
 	envelope    envelope
 	content     []byte      // the message itself; unused with a letter
 	letter      *source     // what it is written from each time it is needed; nil: nothing
@@ -153,11 +153,7 @@ func (b *Outbox) acceptance(s submission) (acceptance, error) {
 	if due.Before(now) {
 		due = now
 	}
-	id := s.id
-	if id == "" {
-		id = b.idFor(s.envelope.Account, s.key)
-	}
-	a := acceptance{submission: s}
+	id, a := s.id, acceptance{submission: s}
 	a.partition, _ = partitionOf(id, b.DB.Partitions())
 	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, "1")}
 	due = fromMillis(millis(due))

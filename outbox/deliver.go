@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/suppression"
 )
 
 // errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the relay is not to blame.
@@ -167,14 +170,23 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	}
 	p = b.policy(account.Retry)
 	p.hold = account.Hold
-	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c)})
+	queued := c.status.having(rcptQueued)
+	stopped, err := b.stops(ctx, c.envelope, c.lane, queued) // as late as can be: who unsubscribes a moment before is not mailed
+	switch {
+	case err != nil:
+		b.log.WarnContext(ctx, "suppressions not asked", "message_id", c.id, "error", err)
+		return decision{outcome: released, at: b.clock.Now()}
+	case len(stopped) > 0 && len(stopped) == len(queued):
+		return decide(c, attempted{start: started, end: b.clock.Now(), refused: true, suppressed: stopped}, p)
+	}
+	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c, stopped)})
 	if !d.Wait.IsZero() {
 		return decision{outcome: deferred, at: b.clock.Now(), due: d.Wait, slot: d.Slot, reason: d.Reason}
 	}
 	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
 		b.Accounts.Outcome(ctx, account.ID, d.Err)
 	}
-	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopped: ctx.Err() != nil}, p)
+	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopping: ctx.Err() != nil, suppressed: stopped}, p)
 }
 
 // written writes the message from its letter, if it has one. Each attempt writes the same.
@@ -182,7 +194,7 @@ func (b *Outbox) written(ctx context.Context, c *claim) error {
 	if c.letter == "" {
 		return nil
 	}
-	m, words, err := b.write(ctx, c.partition, c.letter, c.envelope, c.slip)
+	m, words, err := b.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip)
 	if err != nil {
 		return err
 	}
@@ -207,14 +219,33 @@ func (b *Outbox) unwritten(ctx context.Context, c *claim, err error, started tim
 }
 
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
-func (b *Outbox) message(c *claim) smtpsend.Message {
+func (b *Outbox) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
+	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
 	return smtpsend.Message{
-		From: c.envelope.From, To: c.envelope.addresses(c.status.having(rcptQueued)), Body: c.content,
+		From: b.returnPath(c), To: c.envelope.addresses(left), Body: c.content,
 		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		BeforeDot: func(ctx context.Context, _ []string) error { return b.doubt(ctx, c) },
 		AtDot:     func() error { return c.mayWrite(b.clock.Now()) },
 		Answered:  func(ctx context.Context, done []smtpsend.RecipientResult) error { return b.progress(ctx, c, done) },
 	}
+}
+
+// returnPath is where bounces of a message go: to an address that tells which message and whom it is about, unless its sender wants them
+// elsewhere.
+func (b *Outbox) returnPath(c *claim) string {
+	if !c.envelope.Returns || b.Stamps == nil || b.opts.BounceDomain == "" {
+		return c.envelope.From
+	}
+	recipient := stamp.Whole
+	if len(c.envelope.To) == 1 {
+		recipient = 0
+	}
+	path, err := b.Stamps.ReturnPath(c.id, recipient, b.opts.BounceDomain)
+	if err != nil {
+		b.log.Error("no return path of its own", "message_id", c.id, "error", err)
+		return c.envelope.From
+	}
+	return path
 }
 
 // doubt records that the dot is about to be written. Without that record, on the replicas too where they are waited for, the dot must not be
@@ -252,7 +283,11 @@ func (b *Outbox) record(ctx context.Context, c *claim, d decision) queue.Verdict
 		return queue.NotNow(b.clock.Now().Add(time.Second))
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		answer, err := b.store.run(ctx, finishScript, c.partition, c.id, args...)
+		err := b.teach(ctx, c, d) // before the message ends: what came between would be forgotten
+		var answer []string
+		if err == nil {
+			answer, err = b.store.run(ctx, finishScript, c.partition, c.id, args...)
+		}
 		if err == nil {
 			return b.recorded(ctx, c, d, answer)
 		}
@@ -290,21 +325,21 @@ func (b *Outbox) finishArgs(ctx context.Context, c *claim, d decision) ([]any, e
 		doubt = 1
 	}
 	text := ""
-	if d.outcome == sent || d.outcome == dropped {
+	if d.ends() {
 		text = b.textOf(ctx, c)
 	}
-	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, 1, st, recap, doubt, "", "", d.reason, text, b.references(c, d), int(b.opts.KeepReferences.Seconds())}
+	made := 1
+	if d.unasked {
+		made = 0
+	}
+	args := []any{c.id, c.fence, millis(now), string(d.outcome), millis(d.due), d.attempts, made, st, recap, doubt, "", "", d.reason, text, b.references(c, d), int(b.opts.KeepReferences.Seconds())}
 	return append(args, events.lines...), nil
 }
 
 // left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into the log.
 func (b *Outbox) left(c *claim, d decision, st status) (packed, recap string, err error) {
-	if d.outcome == sent || d.outcome == dropped {
-		result := resultSent
-		if d.outcome == dropped {
-			result = resultFailed
-		}
-		recap, err = b.ending(c.row(d), st, result, "", d.at)
+	if d.ends() {
+		recap, err = b.ending(c.row(d), st, d.result(), d.whySuppressed(), d.at)
 		return "", recap, err
 	}
 	packed, err = b.jsons.pack(c.id, st)
@@ -333,7 +368,7 @@ func (b *Outbox) recorded(ctx context.Context, c *claim, d decision, answer []st
 	b.handled.Add(1)
 	b.observe(ctx, c, d)
 	switch d.outcome {
-	case sent:
+	case sent, suppressed:
 		return queue.Done()
 	case failed, dropped:
 		return queue.Bury(d.summary())

@@ -117,12 +117,16 @@ func (l *letters) writer(ctx context.Context, p int, name string) (*letter.Write
 }
 
 // write writes a message from its letter, signed, as it is for each of its attempts.
-func (b *Outbox) write(ctx context.Context, p int, name string, e envelope, s letter.Slip) (*message.Composed, letter.Words, error) {
+func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, s letter.Slip) (*message.Composed, letter.Words, error) {
 	w, err := b.letters.writer(ctx, p, name)
 	if err != nil {
 		return nil, letter.Words{}, err
 	}
-	c, words, err := w.Write(ctx, s, e.name())
+	called, err := b.name(id, e, w.Letter())
+	if err != nil {
+		return nil, letter.Words{}, err
+	}
+	c, words, err := w.Write(ctx, s, called)
 	if err != nil {
 		return nil, words, err
 	}
@@ -141,10 +145,5 @@ func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*mes
 	if err := b.jsons.unpack(r.id, packed, &s); err != nil {
 		return nil, letter.Words{}, err
 	}
-	return b.write(ctx, p, r.letter, r.envelope, s)
-}
-
-// name is what letters call the message by.
-func (e envelope) name() letter.Name {
-	return letter.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
+	return b.write(ctx, p, r.letter, r.id, r.envelope, s)
 }

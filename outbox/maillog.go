@@ -51,6 +51,10 @@ func (l maillog) learned(ctx context.Context, f Later) {
 		"bounce_type", f.Told.BounceType, "smtp_code", f.Told.Code, "bot", f.Told.Bot)
 }
 
+func (l maillog) suppressed(ctx context.Context, id string, to []string, reason string) {
+	l.log.InfoContext(ctx, "message suppressed", "message_id", id, "recipients", l.addresses(ctx, to), "reason", reason)
+}
+
 func (l maillog) forgotten(ctx context.Context, id, reason string) {
 	l.log.InfoContext(ctx, "dead letter forgotten", "message_id", id, "reason", reason)
 }

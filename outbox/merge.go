@@ -20,6 +20,7 @@ import (
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
 )
 
 const (
@@ -36,6 +37,7 @@ type merger struct {
 	account  Account
 	letter   *source
 	template *api.TemplateRef
+	marks    marks
 	whole    string // fingerprint of the request; empty when it has no key
 	date     int64
 	common   func() string // fingerprint of the request without its entries
@@ -79,7 +81,9 @@ func (b *Outbox) merge(ctx context.Context, req api.SubmitRequest, account Accou
 // begin checks the request as a whole and makes its letter.
 func (m *merger) begin(ctx context.Context) error {
 	b := m.outbox
-	wrong := append(checkMerge(m.req), check(m.req, b.clock.Now())...)
+	added, wrong := b.marksOf(m.req, m.account)
+	m.marks = added
+	wrong = slices.Concat(checkMerge(m.req), check(m.req, b.clock.Now()), wrong)
 	l, version, err := b.letterOf(ctx, m.req, m.account)
 	if err == nil {
 		m.template = version
@@ -169,7 +173,7 @@ func (m *merger) preview(ctx context.Context) error {
 		c, _, err := m.letter.writer.Check(ctx, slip, name)
 		if err == nil && shown < mergePreviews {
 			shown++
-			if c, _, err = m.letter.writer.Write(ctx, slip, name); err == nil {
+			if c, err = m.written(ctx, i, c); err == nil {
 				c.Raw, err = m.outbox.sign(ctx, m.account.ID, c)
 			}
 			if err == nil {
@@ -183,6 +187,20 @@ func (m *merger) preview(ctx context.Context) error {
 		m.results[i].Success, m.results[i].To, m.results[i].MessageID = true, m.req.MailMerge[i].To, c.MessageID
 	}
 	return ctx.Err()
+}
+
+// written writes the message of an entry that was checked, as it would be sent.
+func (m *merger) written(ctx context.Context, i int, c *message.Composed) (*message.Composed, error) {
+	b := m.outbox
+	id := b.idFor(m.account.ID, "")
+	slip, _ := m.slip(i, id)
+	e := envelope{Account: m.account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, marks: m.marks}
+	name, err := b.name(id, e, m.letter.writer.Letter())
+	if err != nil {
+		return nil, err
+	}
+	c, _, err = m.letter.writer.Write(ctx, slip, name)
+	return c, err
 }
 
 // claim takes the key of the whole request, if it has one. What finds the key taken by another request must not queue anything.
@@ -221,27 +239,40 @@ func (m *merger) enter(ctx context.Context) {
 	_ = group.Wait() // what goes wrong stands in the results
 }
 
-// chunk accepts some entries: two round trips for all of them.
+// placed is the message of an entry, by the entry's place.
+type placed struct {
+	at int
+	submission
+}
+
+// chunk accepts some entries: three round trips for all of them.
 func (m *merger) chunk(ctx context.Context, from, to int) {
 	b := m.outbox
-	places, all := make([]int, 0, to-from), make([]acceptance, 0, to-from)
+	wanted := make([]placed, 0, to-from)
 	for i := from; i < to; i++ {
 		if stop := m.stopped(); stop != nil {
 			m.refuse(i, stop)
 			continue
 		}
 		s, err := m.submission(ctx, i)
-		if err == nil {
-			var a acceptance
-			if a, err = b.acceptance(s); err == nil {
-				places, all = append(places, i), append(all, a)
-				continue
-			}
+		if err != nil {
+			m.refuse(i, err)
+			continue
 		}
-		m.refuse(i, err)
+		wanted = append(wanted, placed{i, s})
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceFor(m.req))
 	defer cancel()
+	wanted = m.sift(ctx, wanted)
+	places, all := make([]int, 0, len(wanted)), make([]acceptance, 0, len(wanted))
+	for _, w := range wanted {
+		a, err := b.acceptance(w.submission)
+		if err != nil {
+			m.refuse(w.at, err)
+			continue
+		}
+		places, all = append(places, w.at), append(all, a)
+	}
 	if err := b.shareAll(ctx, all...); err != nil {
 		for _, i := range places {
 			m.refuse(i, err)
@@ -255,6 +286,53 @@ func (m *merger) chunk(ctx context.Context, from, to int) {
 	}
 	_ = pipe.Exec(ctx) // each script carries its own error
 	m.judge(ctx, places, all, answers)
+}
+
+// sift takes out the entries whose recipient must not be mailed. They are entered in the log.
+func (m *merger) sift(ctx context.Context, wanted []placed) []placed {
+	b := m.outbox
+	if len(wanted) == 0 {
+		return nil
+	}
+	all := wanted[0].envelope // of the same account, list and lane as the others
+	all.To = make([]string, len(wanted))
+	for n, w := range wanted {
+		all.To[n] = w.envelope.To[0]
+	}
+	stopped, err := b.stops(ctx, all, wanted[0].lane, everybody(len(all.To)))
+	pipe := b.DB.Pipeline()
+	kept, gone := make([]placed, 0, len(wanted)), make([]placed, 0, len(stopped))
+	for n, w := range wanted {
+		entry := stopped[n]
+		known := false
+		if entry != nil && err == nil {
+			known, err = b.keyKnown(ctx, w.submission)
+		}
+		switch {
+		case err != nil:
+			m.refuse(w.at, err)
+		case entry == nil || known:
+			kept = append(kept, w)
+		case b.opts.RefuseSuppressed:
+			m.refuse(w.at, suppressedFault(skipped(w.envelope, map[int]*suppression.Entry{0: entry})))
+		default:
+			if err := b.skipOn(ctx, pipe, w.submission, map[int]*suppression.Entry{0: entry}); err != nil {
+				m.refuse(w.at, err)
+				continue
+			}
+			gone = append(gone, w)
+			m.results[w.at] = api.MailMergeResult{Success: true, To: m.req.MailMerge[w.at].To, Skipped: skipped(w.envelope, map[int]*suppression.Entry{0: entry})}
+		}
+	}
+	if len(gone) == 0 {
+		return kept
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		for _, w := range gone {
+			m.refuse(w.at, away(err, "note that message "+w.id+" is not sent"))
+		}
+	}
+	return kept
 }
 
 // judge reads what Redis answered to the entries of a chunk, and queues the tasks of those that are new.
@@ -316,7 +394,7 @@ func (m *merger) submission(ctx context.Context, i int) (submission, error) {
 		req.Metadata = entry.Metadata
 	}
 	req.IdempotencyKey = or(entry.IdempotencyKey, req.IdempotencyKey)
-	s := b.submission(req, m.account, composed{Composed: c, id: id, template: m.template, letter: m.letter, slip: slip})
+	s := b.submission(req, m.account, composed{Composed: c, id: id, template: m.template, letter: m.letter, slip: slip, marks: m.marks})
 	s.envelope.Source, s.envelope.Size = m.door, 0
 	s.key, s.fingerprint = key, print
 	return s, nil

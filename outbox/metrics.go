@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,11 +26,11 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued", "hit", "refused"),
+		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued", "hit", "refused", "skipped"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
-			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred), string(held), "late", "in_doubt"),
-		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed),
-		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", "sent", "failed", "cancelled"),
+			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred), string(held), string(suppressed), "late", "in_doubt"),
+		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed, rcptSuppressed),
+		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", resultSent, resultFailed, resultCancelled, resultSuppressed),
 		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_outbox_messages_exhausted_total", Help: "Messages given up with their attempts, or their time to deliver by, used up.",
 		}),
@@ -64,6 +66,17 @@ func (b *Outbox) observe(ctx context.Context, c *claim, d decision) {
 		return
 	case d.waits() && d.untried():
 		b.mail.waits(ctx, c.id, d.reason, d.due)
+		return
+	}
+	if len(d.stopped) > 0 {
+		which := slices.Sorted(maps.Keys(d.stopped))
+		b.metrics.recipients.WithLabelValues(rcptSuppressed).Add(float64(len(which)))
+		b.mail.suppressed(ctx, c.id, c.envelope.addresses(which), string(d.stopped[which[0]].Reason))
+	}
+	if d.unasked {
+		if d.outcome != delayed {
+			b.metrics.ended.WithLabelValues(string(d.outcome)).Inc()
+		}
 		return
 	}
 	b.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(d.sent)))

@@ -11,13 +11,17 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
 )
 
 // outcome is where an attempt leaves its message.
 type outcome string
 
 const (
-	sent     outcome = "sent"     // every recipient is done, and none failed
+	sent outcome = "sent" // every recipient is done, and none failed
+
+	suppressed outcome = "suppressed" // every recipient is done: none failed and none got it, for none may be mailed
+
 	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
 	failed   outcome = "failed"   // every recipient is done, and some failed: a dead letter
 	dropped  outcome = "dropped"  // failed, with dead letters switched off
@@ -49,7 +53,9 @@ type attempted struct {
 	result     smtpsend.Result
 	err        error // the whole transaction failed
 	refused    bool  // no relay was asked: it does not count as an attempt
-	stopped    bool  // the process is stopping
+	stopping   bool  // the process is
+
+	suppressed map[int]*suppression.Entry // recipients that must not be mailed, and why
 }
 
 // decision is what follows from an attempt: the message's new status, and whom to tell what.
@@ -73,10 +79,40 @@ type decision struct {
 	trouble  reason         // of the account, when held
 	slot     string         // place in a limit, when deferred
 	reason   string         // for people, when deferred or held
+
+	stopped map[int]*suppression.Entry // recipients newly suppressed
+	unasked bool                       // nobody was left to ask a relay for: no attempt was made
 }
 
 // waits says whether the message is put back without an attempt spent.
 func (d *decision) waits() bool { return d.outcome == deferred || d.outcome == held }
+
+// ends says whether the message is gone from the outbox, and leaves its content behind nowhere.
+func (d *decision) ends() bool {
+	return d.outcome == sent || d.outcome == dropped || d.outcome == suppressed
+}
+
+// result is how the log calls the end of a message.
+func (d *decision) result() string {
+	switch d.outcome {
+	case dropped:
+		return resultFailed
+	case suppressed:
+		return resultSuppressed
+	}
+	return resultSent
+}
+
+// whySuppressed is why nobody in the message is mailed; empty where somebody is.
+func (d *decision) whySuppressed() string {
+	if d.outcome != suppressed {
+		return ""
+	}
+	for _, entry := range d.stopped {
+		return string(entry.Reason)
+	}
+	return ""
+}
 
 // untried says whether no relay was asked.
 func (d *decision) untried() bool { return len(d.status.Log) == 0 }
@@ -119,7 +155,7 @@ func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() >
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, errLeaseLost) || t.stopped && t.err != nil
+	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, errLeaseLost) || t.stopping && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}
@@ -135,6 +171,10 @@ func decide(c *claim, t attempted, p policy) decision {
 	d.fresh = d.doubt && !t.refused
 	d.conclude(c, t, p)
 	d.status.Last = d.cause
+	if d.unasked {
+		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
+		return d
+	}
 	d.status.Log = d.logged(c, t)
 	return d
 }
@@ -147,6 +187,10 @@ func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	}
 	for _, i := range c.status.having(rcptQueued) {
 		r := &d.status.Recipients[i]
+		if entry := t.suppressed[i]; entry != nil {
+			r.Status, r.Response = rcptSuppressed, explain(entry)
+			continue
+		}
 		r.Attempts++
 		result, known := results[c.envelope.To[i]]
 		switch {
@@ -159,7 +203,8 @@ func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 			d.blame(i, t.err, se)
 		}
 	}
-	d.response = t.result.Response
+	d.response, d.stopped = t.result.Response, t.suppressed
+	d.unasked = len(d.stopped) > 0 && len(d.stopped) == len(c.status.having(rcptQueued))
 }
 
 // blame records why a recipient did not get the message, and whether that is for good.
@@ -200,12 +245,15 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 		d.lost, d.left = append(d.lost, d.left...), nil
 		slices.Sort(d.lost)
 	}
-	d.outcome = sent
-	if len(d.status.having(rcptFailed)) > 0 {
+	switch {
+	case len(d.status.having(rcptFailed)) > 0 && p.noLetters:
+		d.outcome = dropped
+	case len(d.status.having(rcptFailed)) > 0:
 		d.outcome = failed
-		if p.noLetters {
-			d.outcome = dropped
-		}
+	case len(d.status.having(rcptSuppressed)) > 0 && len(d.status.having(rcptSent)) == 0:
+		d.outcome = suppressed
+	default:
+		d.outcome = sent
 	}
 }
 
@@ -365,6 +413,11 @@ func (d *decision) events(c *claim) (telling, error) {
 	if len(d.sent) > 0 {
 		m := about(d.sent)
 		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.mayBeThere()}, d.sent); err != nil {
+			return events, err
+		}
+	}
+	if len(d.stopped) > 0 {
+		if err := events.suppressed(c.row(*d), d.stopped); err != nil {
 			return events, err
 		}
 	}

@@ -26,8 +26,9 @@ type envelope struct {
 	EightBit   bool             `json:"eightBit,omitempty"`   // the body needs 8BITMIME
 	Size       int              `json:"size"`                 // bytes of the content, uncompressed
 	Template   *api.TemplateRef `json:"template,omitempty"`
-	Added      int              `json:"added,omitempty"` // recipients at the end that a replay put in the place of others
-	ListID     string           `json:"list,omitempty"`  // whose unsubscribes are heeded; empty: of no list
+	Returns    bool             `json:"returns,omitempty"` // bounces go where Postroom reads them (Options.BounceDomain)
+	Added      int              `json:"added,omitempty"`   // recipients at the end that a replay put in the place of others
+	marks
 }
 
 // status is what the attempts so far came to. A message that was never tried has none.

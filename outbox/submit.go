@@ -101,7 +101,14 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string)
 	}
 	s := b.submission(req, account, m)
 	s.envelope.Source, s.key, s.fingerprint = door, req.IdempotencyKey, fingerprint(asked, req.IdempotencyKey)
-	return b.accept(ctx, s)
+	s.id = or(s.id, b.idFor(account.ID, s.key)) // a raw message may have brought its key
+	sifted, done, err := b.sift(ctx, s)
+	if err != nil || done {
+		return sifted, err
+	}
+	answer, err := b.accept(ctx, s)
+	answer.Skipped = sifted.Skipped
+	return answer, err
 }
 
 // passable says whether there is a relay that the messages of a request could take.
@@ -122,10 +129,11 @@ func (b *Outbox) tooLarge(size int) error {
 // composed is a message that was built, and what it was built from where it is to be written anew each time it is needed.
 type composed struct {
 	*message.Composed
-	id       string // empty: it gets one when it is accepted
+	id       string // empty: not known yet
 	template *api.TemplateRef
 	letter   *source // nil: the message is its own content
 	slip     letter.Slip
+	marks    marks
 }
 
 // submission puts a composed message in the terms of the record.
@@ -134,10 +142,12 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) 
 		id: m.id, envelope: envelope{
 			Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, Subject: m.Subject,
 			Key: req.IdempotencyKey, Tags: req.Tags, Metadata: req.Metadata, DeliverBy: req.DeliverBy, DSN: req.DSN,
-			UTF8: m.SMTPUTF8, EightBit: m.EightBit, RequireTLS: req.RequireTLS, Size: m.Size(), Template: m.template,
+			UTF8: m.SMTPUTF8, EightBit: m.EightBit, RequireTLS: req.RequireTLS, Size: m.Size(), Template: m.template, marks: m.marks,
 		},
 		content: m.Raw, letter: m.letter, slip: m.slip, lane: or(req.Lane, api.Transactional), gateway: req.Gateway, attempts: req.DeliveryAttempts,
 	}
+	from := strings.ToLower(m.Envelope.From)
+	s.envelope.Returns = b.opts.BounceDomain != "" && from != "" && (from == strings.ToLower(m.From.Address) || from == strings.ToLower(account.Email))
 	if s.attempts == 0 {
 		s.attempts = b.opts.Attempts()
 	}
@@ -151,24 +161,26 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) 
 // back includes them.
 func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Account, id string) (composed, api.SubmitRequest, error) {
 	now := b.clock.Now()
+	added, wrong := b.marksOf(req, account)
 	var m composed
 	var err error
 	switch {
 	case len(req.Raw) > 0:
 		m.Composed, req, err = composeRaw(req, account, now)
-	case lettered(req):
-		m, err = b.composeLetter(ctx, req, account, id, now)
+	case lettered(req) || added.any() && len(wrong) == 0:
+		m, err = b.composeLetter(ctx, req, account, id, added, now)
 	default:
 		m, err = b.composeWords(ctx, req, account, id, now)
 	}
-	return m, req, joinFields(check(req, now), err)
+	m.marks = added
+	return m, req, joinFields(append(check(req, now), wrong...), err)
 }
 
 // composeRaw makes a message that somebody else built fit to be sent.
 func composeRaw(req api.SubmitRequest, account Account, now time.Time) (*message.Composed, api.SubmitRequest, error) {
 	c, in, err := message.FromRaw(req.Raw, overrideOf(req, draftOf(req, account, now)), rand.Reader)
 	if in.TrackingEnabled != nil && *in.TrackingEnabled {
-		err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, which is not supported by this version"}}, err)
+		err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, but a raw message is sent as it is"}}, err)
 	}
 	return c, withControl(req, in), err
 }
@@ -185,8 +197,8 @@ func (b *Outbox) composeWords(ctx context.Context, req api.SubmitRequest, accoun
 	return m, err
 }
 
-// composeLetter writes a message from a stored template, as it will be written when it is sent.
-func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, id string, now time.Time) (m composed, err error) {
+// composeLetter writes a message from a letter, as it will be written when it is sent.
+func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, id string, added marks, now time.Time) (m composed, err error) {
 	m.id = id
 	l, version, err := b.letterOf(ctx, req, account)
 	if err != nil {
@@ -197,7 +209,20 @@ func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, accou
 	if m.letter, err = b.letters.source(ctx, l); err != nil {
 		return m, err
 	}
-	m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name)
+	if m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name); err != nil {
+		return m, err
+	}
+	if wrong := added.single(m.Composed); len(wrong) > 0 {
+		return m, fault.InvalidFields(wrong)
+	}
+	if !req.DryRun { // nobody reads it now
+		return m, nil
+	}
+	e := envelope{Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, marks: added}
+	if name, err = b.name(id, e, m.letter.writer.Letter()); err != nil {
+		return m, err
+	}
+	m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name) // again, for now it is known whom it is for
 	return m, err
 }
 

@@ -23,9 +23,7 @@ func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Ac
 		Account: mailtemplate.Person{Name: account.Name, Address: account.Email},
 		Locale:  or(req.Locale, account.Locale), TZ: or(req.TZ, account.TZ),
 	}
-	if b.opts.ServiceURL != nil {
-		l.ServiceURL = b.opts.ServiceURL()
-	}
+	l.ServiceURL = b.publicURL(req)
 	d := draftOf(req, account, b.clock.Now())
 	l.From, l.ReplyTo, l.Headers, l.Attachments = d.From, d.ReplyTo, d.Headers, d.Attachments
 	var version *api.TemplateRef
@@ -39,6 +37,7 @@ func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Ac
 		l.Source.Subject = or(req.Subject, l.Source.Subject)
 		l.Source.PreviewText = or(req.PreviewText, l.Source.PreviewText)
 	}
+	l.Plain = req.Template == "" && req.Render == nil && len(req.MailMerge) == 0
 	if r := req.Render; r != nil {
 		l.Plain = r.Off
 		l.Source.Format = mailtemplate.Format(or(r.Format, string(l.Source.Format)))

@@ -23,7 +23,7 @@ type submitAsInput struct {
 
 // notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused, because mail sent without
 // it would not be the mail that was meant; saying that it is not wanted (false) is fine.
-var notYet = []string{"listId", "trackOpens", "trackClicks", "trackingEnabled", "baseUrl", "proxy"}
+var notYet = []string{"proxy"}
 
 // unsupported says what is wrong with a key that a submit does not have.
 func unsupported(d *document, key string) {

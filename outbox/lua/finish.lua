@@ -1,7 +1,7 @@
 -- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
+-- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, suppressed, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
 --      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
 --      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells; '' for
 --      nothing, 15 what others may call the message, for reference keys, in one string, 16 seconds to keep these; then events
@@ -36,9 +36,9 @@ end
 if ARGV[7] == '1' then count(now, at, 'attempts') end
 if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
 if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
-if outcome == 'sent' or outcome == 'dropped' then
+if outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped' then
   remember_text(id, ARGV[9], ARGV[14])
-  remove(id, at, now, outcome == 'sent' and 'sent' or 'failed', ARGV[9])
+  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, ARGV[9])
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
