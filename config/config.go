@@ -37,6 +37,7 @@ type Config struct {
 	Idempotency    Idempotency `key:"idempotency"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
+	Tracking       Tracking    `key:"tracking"`
 	SMTPD          SMTPD       `key:"smtpd"`
 	Alerts         Alerts      `key:"alerts"`
 	Log            Log         `key:"log"`
@@ -149,6 +150,14 @@ type Webhooks struct {
 	Timeout       time.Duration `key:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long an endpoint may take to answer."`
 	DisableAfter  time.Duration `key:"disableAfter" default:"120h" min:"0" doc:"An endpoint that has failed for this long without one success is switched off, with an event. 0: never."`
 	SigningSecret Secret        `key:"signingSecret" check:"32 bytes or more" secret:"value" empty:"derived from the secret" doc:"Key of X-EE-Wh-Signature, and of the requests to the endpoints of settings and accounts, which have no secret of their own. postroom secret signing prints the one in force."`
+}
+
+// Tracking is how opens and clicks are counted.
+type Tracking struct {
+	Opens        bool          `key:"opens" default:"false" doc:"Whether opens are counted, by a picture at the end of html, of accounts and messages that don't say. Can be changed while Postroom runs, as trackOpens of /v1/settings. Needs serviceUrl. See Tracking."`
+	Clicks       bool          `key:"clicks" default:"false" doc:"Whether clicks are counted, by links that lead through this Postroom, likewise: trackClicks of /v1/settings."`
+	Expiry       time.Duration `key:"expiry" default:"4320h" min:"0" doc:"How long after a message was accepted its opens and clicks are counted. Links lead to their targets for ever. 0: for ever."`
+	StoreAddress string        `key:"storeAddress" default:"masked" values:"ip,masked,none" doc:"What is kept of the address of those who open and click: ip, all of it; masked, without its last octet (IPv4) or its last 80 bits (IPv6); none."`
 }
 
 // SMTPD is the inlet for applications that speak SMTP.
