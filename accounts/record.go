@@ -38,6 +38,8 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 	set(&account.SMTPEhloName, p.SMTPEhloName)
 	set(&account.Locale, p.Locale)
 	set(&account.TZ, p.TZ)
+	set(&account.TrackOpens, p.TrackOpens)
+	set(&account.TrackClicks, p.TrackClicks)
 	set(&account.Retry, p.Retry)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none

@@ -20,6 +20,8 @@ type Sender struct {
 	Email    string
 	Locale   string          // of the templates it uses; empty: en
 	TZ       string          // time zone of dates in templates; empty: UTC
+	Opens    *bool           // whether opens of its mail are counted; nil: the setting
+	Clicks   *bool           // whether clicks are, likewise
 	Webhooks string          // URL that gets the account's events; empty: none
 	Routes   []relays.Route  // the account's own relay first, then its gateways in order; see Ready. Not to be changed
 	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
@@ -150,6 +152,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	settings := relays.OfAccount(account)
 	s := Sender{
 		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
+		Opens: account.TrackOpens, Clicks: account.TrackClicks,
 		Rate: relays.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
 	if account.SMTP != nil {

@@ -28,6 +28,10 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			a.Webhooks, a.LocalAddress, a.SMTPEhloName = "https://example.com/h", "192.0.2.1", "mx.example.com"
 			a.Retry, a.Limits = []string{"1m", "5m"}, &api.Limits{Connections: 3}
 		}},
+		{"tracking", api.AccountPatch{TrackOpens: new(new(true)), TrackClicks: new(new(false))}, func(a *api.Account) {
+			a.TrackOpens, a.TrackClicks = new(true), new(false)
+		}},
+		{"tracking, away", api.AccountPatch{TrackOpens: new((*bool)(nil))}, func(*api.Account) {}},
 		{"the relay", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "other.example.com", Port: 25})}, func(a *api.Account) {
 			a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
 		}},

@@ -106,11 +106,13 @@ type Account struct {
 	SMTPEhloName   string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
 	Locale         string      `json:"locale,omitempty" maxLength:"64" doc:"Language of its mail (BCP 47): chooses the variant of a template, and how numbers and dates are written; en when absent"`
 	TZ             string      `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; UTC when absent"`
+	TrackOpens     *bool       `json:"trackOpens,omitempty" doc:"Whether opens of its mail are counted; the setting when absent. A message may say otherwise"`
+	TrackClicks    *bool       `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted, likewise"`
 	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
 // AccountPatch changes an account. Absent fields stay as they are; a masked password ("******") keeps the stored one. Each field points to
-// what it sets. Smtp, oauth2, dkim and limits are set as a whole, and a pointer to nil, which is null in JSON, takes them away.
+// what it sets. Smtp, oauth2, dkim and limits are set as a whole; a pointer to nil, which is null in JSON, takes them, trackOpens and trackClicks away.
 type AccountPatch struct {
 	Name           *string      `json:"name,omitempty" maxLength:"256"`
 	Email          *string      `json:"email,omitempty" maxLength:"256"`
@@ -126,6 +128,8 @@ type AccountPatch struct {
 	SMTPEhloName   *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
 	Locale         *string      `json:"locale,omitempty" maxLength:"64"`
 	TZ             *string      `json:"tz,omitempty" maxLength:"64"`
+	TrackOpens     **bool       `json:"trackOpens,omitempty" nullable:"true" doc:"null: the setting"`
+	TrackClicks    **bool       `json:"trackClicks,omitempty" nullable:"true" doc:"null: the setting"`
 	Retry          *[]string    `json:"retry,omitempty" maxItems:"100"`
 }
 

@@ -149,7 +149,8 @@ func (a *App) buildStores(context.Context) error {
 	c := a.cfg
 	var err error
 	a.settings, err = settings.New(a.db, a.ring, settings.Options{
-		ServiceURL: c.ServiceURL, DeliveryAttempts: c.Delivery.Attempts, QueueKeep: c.Delivery.QueueKeep, Logger: a.log,
+		ServiceURL: c.ServiceURL, DeliveryAttempts: c.Delivery.Attempts, QueueKeep: c.Delivery.QueueKeep,
+		TrackOpens: c.Tracking.Opens, TrackClicks: c.Tracking.Clicks, Logger: a.log,
 	})
 	if err != nil {
 		return err

@@ -37,7 +37,10 @@ type Config struct {
 	Idempotency    Idempotency `key:"idempotency"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
+	Tracking       Tracking    `key:"tracking"`
+	Suppression    Suppression `key:"suppression"`
 	SMTPD          SMTPD       `key:"smtpd"`
+	Bounce         Bounce      `key:"bounce"`
 	Alerts         Alerts      `key:"alerts"`
 	Log            Log         `key:"log"`
 	Shutdown       Shutdown    `key:"shutdown"`
@@ -151,6 +154,25 @@ type Webhooks struct {
 	SigningSecret Secret        `key:"signingSecret" check:"32 bytes or more" secret:"value" empty:"derived from the secret" doc:"Key of X-EE-Wh-Signature, and of the requests to the endpoints of settings and accounts, which have no secret of their own. postroom secret signing prints the one in force."`
 }
 
+// Tracking is how opens and clicks are counted.
+type Tracking struct {
+	Opens        bool          `key:"opens" default:"false" doc:"Whether opens are counted, by a picture at the end of html, of accounts and messages that don't say. Can be changed while Postroom runs, as trackOpens of /v1/settings. Needs serviceUrl. See Tracking."`
+	Clicks       bool          `key:"clicks" default:"false" doc:"Whether clicks are counted, by links that lead through this Postroom, likewise: trackClicks of /v1/settings."`
+	Expiry       time.Duration `key:"expiry" default:"4320h" min:"0" doc:"How long after a message was accepted its opens and clicks are counted. Links lead to their targets for ever. 0: for ever."`
+	StoreAddress string        `key:"storeAddress" default:"masked" values:"ip,masked,none" doc:"What is kept of the address of those who open and click: ip, all of it; masked, without its last octet (IPv4) or its last 80 bits (IPv6); none."`
+}
+
+// Suppression is who is not mailed any more, and for how long.
+type Suppression struct {
+	Refuse           bool          `key:"refuse" default:"false" doc:"What a submit is answered all of whose recipients are suppressed: false, 200 with them under skipped; true, 422 RecipientSuppressed. See Suppression."`
+	Scope            string        `key:"scope" default:"instance" values:"instance,account" doc:"Whose mail a bounce or a complaint stops: instance, that of every account; account, that of the account which met it."`
+	HardBounceExpiry time.Duration `key:"hardBounceExpiry" default:"0" min:"0" doc:"How long a hard bounce stops mail to an address. 0: for ever."`
+	ComplaintExpiry  time.Duration `key:"complaintExpiry" default:"0" min:"0" doc:"How long a complaint stops mail to an address. 0: for ever."`
+	SoftBounces      int           `key:"softBounces" default:"5" min:"0" max:"1000" doc:"So many messages to an address, given up for reasons that may pass, such as a full mailbox, stop mail to it for a while. 0: never."`
+	SoftWindow       time.Duration `key:"softWindow" default:"168h" min:"1m" doc:"Within how long they must have been given up."`
+	SoftExpiry       time.Duration `key:"softExpiry" default:"336h" min:"1m" doc:"How long they stop mail to the address."`
+}
+
 // SMTPD is the inlet for applications that speak SMTP.
 type SMTPD struct {
 	Listen         string        `key:"listen" check:"host:port" empty:"off" doc:"Address that takes mail over SMTP, such as 127.0.0.1:2525; with STARTTLS where smtpd.tls is set. Applications log in with a token as their password."`
@@ -167,6 +189,16 @@ type SMTPD struct {
 type SMTPDTLS struct {
 	Cert string `key:"cert" check:"path" empty:"no TLS" doc:"File with the certificate chain in PEM, for STARTTLS and smtpd.listenTls; read again when it changes. Needs smtpd.tls.key."`
 	Key  string `key:"key" check:"path" empty:"no TLS" doc:"File with the certificate's private key in PEM. Needs smtpd.tls.cert."`
+}
+
+// Bounce is where mail comes back to.
+type Bounce struct {
+	Domain         string `key:"domain" check:"mail domain" empty:"return paths stay as they are" doc:"Domain of return paths: messages are sent from bounces+<token>@ this domain, so that what comes back tells by itself which message and recipient it is about, and can't be forged. Its mail must come here. See Mail that comes back."`
+	Address        string `key:"address" check:"email address" empty:"none" doc:"Address that mail comes back to where a relay puts its own return path, which has no token. What comes there is believed where it has the Message-ID of a message that was sent to the very recipient it names."`
+	Listen         string `key:"listen" check:"host:port" empty:"off" doc:"Address that takes mail to bounce.domain and bounce.address over SMTP, without login and for nobody else, such as :25. STARTTLS where smtpd.tls is set."`
+	LMTP           string `key:"lmtp" check:"socket" empty:"off" doc:"Unix socket, or host:port, that takes the same over LMTP from a mail server of yours, such as /run/postroom/bounce.sock."`
+	Hostname       string `key:"hostname" empty:"the machine's" doc:"Name the two greet with."`
+	MaxConnections int    `key:"maxConnections" default:"50" min:"1" max:"10000" doc:"Connections to the two at once. Further ones are answered 421."`
 }
 
 // Log is what is written to standard error.

@@ -20,6 +20,12 @@ func checked(rule, text string) (usual, fault string) {
 		return text, checkSearch(text)
 	case "index name":
 		return text, checkIndex(text)
+	case "mail domain":
+		return strings.ToLower(text), checkDomain(text)
+	case "email address":
+		return text, checkAddress(text)
+	case "socket":
+		return text, checkSocket(text)
 	case "32 bytes or more":
 		return text, checkSecret(text)
 	case "16 characters or more":
@@ -84,6 +90,41 @@ func checkSearch(text string) string {
 func checkIndex(text string) string {
 	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
 		return "is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"
+	}
+	return ""
+}
+
+// maxReturnDomain leaves room for a return path of 64 octets in the 254 of an address.
+const maxReturnDomain = 189
+
+// checkDomain wants a name as DNS has it: one with other letters than ASCII is written as it is looked up.
+func checkDomain(text string) string {
+	labels := strings.Split(text, ".")
+	wrong := len(text) > maxReturnDomain || len(labels) < 2
+	for _, label := range labels {
+		wrong = wrong || label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
+			strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
+	}
+	if wrong {
+		return "is no domain of mail; write one such as bounce.example.com"
+	}
+	return ""
+}
+
+func checkAddress(text string) string {
+	at := strings.LastIndexByte(text, '@')
+	if at < 1 || at > 64 || strings.ContainsAny(text, " <>,") || checkDomain(text[at+1:]) != "" {
+		return "is no email address; write one such as bounces@example.com"
+	}
+	return ""
+}
+
+func checkSocket(text string) string {
+	if strings.Contains(text, "/") {
+		return ""
+	}
+	if checkListen(text) != "" {
+		return "is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24"
 	}
 	return ""
 }

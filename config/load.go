@@ -101,6 +101,7 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckPair("http.tls", c.HTTP.TLS.Cert, c.HTTP.TLS.Key)
 	l.crossCheckPair("smtpd.tls", c.SMTPD.TLS.Cert, c.SMTPD.TLS.Key)
 	l.crossCheckInlet(c.SMTPD)
+	l.crossCheckBounce(c.Bounce)
 	if c.From != (Mailbox{}) && c.SMTP == (Relay{}) && l.fine("smtp") {
 		l.problem("from", l.given["from"].source, "is the sender of the default account, which needs a relay; set smtp too")
 	}
@@ -142,6 +143,20 @@ func (l *loading) crossCheckInlet(c SMTPD) {
 	host, _, _ := net.SplitHostPort(c.Listen)
 	if c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && host != "localhost" && !net.ParseIP(host).IsLoopback() {
 		l.warnings = append(l.warnings, "smtpd.listen ("+l.given["smtpd.listen"].source+") has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
+	}
+}
+
+// crossCheckBounce finds a door for mail that comes back, and no address for which it would be open.
+func (l *loading) crossCheckBounce(c Bounce) {
+	if c.Domain != "" || c.Address != "" {
+		return
+	}
+	path := "bounce.listen"
+	if c.Listen == "" {
+		path = "bounce.lmtp"
+	}
+	if (c.Listen != "" || c.LMTP != "") && l.fine(path, "bounce.domain", "bounce.address") {
+		l.problem("bounce.domain", l.given[path].source, "is missing, but "+path+" is set; say which domain mail comes back to, or set bounce.address")
 	}
 }
 

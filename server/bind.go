@@ -71,23 +71,19 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 	if t.body == nil || t.optional && c.Request().ContentLength == 0 {
 		return fault.InvalidFields(faults)
 	}
-	text, err := readBody(c, limit)
+	d, err := openBody(c, r, limit)
 	if err != nil {
 		return err
 	}
-	if err := r.takeTurn(c.Request().Context()); err != nil {
-		return err
-	}
-	if len(text) == 0 && t.optional {
-		return fault.InvalidFields(faults)
-	}
-	if len(text) == 0 {
+	if len(d.text) == 0 && d.broken() == nil {
+		if t.optional {
+			return fault.InvalidFields(faults)
+		}
 		return fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
 	}
-	d := document{text: text}
 	t.body(&d, into.FieldByIndex(t.index))
-	if !d.end() {
-		return fault.New(fault.Invalid, "", "Invalid request payload JSON format")
+	if err := closeBody(c, r, limit, &d); err != nil {
+		return err
 	}
 	return fault.InvalidFields(append(d.faults, faults...))
 }

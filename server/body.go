@@ -55,10 +55,10 @@ func (s *Server) room(c echo.Context, limit int64) (*room, error) {
 	return &room{s: s, size: size}, nil
 }
 
-// takeTurn waits until a body that was read can be worked on. That takes up to two and a half times its memory more (files decoded, the message
+// takeTurn waits until a body that was read can be worked on, if that has not happened yet. That takes up to two and a half times its memory more (files decoded, the message
 // composed and compressed) and a processor all the while, so to work on more of them than there are processors would get none done sooner.
 func (r *room) takeTurn(ctx context.Context) error {
-	if r == nil {
+	if r == nil || r.turn {
 		return nil
 	}
 	if err := r.s.turns.Acquire(ctx, 1); err != nil {
@@ -79,32 +79,51 @@ func (r *room) leave() {
 	r.s.bodies.Release(r.size)
 }
 
-// readBody reads the JSON body of a request. A body that says it is beyond the limit is refused unread, and one that turns out to be is
-// cut off there; either way the connection is closed, since what is left on it is of no use.
-func readBody(c echo.Context, limit int64) ([]byte, error) {
+// openBody begins to read the JSON body of a request: a small one whole, of a large one a window. A body that says it is beyond the limit is
+// refused unread, and one that turns out to be is cut off there; either way the connection is closed, since what is left on it is of no use.
+func openBody(c echo.Context, room *room, limit int64) (document, error) {
 	r := c.Request()
 	if err := checkContentType(r.Header.Get(echo.HeaderContentType)); err != nil {
-		return nil, err
+		return document{}, err
 	}
 	if r.ContentLength > limit {
 		c.Response().Header().Set(echo.HeaderConnection, "close")
-		return nil, tooLarge(limit)
+		return document{}, tooLarge(limit)
 	}
 	extendDeadlines(c, r.ContentLength, limit)
-	text, err := readAll(http.MaxBytesReader(c.Response(), r.Body, limit), r.ContentLength)
-	if err != nil {
-		return nil, readFault(err, limit)
+	body := http.MaxBytesReader(c.Response(), r.Body, limit)
+	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
+		text, err := readAll(body, make([]byte, 0, max(512, min(r.ContentLength+1, window))), r.ContentLength)
+		if err != nil {
+			return document{}, readFault(err, limit)
+		}
+		return document{text: text}, nil
 	}
-	return text, nil
+	d := document{feed: &feed{body: body, left: r.ContentLength, turn: func() error { return room.takeTurn(r.Context()) }}}
+	d.fill()
+	return d, nil
 }
 
-// readAll reads a body into one slice. A large one has its memory reserved; others grow with what arrives rather than with what was promised.
-func readAll(body io.Reader, promised int64) ([]byte, error) {
-	room := promised + 1
-	if promised <= smallBody {
-		room = max(512, min(room, 64<<10))
+// closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why there is no JSON text.
+func closeBody(c echo.Context, room *room, limit int64, d *document) error {
+	ended := d.end()
+	if err := d.broken(); err != nil {
+		return readFault(err, limit)
 	}
-	text := make([]byte, 0, room)
+	switch {
+	case d.cut:
+		if d.feed != nil {
+			c.Response().Header().Set(echo.HeaderConnection, "close") // as much as the client likes is left on it
+		}
+		return nil
+	case !ended:
+		return fault.New(fault.Invalid, "", "Invalid request payload JSON format")
+	}
+	return room.takeTurn(c.Request().Context())
+}
+
+// readAll reads a body to its end, into a slice that may hold its beginning. The slice grows with what arrives rather than with what was promised.
+func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]

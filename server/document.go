@@ -20,8 +20,13 @@ const (
 type document struct {
 	text   []byte
 	pos    int
+	feed   *feed // brings the rest where text is a window; nil: text is all of it
+	base   int   // octets that went by before the window
+	held   int   // readers that need what they have read
+	keep   int   // octets before what the first of them needs
 	depth  int
 	bad    bool
+	cut    bool   // bad because nobody read on
 	path   []step // where the reader stands
 	faults []fault.Field
 }
@@ -76,11 +81,14 @@ func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message:
 // fail ends the reading: the text is not JSON.
 func (d *document) fail() {
 	d.bad, d.pos = true, len(d.text)
+	if d.feed != nil {
+		d.feed.body = nil
+	}
 }
 
 // peek skips white space and returns the next byte without taking it; 0 at the end.
 func (d *document) peek() byte {
-	for d.pos < len(d.text) {
+	for d.pos < len(d.text) || d.fill() {
 		switch c := d.text[d.pos]; c {
 		case ' ', '\t', '\n', '\r':
 			d.pos++
@@ -105,24 +113,32 @@ func (d *document) null() bool {
 
 // word takes a literal name.
 func (d *document) word(w string) {
-	if string(d.text[d.pos:min(d.pos+len(w), len(d.text))]) == w {
+	if d.has(len(w)) && string(d.text[d.pos:d.pos+len(w)]) == w {
 		d.pos += len(w)
 		return
 	}
 	d.fail()
 }
 
-// object takes an object, and calls member at each value, which must take it. The key is a slice of the text where it has no escapes.
+// object takes an object, and calls member at each value, which must take it. The key is a slice of the text where it has no escapes, so it
+// is good until the value is looked at.
 func (d *document) object(member func(key []byte)) {
 	d.list('{', '}', func() {
 		if d.peek() != '"' {
 			d.fail()
 			return
 		}
-		key := d.stringBytes()
-		if d.peek() != ':' {
+		from := d.hold()
+		_, escaped := d.rawString()
+		to, colon := d.base+d.pos, d.peek() == ':'
+		d.held--
+		if !colon {
 			d.fail()
 			return
+		}
+		key := d.span(from+1, to-1)
+		if escaped {
+			key = unescape(key)
 		}
 		d.pos++
 		member(key)
@@ -162,10 +178,11 @@ func (d *document) list(opening, closing byte, item func()) {
 	}
 }
 
-// skip takes any value and returns its text.
+// skip takes any value and returns its text, which is good until more is read.
 func (d *document) skip() []byte {
 	first := d.peek()
-	start := d.pos
+	from := d.hold()
+	defer func() { d.held-- }()
 	switch first {
 	case '{':
 		d.object(func([]byte) { d.skip() })
@@ -185,13 +202,14 @@ func (d *document) skip() []byte {
 	if d.bad {
 		return nil
 	}
-	return d.text[start:d.pos]
+	return d.span(from, d.base+d.pos)
 }
 
-// number takes a number and returns its text.
+// number takes a number and returns its text, as skip does.
 func (d *document) number() []byte {
 	d.peek()
-	start := d.pos
+	from := d.hold()
+	defer func() { d.held-- }()
 	d.accept("-")
 	if !d.accept("0") && d.digits() == 0 {
 		d.fail()
@@ -208,11 +226,11 @@ func (d *document) number() []byte {
 			return nil
 		}
 	}
-	return d.text[start:d.pos]
+	return d.span(from, d.base+d.pos)
 }
 
 func (d *document) accept(any string) bool {
-	if d.pos < len(d.text) && strings.IndexByte(any, d.text[d.pos]) >= 0 {
+	if d.has(1) && strings.IndexByte(any, d.text[d.pos]) >= 0 {
 		d.pos++
 		return true
 	}
@@ -220,14 +238,14 @@ func (d *document) accept(any string) bool {
 }
 
 func (d *document) digits() (n int) {
-	for d.pos < len(d.text) && d.text[d.pos] >= '0' && d.text[d.pos] <= '9' {
+	for d.has(1) && d.text[d.pos] >= '0' && d.text[d.pos] <= '9' {
 		d.pos++
 		n++
 	}
 	return n
 }
 
-// stringBytes takes a string. The result is a slice of the text where nothing had to be unescaped.
+// stringBytes takes a string. The result is a slice of the text where nothing had to be unescaped, and good until more is read.
 func (d *document) stringBytes() []byte {
 	raw, escaped := d.rawString()
 	if escaped && !d.bad {
@@ -238,40 +256,53 @@ func (d *document) stringBytes() []byte {
 
 // rawString takes a string and returns what stands between the quotes, checked, and whether it holds escapes.
 func (d *document) rawString() (raw []byte, escaped bool) {
+	from := d.hold()
+	escaped = d.quoted()
+	d.held--
+	if d.bad {
+		return nil, false
+	}
+	return d.span(from+1, d.base+d.pos-1), escaped
+}
+
+// quoted passes a string, and reports whether it holds escapes.
+func (d *document) quoted() (escaped bool) {
 	d.pos++
-	start := d.pos
-	for d.pos < len(d.text) {
+	for d.pos < len(d.text) || d.fill() {
 		switch c := d.text[d.pos]; {
 		case c == '"':
 			d.pos++
-			return d.text[start : d.pos-1], escaped
+			return escaped
 		case c == '\\':
 			escaped = true
 			if !d.escape() {
 				d.fail()
-				return nil, false
+				return false
 			}
 		case c < 0x20:
 			d.fail()
-			return nil, false
+			return false
 		case c < utf8.RuneSelf:
 			d.pos++
 		default:
 			r, size := utf8.DecodeRune(d.text[d.pos:])
 			if r == utf8.RuneError && size == 1 {
+				if !utf8.FullRune(d.text[d.pos:]) && d.fill() {
+					continue
+				}
 				d.fail()
-				return nil, false
+				return false
 			}
 			d.pos += size
 		}
 	}
 	d.fail()
-	return nil, false
+	return false
 }
 
 // escape takes one escape sequence.
 func (d *document) escape() bool {
-	if d.pos+1 >= len(d.text) {
+	if !d.has(2) {
 		return false
 	}
 	switch d.text[d.pos+1] {
@@ -279,7 +310,7 @@ func (d *document) escape() bool {
 		d.pos += 2
 		return true
 	case 'u':
-		if d.pos+6 > len(d.text) {
+		if !d.has(6) {
 			return false
 		}
 		if _, ok := hex4(d.text[d.pos+2 : d.pos+6]); !ok {

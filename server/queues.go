@@ -101,6 +101,8 @@ type settingsInput struct {
 	ServiceURL            string `query:"serviceUrl" enum:"true,false"`
 	DeliveryAttempts      string `query:"deliveryAttempts" enum:"true,false"`
 	QueueKeep             string `query:"queueKeep" enum:"true,false"`
+	TrackOpens            string `query:"trackOpens" enum:"true,false"`
+	TrackClicks           string `query:"trackClicks" enum:"true,false"`
 }
 
 func (s *Server) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
@@ -116,6 +118,8 @@ func (s *Server) getSettings(ctx context.Context, in *settingsInput) (api.Settin
 		ServiceURL:            only(in.ServiceURL, all.ServiceURL),
 		DeliveryAttempts:      only(in.DeliveryAttempts, all.DeliveryAttempts),
 		QueueKeep:             only(in.QueueKeep, all.QueueKeep),
+		TrackOpens:            only(in.TrackOpens, all.TrackOpens),
+		TrackClicks:           only(in.TrackClicks, all.TrackClicks),
 	}, nil
 }
 

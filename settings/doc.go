@@ -1,5 +1,5 @@
 // Package settings keeps the settings that can be changed while Postroom runs: the instance's webhook target, the public address, the
-// number of delivery attempts and of completed jobs to keep. It works for the doors, which show and change them, and for everything that
+// number of delivery attempts and of completed jobs to keep, whether opens and clicks are counted. It works for the doors, which show and change them, and for everything that
 // acts on them.
 //
 // A setting that was never changed has the value the configuration gave it; one that was changed keeps its value through restarts,

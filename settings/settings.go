@@ -29,6 +29,8 @@ type Options struct {
 	DeliveryAttempts int
 	// QueueKeep is how many completed jobs stay visible in the queues.
 	QueueKeep int
+	// TrackOpens and TrackClicks say whether opens and clicks are counted, of accounts and messages that don't say.
+	TrackOpens, TrackClicks bool
 	// Logger gets changes, and failures to read. Nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -58,6 +60,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	}
 	s.defaults = Values{
 		ServiceURL: o.ServiceURL, DeliveryAttempts: o.DeliveryAttempts, QueueKeep: o.QueueKeep,
+		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks,
 		Webhooks: Webhooks{Enabled: true, Events: []string{"*"}, Headers: []api.CustomHeader{}},
 	}
 	if err := validate(s.defaults.settings()); err != nil {

@@ -92,6 +92,7 @@ var everything = api.Settings{
 	Webhooks: ptr("https://example.com/hook"), WebhookEvents: &[]string{"messageSent", "messageFailed"},
 	WebhooksCustomHeaders: &[]api.CustomHeader{{Key: "Authorization", Value: "Bearer open sesame"}},
 	WebhooksEnabled:       ptr(false), ServiceURL: ptr("https://mail.example.com"), DeliveryAttempts: ptr(3), QueueKeep: ptr(5),
+	TrackOpens: ptr(true), TrackClicks: ptr(true),
 }
 
 func TestUnchangedSettingsComeFromTheConfiguration(t *testing.T) {
@@ -102,8 +103,8 @@ func TestUnchangedSettingsComeFromTheConfiguration(t *testing.T) {
 		want Values
 	}{
 		{"nothing configured", Options{}, Values{DeliveryAttempts: 10}},
-		{"all configured", Options{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7},
-			Values{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7}},
+		{"all configured", Options{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7, TrackOpens: true},
+			Values{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7, TrackOpens: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,7 +154,8 @@ func TestUpdateChangesWhatTheRequestHas(t *testing.T) {
 	if got, err := b.Get(t.Context()); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%v: %s", err, cmp.Diff(want, got))
 	}
-	all := []string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled", "serviceUrl", "deliveryAttempts", "queueKeep"}
+	all := []string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled", "serviceUrl", "deliveryAttempts", "queueKeep",
+		"trackOpens", "trackClicks"}
 	if diff := cmp.Diff(all, b.update(t, everything)); diff != "" {
 		t.Error(diff)
 	}

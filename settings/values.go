@@ -14,6 +14,8 @@ type Values struct {
 	ServiceURL       string // public address; empty: none
 	DeliveryAttempts int    // how often a message is tried in all, at least 1
 	QueueKeep        int    // completed jobs that stay visible in the queues
+	TrackOpens       bool   // opens are counted, of accounts and messages that don't say
+	TrackClicks      bool   // clicks are, likewise
 	Webhooks         Webhooks
 }
 
@@ -48,7 +50,7 @@ func (v Values) settings() api.Settings {
 	return api.Settings{
 		Webhooks: &v.Webhooks.URL, WebhookEvents: &v.Webhooks.Events, WebhooksCustomHeaders: &v.Webhooks.Headers,
 		WebhooksEnabled: &v.Webhooks.Enabled, ServiceURL: &v.ServiceURL, DeliveryAttempts: &v.DeliveryAttempts,
-		QueueKeep: &v.QueueKeep,
+		QueueKeep: &v.QueueKeep, TrackOpens: &v.TrackOpens, TrackClicks: &v.TrackClicks,
 	}
 }
 
@@ -61,6 +63,8 @@ const (
 	nameServiceURL      = "serviceUrl"
 	nameAttempts        = "deliveryAttempts"
 	nameQueueKeep       = "queueKeep"
+	nameTrackOpens      = "trackOpens"
+	nameTrackClicks     = "trackClicks"
 )
 
 // field is a setting as Redis has it.
@@ -94,6 +98,8 @@ func (s *Settings) encode(req api.Settings) ([]field, error) {
 		add(nameServiceURL, req.ServiceURL != nil, req.ServiceURL),
 		add(nameAttempts, req.DeliveryAttempts != nil, req.DeliveryAttempts),
 		add(nameQueueKeep, req.QueueKeep != nil, req.QueueKeep),
+		add(nameTrackOpens, req.TrackOpens != nil, req.TrackOpens),
+		add(nameTrackClicks, req.TrackClicks != nil, req.TrackClicks),
 	} {
 		if err != nil {
 			return nil, err
@@ -108,6 +114,7 @@ func (s *Settings) decode(stored map[string]string) (Values, error) {
 	into := map[string]any{
 		nameWebhooks: &v.Webhooks.URL, nameWebhooksEnabled: &v.Webhooks.Enabled, nameServiceURL: &v.ServiceURL,
 		nameAttempts: &v.DeliveryAttempts, nameQueueKeep: &v.QueueKeep,
+		nameTrackOpens: &v.TrackOpens, nameTrackClicks: &v.TrackClicks,
 	}
 	// These two get slices of their own: what is decoded must not be written over the defaults.
 	var events []string

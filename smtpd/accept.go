@@ -21,7 +21,7 @@ func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 		switch {
 		case err == nil:
 			pause = 0
-			i.admit(sessions, conn, l.implicit)
+			i.admit(sessions, conn, l)
 			continue
 		case errors.Is(err, net.ErrClosed):
 			return nil
@@ -45,19 +45,19 @@ func temporary(err error) bool {
 }
 
 // admit serves a connection in a goroutine of its own, if there is room for it.
-func (i *Inlet) admit(ctx context.Context, conn net.Conn, implicit bool) {
+func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	w := newWire(conn, i.opts.IdleTimeout)
 	if !i.enter(w) {
 		i.metrics.connections.WithLabelValues("refused").Inc()
-		go refuse(conn, implicit)
+		go refuse(conn, l.implicit)
 		return
 	}
 	i.metrics.connections.WithLabelValues("served").Inc()
 	go func() {
 		defer i.leave(w)
-		s := &session{Inlet: i, wire: w, remote: addressOf(conn), began: time.Now()}
+		s := &session{Inlet: i, wire: w, remote: addressOf(conn), began: time.Now(), lmtp: l.lmtp}
 		defer s.recover(ctx)
-		s.serve(ctx, implicit)
+		s.serve(ctx, l.implicit)
 	}()
 }
 

@@ -19,6 +19,7 @@ var errFarTooLarge = errors.New("message far too large")
 type body struct {
 	content []byte
 	limit   int64
+	most    int64 // octets that are kept, where the beginning will do; 0: all
 	read    int64 // octets, kept or not
 	refused reply // why the content will not do; its code is 0 while it does
 	memory  *semaphore.Weighted
@@ -95,6 +96,12 @@ func unexpected(err error) error {
 
 // keep adds to the content, as long as it will do.
 func (b *body) keep(piece []byte) {
+	if b.most > 0 {
+		if b.read > b.limit {
+			b.refuse(tooLarge(b.limit))
+		}
+		piece = piece[:min(int64(len(piece)), b.most-int64(len(b.content)))]
+	}
 	size := int64(len(b.content) + len(piece))
 	switch {
 	case b.refused.code != 0:

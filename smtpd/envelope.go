@@ -29,6 +29,7 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 	switch {
 	case !s.greeted || s.t.begun:
 		return badSequence
+	case s.returns != nil:
 	case s.login == nil && !s.mayLogIn() && s.cert != nil:
 		return tlsFirst
 	case s.login == nil:
@@ -46,15 +47,26 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 	if t.from, r = normal(address, "sender", "5.1.7", t.utf8); r.code != 0 && address != "" {
 		return r
 	}
-	if err := s.renew(ctx); err != nil {
-		s.log.loginRefused(ctx, s.remote, s.tls, err)
-		if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Forbidden) {
-			s.login = nil
+	if s.returns == nil {
+		if r := s.stillWelcome(ctx); r.code != 0 {
+			return r
 		}
-		return refusal(err)
 	}
 	s.t = t
 	return ok
+}
+
+// stillWelcome asks whether the token is still in force, and counts the message as a request of its.
+func (s *session) stillWelcome(ctx context.Context) reply {
+	err := s.renew(ctx)
+	if err == nil {
+		return reply{}
+	}
+	s.log.loginRefused(ctx, s.remote, s.tls, err)
+	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Forbidden) {
+		s.login = nil
+	}
+	return refusal(err)
 }
 
 // mailParams reads the parameters of MAIL.
@@ -121,6 +133,11 @@ func (s *session) addRecipient(arg string) reply {
 	to, r := normal(address, "recipient", "5.1.3", s.t.utf8)
 	if r.code != 0 {
 		return r
+	}
+	if s.returns != nil {
+		if r := s.expected(to); r.code != 0 {
+			return r
+		}
 	}
 	report, r := s.t.report.with(params, to, len(s.t.to) == 0)
 	if r.code != 0 {

@@ -12,6 +12,9 @@ func (s *session) ehlo(arg string) reply {
 	}
 	s.reset()
 	s.greeted = true
+	if s.returns != nil {
+		return reply{code: 250, text: s.opts.Hostname, more: s.returnOffers()}
+	}
 	offers := []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES", "CHUNKING",
 		fmt.Sprintf("SIZE %d", s.opts.MaxMessage),
 		fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients),

@@ -86,9 +86,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inlet is the SMTP door. It listens from New on and answers while Run runs.
+// Inlet is an SMTP door: for messages of applications, made by New, or for mail that comes back, made by NewReturns. It listens from then on
+// and answers while Run runs.
 type Inlet struct {
 	Parts
+	returns   Returns // nil: applications hand in their messages here
 	opts      Options
 	listeners []listener
 	cert      *certificate // nil: no TLS
@@ -107,6 +109,7 @@ type Inlet struct {
 type listener struct {
 	net.Listener
 	implicit bool // TLS from the first byte
+	lmtp     bool // RFC 2033 is spoken, to a mail server of this house
 }
 
 // New makes an Inlet and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
@@ -121,18 +124,29 @@ func New(parts Parts, o Options) (*Inlet, error) {
 		return nil, errors.New("new SMTP inlet: TLS needs a certificate")
 	}
 	o = o.withDefaults()
-	i := &Inlet{
-		Parts: parts, opts: o, metrics: newMetrics(o.Metrics), log: maillog{o.Logger}, memory: semaphore.NewWeighted(o.BodyMemory),
-		turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), open: map[*wire]bool{},
+	i, err := newInlet(o, newMetrics(o.Metrics))
+	if err != nil {
+		return nil, fmt.Errorf("new SMTP inlet: %w", err)
 	}
-	if o.TLSCert != "" {
-		var err error
-		if i.cert, err = loadCertificate(o.TLSCert, o.TLSKey, o.Logger); err != nil {
-			return nil, fmt.Errorf("new SMTP inlet: smtpd.tls: %w", err)
-		}
-	}
+	i.Parts = parts
 	if err := errors.Join(i.listen("smtpd.listen", o.Listen, false), i.listen("smtpd.listenTls", o.ListenTLS, true)); err != nil {
 		return nil, errors.Join(fmt.Errorf("new SMTP inlet: %w", err), i.Close())
+	}
+	return i, nil
+}
+
+// newInlet makes an Inlet that does not listen yet.
+func newInlet(o Options, m *metrics) (*Inlet, error) {
+	i := &Inlet{
+		opts: o, metrics: m, log: maillog{o.Logger}, memory: semaphore.NewWeighted(o.BodyMemory),
+		turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), open: map[*wire]bool{},
+	}
+	if o.TLSCert == "" {
+		return i, nil
+	}
+	var err error
+	if i.cert, err = loadCertificate(o.TLSCert, o.TLSKey, o.Logger); err != nil {
+		return nil, fmt.Errorf("smtpd.tls: %w", err)
 	}
 	return i, nil
 }
@@ -145,23 +159,33 @@ func (i *Inlet) listen(setting, address string, implicit bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
-	i.listeners = append(i.listeners, listener{l, implicit})
+	i.listeners = append(i.listeners, listener{Listener: l, implicit: implicit})
 	return nil
 }
 
 // Addr is the address of Options.Listen as it was taken, host:port; empty without one.
-func (i *Inlet) Addr() string { return i.addr(false) }
+func (i *Inlet) Addr() string {
+	return i.addr(func(l listener) bool { return !l.implicit && !l.lmtp })
+}
 
 // AddrTLS is the address of Options.ListenTLS as it was taken, host:port; empty without one.
-func (i *Inlet) AddrTLS() string { return i.addr(true) }
+func (i *Inlet) AddrTLS() string { return i.addr(func(l listener) bool { return l.implicit }) }
 
-func (i *Inlet) addr(implicit bool) string {
+func (i *Inlet) addr(wanted func(listener) bool) string {
 	for _, l := range i.listeners {
-		if l.implicit == implicit {
+		if wanted(l) {
 			return l.Addr().String()
 		}
 	}
 	return ""
+}
+
+// purpose says in the log whose mail is taken.
+func (i *Inlet) purpose() string {
+	if i.returns != nil {
+		return "returned mail"
+	}
+	return "submission"
 }
 
 // Close stops listening, where Run was never called; after Run it does nothing.
@@ -183,7 +207,7 @@ func (i *Inlet) Run(ctx context.Context) error {
 	failed := make(chan error, len(i.listeners))
 	var accepting sync.WaitGroup
 	for _, l := range i.listeners {
-		i.log.listening(l.Addr(), l.implicit, i.cert != nil)
+		i.log.listening(l, i.purpose(), i.cert != nil)
 		accepting.Go(func() { failed <- i.accept(ctx, sessions, l) })
 	}
 	var err error

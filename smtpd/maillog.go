@@ -3,7 +3,6 @@ package smtpd
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 // message that was queued.
 type maillog struct{ *slog.Logger }
 
-func (l maillog) listening(addr net.Addr, implicit, tls bool) {
-	l.Info("smtp inlet listens", "address", addr.String(), "implicit_tls", implicit, "starttls", tls && !implicit)
+func (l maillog) listening(on listener, purpose string, tls bool) {
+	l.Info("smtp inlet listens", "address", on.Addr().String(), "purpose", purpose, "lmtp", on.lmtp, "implicit_tls", on.implicit, "starttls", tls && !on.implicit && !on.lmtp)
 }
 
 func (l maillog) notAccepted(err error, pause time.Duration) {

@@ -6,7 +6,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// metrics count what comes in over SMTP.
+// metrics count what comes in over SMTP. Mail that comes back has no logins.
 type metrics struct {
 	open        prometheus.Gauge
 	connections *prometheus.CounterVec
@@ -19,27 +19,42 @@ var (
 	connectionResults = []string{"served", "refused"}
 	loginResults      = []string{"ok", "refused", "limited", "unavailable"}
 	messageResults    = []string{"queued", "repeated", "refused", "deferred", "broken_off"}
+	returnResults     = []string{"taken", "refused", "deferred", "broken_off"}
 )
 
 func newMetrics(reg *prometheus.Registry) *metrics {
-	counter := func(name, help, label string, values []string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-		for _, v := range values {
-			c.WithLabelValues(v)
-		}
-		reg.MustRegister(c)
-		return c
-	}
 	m := &metrics{
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "postroom_smtpd_connections", Help: "Connections of applications that hand in mail over SMTP.",
 		}),
-		connections: counter("postroom_smtpd_connections_total", "Connections by whether there was room for them.", "result", connectionResults),
-		logins:      counter("postroom_smtpd_logins_total", "Logins over SMTP by what came of them.", "result", loginResults),
-		messages:    counter("postroom_smtpd_messages_total", "Messages handed in over SMTP by how they were answered.", "result", messageResults),
+		connections: newCounter(reg, "postroom_smtpd_connections_total", "Connections by whether there was room for them.", "result", connectionResults),
+		logins:      newCounter(reg, "postroom_smtpd_logins_total", "Logins over SMTP by what came of them.", "result", loginResults),
+		messages:    newCounter(reg, "postroom_smtpd_messages_total", "Messages handed in over SMTP by how they were answered.", "result", messageResults),
 	}
 	reg.MustRegister(m.open)
 	return m
+}
+
+// newReturnMetrics are those of a door for mail that comes back.
+func newReturnMetrics(reg *prometheus.Registry) *metrics {
+	m := &metrics{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "postroom_returns_connections", Help: "Connections of servers that bring mail back.",
+		}),
+		connections: newCounter(reg, "postroom_returns_connections_total", "Connections of servers that bring mail back, by whether there was room for them.", "result", connectionResults),
+		messages:    newCounter(reg, "postroom_returns_messages_total", "Mails brought back over SMTP and LMTP, by how they were answered.", "result", returnResults),
+	}
+	reg.MustRegister(m.open)
+	return m
+}
+
+func newCounter(reg *prometheus.Registry, name, help, label string, values []string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, v := range values {
+		c.WithLabelValues(v)
+	}
+	reg.MustRegister(c)
+	return c
 }
 
 // taken counts a message that was answered 250.

@@ -26,6 +26,7 @@ type session struct {
 	remote netip.Addr
 	began  time.Time
 	tls    bool
+	lmtp   bool
 
 	greeted  bool // the client has said EHLO or HELO
 	login    *login
@@ -45,7 +46,7 @@ func (s *session) serve(ctx context.Context, implicit bool) {
 			return
 		}
 	}
-	s.wire.reply(reply{code: 220, text: s.opts.Hostname + " ESMTP Postroom"})
+	s.wire.reply(s.greeting())
 	for {
 		line, err := s.wire.line(maxCommand, s.deadline())
 		var r reply
@@ -76,7 +77,7 @@ func (s *session) serve(ctx context.Context, implicit bool) {
 // deadline is when the next command must have come in.
 func (s *session) deadline() time.Time {
 	limit := time.Now().Add(s.opts.IdleTimeout)
-	if s.login != nil {
+	if s.login != nil || s.returns != nil {
 		return limit
 	}
 	if login := s.began.Add(s.opts.LoginTimeout); login.Before(limit) {
@@ -95,7 +96,7 @@ func (s *session) farewell(err error) reply {
 		return stopping
 	case errors.Is(err, errLineTooLong):
 		return reply{code: 500, enhanced: "5.5.2", text: "Line too long", close: true}
-	case isTimeout(err) && s.login == nil:
+	case isTimeout(err) && s.login == nil && s.returns == nil:
 		return noLogin
 	case isTimeout(err):
 		return tooIdle
@@ -115,6 +116,9 @@ func (s *session) handle(ctx context.Context, line []byte) reply {
 	}
 	verb, arg, _ := strings.Cut(string(line), " ")
 	arg = strings.TrimSpace(arg)
+	if r, known := s.handleReturns(strings.ToUpper(verb), arg); known {
+		return r
+	}
 	switch strings.ToUpper(verb) {
 	case "EHLO":
 		return s.ehlo(arg)

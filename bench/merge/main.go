@@ -41,10 +41,11 @@ func main() {
 	process.Serve()
 	entries := flag.Int("entries", 10_000, "entries of a merge, 10,000 at most")
 	size := flag.Int("size", 1_000_000, "bytes of the file that all messages of the second merge carry")
+	params := flag.Int("params", 0, "bytes that the params of each entry have beside the usual ones, 3,000 at most with 10,000 entries")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *entries, *size); err != nil {
+	if err := run(ctx, *entries, *size, *params); err != nil {
 		fmt.Fprintln(os.Stderr, "merge:", err)
 		os.Exit(1)
 	}
@@ -61,7 +62,7 @@ type house struct {
 	url    string
 }
 
-func run(ctx context.Context, entries, size int) (err error) {
+func run(ctx context.Context, entries, size, params int) (err error) {
 	h := &house{}
 	if h.dir, err = os.MkdirTemp("", "merge-"); err != nil {
 		return err
@@ -89,7 +90,7 @@ func run(ctx context.Context, entries, size int) (err error) {
 		return err
 	}
 	defer h.door.Stop()
-	return h.measure(ctx, entries, size)
+	return h.measure(ctx, entries, size, params)
 }
 
 func (h *house) postroom(role string) (*process.Process, string, error) {
@@ -99,17 +100,17 @@ func (h *house) postroom(role string) (*process.Process, string, error) {
 	})
 }
 
-func (h *house) measure(ctx context.Context, entries, size int) error {
+func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	atRest, _ := h.door.Resident()
 	table.Title(fmt.Sprintf("A merge of %d entries in one request", entries))
 	words := api.SubmitRequest{Subject: "Order {{params.order}}", HTML: "<p>Dear {{params.name}},</p>\n" + strings.Repeat("<p>{{params.city}} is waiting for you.</p>\n", 20)}
-	small, err := h.merge(ctx, words, entries)
+	small, err := h.merge(ctx, words, entries, params)
 	if err != nil {
 		return err
 	}
 	table.Title(fmt.Sprintf("The same with a file of %d kB", size/1000))
 	words.Attachments = []api.Attachment{{Filename: "file.bin", Content: noise(size)}}
-	if _, err := h.merge(ctx, words, entries); err != nil {
+	if _, err := h.merge(ctx, words, entries, params); err != nil {
 		return err
 	}
 	_, most := h.door.Resident()
@@ -136,12 +137,16 @@ func (h *house) letters(ctx context.Context) (n int, size int64, err error) {
 }
 
 // merge sends one, three times, and tells the fastest: what else runs on the machine does not count.
-func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries int) (best time.Duration, err error) {
+func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, params int) (best time.Duration, err error) {
 	req.MailMerge = make([]api.MailMergeEntry, entries)
+	more := ""
+	if params > 0 {
+		more = `,"more":"` + strings.Repeat("x", params) + `"`
+	}
 	for i := range req.MailMerge {
 		req.MailMerge[i] = api.MailMergeEntry{
 			To:     api.Address{Name: fmt.Sprintf("Person %d", i), Address: fmt.Sprintf("person%d@example.net", i)},
-			Params: fmt.Appendf(nil, `{"name":"Person %d","order":%d,"city":"Bern"}`, i, i), Metadata: fmt.Appendf(nil, `{"order":%d}`, i),
+			Params: fmt.Appendf(nil, `{"name":"Person %d","order":%d,"city":"Bern"%s}`, i, i, more), Metadata: fmt.Appendf(nil, `{"order":%d}`, i),
 		}
 	}
 	body, err := json.Marshal(req)

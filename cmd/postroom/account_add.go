@@ -19,6 +19,8 @@ type accountFlags struct {
 	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
 	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
 	Locale         *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
+	TrackOpens     *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
+	TrackClicks    *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
 	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
@@ -46,6 +48,12 @@ func (f accountFlags) over(a api.Account, con *console) (api.Account, error) {
 	}
 	set(&a.Webhooks, f.Webhooks)
 	set(&a.Locale, f.Locale)
+	if f.TrackOpens != nil {
+		a.TrackOpens = f.TrackOpens
+	}
+	if f.TrackClicks != nil {
+		a.TrackClicks = f.TrackClicks
+	}
 	set(&a.TZ, f.TZ)
 	a.DKIM, err = f.dkim(a)
 	return a, err
@@ -233,6 +241,7 @@ func accountPatch(from, to api.Account) api.AccountPatch {
 		Limits: changed(from.Limits, to.Limits), AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble),
 		Proxy: changed(from.Proxy, to.Proxy), Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
 		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Locale: changed(from.Locale, to.Locale), TZ: changed(from.TZ, to.TZ),
+		TrackOpens: changed(from.TrackOpens, to.TrackOpens), TrackClicks: changed(from.TrackClicks, to.TrackClicks),
 		Retry: changed(from.Retry, to.Retry),
 	}
 }

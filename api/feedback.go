@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// FeedbackReceipt is the answer to a provider's webhook.
+type FeedbackReceipt struct {
+	Accepted  int  `json:"accepted" doc:"Events taken; they are applied soon"`
+	Ignored   int  `json:"ignored" doc:"Events that are understood and of no use"`
+	Broken    int  `json:"broken" doc:"Events that could not be read"`
+	Confirmed bool `json:"confirmed,omitempty" doc:"A subscription was confirmed"`
+}
+
+// FeedbackStatus says who told what about sent mail, and what became of it.
+type FeedbackStatus struct {
+	Inbox          FeedbackInbox            `json:"inbox" doc:"Facts that wait to be applied"`
+	Sources        []FeedbackSource         `json:"sources" doc:"Who told facts, or may; counted since the first one"`
+	Reconciliation []FeedbackReconciliation `json:"reconciliation" doc:"Events APIs that are asked regularly for what webhooks missed"`
+}
+
+// FeedbackInbox is what waits to be applied.
+type FeedbackInbox struct {
+	Urgent     int64 `json:"urgent" doc:"Bounces, complaints and unsubscriptions"`
+	Deliveries int64 `json:"deliveries" doc:"Deliveries and delays"`
+	Hits       int64 `json:"hits" doc:"Opens and clicks"`
+	Waiting    int64 `json:"waiting" doc:"Facts whose message is not known yet, to be looked at again"`
+	Max        int   `json:"max" doc:"As many of each of the first three may wait; beyond that providers are told to come back, and the oldest opens and clicks are dropped"`
+}
+
+// FeedbackSource is one who tells.
+type FeedbackSource struct {
+	Source     string     `json:"source" doc:"A provider; bounce, track or unsubscribe for Postroom's own; other"`
+	Configured bool       `json:"configured" doc:"It is a provider whose webhooks are taken"`
+	Received   int64      `json:"received" doc:"Facts taken in"`
+	Applied    int64      `json:"applied" doc:"Facts that were new"`
+	Duplicates int64      `json:"duplicates" doc:"Facts that were known"`
+	Unknown    int64      `json:"unknown" doc:"Facts about messages that nobody knows"`
+	Full       int64      `json:"full" doc:"Facts about messages of which no more is remembered"`
+	Failed     int64      `json:"failed" doc:"Facts that could not be applied"`
+	Last       *time.Time `json:"last,omitempty" doc:"When something was last told"`
+}
+
+// FeedbackReconciliation is how far an events API was read.
+type FeedbackReconciliation struct {
+	Source   string     `json:"source" doc:"The provider"`
+	Position *time.Time `json:"position,omitempty" doc:"All that the provider tells of before is taken in"`
+	Ran      *time.Time `json:"ran,omitempty" doc:"When it was last asked"`
+	Events   int64      `json:"events" doc:"Events read then, those known already included"`
+	Broken   int64      `json:"broken" doc:"Of these, events that could not be read"`
+	Error    string     `json:"error,omitempty" doc:"What went wrong then"`
+}
+
+// Feedback says who told what about sent mail, and what became of it.
+func (c *Client) Feedback(ctx context.Context) (s FeedbackStatus, err error) {
+	return s, c.do(ctx, call{method: http.MethodGet, path: "/v1/feedback", out: &s})
+}

@@ -1,0 +1,197 @@
+package feedback
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/outbox"
+)
+
+// place finds the messages that facts are about and puts the facts onto their timelines: those that name an id of ours at once, the others, and
+// those whose id nobody knows, by reference. A message that can't be found yet is looked for again; in the end it is unknown.
+func (f *Feedback) place(ctx context.Context, items []*item) error {
+	var named, rest []*item
+	for _, it := range items {
+		if it.MessageID == "" {
+			it.MessageID = it.toldBack()
+		}
+		if it.MessageID != "" || it.aboutNone() {
+			named = append(named, it)
+		}
+	}
+	if err := f.learn(ctx, named); err != nil {
+		return err
+	}
+	for _, it := range items {
+		if (it.result == "" || it.result == unknown) && len(it.references()) > 0 {
+			rest = append(rest, it)
+		}
+	}
+	found, err := f.lookUp(ctx, rest)
+	if err != nil {
+		return err
+	}
+	if err := f.learn(ctx, found); err != nil {
+		return err
+	}
+	for _, it := range items {
+		switch {
+		case it.result != "" && it.result != unknown, it.ours:
+		case len(it.references()) > 0 && it.Looks < len(f.opts.Patience):
+			it.result = postponed
+		default:
+			it.result = unknown
+		}
+	}
+	return nil
+}
+
+// toldBack is our id of the message, where the provider told it back; "" when it didn't.
+func (e *entry) toldBack() string {
+	for _, ref := range e.Refs {
+		if id, ok := strings.CutPrefix(ref, ofID); ok {
+			if _, err := ulid.ParseStrict(id); err == nil {
+				return strings.ToUpper(id)
+			}
+		}
+	}
+	return ""
+}
+
+// references are what the message may be looked up by.
+func (e *entry) references() []string {
+	var refs []string
+	for _, ref := range e.Refs {
+		if !strings.HasPrefix(ref, ofID) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// aboutNone reports whether a fact is about no message: somebody unsubscribed without one.
+func (e *entry) aboutNone() bool {
+	return e.Account != "" && len(e.Refs) == 0 && (e.Type == event.ListUnsubscribe || e.Type == event.ListSubscribe)
+}
+
+// lookUp finds messages by reference, and answers the facts whose message was found.
+func (f *Feedback) lookUp(ctx context.Context, items []*item) ([]*item, error) {
+	var refs []string
+	asked := map[string]int{}
+	for _, it := range items {
+		for _, ref := range it.references() {
+			if _, twice := asked[ref]; !twice {
+				asked[ref] = len(refs)
+				refs = append(refs, ref)
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	ids, err := f.Outbox.Lookup(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d references of messages: %w", len(refs), err)
+	}
+	if len(ids) != len(refs) {
+		return nil, fmt.Errorf("look up %d references of messages: %d answers", len(refs), len(ids))
+	}
+	var found []*item
+	for _, it := range items {
+		for _, ref := range it.references() {
+			if id := ids[asked[ref]]; id != "" {
+				it.MessageID, it.ours = id, true
+				found = append(found, it)
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// learn puts facts whose message has a name onto its timeline.
+func (f *Feedback) learn(ctx context.Context, items []*item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	if err := f.settleRecipients(ctx, items); err != nil {
+		return err
+	}
+	facts := make([]outbox.Later, len(items))
+	for i, it := range items {
+		facts[i] = it.Later
+	}
+	results, err := f.Outbox.Learn(ctx, facts)
+	if err != nil {
+		return fmt.Errorf("put %d facts onto timelines: %w", len(facts), err)
+	}
+	if len(results) != len(facts) {
+		return fmt.Errorf("put %d facts onto timelines: %d results", len(facts), len(results))
+	}
+	for i, it := range items {
+		it.result = resultOf(results[i])
+	}
+	return nil
+}
+
+func resultOf(r outbox.LearnResult) outcome {
+	switch r {
+	case outbox.LearnNew:
+		return applied
+	case outbox.LearnAgain:
+		return duplicate
+	case outbox.LearnFull:
+		return full
+	}
+	return unknown
+}
+
+// settleRecipients asks whom messages were for, where that matters: the fact has an effect, or names nobody.
+func (f *Feedback) settleRecipients(ctx context.Context, items []*item) error {
+	var ids []string
+	asked := map[string]int{}
+	for _, it := range items {
+		if it.MessageID == "" || it.Effect == "" && (it.Recipient != "" || it.Index >= 0) {
+			continue
+		}
+		if _, twice := asked[it.MessageID]; !twice {
+			asked[it.MessageID] = len(ids)
+			ids = append(ids, it.MessageID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	answers, err := f.Outbox.Recipients(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("ask whom %d messages were for: %w", len(ids), err)
+	}
+	if len(answers) != len(ids) {
+		return fmt.Errorf("ask whom %d messages were for: %d answers", len(ids), len(answers))
+	}
+	for _, it := range items {
+		if n, ok := asked[it.MessageID]; ok && answers[n].Known {
+			it.settle(&answers[n])
+		}
+	}
+	return nil
+}
+
+// settle writes the recipient as the message has it. A fact that names nobody is about the only recipient, if there is one.
+func (it *item) settle(sent *outbox.Addressed) {
+	it.sent = sent
+	switch to := sent.To; {
+	case it.Recipient != "":
+		if own := ownRecipient(to, it.Recipient); own != "" {
+			it.Recipient = own
+		}
+	case it.Index >= 0 && it.Index < len(to):
+		it.Recipient = to[it.Index]
+	case len(to) == 1:
+		it.Recipient = to[0]
+	}
+}

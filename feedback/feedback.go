@@ -1,0 +1,162 @@
+package feedback
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Outbox knows the messages. outbox.Outbox implements it.
+type Outbox interface {
+	// Learn puts facts onto the timelines of their messages, and answers one result for each.
+	Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error)
+	// Lookup finds queueIds by reference; "" for one that is unknown.
+	Lookup(ctx context.Context, refs []string) ([]string, error)
+	// Recipients tells whom messages were sent to, one answer for each id.
+	Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error)
+}
+
+// Suppression knows whom not to mail. suppression.Store implements it.
+type Suppression interface {
+	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
+	// Soft counts a soft bounce, and suppresses the address when there were too many.
+	// A message counts once, however often it is told.
+	Soft(ctx context.Context, e suppression.Entry, now time.Time) (suppressed bool, err error)
+	// Learnt gives an entry the scope and the expiry that the settings want for what deliveries teach.
+	Learnt(e suppression.Entry) suppression.Entry
+}
+
+// Parts are what feedback works with. All are needed.
+type Parts struct {
+	DB          *redisdb.DB
+	Outbox      Outbox
+	Suppression Suppression
+}
+
+// Options say who may tell, and how much is kept. The zero value believes nobody.
+type Options struct {
+	// Providers are the secrets of each provider whose webhooks are taken; what a secret is, provider.Options says.
+	Providers map[provider.Name][]string
+
+	// MaxFacts is how many facts of a stream may wait, in all partitions together; zero: 100,000. Beyond it, providers are told to come
+	// back; of hits, the oldest are dropped.
+	MaxFacts int
+	// Patience is how long to wait before looking again for the message of a fact, look by look; nil: 5 seconds, 30 seconds, 2 minutes.
+	Patience []time.Duration
+
+	Sources []Source      // events APIs to be reconciled with; none: there is no reconciliation
+	Every   time.Duration // how often that is done; zero: 1 hour
+
+	// Pace is how many messages a second this process has to do with; nil: it never rests. See package documents.
+	Pace func() float64
+
+	Certificates provider.Certificates // where certificates of SNS are fetched; nil: over HTTPS
+	Transport    http.RoundTripper     // for confirming SNS subscriptions; nil: one that reaches public addresses only
+
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is measured
+	Now      func() time.Time      // nil: time.Now
+}
+
+const (
+	defaultMaxFacts = 100_000
+	defaultEvery    = time.Hour
+	maxWaiting      = 20_000 // facts of a partition that wait for their message; beyond that, they count as unknown at once
+)
+
+func (o Options) withDefaults() Options {
+	if o.MaxFacts <= 0 {
+		o.MaxFacts = defaultMaxFacts
+	}
+	if o.Patience == nil {
+		o.Patience = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	}
+	if o.Every <= 0 {
+		o.Every = defaultEvery
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Feedback takes facts in and applies them. It is safe for concurrent use.
+type Feedback struct {
+	Parts
+	opts      Options
+	log       *slog.Logger
+	keys      store
+	metrics   *metrics
+	verifiers map[provider.Name]*provider.Verifier
+	confirmer *http.Client
+	holder    string // this process, as the one that reconciles
+
+	mu    sync.Mutex
+	tries map[string]int // failures of entries that fail alone, by their place in the inbox
+}
+
+// New prepares feedback. A secret that a provider can't have is an error that names the provider.
+func New(parts Parts, o Options) (*Feedback, error) {
+	if parts.DB == nil || parts.Outbox == nil || parts.Suppression == nil {
+		return nil, errors.New("new feedback: DB, Outbox and Suppression are needed")
+	}
+	o = o.withDefaults()
+	f := &Feedback{
+		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry), verifiers: map[provider.Name]*provider.Verifier{},
+		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{},
+	}
+	for name, secrets := range o.Providers {
+		v, err := provider.New(name, provider.Options{Secrets: secrets, Certificates: o.Certificates, Tokens: tokens{f.keys, o.Now}})
+		if err != nil {
+			return nil, fmt.Errorf("feedback.providers.%s: %w", name, err)
+		}
+		f.verifiers[name] = v
+	}
+	return f, nil
+}
+
+// Run applies what is in the inbox, and reconciles, until ctx ends. It returns nil.
+func (f *Feedback) Run(ctx context.Context) error {
+	var duties sync.WaitGroup
+	for _, stream := range streams() {
+		duties.Go(func() {
+			if err := f.follow(ctx, stream); err != nil {
+				f.log.Error("the inbox is not read", "stream", stream, "error", err)
+			}
+		})
+	}
+	duties.Go(func() { f.lookAgain(ctx) })
+	duties.Go(func() { f.observe(ctx) })
+	if len(f.opts.Sources) > 0 {
+		duties.Go(func() { f.keep(ctx) })
+	}
+	duties.Wait()
+	return nil
+}
+
+// pause waits for d and reports true, or false as soon as ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

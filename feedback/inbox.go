@@ -1,0 +1,72 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// putBatch is how many facts are put in at once: a script that is long keeps everybody waiting.
+const putBatch = 500
+
+// Append puts facts about messages into the inbox: what was opened, clicked or unsubscribed, what came back. They are in Redis when it returns
+// nil. Each needs its key, its type and its message. Full: a fault of kind Unavailable with code InboxFull; of opens and clicks, the oldest
+// make room instead.
+func (f *Feedback) Append(ctx context.Context, facts []outbox.Later) error {
+	now := f.opts.Now()
+	entries := make([]entry, len(facts))
+	for i, l := range facts {
+		entries[i] = entryOf(l, now)
+	}
+	return f.put(ctx, entries)
+}
+
+// put puts entries into their streams.
+func (f *Feedback) put(ctx context.Context, entries []entry) error {
+	for _, stream := range streams() {
+		mine := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.stream() != stream })
+		for some := range slices.Chunk(mine, putBatch) {
+			if err := f.putSome(ctx, stream, some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putSome puts entries into one stream of one partition: which one does not matter, so they stay together.
+func (f *Feedback) putSome(ctx context.Context, stream string, entries []entry) error {
+	lines := make([]string, len(entries))
+	c := change{add: map[string]int64{}, set: map[string]int64{}}
+	for i := range entries {
+		e := &entries[i]
+		line, err := e.line()
+		if err != nil {
+			return err
+		}
+		lines[i] = line
+		c.add[e.source()+":"+countReceived]++
+		c.set[e.source()+":"+countLast] = max(c.set[e.source()+":"+countLast], e.Received.UnixMilli())
+	}
+	p := redisdb.PartitionFor(entries[0].Key, f.DB.Partitions())
+	most := max(f.opts.MaxFacts/f.DB.Partitions(), len(lines))
+	ok, dropped, err := f.keys.put(ctx, p, stream, most, lines, c)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		f.metrics.full.Inc()
+		full := fault.New(fault.Unavailable, "InboxFull", "More is told than can be taken in at the moment; try again shortly")
+		full.RetryAfter = 30 * time.Second
+		return full
+	}
+	f.metrics.dropped.Add(float64(dropped))
+	for i := range entries {
+		f.metrics.received.WithLabelValues(entries[i].source()).Inc()
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/provider"
+)
+
+// MailgunOptions say which domain's events are asked for.
+type MailgunOptions struct {
+	APIKey    string            // of the account or the domain; needed
+	Domain    string            // needed
+	BaseURL   string            // empty: https://api.mailgun.net; for domains in the EU https://api.eu.mailgun.net
+	Transport http.RoundTripper // nil: http.DefaultTransport
+	// Wait waits before a request that was told to come back is made again; nil: by the clock. It ends with ctx.
+	Wait func(ctx context.Context, d time.Duration)
+}
+
+// Mailgun is the events API of Mailgun (GET /v3/<domain>/events), which keeps events for one to thirty days.
+type Mailgun struct {
+	base   *url.URL
+	path   string
+	key    string
+	client *http.Client
+	wait   func(ctx context.Context, d time.Duration)
+}
+
+const (
+	mailgunBase    = "https://api.mailgun.net"
+	mailgunLimit   = 300 // events of a page; the most there is
+	mailgunAnswer  = 16 << 20
+	mailgunTimeout = 30 * time.Second
+	mailgunTries   = 3               // times that a request which was told to come back is made again
+	mailgunLongest = 2 * time.Minute // that is waited before each
+)
+
+// NewMailgun prepares to ask. It does no I/O.
+func NewMailgun(o MailgunOptions) (*Mailgun, error) {
+	if o.BaseURL == "" {
+		o.BaseURL = mailgunBase
+	}
+	base, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
+		return nil, errors.New("the base URL of Mailgun's API must be an address such as https://api.mailgun.net")
+	case o.APIKey == "":
+		return nil, errors.New("the events API of Mailgun needs a key")
+	case o.Domain == "" || strings.ContainsAny(o.Domain, "/?#% "):
+		return nil, errors.New("the events API of Mailgun needs the name of a domain")
+	}
+	if o.Wait == nil {
+		o.Wait = func(ctx context.Context, d time.Duration) { pause(ctx, d) }
+	}
+	return &Mailgun{
+		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey, wait: o.Wait,
+		client: &http.Client{
+			Transport: o.Transport, Timeout: mailgunTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key is for nobody else
+		},
+	}, nil
+}
+
+// Name implements Source.
+func (m *Mailgun) Name() string { return string(provider.Mailgun) }
+
+// Events implements Source. The page is the address that Mailgun gave; Mailgun always gives a next one, and an empty page ends the list.
+func (m *Mailgun) Events(ctx context.Context, from, to time.Time, page string) (Page, error) {
+	address, err := m.address(from, to, page)
+	if err != nil {
+		return Page{}, err
+	}
+	raw, err := m.ask(ctx, address)
+	if err != nil {
+		return Page{}, err
+	}
+	var answer struct {
+		Items  []json.RawMessage `json:"items"`
+		Paging struct {
+			Next string `json:"next"`
+		} `json:"paging"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return Page{}, fmt.Errorf("read the answer: %w", err)
+	}
+	var out Page
+	for _, item := range answer.Items {
+		out.add(item)
+	}
+	if len(answer.Items) > 0 {
+		out.Next = answer.Paging.Next
+	}
+	return out, nil
+}
+
+// add reads one event: it is what a webhook has in event-data. One that can't be read is skipped.
+func (p *Page) add(item json.RawMessage) {
+	var when struct {
+		Timestamp float64 `json:"timestamp"`
+	}
+	if json.Unmarshal(item, &when) == nil && when.Timestamp > 0 {
+		if at := time.UnixMicro(int64(when.Timestamp * 1e6)).UTC(); at.After(p.Until) {
+			p.Until = at
+		}
+	}
+	body, err := json.Marshal(map[string]any{"event-data": item, "signature": struct{}{}})
+	if err != nil {
+		p.Broken++
+		return
+	}
+	batch, err := provider.Read(provider.Mailgun, provider.Request{Body: body})
+	if err != nil {
+		p.Broken++
+		return
+	}
+	p.Events = append(p.Events, batch.Events...)
+	p.Ignored += len(batch.Ignored)
+	p.Broken += len(batch.Broken)
+}
+
+// address is what to ask. That of a page came from outside: it must lead to where the first one did, since the key goes with it.
+func (m *Mailgun) address(from, to time.Time, page string) (string, error) {
+	if page == "" {
+		u := *m.base
+		u.Path = m.path
+		u.RawQuery = url.Values{
+			"begin": {seconds(from)}, "end": {seconds(to)}, "ascending": {"yes"}, "limit": {strconv.Itoa(mailgunLimit)},
+			"event": {"delivered OR failed OR rejected OR complained OR unsubscribed OR opened OR clicked"},
+		}.Encode()
+		return u.String(), nil
+	}
+	u, err := url.Parse(page)
+	if err != nil || u.Scheme != m.base.Scheme || u.Host != m.base.Host || u.User != nil || !strings.HasPrefix(u.Path, m.path+"/") || strings.Contains(u.Path, "..") {
+		return "", errors.New("the address of the next page does not lead to the events of the domain")
+	}
+	return page, nil
+}
+
+// seconds is a time as Mailgun takes it.
+func seconds(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
+
+// ask makes a request, and makes it again when it is told to come back.
+func (m *Mailgun) ask(ctx context.Context, address string) ([]byte, error) {
+	for try := 0; ; try++ {
+		raw, after, err := m.once(ctx, address)
+		if err == nil || after == 0 || try == mailgunTries {
+			return raw, err
+		}
+		m.wait(ctx, min(after, mailgunLongest))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// once makes a request. After is how long to wait before making it again; zero: that is no use.
+func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	request.SetBasicAuth("api", m.key)
+	answer, err := m.client.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer answer.Body.Close()
+	switch {
+	case answer.StatusCode == http.StatusTooManyRequests:
+		return nil, retryAfter(answer.Header), errors.New("too many requests")
+	case answer.StatusCode != http.StatusOK:
+		return nil, 0, fmt.Errorf("status %d", answer.StatusCode)
+	}
+	raw, err = io.ReadAll(io.LimitReader(answer.Body, mailgunAnswer+1))
+	if err == nil && len(raw) > mailgunAnswer {
+		err = errors.New("the answer is too large")
+	}
+	return raw, 0, err
+}
+
+// retryAfter reads the header (RFC 9110 section 10.2.3); without one, it is 10 seconds.
+func retryAfter(h http.Header) time.Duration {
+	value := h.Get("Retry-After")
+	if n, err := strconv.Atoi(value); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		if d := time.Until(at); d > 0 {
+			return d
+		}
+	}
+	return 10 * time.Second
+}

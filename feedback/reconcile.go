@@ -1,0 +1,142 @@
+package feedback
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/provider"
+)
+
+// Source is the events API of a provider: what it tells by webhook can be asked for once more. [Mailgun] implements it.
+type Source interface {
+	// Name is the provider: one of provider.Names.
+	Name() string
+	// Events reads one page of what happened from one time to another, oldest first. The page is empty for the first, and then what the last
+	// answer said; an empty answer means that there are no more.
+	Events(ctx context.Context, from, to time.Time, page string) (Page, error)
+}
+
+// Page is one answer of an events API.
+type Page struct {
+	Events  []provider.Event
+	Ignored int       // understood, and of no use
+	Broken  int       // could not be read; they were skipped
+	Until   time.Time // when the last of all that was on the page happened; zero: nothing was
+	Next    string    // of the next page; empty: this was the last
+}
+
+const (
+	settled      = 5 * time.Minute  // events younger than this may still be joined by others that happened before
+	overlap      = 30 * time.Minute // read once more each time: providers list some events late
+	firstLook    = 24 * time.Hour   // how far back the first reading goes
+	longestLook  = 72 * time.Hour   // how far back any goes: nobody keeps events much longer for free
+	mostPages    = 10_000           // of one reading: an API that gives page after page for ever is broken
+	keeperChecks = claimFor / 3
+)
+
+// keep reconciles whenever it is time, in one process at a time.
+func (f *Feedback) keep(ctx context.Context) {
+	defer func() {
+		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		f.keys.release(parting, f.holder)
+	}()
+	for ctx.Err() == nil {
+		held, err := f.keys.claim(ctx, f.holder)
+		if err != nil && ctx.Err() == nil {
+			f.log.Debug("the reconciliation can't be claimed", "error", err)
+		}
+		if held {
+			for _, source := range f.opts.Sources {
+				f.reconcileIfDue(ctx, source)
+			}
+		}
+		pause(ctx, min(keeperChecks, f.opts.Every))
+	}
+}
+
+// reconcileIfDue reconciles with a source unless that was done a short while ago.
+func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
+	now := f.opts.Now()
+	p, err := f.keys.progress(ctx, source.Name())
+	if err != nil || now.Sub(p.Ran) < f.opts.Every && !p.Ran.After(now) {
+		return
+	}
+	err = f.reconcile(ctx, source, p.Position, now)
+	if ctx.Err() != nil {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = cut(err.Error(), 300)
+		f.metrics.reconciled.WithLabelValues(source.Name(), "failed").Inc()
+		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider", source.Name(), "error", err)
+	}
+	if err := f.keys.note(ctx, source.Name(), "ran", f.opts.Now().UnixMilli(), "error", text); err != nil {
+		f.log.Debug("the reconciliation can't be noted", "error", err)
+	}
+}
+
+// reconcile reads what happened since the position. The end of what is asked for stays the same from page to page, or a busy provider would
+// have no last page. The position follows what is in the inbox, page by page, and never a page's token: those expire.
+func (f *Feedback) reconcile(ctx context.Context, source Source, position, now time.Time) error {
+	to := now.Add(-settled)
+	from := position.Add(-overlap)
+	if oldest := now.Add(-longestLook); position.IsZero() {
+		from = now.Add(-firstLook)
+	} else if from.Before(oldest) {
+		f.log.Warn("a provider was not asked for a long time; what happened before is not looked at", "provider", source.Name(), "position", position, "from", oldest)
+		from = oldest
+	}
+	if !from.Before(to) {
+		return nil
+	}
+	var events, broken int64
+	for page, n := "", 0; n < mostPages; n++ {
+		got, err := source.Events(ctx, from, to, page)
+		if err != nil {
+			return fmt.Errorf("ask %s what happened: %w", source.Name(), err)
+		}
+		if err := f.takePage(ctx, source.Name(), got); err != nil {
+			return err
+		}
+		events, broken = events+int64(len(got.Events)+got.Ignored), broken+int64(got.Broken)
+		reached := to
+		if got.Next != "" {
+			reached = got.Until
+		}
+		if reached.After(position) && !reached.After(to) {
+			position = reached
+		}
+		if err := f.keys.note(ctx, source.Name(), "position", position.UnixMilli(), "events", events, "broken", broken); err != nil {
+			return err
+		}
+		f.metrics.behind.WithLabelValues(source.Name()).Set(now.Sub(position).Seconds())
+		if got.Next == "" {
+			return nil
+		}
+		page = got.Next
+		if held, err := f.keys.claim(ctx, f.holder); err != nil || !held {
+			return err // another process goes on
+		}
+	}
+	return nil
+}
+
+// takePage puts the events of a page into the inbox.
+func (f *Feedback) takePage(ctx context.Context, source string, page Page) error {
+	now := f.opts.Now()
+	var entries []entry
+	for _, e := range page.Events {
+		if told, ok := toldBy(e, now); ok {
+			entries = append(entries, told)
+		}
+	}
+	if err := f.put(ctx, entries); err != nil {
+		return fmt.Errorf("take in what %s told: %w", source, err)
+	}
+	f.metrics.reconciled.WithLabelValues(source, "read").Add(float64(len(page.Events)))
+	f.metrics.reconciled.WithLabelValues(source, "broken").Add(float64(page.Broken))
+	return nil
+}

@@ -1,0 +1,261 @@
+package feedback
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+//go:embed lua/append.lua
+var appendLua string
+
+//go:embed lua/again.lua
+var againLua string
+
+//go:embed lua/claim.lua
+var claimLua string
+
+// The scripts.
+var (
+	appendScript = redisdb.NewScript("feedback/append", appendLua)
+	againScript  = redisdb.NewScript("feedback/again", againLua)
+	claimScript  = redisdb.NewScript("feedback/claim", claimLua)
+)
+
+// The streams, as [redisdb.Follow] names them.
+const (
+	urgent     = "feedback"
+	deliveries = "feedback:deliveries"
+	hits       = "feedback:hits"
+
+	field = "f"
+	group = "feedback"
+)
+
+// streams lists them, the most important first.
+func streams() []string { return []string{urgent, deliveries, hits} }
+
+// The keys.
+func waitingKey(p int, stream string) string { return redisdb.Key(p, "feedback", "waiting", stream) }
+func countsKey(p int) string                 { return redisdb.Key(p, "feedback", "counts") }
+func tokenKey(hash string) string            { return redisdb.Key(0, "feedback", "token", hash) }
+func keeperKey() string                      { return redisdb.Key(0, "feedback", "keeper") }
+func reconciledKey(source string) string     { return redisdb.Key(0, "feedback", "reconciled", source) }
+
+// Lifetimes.
+const (
+	claimFor      = 30 * time.Second
+	reconciledFor = 365 * 24 * time.Hour // long after a source was taken out of the settings
+)
+
+// store reads and writes what this package keeps in Redis.
+type store struct{ db *redisdb.DB }
+
+// change is what is counted, and what is set, in the counts of a partition.
+type change struct {
+	add map[string]int64
+	set map[string]int64
+}
+
+func (c change) args() []any {
+	out := []any{len(c.add)}
+	for _, name := range slices.Sorted(maps.Keys(c.add)) {
+		out = append(out, name, c.add[name])
+	}
+	out = append(out, len(c.set))
+	for _, name := range slices.Sorted(maps.Keys(c.set)) {
+		out = append(out, name, c.set[name])
+	}
+	return out
+}
+
+// put puts lines into a stream, and counts; false: there is no room. Of hits, the oldest make room, and it answers how many did.
+func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool, dropped int64, err error) {
+	yield := 0
+	if stream == hits {
+		yield = 1
+	}
+	args := append([]any{most, yield}, c.args()...)
+	for _, line := range lines {
+		args = append(args, line)
+	}
+	keys := []string{redisdb.Key(p, stream), countsKey(p)}
+	run := func() *redis.Cmd { return s.db.RunReplicated(ctx, appendScript, keys, args...) }
+	if stream == hits { // what may be dropped needs no second copy
+		run = func() *redis.Cmd { return appendScript.Run(ctx, s.db.Client(), keys, args...) }
+	}
+	answer, err := run().Int64Slice()
+	if err != nil {
+		return false, 0, redisdb.Away(fmt.Errorf("put %d facts into the inbox: %w", len(lines), err))
+	}
+	if answer[0] == 0 {
+		return false, 0, nil
+	}
+	return true, answer[1], nil
+}
+
+// done takes entries out of the inbox, and counts what became of them. Those to be looked at again are noted first.
+func (s store) done(ctx context.Context, p int, stream string, ids []string, again []redis.Z, c change) error {
+	pipe := s.db.Client().TxPipeline()
+	if len(again) > 0 {
+		pipe.ZAdd(ctx, waitingKey(p, stream), again...)
+	}
+	pipe.XDel(ctx, redisdb.Key(p, stream), ids...)
+	for name, n := range c.add {
+		pipe.HIncrBy(ctx, countsKey(p), name, n)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("take %d facts out of the inbox: %w", len(ids), err)
+	}
+	return nil
+}
+
+// waiting counts the facts of a stream that are to be looked at again.
+func (s store) waiting(ctx context.Context, p int, stream string) (int64, error) {
+	n, err := s.db.Client().ZCard(ctx, waitingKey(p, stream)).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count facts that wait for their message: %w", err)
+	}
+	return n, nil
+}
+
+// again puts facts back into their streams that are due, most of each, and reports whether more are.
+func (s store) again(ctx context.Context, now time.Time, most int) (more bool, err error) {
+	pipe := s.db.Pipeline()
+	var answers []*redis.Cmd
+	for p := range s.db.Partitions() {
+		for _, stream := range streams() {
+			keys := []string{waitingKey(p, stream), redisdb.Key(p, stream)}
+			answers = append(answers, pipe.Script(againScript, keys, now.UnixMilli(), most))
+		}
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		return false, fmt.Errorf("look at facts again: %w", err)
+	}
+	for _, answer := range answers {
+		n, _ := answer.Int() // an error would be Exec's
+		more = more || n == most
+	}
+	return more, nil
+}
+
+// bind ties a token to the digest of an event, and answers what it is tied to.
+func (s store) bind(ctx context.Context, hash, digest string, life time.Duration) (string, error) {
+	for range 3 { // a token that expires between the two commands is tied anew
+		fresh, err := s.db.Client().SetNX(ctx, tokenKey(hash), digest, life).Result()
+		if err != nil || fresh {
+			return digest, err
+		}
+		bound, err := s.db.Client().Get(ctx, tokenKey(hash)).Result()
+		if !errors.Is(err, redis.Nil) {
+			return bound, err
+		}
+	}
+	return "", errors.New("the token keeps expiring")
+}
+
+// claim makes a process the one that reconciles, or keeps it so.
+func (s store) claim(ctx context.Context, holder string) (bool, error) {
+	n, err := claimScript.Run(ctx, s.db.Client(), []string{keeperKey()}, holder, claimFor.Milliseconds()).Int()
+	if err != nil {
+		return false, fmt.Errorf("claim the reconciliation: %w", err)
+	}
+	return n > 0, nil
+}
+
+// release gives the claim up, so that another process need not wait for its end.
+func (s store) release(ctx context.Context, holder string) {
+	if now, err := s.db.Client().Get(ctx, keeperKey()).Result(); err == nil && now == holder {
+		_ = s.db.Client().Del(ctx, keeperKey()).Err() // it runs out by itself
+	}
+}
+
+// progress is how far the reconciliation with a source is.
+type progress struct {
+	Position time.Time // everything before is in the inbox; zero: nothing was read yet
+	Ran      time.Time // when it last ended
+	Events   int64     // read then
+	Broken   int64     // of which these could not be read
+	Error    string    // empty: it went well
+}
+
+func (s store) progress(ctx context.Context, source string) (progress, error) {
+	v, err := s.db.Client().HGetAll(ctx, reconciledKey(source)).Result()
+	if err != nil {
+		return progress{}, redisdb.Away(fmt.Errorf("ask how far the reconciliation with %s is: %w", source, err))
+	}
+	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
+	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"), v["error"]}, nil
+}
+
+// note writes down how far it is.
+func (s store) note(ctx context.Context, source string, values ...any) error {
+	pipe := s.db.Client().TxPipeline()
+	pipe.HSet(ctx, reconciledKey(source), values...)
+	pipe.Expire(ctx, reconciledKey(source), reconciledFor)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("note how far the reconciliation with %s is: %w", source, err)
+	}
+	return nil
+}
+
+// counted is what was counted in all partitions, and what waits.
+type counted struct {
+	values  map[string]int64 // sums; of the times, the latest
+	streams map[string]int64
+	waiting int64
+}
+
+func (s store) counted(ctx context.Context) (counted, error) {
+	out := counted{values: map[string]int64{}, streams: map[string]int64{}}
+	pipe := s.db.Client().Pipeline()
+	type partition struct {
+		values  *redis.MapStringStringCmd
+		streams map[string]*redis.IntCmd
+		waiting []*redis.IntCmd
+	}
+	all := make([]partition, s.db.Partitions())
+	for p := range all {
+		all[p] = partition{values: pipe.HGetAll(ctx, countsKey(p)), streams: map[string]*redis.IntCmd{}}
+		for _, stream := range streams() {
+			all[p].streams[stream] = pipe.XLen(ctx, redisdb.Key(p, stream))
+			all[p].waiting = append(all[p].waiting, pipe.ZCard(ctx, waitingKey(p, stream)))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return counted{}, redisdb.Away(fmt.Errorf("ask what the inbox holds: %w", err))
+	}
+	for _, one := range all {
+		for name, text := range one.values.Val() {
+			n, _ := strconv.ParseInt(text, 10, 64)
+			if isTime(name) {
+				out.values[name] = max(out.values[name], n)
+			} else {
+				out.values[name] += n
+			}
+		}
+		for stream, n := range one.streams {
+			out.streams[stream] += n.Val()
+		}
+		for _, n := range one.waiting {
+			out.waiting += n.Val()
+		}
+	}
+	return out, nil
+}
+
+func millis(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}

@@ -1,0 +1,59 @@
+package feedback
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/provider"
+)
+
+// countLast is the time, in Unix milliseconds, when something was last told.
+const countLast = "last"
+
+// isTime reports whether a count is a time, of which the latest matters.
+func isTime(name string) bool { return strings.HasSuffix(name, ":"+countLast) }
+
+// Status says what was told by whom, and what became of it, since counting began; and how the inbox and the reconciliation stand.
+func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
+	c, err := f.keys.counted(ctx)
+	if err != nil {
+		return api.FeedbackStatus{}, err
+	}
+	s := api.FeedbackStatus{
+		Inbox: api.FeedbackInbox{
+			Urgent: c.streams[urgent], Deliveries: c.streams[deliveries], Hits: c.streams[hits], Waiting: c.waiting, Max: f.opts.MaxFacts,
+		},
+		Sources: []api.FeedbackSource{}, Reconciliation: []api.FeedbackReconciliation{},
+	}
+	for _, name := range Sources() {
+		_, configured := f.verifiers[provider.Name(name)]
+		count := func(what string) int64 { return c.values[name+":"+what] }
+		one := api.FeedbackSource{
+			Source: name, Configured: configured, Received: count(countReceived), Applied: count(string(applied)), Duplicates: count(string(duplicate)),
+			Unknown: count(string(unknown)), Full: count(string(full)), Failed: count(string(poisonous)), Last: known(millis(count(countLast))),
+		}
+		if configured || one.Received > 0 {
+			s.Sources = append(s.Sources, one)
+		}
+	}
+	for _, source := range f.opts.Sources {
+		p, err := f.keys.progress(ctx, source.Name())
+		if err != nil {
+			return api.FeedbackStatus{}, err
+		}
+		s.Reconciliation = append(s.Reconciliation, api.FeedbackReconciliation{
+			Source: source.Name(), Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken, Error: p.Error,
+		})
+	}
+	return s, nil
+}
+
+// known is a time as JSON leaves it out when it is not known.
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}

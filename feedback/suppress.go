@@ -1,0 +1,110 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/suppression"
+)
+
+// suppress keeps addresses from being mailed again, where the facts say so. It is done once more for facts that were known, since the
+// process that learnt them may have died before it came here.
+func (f *Feedback) suppress(ctx context.Context, items []*item) error {
+	now := f.opts.Now()
+	var add []suppression.Entry
+	for _, it := range items {
+		entry, ok := f.judge(it, now)
+		if !ok {
+			continue
+		}
+		if it.Effect != effectSoft {
+			add = append(add, entry)
+			f.metrics.suppressed.WithLabelValues(it.source(), string(entry.Reason)).Inc()
+			continue
+		}
+		suppressed, err := f.Suppression.Soft(ctx, entry, now)
+		if err != nil {
+			return fmt.Errorf("count a soft bounce: %w", err)
+		}
+		if suppressed {
+			f.metrics.suppressed.WithLabelValues(it.source(), string(entry.Reason)).Inc()
+		}
+	}
+	if len(add) == 0 {
+		return nil
+	}
+	if _, err := f.Suppression.Add(ctx, add...); err != nil {
+		return fmt.Errorf("suppress %d addresses: %w", len(add), err)
+	}
+	return nil
+}
+
+// judge says whether a fact suppresses, and whom. The message must be known, or have been found by a reference that we wrote down ourselves;
+// and while it is known whom it was for, the address must be one of them.
+func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
+	if it.Effect == "" || it.Recipient == "" || it.result == postponed || it.result == unknown && !it.ours {
+		return suppression.Entry{}, false
+	}
+	account, list := it.Account, it.Told.ListID
+	if it.sent != nil {
+		if ownRecipient(it.sent.To, it.Recipient) == "" {
+			f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id", it.MessageID)
+			return suppression.Entry{}, false
+		}
+		account, list = it.sent.Account, cmp.Or(list, it.sent.ListID)
+	}
+	e := suppression.Entry{
+		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At, Source: it.source(), MessageID: it.MessageID,
+		Response: cut(cmp.Or(it.Told.Diagnostic, it.Told.Reason), 500),
+	}
+	switch it.Effect {
+	case effectUnsubscribe:
+		e.Reason, e.List = suppression.Unsubscribe, list
+		if list != "" {
+			e.Account = ""
+		} else if account == "" {
+			return e, false // whose mail it was is forgotten
+		}
+	case effectComplaint:
+		e.Reason = suppression.SpamReport
+		fallthrough
+	default:
+		if account == "" && f.perAccount() {
+			return e, false
+		}
+		e = f.Suppression.Learnt(e)
+	}
+	if _, wrong := e.Normal("", now); len(wrong) > 0 { // not an address, or none that mail could be sent to: nobody to suppress
+		f.log.Debug("a fact is about something that can't be suppressed", "source", it.source(), "message_id", it.MessageID, "field", wrong[0].Key)
+		return e, false
+	}
+	return e, true
+}
+
+// perAccount reports whether what deliveries teach is kept to the account that met it.
+func (f *Feedback) perAccount() bool {
+	return f.Suppression.Learnt(suppression.Entry{Reason: suppression.HardBounce, Account: "any"}).Account != ""
+}
+
+// ownRecipient finds the recipient of a message that an address means, however a provider wrote it; "" when there is none.
+func ownRecipient(to []string, address string) string {
+	wanted := folded(address)
+	for _, one := range to {
+		if folded(one) == wanted {
+			return one
+		}
+	}
+	return ""
+}
+
+// folded is an address as it is compared: providers write local parts in lower case, and domains in either form.
+func folded(address string) string {
+	if normal, err := message.NormalizeAddress(address); err == nil {
+		address = normal
+	}
+	return strings.ToLower(address)
+}

@@ -1,0 +1,180 @@
+package feedback
+
+import (
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// toldBy makes an entry of what a provider tells; false for what is no more than a receipt.
+func toldBy(e provider.Event, now time.Time) (entry, bool) {
+	t, ok := typeOf(e.Kind)
+	if !ok {
+		return entry{}, false
+	}
+	out := entry{Refs: refsOf(e), Effect: effectTold(e), Received: now}
+	out.Later = outbox.Later{
+		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1, At: sensible(e.Time, now),
+		Told: event.Later{
+			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode, Diagnostic: cut(e.Diagnostic, 500),
+			URL: e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: e.IP, Reason: string(e.Reason),
+		},
+	}
+	switch e.Kind {
+	case provider.Delivered:
+		out.Told.Action = "delivered"
+	case provider.Deferred:
+		out.Told.Action = "delayed"
+	case provider.Bounced:
+		out.Told.Action, out.Told.BounceType = "failed", string(e.Bounce)
+	case provider.Dropped:
+		out.Told.Action, out.Told.BounceType = "failed", string(droppedAs(e.Reason))
+	case provider.Complained:
+		out.Told.FeedbackType = feedbackType(e.Diagnostic)
+	case provider.Opened, provider.Clicked:
+		if e.Machine {
+			out.Told.Bot, out.Told.BotReason = true, "provider"
+		}
+	}
+	return out, true
+}
+
+// typeOf is the event that a kind of fact becomes. That a provider took a message is known from its reply.
+func typeOf(k provider.Kind) (event.Type, bool) {
+	switch k {
+	case provider.Delivered:
+		return event.MessageDelivered, true
+	case provider.Deferred:
+		return event.MessageDeferred, true
+	case provider.Bounced, provider.Dropped:
+		return event.MessageBounce, true
+	case provider.Complained:
+		return event.MessageComplaint, true
+	case provider.Unsubscribed:
+		return event.ListUnsubscribe, true
+	case provider.Opened:
+		return event.TrackOpen, true
+	case provider.Clicked:
+		return event.TrackClick, true
+	}
+	return "", false
+}
+
+// effectTold says what a provider's word means for the address. What it says of the sender, or of what was sent, means nothing for it.
+func effectTold(e provider.Event) effect {
+	switch e.Kind {
+	case provider.Bounced:
+		switch {
+		case blocked(e):
+			return ""
+		case e.Bounce == provider.Hard:
+			return effectHard
+		}
+		return effectSoft
+	case provider.Dropped: // by the provider's own suppression list
+		switch e.Reason {
+		case provider.ReasonBounced, provider.ReasonInvalid:
+			return effectHard
+		case provider.ReasonSpam:
+			return effectComplaint
+		case provider.ReasonUnsubscribed:
+			return effectUnsubscribe
+		}
+	case provider.Complained:
+		if feedbackType(e.Diagnostic) != "not-spam" {
+			return effectComplaint
+		}
+	case provider.Unsubscribed:
+		return effectUnsubscribe
+	}
+	return ""
+}
+
+// blocked reports whether a bounce is about who sent it or what was in it. The provider's word for it is believed; where it has none, the
+// reply of the recipient's server is judged as one to ourselves would be.
+func blocked(e provider.Event) bool {
+	if e.Reason == provider.ReasonBlocked || policyStatus(e.Enhanced) {
+		return true
+	}
+	if e.SMTPCode < 400 {
+		return false
+	}
+	switch smtpsend.Classify(smtpsend.Evidence{Code: e.SMTPCode, Enhanced: e.Enhanced, Text: wordsOf(e)}).Verdict {
+	case smtpsend.Policy, smtpsend.Block:
+		return true
+	}
+	return false
+}
+
+// policyStatus reports whether an enhanced code is about security or policy (RFC 3463 section 3.8).
+func policyStatus(status string) bool {
+	_, rest, _ := strings.Cut(status, ".")
+	return strings.HasPrefix(rest, "7.")
+}
+
+// wordsOf is a reply without the codes before it.
+func wordsOf(e provider.Event) string {
+	words := e.Diagnostic
+	if _, after, ok := strings.Cut(words, "; "); ok && strings.HasPrefix(strings.ToLower(words), "smtp;") {
+		words = after
+	}
+	return strings.TrimLeft(words, "0123456789.- ")
+}
+
+// droppedAs is the sort of bounce that something not sent amounts to.
+func droppedAs(r provider.Reason) provider.Bounce {
+	if r == provider.ReasonBounced || r == provider.ReasonInvalid {
+		return provider.Hard
+	}
+	return ""
+}
+
+// feedbackType reads the type of a complaint (RFC 5965 section 7.3) where the provider tells one.
+func feedbackType(told string) string {
+	switch told = strings.ToLower(strings.TrimSpace(told)); told {
+	case "abuse", "fraud", "virus", "not-spam", "auth-failure", "other", "opt-out":
+		return told
+	}
+	return "abuse"
+}
+
+// refsOf lists the ways to find the message, the best first.
+func refsOf(e provider.Event) []string {
+	var refs []string
+	if id := e.Echoed(); id != "" {
+		refs = append(refs, ofID+id)
+	}
+	if e.MessageID != "" {
+		if id, ours := outbox.MessageOf(e.MessageID); ours {
+			refs = append(refs, ofID+id)
+		} else {
+			refs = append(refs, e.MessageID)
+		}
+	}
+	for _, id := range []string{e.ProviderMessageID, e.ProviderAlias} {
+		if ref := provider.Reference(e.Provider, id); ref != "" {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// sensible is the time of a fact: what the provider says, unless it says nothing, or the future.
+func sensible(at, now time.Time) time.Time {
+	if at.IsZero() || at.After(now.Add(5*time.Minute)) {
+		return now
+	}
+	return at
+}
+
+// cut shortens a text to a number of bytes, between two characters.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}

@@ -1,0 +1,98 @@
+package feedback
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Provider takes the webhook of a provider: it checks that it is the provider's, reads it, and puts what it tells into the inbox. It is in
+// Redis when the error is nil.
+//
+// A provider that is unknown or not set up is a fault of kind NotFound, a request that isn't proven Unauthorized, a body that is not the
+// provider's Invalid or TooLarge. Redis away, or no room: Unavailable; for Brevo, which takes that for a reason to throw the event away,
+// Limited.
+func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error) {
+	receipt, err := f.take(ctx, name, r, now)
+	if err == nil {
+		return receipt, nil
+	}
+	if _, known := f.verifiers[name]; known {
+		f.metrics.refused.WithLabelValues(string(name), refusalOf(err)).Inc()
+	}
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Unavailable && name == provider.Brevo {
+		later := fault.Wrap(err, fault.Limited, e.Code, "%s", e.Message)
+		later.RetryAfter = max(e.RetryAfter, time.Minute)
+		return api.FeedbackReceipt{}, later
+	}
+	return api.FeedbackReceipt{}, err
+}
+
+func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error) {
+	v, ok := f.verifiers[name]
+	if !ok {
+		return api.FeedbackReceipt{}, fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
+	}
+	if err := v.Verify(ctx, r, now); err != nil {
+		return api.FeedbackReceipt{}, redisdb.Away(err)
+	}
+	batch, err := provider.Read(name, r)
+	if err != nil {
+		return api.FeedbackReceipt{}, err
+	}
+	if batch.Confirm != nil {
+		return f.confirm(ctx, name, *batch.Confirm)
+	}
+	receipt, entries := f.sort(name, batch, now)
+	if err := f.put(ctx, entries); err != nil {
+		return api.FeedbackReceipt{}, err
+	}
+	return receipt, nil
+}
+
+// sort tells what can be used from what can't.
+func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time) (api.FeedbackReceipt, []entry) {
+	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
+	var entries []entry
+	for _, e := range batch.Events {
+		told, ok := toldBy(e, now)
+		if !ok {
+			receipt.Ignored++
+			f.metrics.ignored.WithLabelValues(string(name), string(e.Kind)).Inc()
+			continue
+		}
+		entries = append(entries, told)
+	}
+	receipt.Accepted = len(entries)
+	for _, i := range batch.Ignored {
+		f.metrics.ignored.WithLabelValues(string(name), i.Name).Inc()
+	}
+	for _, b := range batch.Broken {
+		f.metrics.broken.WithLabelValues(string(name)).Inc()
+		f.log.Warn("an element of a webhook can't be read", "provider", name, "index", b.Index, "error", b.Err)
+	}
+	return receipt, entries
+}
+
+// refusalOf names why a webhook was refused, as a label.
+func refusalOf(err error) string {
+	switch fault.KindOf(err) {
+	case fault.Unauthorized:
+		return "unproven"
+	case fault.Invalid:
+		return "invalid"
+	case fault.TooLarge:
+		return "too_large"
+	case fault.Unavailable:
+		if fault.CodeOf(err) == "InboxFull" {
+			return "full"
+		}
+		return "unavailable"
+	}
+	return "failed"
+}

@@ -1,0 +1,252 @@
+package feedback
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	workBatch = 200 // facts applied in one piece
+	maxTries  = 4   // of a fact that fails while others don't
+)
+
+// Applying rests for restPer times as long as it worked for each message a second that this process has to do with, restMost times at most.
+// Bounces, complaints and unsubscriptions never wait for that.
+const (
+	restPer  = 1.0 / 150
+	restMost = 9
+	calm     = 100 // messages a second, below which it never rests
+)
+
+// item is an entry in the worker's hands.
+type item struct {
+	entry
+	sent   *outbox.Addressed // whom its message was for; nil: not asked, or not known
+	ours   bool              // found by a reference that we wrote down ourselves
+	result outcome           // empty: not settled yet
+}
+
+// outcome is what became of a fact, as it is counted.
+type outcome string
+
+const (
+	countReceived = "received" // taken into the inbox
+
+	applied   outcome = "applied"
+	duplicate outcome = "duplicates"
+	full      outcome = "full" // so much is known of its message that no more is taken
+	unknown   outcome = "unknown"
+	postponed outcome = "waiting" // looked at again later; not counted
+	poisonous outcome = "failed"
+)
+
+// follow applies what stands in a stream.
+func (f *Feedback) follow(ctx context.Context, stream string) error {
+	return f.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: workBatch}, func(work context.Context, entries []redisdb.Entry) error {
+		began := time.Now()
+		if err := f.handle(work, stream, entries); err != nil {
+			return err
+		}
+		if stream != urgent {
+			pause(ctx, time.Duration(f.restFor()*float64(time.Since(began))))
+		}
+		return nil
+	})
+}
+
+// restFor is how many times as long as it worked a worker rests now.
+func (f *Feedback) restFor() float64 {
+	if f.opts.Pace == nil {
+		return 0
+	}
+	pace := f.opts.Pace()
+	if pace < calm {
+		return 0
+	}
+	return min(pace*restPer, restMost)
+}
+
+// handle applies entries. One that fails again and again though it is tried alone is dropped: it would be in the way for ever.
+func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.Entry) error {
+	err := f.guarded(ctx, stream, entries)
+	switch {
+	case err == nil:
+		if len(entries) == 1 {
+			f.forgive(stream, entries[0])
+		}
+		return nil
+	case len(entries) > 1, ctx.Err() != nil, redisdb.Unavailable(err), fault.Is(err, fault.Unavailable):
+		return err
+	case f.failed(stream, entries[0]) < maxTries:
+		return err
+	}
+	one := entries[0]
+	source := "other"
+	if e, perr := parseEntry(one.Text(field)); perr == nil {
+		source = e.source()
+	}
+	f.log.Error("a fact can't be applied and is dropped", "stream", stream, "id", one.ID, "tries", maxTries, "error", err)
+	f.metrics.applied.WithLabelValues(source, string(poisonous)).Inc()
+	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil, change{add: map[string]int64{source + ":" + string(poisonous): 1}}); err != nil {
+		return err
+	}
+	f.forgive(stream, one)
+	return nil
+}
+
+// guarded is apply, whose panic is an error like others.
+func (f *Feedback) guarded(ctx context.Context, stream string, entries []redisdb.Entry) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f.apply(ctx, stream, entries)
+}
+
+func tryKey(stream string, e redisdb.Entry) string {
+	return fmt.Sprintf("%s %d %s", stream, e.Partition, e.ID)
+}
+
+// failed counts a failure of one entry, and answers how many there were.
+func (f *Feedback) failed(stream string, e redisdb.Entry) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries[tryKey(stream, e)]++
+	return f.tries[tryKey(stream, e)]
+}
+
+func (f *Feedback) forgive(stream string, e redisdb.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.tries, tryKey(stream, e))
+}
+
+// apply finds the messages that facts are about, puts the facts onto their timelines, suppresses, and only then takes the entries out.
+func (f *Feedback) apply(ctx context.Context, stream string, entries []redisdb.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	items, places := f.read(entries)
+	if err := f.place(ctx, items); err != nil {
+		return err
+	}
+	if err := f.suppress(ctx, items); err != nil {
+		return err
+	}
+	p := entries[0].Partition
+	again, err := f.postpone(ctx, p, stream, items)
+	if err != nil {
+		return err
+	}
+	if err := f.keys.done(ctx, p, stream, places, again, f.count(items)); err != nil {
+		return err
+	}
+	f.metrics.lag.WithLabelValues(stream).Set(max(0, f.lagOf(items).Seconds()))
+	return nil
+}
+
+// read makes items of entries, and lists the places of all of them. What can't be read was written by a newer version, or by a hand: it is
+// logged, counted and dropped.
+func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
+	var items []*item
+	places := make([]string, len(entries))
+	for i, e := range entries {
+		places[i] = e.ID
+		parsed, err := parseEntry(e.Text(field))
+		if err != nil {
+			f.log.Error("a fact can't be read and is dropped", "id", e.ID, "error", err)
+			f.metrics.applied.WithLabelValues("other", string(poisonous)).Inc()
+			continue
+		}
+		items = append(items, &item{entry: parsed})
+	}
+	return items, places
+}
+
+// postpone notes the facts that are to be looked at again: those whose message can't be found yet. When too many wait, they count as unknown.
+func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*item) ([]redis.Z, error) {
+	var again []redis.Z
+	for _, it := range items {
+		if it.result != postponed {
+			continue
+		}
+		e := it.entry
+		e.Looks++
+		line, err := e.line()
+		if err != nil {
+			return nil, err
+		}
+		again = append(again, redis.Z{Score: float64(f.opts.Now().Add(f.opts.Patience[it.Looks]).UnixMilli()), Member: line})
+	}
+	if len(again) == 0 {
+		return nil, nil
+	}
+	n, err := f.keys.waiting(ctx, p, stream)
+	if err != nil {
+		return nil, err
+	}
+	if n < maxWaiting {
+		return again, nil
+	}
+	for _, it := range items {
+		if it.result == postponed {
+			it.result = unknown
+		}
+	}
+	return nil, nil
+}
+
+// count adds up what became of facts.
+func (f *Feedback) count(items []*item) change {
+	c := change{add: map[string]int64{}}
+	for _, it := range items {
+		if it.result == postponed {
+			continue
+		}
+		c.add[it.source()+":"+string(it.result)]++
+		f.metrics.applied.WithLabelValues(it.source(), string(it.result)).Inc()
+		if it.result == unknown {
+			f.log.Debug("a fact is about a message that is not known", "source", it.source(), "type", it.Type, "refs", len(it.Refs), "message_id", it.MessageID)
+		}
+	}
+	return c
+}
+
+// lagOf is how long ago the oldest of the facts was taken in.
+func (f *Feedback) lagOf(items []*item) time.Duration {
+	var lag time.Duration
+	for _, it := range items {
+		if it.Looks == 0 {
+			lag = max(lag, f.opts.Now().Sub(it.Received))
+		}
+	}
+	return lag
+}
+
+// lookEvery bounds how late a fact is looked at again.
+const lookEvery = 2 * time.Second
+
+// lookAgain puts facts back into the inbox when they are due.
+func (f *Feedback) lookAgain(ctx context.Context) {
+	every := lookEvery
+	if len(f.opts.Patience) > 0 {
+		every = min(every, f.opts.Patience[0])
+	}
+	for pause(ctx, every) {
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = f.keys.again(ctx, f.opts.Now(), workBatch); err != nil {
+				f.log.Debug("facts can't be looked at again", "error", err)
+			}
+		}
+	}
+}

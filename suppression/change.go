@@ -1,0 +1,109 @@
+package suppression
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// addBatch bounds what one script adds, so that it does not hold up Redis: some 5 µs each.
+const addBatch = 200
+
+// Add adds entries, each on its own: what was there of the same reason and scope stays, and lasts the longer of both times. It returns how
+// many did not hold before; an entry that had expired counts as one that did not. When one of them is wrong nothing is added, and the
+// error, of kind fault.Invalid, names the fields as suppressions[0].address. After any other error some may have been added.
+func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error) {
+	now := s.now()
+	normal := make([]Entry, len(entries))
+	var wrong []fault.Field
+	for i, e := range entries {
+		var fields []fault.Field
+		normal[i], fields = e.Normal("suppressions["+strconv.Itoa(i)+"].", now)
+		wrong = append(wrong, fields...)
+	}
+	if len(wrong) > 0 {
+		return 0, fault.InvalidFields(wrong)
+	}
+	return s.add(ctx, normal, now)
+}
+
+// add adds entries that are in normal form, with one round trip.
+func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added int, err error) {
+	if len(entries) == 0 {
+		return 0, nil
+	}
+	pipe := s.db.ReplicatedPipeline()
+	var answers []*redis.Cmd
+	send := func(shard int, args []any) {
+		answers = append(answers, pipe.Script(addScript, []string{countsKey(shard)}, args...))
+	}
+	var batches [shards][]any
+	for i := range entries {
+		p := placeOf(entries[i].subject())
+		args := batches[p.shard]
+		if args == nil {
+			args = append(args, clock(now))
+		}
+		args = append(args, addArgs(&entries[i], p)...)
+		if len(args) > addBatch*addWidth {
+			send(p.shard, args)
+			args = nil
+		}
+		batches[p.shard] = args
+	}
+	for shard, args := range batches {
+		if args != nil {
+			send(shard, args)
+		}
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		return 0, away(err, "add entries")
+	}
+	for _, answer := range answers {
+		n, err := answer.Int()
+		if err != nil {
+			return added, away(err, "add entries")
+		}
+		added += n
+	}
+	return added, nil
+}
+
+// addWidth is how many arguments the script takes for an entry.
+const addWidth = 9
+
+func addArgs(e *Entry, p place) []any {
+	scope := scopeOf(e.Account, e.List)
+	field, long := fieldOf(fieldName(scope, p.subject))
+	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source, e.evidence(), long}
+}
+
+// Remove removes what one scope has against an address or a domain, for e.Reason alone or, without one, for whatever reason; of e just
+// these fields count. It reports whether there was anything that held.
+func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
+	now, reason, letter := s.now(), e.Reason, ""
+	if reason == "" {
+		e.Reason = Manual
+	}
+	e, wrong := e.Normal("", now)
+	if len(wrong) > 0 {
+		return false, fault.InvalidFields(wrong)
+	}
+	if reason != "" {
+		letter = reason.letter()
+	}
+	p, scope := placeOf(e.subject()), scopeOf(e.Account, e.List)
+	field, _ := fieldOf(fieldName(scope, p.subject))
+	removed, err := s.db.RunReplicated(ctx, removeScript, []string{countsKey(p.shard)}, p.bucket, field, scope, letter, clock(now)).Int()
+	if err != nil {
+		return false, away(err, "remove an entry")
+	}
+	return removed > 0, nil
+}
+
+func lower(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,98 @@
+package suppression
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Count is how many entries a scope has for a reason, expired ones that are not swept away yet included.
+type Count struct {
+	Account, List string // the scope, as of an [Entry]
+	Reason        Reason
+	Entries       int64
+}
+
+func (c Count) kind() string {
+	switch {
+	case c.List != "":
+		return "list"
+	case c.Account != "":
+		return "account"
+	}
+	return "instance"
+}
+
+// Counts are the counts of all scopes that have entries: the instance, then accounts, then lists, by id and strength of the reason. It
+// costs one round trip and reads counters, not entries.
+func (s *Store) Counts(ctx context.Context) ([]Count, error) {
+	pipe := s.db.Client().Pipeline()
+	var answers [shards]*redis.MapStringStringCmd
+	for shard := range shards {
+		answers[shard] = pipe.HGetAll(ctx, countsKey(shard))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, away(err, "count entries")
+	}
+	sums := map[string]int64{}
+	for _, answer := range answers {
+		for index, text := range answer.Val() {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return nil, away(err, "read counts")
+			}
+			sums[index] += n
+		}
+	}
+	var counts []Count
+	for index, n := range sums {
+		reason, scope, _ := strings.Cut(index, ":")
+		if scope == anyScope || len(reason) != 1 {
+			continue
+		}
+		c := Count{Reason: reasonOf(reason[0]), Entries: n}
+		c.Account, c.List = parseScope(scope)
+		counts = append(counts, c)
+	}
+	slices.SortFunc(counts, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Reason.strength(), b.Reason.strength()))
+	})
+	return counts, nil
+}
+
+// CountOf is how many entries match a filter's scope and reason, expired ones that are not swept away yet included. What else the filter
+// says does not count. It costs one round trip.
+func (s *Store) CountOf(ctx context.Context, f Filter) (int64, error) {
+	scope, reasons := f.index()
+	fields := make([]string, len(reasons))
+	for i, r := range reasons {
+		fields[i] = r.letter() + ":" + scope
+	}
+	pipe := s.db.Client().Pipeline()
+	var answers [shards]*redis.SliceCmd
+	for shard := range shards {
+		answers[shard] = pipe.HMGet(ctx, countsKey(shard), fields...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, away(err, "count entries")
+	}
+	var sum int64
+	for _, answer := range answers {
+		for _, value := range answer.Val() {
+			text, ok := value.(string)
+			if !ok {
+				continue
+			}
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return 0, away(err, "read counts")
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}

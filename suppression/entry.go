@@ -1,0 +1,195 @@
+package suppression
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+)
+
+// Reason is why somebody is not mailed.
+type Reason string
+
+// The reasons, the weakest first: of several that hold, [Store.Check] tells the last of this order.
+const (
+	Unsubscribe Reason = "unsubscribe" // they asked for it. Stops bulk mail, and mail of the list that they left
+	HardBounce  Reason = "hard_bounce" // there is no such address, or it refused too often. Stops every mail
+	SpamReport  Reason = "spam_report" // they called a message spam. Stops every mail
+	Manual      Reason = "manual"      // somebody decided it. Stops every mail
+)
+
+// Reasons are all reasons, the weakest first.
+var Reasons = [...]Reason{Unsubscribe, HardBounce, SpamReport, Manual}
+
+// letters stand for Reasons in Redis.
+const letters = "uhsm"
+
+// strength orders reasons; -1: there is no such reason.
+func (r Reason) strength() int {
+	for i, known := range Reasons {
+		if r == known {
+			return i
+		}
+	}
+	return -1
+}
+
+// Valid says whether this is one of Reasons.
+func (r Reason) Valid() bool { return r.strength() >= 0 }
+
+func (r Reason) letter() string { return letters[r.strength():][:1] }
+
+func reasonOf(letter byte) Reason {
+	if i := strings.IndexByte(letters, letter); i >= 0 {
+		return Reasons[i]
+	}
+	return ""
+}
+
+// Entry is one reason not to mail an address, or a domain, in one scope.
+type Entry struct {
+	Address string // whom, in any form; empty: see Domain
+	Domain  string // all addresses of this domain; empty: see Address. One of both
+	Reason  Reason // required
+
+	Account string // only mail of this account; with List empty too: mail of the whole instance
+	List    string // only mail of this list, whatever the account. Not together with Account
+
+	Created   time.Time // zero: now. In whole seconds
+	Expires   time.Time // from when on it no longer holds; zero: never. In whole seconds, rounded up
+	Source    string    // what told us: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
+	MessageID string    // evidence: queueId of the message that brought it about; empty: none
+	Response  string    // evidence: the reply, or words of whoever added it, cut to 500 bytes; empty: none
+}
+
+// Limits of what an entry may hold, in bytes.
+const (
+	maxSource    = 20
+	maxMessageID = 200
+	maxResponse  = 500
+	maxScope     = 256
+)
+
+// Normal gives the entry as it is stored, or the fields that are wrong. Path stands before their names, such as "suppressions[3].".
+func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
+	var wrong []fault.Field
+	fail := func(key, text string) { wrong = append(wrong, fault.Field{Key: path + key, Message: text}) }
+	switch {
+	case e.Address == "" && e.Domain == "":
+		fail("address", "is required, or domain")
+	case e.Address != "" && e.Domain != "":
+		fail("domain", "can't be given together with address")
+	case e.Address != "":
+		address, err := normalAddress(e.Address)
+		if err != nil {
+			fail("address", err.Error())
+		}
+		e.Address = address
+	default:
+		domain, err := normalDomain(e.Domain)
+		if err != nil {
+			fail("domain", err.Error())
+		}
+		e.Domain = domain
+	}
+	if !e.Reason.Valid() {
+		fail("reason", "must be one of unsubscribe, hard_bounce, spam_report, manual")
+	}
+	if e.Account != "" && e.List != "" {
+		fail("list", "can't be given together with account")
+	}
+	if !validAccount(e.Account) {
+		fail("account", "is not the id of an account")
+	}
+	e.List = strings.ToLower(e.List)
+	if !validList(e.List) {
+		fail("list", "is not the id of a list: letters, digits, -, _ and dots")
+	}
+	return e.bounded(now), wrong
+}
+
+// bounded cuts what may be any text, and sets the times.
+func (e Entry) bounded(now time.Time) Entry {
+	if e.Created.IsZero() || e.Created.After(now) {
+		e.Created = now
+	}
+	e.Created = e.Created.UTC().Truncate(time.Second)
+	if !e.Expires.IsZero() {
+		e.Expires = e.Expires.UTC().Add(time.Second - 1).Truncate(time.Second)
+	}
+	e.Source = cut(strings.Map(sourceRune, e.Source), maxSource)
+	e.MessageID = cut(oneLine(e.MessageID), maxMessageID)
+	e.Response = cut(oneLine(e.Response), maxResponse)
+	return e
+}
+
+// normalAddress is how addresses are compared: a local part that differs in case only is the same person.
+func normalAddress(address string) (string, error) {
+	normal, err := message.NormalizeAddress(strings.TrimSpace(address))
+	if err != nil {
+		return "", err
+	}
+	return strings.ToLower(normal), nil
+}
+
+var errBadDomain = errors.New("is not a valid domain")
+
+// normalDomain accepts "example.com" and "@example.com".
+func normalDomain(domain string) (string, error) {
+	normal, err := message.NormalizeAddress("x@" + strings.TrimPrefix(strings.TrimSpace(domain), "@"))
+	if err != nil {
+		return "", errBadDomain
+	}
+	return normal[2:], nil
+}
+
+// foldAddress is normalAddress for the addresses of a message, which are valid. Any other is compared as it is.
+func foldAddress(address string) string {
+	normal, err := normalAddress(address)
+	if err != nil {
+		return strings.ToLower(address)
+	}
+	return normal
+}
+
+// validAccount accepts all that may be an account's id; whether there is one is not asked: it may come back.
+func validAccount(id string) bool {
+	return len(id) <= maxScope && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
+}
+
+func validList(id string) bool {
+	return len(id) <= maxScope && strings.IndexFunc(id, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	}) < 0
+}
+
+func sourceRune(r rune) rune {
+	switch {
+	case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z':
+		return r
+	case r >= 'A' && r <= 'Z':
+		return r - 'A' + 'a'
+	}
+	return -1
+}
+
+// oneLine replaces what would end a line, there and on a page.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// cut shortens a text to some bytes, not within a character.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}

@@ -1,0 +1,60 @@
+package suppression
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics counts look-ups and what they stopped, and shows how many entries there are. Without a registry it counts for nobody.
+type metrics struct {
+	checks  prometheus.Counter
+	stops   map[Reason]prometheus.Counter
+	entries *prometheus.GaugeVec // by reason and kind of scope; written by Run
+}
+
+// kinds of scope, which is all a label may tell: ids are as many as there are accounts and lists.
+var kinds = [...]string{"instance", "account", "list"}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	checks := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up.",
+	})
+	stops := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and must not be mailed.",
+	}, []string{"reason"})
+	m := &metrics{checks: checks, stops: map[Reason]prometheus.Counter{}}
+	m.entries = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "postroom_suppression_entries", Help: "Entries of the suppression list.",
+	}, []string{"reason", "scope"})
+	for _, r := range Reasons {
+		m.stops[r] = stops.WithLabelValues(string(r))
+		for _, kind := range kinds {
+			m.entries.WithLabelValues(string(r), kind).Set(0)
+		}
+	}
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{checks, stops, m.entries} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) checked(found *Entry) {
+	m.checks.Inc()
+	if found != nil {
+		m.stops[found.Reason].Inc()
+	}
+}
+
+func (m *metrics) counted(counts []Count) {
+	sums := map[[2]string]int64{}
+	for _, c := range counts {
+		sums[[2]string{string(c.Reason), c.kind()}] += c.Entries
+	}
+	for _, r := range Reasons {
+		for _, kind := range kinds {
+			m.entries.WithLabelValues(string(r), kind).Set(float64(sums[[2]string{string(r), kind}]))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package suppression
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What stands in a field: for each reason its letter, when it was created and when it expires (nothing: never), as eight hexadecimal
+// digits of Unix seconds each, "+" where there is evidence and "," where there is none, and the source; with ";" between them, as in
+//
+//	u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
+
+// clock is a time as scripts compare it: as text. It ends in 2106.
+func clock(at time.Time) string { return fmt.Sprintf("%08x", uint32(max(0, min(at.Unix(), 1<<32-1)))) }
+
+// end is clock for the time of expiry.
+func end(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return clock(at)
+}
+
+// record is one reason of a field.
+type record struct {
+	reason   Reason
+	created  uint32
+	expires  uint32 // 0: never
+	evidence bool
+	source   string
+}
+
+// inForce says whether it holds at a time.
+func (r record) inForce(now int64) bool { return r.expires == 0 || int64(r.expires) > now }
+
+// records reads a field; what is not a record is left out.
+func records(value string) []record {
+	list := make([]record, 0, 1)
+	for text := range strings.SplitSeq(value, ";") {
+		if r, ok := parseRecord(text); ok {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func parseRecord(text string) (r record, ok bool) {
+	sign := strings.IndexAny(text, ",+")
+	if sign != 9 && sign != 17 {
+		return r, false
+	}
+	r = record{reason: reasonOf(text[0]), created: parseHex(text[1:9]), evidence: text[sign] == '+', source: text[sign+1:]}
+	if sign == 17 {
+		r.expires = parseHex(text[9:17])
+	}
+	return r, r.reason != ""
+}
+
+func parseHex(s string) uint32 {
+	var n uint32
+	for _, c := range []byte(s) {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | uint32(c-'0')
+		case c >= 'a' && c <= 'f':
+			n = n<<4 | uint32(c-'a'+10)
+		}
+	}
+	return n
+}
+
+// entry makes an entry of a record.
+func (r record) entry(scope, subject string) Entry {
+	e := Entry{Reason: r.reason, Source: r.source, Created: time.Unix(int64(r.created), 0).UTC()}
+	e.Account, e.List = parseScope(scope)
+	if domain, ok := strings.CutPrefix(subject, "@"); ok {
+		e.Domain = domain
+	} else {
+		e.Address = subject
+	}
+	if r.expires != 0 {
+		e.Expires = time.Unix(int64(r.expires), 0).UTC()
+	}
+	return e
+}
+
+// evidence packs what is known beside the entry: the message, a line break, the reply. Empty: nothing.
+func (e *Entry) evidence() string {
+	if e.MessageID == "" && e.Response == "" {
+		return ""
+	}
+	return e.MessageID + "\n" + e.Response
+}
+
+// setEvidence is the opposite of evidence.
+func (e *Entry) setEvidence(text string) { e.MessageID, e.Response, _ = strings.Cut(text, "\n") }

@@ -1,0 +1,25 @@
+package suppression
+
+import (
+	_ "embed"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+var (
+	//go:embed lua/prelude.lua
+	prelude string
+	//go:embed lua/add.lua
+	addSource string
+	//go:embed lua/remove.lua
+	removeSource string
+	//go:embed lua/sweep.lua
+	sweepSource string
+	//go:embed lua/soft.lua
+	softSource string
+
+	addScript    = redisdb.NewScript("suppression/add", addSource, prelude)
+	removeScript = redisdb.NewScript("suppression/remove", removeSource, prelude)
+	sweepScript  = redisdb.NewScript("suppression/sweep", sweepSource, prelude)
+	softScript   = redisdb.NewScript("suppression/soft", softSource)
+)

@@ -1,0 +1,42 @@
+package suppression
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// Soft notes that a message to e.Address was given up for a reason that may pass, such as a full mailbox. At Options.SoftBounces messages
+// within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in the scope that [Store.Learnt] chooses, and returns true. The
+// reason and the expiry of e don't count; e.MessageID must be given, for a message that is told twice counts once.
+func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bool, err error) {
+	if s.opts.SoftBounces < 0 {
+		return false, nil
+	}
+	e.Reason, e.Expires = HardBounce, now.Add(s.opts.SoftExpiry)
+	e, wrong := s.Learnt(e).Normal("", now)
+	if len(wrong) > 0 {
+		return false, fault.InvalidFields(wrong)
+	}
+	p := placeOf(e.subject())
+	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
+	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, clock(now), clock(now.Add(-s.opts.SoftWindow)),
+		messageTag(e.MessageID), s.opts.SoftBounces, int(s.opts.SoftWindow.Seconds())).Int()
+	if err != nil {
+		return false, away(err, "count a soft bounce")
+	}
+	if n < s.opts.SoftBounces {
+		return false, nil
+	}
+	_, err = s.add(ctx, []Entry{e}, now)
+	return err == nil, err
+}
+
+// messageTag is six characters that differ from message to message well enough for a handful of them.
+func messageTag(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:6]
+}

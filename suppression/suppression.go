@@ -1,0 +1,95 @@
+package suppression
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Options are the settings suppression.*. The zero value works.
+type Options struct {
+	// PerAccount keeps what deliveries teach (bounces, complaints) to the account that met it: see [Store.Learnt]. False: it holds for the
+	// whole instance, since an address that does not exist does so for everybody.
+	PerAccount bool
+
+	SoftBounces     int           // so many messages given up for a passing reason stop an address; zero: 5. Negative: never
+	SoftWindow      time.Duration // within this time; zero: 7 days
+	SoftExpiry      time.Duration // for so long; zero: 14 days
+	HardExpiry      time.Duration // how long a hard bounce stops an address; zero: for ever
+	ComplaintExpiry time.Duration // how long a complaint does; zero: for ever
+
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // the clock, for tests; nil: the machine's
+}
+
+// Defaults of Options.
+const (
+	defaultSoftBounces = 5
+	defaultSoftWindow  = 7 * 24 * time.Hour
+	defaultSoftExpiry  = 14 * 24 * time.Hour
+)
+
+// Store is the suppressions of an instance. It is safe for concurrent use, by any number of processes on one Redis.
+type Store struct {
+	db      *redisdb.DB
+	opts    Options
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+}
+
+// New makes a store on an open database. It does no I/O; it fails when its metrics are registered already. [Store.Run] keeps it tidy.
+func New(db *redisdb.DB, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.SoftBounces == 0 {
+		o.SoftBounces = defaultSoftBounces
+	}
+	if o.SoftWindow <= 0 {
+		o.SoftWindow = defaultSoftWindow
+	}
+	if o.SoftExpiry <= 0 {
+		o.SoftExpiry = defaultSoftExpiry
+	}
+	s := &Store{db: db, opts: o, log: o.Logger, now: o.Now}
+	var err error
+	if s.metrics, err = newMetrics(o.Registry); err != nil {
+		return nil, fmt.Errorf("suppression: %w", err)
+	}
+	return s, nil
+}
+
+// Learnt gives an entry the scope and the expiry that the settings want for what deliveries teach: the account stays only with
+// Options.PerAccount, and an entry without an expiry gets that of its reason. Other reasons than bounces and complaints stay as they are.
+func (s *Store) Learnt(e Entry) Entry {
+	expiry := s.opts.HardExpiry
+	switch e.Reason {
+	case HardBounce:
+	case SpamReport:
+		expiry = s.opts.ComplaintExpiry
+	default:
+		return e
+	}
+	e.List = ""
+	if !s.opts.PerAccount {
+		e.Account = ""
+	}
+	if e.Expires.IsZero() && expiry > 0 {
+		e.Expires = s.now().Add(expiry)
+	}
+	return e
+}
+
+// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
+func away(err error, doing string) error {
+	return redisdb.Away(fmt.Errorf("suppression: %s: %w", doing, err))
+}

@@ -1,0 +1,86 @@
+package suppression
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	sweepEvery = time.Hour            // how often expired entries are looked for, by one process for all
+	sweepPause = 5 * time.Millisecond // between groups: mail goes first
+	countEvery = 30 * time.Second     // how often the metrics of entries are brought up to date
+)
+
+// Run sweeps expired entries away, once an hour by one process for all, and keeps the metrics of entries up to date, until ctx ends. Then
+// it returns nil. Trouble is logged and tried again: an entry that is not swept yet stops no mail.
+func (s *Store) Run(ctx context.Context) error {
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		if counts, err := s.Counts(ctx); err == nil {
+			s.metrics.counted(counts)
+		}
+		if s.claimSweep(ctx) {
+			removed, err := s.Sweep(ctx)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil:
+				s.log.Warn("expired suppressions could not be swept away", "error", err)
+			case removed > 0:
+				s.log.Info("expired suppressions were swept away", "entries", removed)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// claimSweep says whether this process is to sweep now.
+func (s *Store) claimSweep(ctx context.Context) bool {
+	mine, err := s.db.Client().SetNX(ctx, redisdb.Key(0, "suppression", "swept"), s.now().UTC().Format(time.RFC3339), sweepEvery).Result()
+	return err == nil && mine
+}
+
+// Sweep removes entries that have expired, now. It looks only at those groups of buckets where something expires, with a rest after each.
+func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
+	for shard := range shards {
+		marked, err := s.db.Client().Get(ctx, expiringKey(shard)).Bytes()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return removed, away(err, "look for expired entries")
+		}
+		for group := range min(groups, 8*len(marked)) {
+			if marked[group/8]<<(group%8)&0x80 == 0 {
+				continue
+			}
+			n, err := sweepScript.Run(ctx, s.db.Client(), []string{countsKey(shard)}, group, clock(s.now())).Int()
+			if err != nil {
+				return removed, away(err, "sweep expired entries away")
+			}
+			removed += n
+			if !pause(ctx, sweepPause) {
+				return removed, ctx.Err()
+			}
+		}
+	}
+	return removed, nil
+}
+
+// pause waits, and reports whether ctx still holds.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,205 @@
+package suppression
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/bits"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// row is an entry where it stands.
+type row struct {
+	record
+	shard, bucket  int
+	field          string
+	scope, subject string
+}
+
+// order sorts the rows of a group, and stands in cursors.
+func (r *row) order() string { return r.subject + " " + r.scope + " " + r.reason.letter() }
+
+// readAhead bounds how many groups are read with one round trip.
+const readAhead = 16
+
+// walk goes through the groups that have entries of a filter, in order.
+type walk struct {
+	s      *Store
+	f      Filter
+	marked [shards][]byte // a bit for each group, the highest of a byte first, as SETBIT writes them
+	at     position       // where to go on
+	ahead  int            // groups to read at once
+	looked int            // groups read
+}
+
+// walk reads the indexes of a filter.
+func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) {
+	w := &walk{s: s, f: f, at: at, ahead: 1}
+	scope, reasons := f.index()
+	pipe := s.db.Client().Pipeline()
+	var answers [shards][]*redis.StringCmd
+	for shard := range shards {
+		for _, r := range reasons {
+			answers[shard] = append(answers[shard], pipe.Get(ctx, indexKey(shard, r, scope)))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, away(err, "read indexes")
+	}
+	for shard := range shards {
+		w.marked[shard] = make([]byte, groups/8)
+		for _, answer := range answers[shard] {
+			for i, b := range []byte(answer.Val()) {
+				if i < len(w.marked[shard]) {
+					w.marked[shard][i] |= b
+				}
+			}
+		}
+	}
+	return w, nil
+}
+
+// seek moves on to the next group that is marked, at or after the present one; false: there is none.
+func (w *walk) seek() bool {
+	for ; w.at.shard < shards; w.at = (position{shard: w.at.shard + 1}) {
+		for w.at.group < groups {
+			b := w.marked[w.at.shard][w.at.group/8] << (w.at.group % 8)
+			if b&0x80 != 0 {
+				return true
+			}
+			step := min(bits.LeadingZeros8(b), 8-w.at.group%8)
+			w.at = position{shard: w.at.shard, group: w.at.group + step}
+		}
+	}
+	return false
+}
+
+// done says whether nothing is left to read.
+func (w *walk) done() bool { return !w.seek() }
+
+// next reads some groups and gives their rows that match, which may be none; nil: all groups were read.
+func (w *walk) next(ctx context.Context) ([]row, error) {
+	var first position
+	var read []bucketRead
+	pipe := w.s.db.Client().Pipeline()
+	for n := 0; n < w.ahead && w.seek(); n++ {
+		if n == 0 {
+			first = w.at
+		}
+		for b := w.at.group * groupSize; b < (w.at.group+1)*groupSize; b++ {
+			read = append(read, bucketRead{w.at.shard, b, pipe.HGetAll(ctx, bucketKey(w.at.shard, b))})
+		}
+		w.looked++
+		w.at = position{shard: w.at.shard, group: w.at.group + 1}
+	}
+	if len(read) == 0 {
+		return nil, nil
+	}
+	w.ahead = min(2*w.ahead, readAhead)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, away(err, "read entries")
+	}
+	rows, err := w.s.rows(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	matching := slices.DeleteFunc(rows, func(r row) bool {
+		passed := r.shard == first.shard && r.bucket/groupSize == first.group && r.order() <= first.after
+		return passed || !w.f.matches(&r)
+	})
+	slices.SortFunc(matching, func(a, b row) int {
+		return cmp.Or(a.shard-b.shard, a.bucket/groupSize-b.bucket/groupSize, cmp.Compare(a.order(), b.order()))
+	})
+	if matching == nil {
+		matching = []row{}
+	}
+	return matching, nil
+}
+
+// bucketRead is a bucket and what Redis has of it.
+type bucketRead struct {
+	shard, bucket int
+	fields        *redis.MapStringStringCmd
+}
+
+// rowsOf reads all entries of some subjects.
+func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
+	pipe := s.db.Client().Pipeline()
+	var read []bucketRead
+	for _, subject := range subjects {
+		p := placeOf(subject)
+		read = append(read, bucketRead{p.shard, p.bucket, pipe.HGetAll(ctx, p.key())})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, away(err, "read entries")
+	}
+	all, err := s.rows(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, subject := range subjects {
+		for _, r := range all {
+			if r.subject == subject && !slices.ContainsFunc(rows, func(o row) bool { return o.order() == r.order() }) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// rows takes buckets apart, looking up the names that have digests.
+func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
+	var rows []row
+	var names []*redis.StringCmd
+	var named []int // rows that names belong to
+	pipe := s.db.Client().Pipeline()
+	for _, b := range read {
+		for field, value := range b.fields.Val() {
+			for _, rec := range records(value) {
+				r := row{record: rec, shard: b.shard, bucket: b.bucket, field: field}
+				r.scope, r.subject = parseName(field)
+				if isDigest(field) {
+					names = append(names, pipe.HGet(ctx, evidenceKey(b.shard, b.bucket), field))
+					named = append(named, len(rows))
+				}
+				rows = append(rows, r)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return rows, nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, away(err, "read names")
+	}
+	for i, at := range named {
+		rows[at].scope, rows[at].subject = parseName(names[i].Val())
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return isDigest(r.subject) || r.subject == "" }), nil // removed meanwhile
+}
+
+// entries makes entries of rows, reading the evidence that there is.
+func (s *Store) entries(ctx context.Context, rows []row) ([]Entry, error) {
+	entries := make([]Entry, len(rows))
+	told := map[int]*redis.StringCmd{}
+	pipe := s.db.Client().Pipeline()
+	for i, r := range rows {
+		entries[i] = r.entry(r.scope, r.subject)
+		if r.evidence {
+			told[i] = pipe.HGet(ctx, evidenceKey(r.shard, r.bucket), r.reason.letter()+r.field)
+		}
+	}
+	if len(told) == 0 {
+		return entries, nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, away(err, "read evidence")
+	}
+	for i, text := range told {
+		entries[i].setEvidence(text.Val())
+	}
+	return entries, nil
+}
