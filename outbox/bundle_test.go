@@ -81,6 +81,10 @@ func (a *scriptedAccounts) Account(_ context.Context, id string) (Account, error
 	if id == "" {
 		id = "default"
 	}
+	if id == "tracked" {
+		yes := true
+		return Account{ID: id, Email: "app@example.com", TrackOpens: &yes}, nil
+	}
 	if id == "german" {
 		return Account{ID: id, Email: "laden@x.test", Locale: "de", TZ: "Europe/Berlin"}, nil
 	}

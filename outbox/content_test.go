@@ -311,7 +311,7 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 func TestAContentLostOnItsWayIn(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
-	a, err := b.acceptance(submission{
+	a, err := b.acceptance(submission{id: b.idFor("default", ""),
 		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 1 << 20},
 		content:  noise(t, 1<<20), lane: api.Transactional, attempts: 10,
 	})

@@ -34,6 +34,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	}
 	accepted, refused := 0, 0
 	for range 50 {
+		s.id = b.idFor("default", "")
 		_, err := b.accept(t.Context(), s)
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {

@@ -380,6 +380,8 @@ type scriptedSender struct {
 	got     func(m smtpsend.Message)
 	full    time.Time // until then a limit is reached
 	host    string    // of the relay; empty: relay.test:25
+
+	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }
 
 func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
@@ -444,6 +446,8 @@ func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtp
 	}
 	for _, to := range m.To {
 		switch reply := f.replies[to]; {
+		case f.refusals[to] != nil:
+			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: f.refusals[to], Response: f.refusals[to].Line})
 		case strings.HasPrefix(reply, "dies"):
 			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true, Err: errors.New("EOF")})
 		case reply != "" && reply[0] != '2':

@@ -1,0 +1,290 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	stdhtml "html"
+	"io"
+	"net/mail"
+	"regexp"
+	"strings"
+	"testing"
+
+	gomail "github.com/emersion/go-message/mail"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/stamp"
+)
+
+func testStamps(t testing.TB) *stamp.Ring {
+	t.Helper()
+	ring, err := stamp.New([]stamp.Key{stamp.KeyOf(bytes.Repeat([]byte{7}, 32))}, stamp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func setupMarked(t *testing.T, o Options) *bundle {
+	t.Helper()
+	if o.ServiceURL == nil {
+		o.ServiceURL = func() string { return "https://p.test/base/" }
+	}
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o)
+	b.Stamps = testStamps(t)
+	return b
+}
+
+// read takes a message apart.
+func readMail(t *testing.T, raw []byte) (header mail.Header, html, text string) {
+	t.Helper()
+	m, err := mail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gomail.CreateReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		p, err := r.NextPart()
+		if err == io.EOF {
+			return m.Header, html, text
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(p.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+			html = string(body)
+		} else {
+			text = string(body)
+		}
+	}
+}
+
+var href = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+
+func TestTrackedMail(t *testing.T) {
+	t.Parallel()
+	b := setupMarked(t, Options{})
+	yes := true
+	a, err := b.Submit(t.Context(), api.SubmitRequest{
+		To: for1("ann@x.test"), HTML: `<html><body><a href="https://shop.test/?a=1&amp;b=2">Shop</a> <a href="mailto:x@x.test">Write</a></body></html>`,
+		TrackOpens: &yes, TrackClicks: &yes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := mustContent(t, b, a.QueueID)
+	_, html, text := readMail(t, shown)
+	if !strings.Contains(text, "https://shop.test/?a=1&b=2") || strings.Contains(text, "//p.test") {
+		t.Errorf("the text leads over Postroom: %s", text)
+	}
+	urls := href.FindAllStringSubmatch(html, -1)
+	if len(urls) != 3 {
+		t.Fatalf("html: %s", html)
+	}
+	click, err := b.Stamps.Read(stamp.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
+	if want := (stamp.Stamp{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
+		t.Errorf("the link stands for %+v, %v", click, err)
+	}
+	if urls[1][1] != "mailto:x@x.test" {
+		t.Errorf("the address became %s", urls[1][1])
+	}
+	open, err := b.Stamps.Read(stamp.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
+	if want := (stamp.Stamp{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
+		t.Errorf("the picture stands for %+v, %v", open, err)
+	}
+
+	var attempts [][]byte
+	b.sender.got = func(m smtpsend.Message) {
+		r, err := m.Body.Open(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		raw, _ := io.ReadAll(r)
+		attempts = append(attempts, raw)
+	}
+	b.deliver(t, a.QueueID)
+	if len(attempts) != 1 || !bytes.Equal(attempts[0], shown) {
+		t.Error("what is sent is not what is shown")
+	}
+}
+
+func TestWhatIsTrackedByDefault(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		track   func() (bool, bool)
+		base    string
+		req     api.SubmitRequest
+		opens   bool
+		clicks  bool
+		refused string
+	}{
+		"nothing says so":              {},
+		"the settings":                 {track: func() (bool, bool) { return true, true }, opens: true, clicks: true},
+		"the message knows better":     {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{TrackClicks: &no}, opens: true},
+		"the account of the message":   {req: api.SubmitRequest{Account: "tracked"}, opens: true},
+		"both at once":                 {req: api.SubmitRequest{TrackingEnabled: &yes}, opens: true, clicks: true},
+		"one of them goes first":       {req: api.SubmitRequest{TrackingEnabled: &yes, TrackOpens: &no}, clicks: true},
+		"settings, and no address":     {track: func() (bool, bool) { return true, true }, base: "-"},
+		"a message, and no address":    {req: api.SubmitRequest{TrackOpens: &yes}, base: "-", refused: "trackOpens"},
+		"a message with its own":       {req: api.SubmitRequest{TrackOpens: &yes, BaseURL: "http://other.test"}, base: "-", opens: true},
+		"an address that is none":      {req: api.SubmitRequest{BaseURL: "ftp://other.test"}, refused: "baseUrl"},
+		"an address with a query":      {req: api.SubmitRequest{BaseURL: "https://other.test/?x"}, refused: "baseUrl"},
+		"raw goes as it is":            {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\nContent-Type: text/html\r\n\r\n<p>x</p>")}},
+		"raw is told so":               {req: api.SubmitRequest{TrackOpens: &yes, Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\n\r\nx")}, refused: "trackOpens"},
+		"text has nothing to track in": {req: api.SubmitRequest{TrackOpens: &yes, Text: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Track: c.track}
+			if c.base == "-" {
+				o.ServiceURL = func() string { return "" }
+			}
+			b := setupMarked(t, o)
+			if len(c.req.Raw) == 0 {
+				c.req.To = for1("ann@x.test")
+				if c.req.Text == "" {
+					c.req.HTML = `<a href="https://shop.test/">Shop</a>`
+				}
+			}
+			a, err := b.Submit(t.Context(), c.req)
+			if c.refused != "" {
+				f, _ := err.(*fault.Error)
+				if f == nil || len(f.Fields) != 1 || f.Fields[0].Key != c.refused {
+					t.Errorf("%v, want a fault of %s", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, html, _ := readMail(t, mustContent(t, b, a.QueueID))
+			if opens, clicks := strings.Contains(html, "/o/"), strings.Contains(html, "/c/"); opens != c.opens || clicks != c.clicks {
+				t.Errorf("opens %t, clicks %t: %s", opens, clicks, html)
+			}
+		})
+	}
+}
+
+func TestMailOfAList(t *testing.T) {
+	t.Parallel()
+	b := setupMarked(t, Options{})
+	b.Templates = listTemplates{}
+	a, err := b.Submit(t.Context(), api.SubmitRequest{ListID: "news", Template: "list", MailMerge: []api.MailMergeEntry{
+		{To: api.Address{Address: "ann@x.test"}}, {To: api.Address{Address: "bob@x.test"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, who := range []string{"ann@x.test", "bob@x.test"} {
+		header, html, _ := readMail(t, mustContent(t, b, a.MailMerge[i].QueueID))
+		if id := header.Get("List-ID"); id != "<news.example.com>" {
+			t.Errorf("List-ID %q", id)
+		}
+		if post := header.Get("List-Unsubscribe-Post"); post != "List-Unsubscribe=One-Click" {
+			t.Errorf("List-Unsubscribe-Post %q", post)
+		}
+		link := strings.Trim(header.Get("List-Unsubscribe"), "<>")
+		s, err := b.Stamps.Read(stamp.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
+		if want := (stamp.Stamp{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
+			t.Errorf("the link %s stands for %+v, %v", link, s, err)
+		}
+		if strings.Contains(link, "ann") || seen[link] {
+			t.Errorf("the link %s tells whose it is, or is another's", link)
+		}
+		seen[link] = true
+		html = stdhtml.UnescapeString(html)
+		if !strings.Contains(html, `href="`+link+`"`) || !strings.Contains(html, "https://p.test/base/preferences?t=") {
+			t.Errorf("the template does not lead there: %s", html)
+		}
+	}
+}
+
+// listTemplates has a template with the links of a newsletter's foot.
+type listTemplates struct{}
+
+func (listTemplates) Template(ctx context.Context, account, id, locale string) (Template, error) {
+	t, err := scriptedTemplates{}.Template(ctx, account, "welcome", locale)
+	t.Source.HTML = `<a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a> <a href="{{rcpt.preferencesUrl}}">Preferences</a>`
+	return t, err
+}
+
+func TestListsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	b, lost := setupMarked(t, Options{}), setupMarked(t, Options{ServiceURL: func() string { return "" }})
+	both := api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}
+	for name, c := range map[string]struct {
+		b    *bundle
+		req  api.SubmitRequest
+		keys string
+	}{
+		"no name":            {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "the news"}, "listId"},
+		"two recipients":     {b, api.SubmitRequest{To: both, ListID: "news"}, "listId"},
+		"no public address":  {lost, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news"}, "listId"},
+		"its own header too": {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news", Headers: map[string]string{"list-unsubscribe": "<https://x.test>"}}, "headers.list-unsubscribe"},
+		"raw":                {b, api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
+	} {
+		if len(c.req.Raw) == 0 {
+			c.req.Text = "x"
+		}
+		_, err := c.b.Submit(t.Context(), c.req)
+		f, _ := err.(*fault.Error)
+		if f == nil || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Key != c.keys {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestReturnPaths(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		req  api.SubmitRequest
+		want string // "": one of ours, for one recipient; "whole": for the message
+	}{
+		"the account's own address": {req: api.SubmitRequest{To: for1("ann@x.test"), Text: "x"}},
+		"two recipients":            {api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Text: "x"}, "whole"},
+		"another author":            {req: api.SubmitRequest{From: &api.Address{Address: "Boss@example.com"}, To: for1("ann@x.test"), Text: "x"}},
+		"one that was asked for":    {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{From: "returns@x.test"}, Text: "x"}, "returns@x.test"},
+		"none":                      {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{}, Text: "x"}, "<>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupMarked(t, Options{BounceDomain: "bounce.test"})
+			from := "?"
+			b.sender.got = func(m smtpsend.Message) { from = m.From }
+			a, err := b.Submit(t.Context(), c.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.deliver(t, a.QueueID)
+			s, err := b.Stamps.ReadReturnPath(from)
+			switch c.want {
+			case "", "whole":
+				who := 0
+				if c.want != "" {
+					who = stamp.Whole
+				}
+				if err != nil || s != (stamp.Stamp{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
+					t.Errorf("%s stands for %+v, %v", from, s, err)
+				}
+			default:
+				if "<"+from+">" != c.want && from != c.want {
+					t.Errorf("sent from %q", from)
+				}
+			}
+		})
+	}
+}

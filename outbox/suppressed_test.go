@@ -1,0 +1,273 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
+)
+
+// setupSifted is an outbox that asks whom not to mail.
+func setupSifted(t *testing.T, o Options, so suppression.Options) *bundle {
+	t.Helper()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o)
+	so.Now = b.clock.now
+	var err error
+	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {
+	t.Helper()
+	if _, err := b.Suppressions.Add(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sentTo has the relay note whom it got mail for.
+func (b *bundle) sentTo() *[]string {
+	var to []string
+	b.sender.got = func(m smtpsend.Message) { to = append(to, m.To...) }
+	return &to
+}
+
+func TestNobodyLeftMeansNothingQueued(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	b.suppress(t, suppression.Entry{Address: "Dead@x.test", Reason: suppression.HardBounce, Source: "ses"})
+	a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@X.test"), Text: "x", Subject: "Hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.QueueID != "" || a.Skipped == nil || a.Skipped.Reason != "hard_bounce" || !slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
+		t.Errorf("answered %+v, %+v", a, a.Skipped)
+	}
+	page, err := b.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
+	if err != nil || len(page.Messages) != 1 {
+		t.Fatalf("the log has %+v, %v", page, err)
+	}
+	m := page.Messages[0]
+	if m.Subject != "Hello" || m.Reason != "hard_bounce" || m.Recipients[0].Status != "suppressed" || m.AttemptsMade != 0 || m.Ended == nil {
+		t.Errorf("logged %+v", m)
+	}
+	events := b.eventsOf(t, event.MessageSuppressed)
+	if len(events) != 1 || !strings.Contains(string(events[0].Data), `"reason":"hard_bounce"`) || !strings.Contains(string(events[0].Data), `"to":["dead@x.test"]`) {
+		t.Errorf("told %v", events)
+	}
+	story, err := b.MessageEvents(t.Context(), m.QueueID)
+	if err != nil || len(story.Events) != 2 || story.Events[1].Event != "messageSuppressed" || story.Events[1].EventID != events[0].ID {
+		t.Errorf("its story is %+v, %v", story, err)
+	}
+	if n := b.DB.Client().ZCard(t.Context(), b.store.index(0, "transactional", stateWaiting)).Val(); n != 0 {
+		t.Errorf("%d messages wait", n)
+	}
+}
+
+func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{RefuseSuppressed: true}, suppression.Options{})
+	b.suppress(t, suppression.Entry{Domain: "gone.test", Reason: suppression.Manual})
+	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@gone.test"), Text: "x"})
+	if f, _ := err.(*fault.Error); f == nil || f.Code != "RecipientSuppressed" || f.Kind != fault.Unprocessable || f.Details["skipped"] == nil {
+		t.Errorf("%v", err)
+	}
+	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "ann@gone.test"}}, {To: api.Address{Address: "bob@x.test"}}}})
+	if err != nil || a.MailMerge[0].Success || a.MailMerge[0].Code != "RecipientSuppressed" || a.MailMerge[0].StatusCode != 422 || !a.MailMerge[1].Success {
+		t.Errorf("%+v, %v", a.MailMerge, err)
+	}
+}
+
+// TestKeyWinsOverSuppression repeats a submit whose recipient was suppressed after it was accepted: the client is told what it was told.
+func TestKeyWinsOverSuppression(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	req := api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "k"}
+	first, err := b.Submit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Manual})
+	again, err := b.Submit(t.Context(), req)
+	if err != nil || again.QueueID != first.QueueID || again.Idempotency == nil || again.Idempotency.Status != "HIT" {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: the worker has the message in hand.
+func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	to := b.sentTo()
+	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Lane: api.Bulk})
+	c, _, err := b.begin(t.Context(), id)
+	if err != nil || c == nil {
+		t.Fatal(err)
+	}
+	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Unsubscribe, Account: "default"})
+	b.record(t.Context(), c, b.attempt(t.Context(), c, b.clock.now()))
+	if !slices.Equal(*to, []string{"bob@x.test"}) {
+		t.Errorf("mailed %s", *to)
+	}
+	m, err := b.Message(t.Context(), id)
+	if err != nil || m.Status != api.StatusSent || m.Recipients[0].Status != "suppressed" || m.Recipients[0].Attempts != 0 || m.Recipients[1].Status != "sent" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if !strings.Contains(m.Recipients[0].Response, "unsubscribe") {
+		t.Errorf("says %q", m.Recipients[0].Response)
+	}
+	for kind, who := range map[event.Type]string{event.MessageSent: "bob@x.test", event.MessageSuppressed: "ann@x.test"} {
+		events := b.eventsOf(t, kind)
+		var data event.Sent
+		if len(events) != 1 || json.Unmarshal(events[0].Data, &data) != nil || !slices.Equal(data.Envelope.To, []string{who}) {
+			t.Errorf("%s: %v", kind, events)
+		}
+	}
+}
+
+func TestSuppressedBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	to := b.sentTo()
+	b.sender.replies["ann@x.test"] = "451 4.2.1 later"
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	b.deliver(t, id)
+	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.SpamReport, Source: "bounce"})
+	b.clock.advance(time.Hour)
+	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	m, err := b.Message(t.Context(), id)
+	if err != nil || m.Status != api.StatusSuppressed || m.AttemptsMade != 1 || len(m.Log) != 1 || m.Reason != "spam_report" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if len(*to) != 1 {
+		t.Errorf("the relay got it %d times", len(*to))
+	}
+	if n := len(b.eventsOf(t, event.MessageSuppressed)); n != 1 {
+		t.Errorf("%d last words", n)
+	}
+}
+
+// TestLanesAndReasons shows who is mailed in which lane.
+func TestLanesAndReasons(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }}, suppression.Options{})
+	b.Stamps = testStamps(t)
+	b.suppress(t,
+		suppression.Entry{Address: "left@x.test", Reason: suppression.Unsubscribe, Account: "default"},
+		suppression.Entry{Address: "leftnews@x.test", Reason: suppression.Unsubscribe, List: "news"},
+		suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce},
+	)
+	for _, c := range []struct {
+		to   string
+		req  api.SubmitRequest
+		want string
+	}{
+		{"left@x.test", api.SubmitRequest{}, ""},
+		{"left@x.test", api.SubmitRequest{Lane: api.Bulk}, "unsubscribe"},
+		{"left@x.test", api.SubmitRequest{Account: "other", Lane: api.Bulk}, ""},
+		{"leftnews@x.test", api.SubmitRequest{Lane: api.Bulk}, ""},
+		{"leftnews@x.test", api.SubmitRequest{ListID: "news"}, "unsubscribe"},
+		{"leftnews@x.test", api.SubmitRequest{ListID: "News"}, "unsubscribe"},
+		{"leftnews@x.test", api.SubmitRequest{ListID: "offers"}, ""},
+		{"dead@x.test", api.SubmitRequest{}, "hard_bounce"},
+		{"ann@x.test", api.SubmitRequest{Lane: api.Bulk, ListID: "news"}, ""},
+	} {
+		c.req.To, c.req.Text = for1(c.to), "x"
+		a, err := b.Submit(t.Context(), c.req)
+		got := ""
+		if a.Skipped != nil {
+			got = a.Skipped.Reason
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s, lane %q, list %q: skipped %q, want %q, %v", c.to, c.req.Lane, c.req.ListID, got, c.want, err)
+		}
+	}
+}
+
+func TestMergeSkips(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	list := entries(600)
+	for i := 0; i < 600; i += 100 {
+		b.suppress(t, suppression.Entry{Address: list[i].To.Address, Reason: suppression.Manual})
+	}
+	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, Lane: api.Bulk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range a.MailMerge {
+		if stopped := i%100 == 0; !r.Success || (r.QueueID == "") != stopped || (r.Skipped != nil) != stopped {
+			t.Fatalf("entry %d: %+v", i, r)
+		}
+	}
+	page, err := b.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
+	if err != nil || page.Total != 6 {
+		t.Errorf("%d in the log, %v", page.Total, err)
+	}
+}
+
+// TestRepliesTeach has addresses fail in several ways, and asks who would be mailed after that.
+func TestRepliesTeach(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{Attempts: func() int { return 1 }}, suppression.Options{SoftBounces: 3})
+	b.sender.refusals = map[string]*smtpsend.Error{
+		"dead@x.test":   {Phase: smtpsend.PhaseRcpt, Code: 550, Enhanced: "5.1.1", Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
+		"policy@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage},
+		"full@x.test":   {Phase: smtpsend.PhaseRcpt, Code: 452, Enhanced: "4.2.2", Line: "452 4.2.2 full", Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient},
+		"away@x.test":   {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: context.DeadlineExceeded},
+	}
+	stopped := func(address string) string {
+		found, err := b.Suppressions.Check(t.Context(), suppression.Question{Account: "default", Addresses: []string{address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[0] == nil {
+			return ""
+		}
+		return string(found[0].Reason)
+	}
+	var got []string
+	for round := range 3 {
+		for _, to := range []string{"dead@x.test", "policy@x.test", "full@x.test", "away@x.test"} {
+			if round > 0 && to == "dead@x.test" {
+				continue
+			}
+			b.deliver(t, b.submit(t, api.SubmitRequest{To: for1(to)}))
+			got = append(got, fmt.Sprintf("%d %s %s", round, to, stopped(to)))
+		}
+	}
+	want := []string{
+		"0 dead@x.test hard_bounce", "0 policy@x.test ", "0 full@x.test ", "0 away@x.test ",
+		"1 policy@x.test ", "1 full@x.test ", "1 away@x.test ",
+		"2 policy@x.test ", "2 full@x.test hard_bounce", "2 away@x.test ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	all, err := b.Suppressions.Find(t.Context(), "dead@x.test")
+	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" || all[0].Response != "550 5.1.1 no such user" || all[0].Account != "" {
+		t.Errorf("evidence %+v, %v", all, err)
+	}
+	b.clock.advance(15 * 24 * time.Hour)
+	if r := stopped("full@x.test"); r != "" {
+		t.Errorf("a full mailbox is stopped after two weeks still: %s", r)
+	}
+	if r := stopped("dead@x.test"); r == "" {
+		t.Error("a dead address may be mailed again")
+	}
+}
