@@ -39,6 +39,7 @@ type Config struct {
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
 	Suppression    Suppression `key:"suppression"`
+	Feedback       Feedback    `key:"feedback"`
 	SMTPD          SMTPD       `key:"smtpd"`
 	Bounce         Bounce      `key:"bounce"`
 	Alerts         Alerts      `key:"alerts"`

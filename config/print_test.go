@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,10 +85,9 @@ func TestPrint(t *testing.T) {
 	if err := l.Print(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{
-		"secret                   ******", "from                     (none)", "delivery.attempts        10  ",
-	} {
-		if !strings.Contains(table.String(), "\n"+line) {
+	folded := regexp.MustCompile(" +").ReplaceAllString(table.String(), " ") // how wide the columns are depends on the longest name
+	for _, line := range []string{"secret ****** ", "from (none) ", "delivery.attempts 10 "} {
+		if !strings.Contains(folded, "\n"+line) {
 			t.Errorf("no line %q in\n%s", line, table.String())
 		}
 	}
