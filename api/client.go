@@ -39,7 +39,9 @@ type call struct {
 	method string
 	path   string
 	query  url.Values
-	in     any // nil: no body
+	in     any       // nil: no body, or the one below
+	body   io.Reader // of the type kind, sent as it is read
+	kind   string
 	out    any // *[]byte: the answer as it is; nil: it is not wanted
 	accept int // a further status that is an answer and not a failure
 }
@@ -72,8 +74,9 @@ func (c *Client) do(ctx context.Context, r call) error {
 }
 
 func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
-	var body io.Reader
+	body, kind := r.body, r.kind
 	if r.in != nil {
+		kind = "application/json"
 		text, err := json.Marshal(r.in)
 		if err != nil {
 			return nil, fmt.Errorf("write request: %w", err)
@@ -88,8 +91,8 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.in != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

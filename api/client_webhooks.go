@@ -49,6 +49,14 @@ func (c *Client) Deliveries(ctx context.Context, endpoint string, page, pageSize
 	return p, c.do(ctx, call{method: http.MethodGet, path: path, query: pageQuery(page, pageSize), out: &p})
 }
 
+// FindDeliveries lists the deliveries of an endpoint that are about messages a search finds, newest first. The query is in the language of
+// Search. A page size of 0 means 20.
+func (c *Client) FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (p DeliveryPage, err error) {
+	query := pageQuery(page, pageSize)
+	query.Set("q", q)
+	return p, c.do(ctx, call{method: http.MethodGet, path: at("v1", "webhook-endpoints", endpoint, "deliveries"), query: query, out: &p})
+}
+
 // Delivery shows one delivery and what was sent.
 func (c *Client) Delivery(ctx context.Context, endpoint, id string) (d Delivery, err error) {
 	return d, c.do(ctx, call{method: http.MethodGet, path: at("v1", "webhook-endpoints", endpoint, "deliveries", id), out: &d})

@@ -67,6 +67,7 @@ type DeliveryPage struct {
 	Total      int        `json:"total"`
 	Page       int        `json:"page"`
 	Pages      int        `json:"pages"`
+	Partial    bool       `json:"partial,omitempty" doc:"To a search: the newest 2,000 deliveries were looked at, and there are older ones"`
 	Deliveries []Delivery `json:"deliveries"`
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/postroom/postroom/smtpd"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
@@ -50,29 +51,30 @@ type App struct {
 	metrics *prometheus.Registry
 	creds   *config.Credentials
 
-	db        *redisdb.DB
-	ring      *seal.Ring
-	stamps    *stamp.Ring
-	settings  *settings.Settings
-	relays    *relays.Relays
-	accounts  *accounts.Accounts
-	access    *access.Access
-	oauth     *oauth.Tokens
-	keys      *dkim.Keys
-	stored    *templates.Templates
-	tasks     *queue.Client
-	control   *queue.Control
-	limits    *limits.Limits
-	sender    *smtpsend.Sender
-	routes    *routes.Routes
-	outbox    *outbox.Outbox
-	webhooks  *webhooks.Webhooks
-	documents *documents.Documents
-	watch     *watch.Watch
-	server    *server.Server
-	monitor   *server.Server // health and metrics apart from the API; nil: none
-	working   atomic.Bool    // workers take tasks
-	inlet     *smtpd.Inlet
+	db           *redisdb.DB
+	ring         *seal.Ring
+	stamps       *stamp.Ring
+	settings     *settings.Settings
+	relays       *relays.Relays
+	accounts     *accounts.Accounts
+	access       *access.Access
+	oauth        *oauth.Tokens
+	keys         *dkim.Keys
+	stored       *templates.Templates
+	tasks        *queue.Client
+	control      *queue.Control
+	limits       *limits.Limits
+	sender       *smtpsend.Sender
+	routes       *routes.Routes
+	outbox       *outbox.Outbox
+	webhooks     *webhooks.Webhooks
+	suppressions *suppression.Store
+	documents    *documents.Documents
+	watch        *watch.Watch
+	server       *server.Server
+	monitor      *server.Server // health and metrics apart from the API; nil: none
+	working      atomic.Bool    // workers take tasks
+	inlet        *smtpd.Inlet
 }
 
 // New builds Postroom from its settings. On an error everything opened so far is closed again.
@@ -177,6 +179,9 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	if a.stamps, err = newStamps(a.ring); err != nil {
+		return err
+	}
+	if err := a.openSuppressions(); err != nil {
 		return err
 	}
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {

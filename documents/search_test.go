@@ -113,3 +113,35 @@ func TestSearchDoesNotTakeForEver(t *testing.T) {
 		t.Errorf("%v, want SearchTooSlow", err)
 	}
 }
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for n := range 10 {
+		w.tell(event.MessageQueued, message(n))
+	}
+	w.finds("", 10)
+	match := func(q string, ids ...string) map[string]bool {
+		t.Helper()
+		got, err := w.Match(t.Context(), q, ids)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		return got
+	}
+	if diff := cmp.Diff(map[string]bool{id(3): true}, match("number3 OR number4", id(2), id(3), "unknown")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := match("invoice", id(1), id(2)); len(got) != 2 {
+		t.Errorf("a word that all have finds %v", got)
+	}
+	if got := match("invoice"); len(got) != 0 {
+		t.Errorf("among no messages there is %v", got)
+	}
+	if _, err := w.Match(t.Context(), "status:gone", nil); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a wrong query: %v", err)
+	}
+	if _, err := w.Match(t.Context(), "", make([]string, documents.MaxMatch+1)); err == nil {
+		t.Error("too many messages are taken")
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -61,9 +62,15 @@ func (s *Server) replayEndpoint(ctx context.Context, in *replayInput) (api.Repla
 type listDeliveriesInput struct {
 	endpointInput
 	pageInput
+	Q string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that this finds, in the language of the search: words, to:, subject:, status:… see docs/search.md"`
 }
 
 func (s *Server) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage, error) {
+	if q := strings.TrimSpace(in.Q); q != "" {
+		page, err := s.Webhooks.FindDeliveries(ctx, in.ID, q, in.Page, in.size())
+		page.Deliveries = rows(page.Deliveries)
+		return page, err
+	}
 	page, err := s.Webhooks.Deliveries(ctx, in.ID, in.Page, in.size())
 	page.Deliveries = rows(page.Deliveries)
 	return page, err

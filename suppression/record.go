@@ -12,7 +12,7 @@ import (
 //	u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
 
 // clock is a time as scripts compare it: as text. It ends in 2106.
-func clock(at time.Time) string { return fmt.Sprintf("%08x", uint32(max(0, min(at.Unix(), 1<<32-1)))) }
+func clock(at time.Time) string { return fmt.Sprintf("%08x", uint32(max(1, min(at.Unix(), 1<<32-1)))) }
 
 // end is clock for the time of expiry.
 func end(at time.Time) string {

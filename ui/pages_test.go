@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -155,6 +157,35 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	b.submitForm("/webhooks/"+e.ID+"/deliveries/none/redeliver", nil).has(t, `class="flash bad"`)
+}
+
+func TestDeliveriesAreFound(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: "https://hooks.example.com/in"})
+	w.must(err)
+	b, at := w.operator(), "/webhooks/"+e.ID
+	w.found.deliveries = api.DeliveryPage{Total: 120, Pages: 3, Partial: true, Deliveries: []api.Delivery{
+		{ID: "d1", Endpoint: e.ID, Event: "messageSent", QueueID: "01ABC", Status: "failed", Error: evilText, Created: time.Now()},
+	}}
+	p := b.get(at + "?" + url.Values{"q": {"to:ann " + evilText}}.Encode())
+	p.isSafe(t, at)
+	p.eachFieldHasALabel(t, at)
+	p.has(t, "120 deliveries found", `href="/messages/01ABC"`, "there are older ones", `href="`+at+`"`, "page=2")
+	want := []api.DocumentQuery{{Q: e.ID + " to:ann " + evilText}}
+	if diff := cmp.Diff(want, w.found.asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.found.deliveries = api.DeliveryPage{}
+	b.get(at+"?q=nobody").has(t, "No delivery is about such a message")
+	w.found.err = fault.InvalidFields([]fault.Field{{Key: "q", Message: "at character 1, \"x:1\": there is no field x"}})
+	if p := b.get(at + "?q=x%3A1"); p.status != http.StatusBadRequest {
+		t.Errorf("status %d", p.status)
+	} else {
+		p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
+	}
+	w.found.err = fault.New(fault.NotFound, "SearchOff", "There is no search index")
+	b.get(at+"?q=x").has(t, "There is no search index")
 }
 
 func TestAccounts(t *testing.T) {

@@ -79,6 +79,8 @@ type Endpoints interface {
 // Deliveries shows and repeats what was sent. It is webhooks.Webhooks.
 type Deliveries interface {
 	Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error)
+	// FindDeliveries lists those about messages that a search finds.
+	FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error)
 	Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error)
 }
 

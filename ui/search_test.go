@@ -18,6 +18,8 @@ type finder struct {
 	asked []api.DocumentQuery
 	page  api.DocumentPage
 	err   error
+
+	deliveries api.DeliveryPage
 }
 
 func (f *finder) Search(_ context.Context, q api.DocumentQuery) (api.DocumentPage, error) {

@@ -1,9 +1,12 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -50,6 +53,9 @@ type endpointView struct {
 	Endpoint   *api.Endpoint // nil: it stands in the settings or in an account
 	Deliveries []api.Delivery
 	Pager      pager
+	Q          string // what the messages of the deliveries are found by; empty: all are shown
+	Wrong      string // with the query
+	Partial    bool   // there are older deliveries that were not looked at
 }
 
 // endpointIDs are those of endpoints and deliveries.
@@ -78,14 +84,31 @@ func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
 	case !fault.Is(err, fault.NotFound):
 		return err
 	}
-	page := pageOf(r.URL.Query())
-	got, err := u.Webhooks.Deliveries(r.Context(), id, page, deliveriesPerPage)
-	if err != nil {
-		return err
+	if view.Q = strings.TrimSpace(r.URL.Query().Get("q")); len(view.Q) > longestQuery {
+		return fault.New(fault.Invalid, "", "The address is too long")
 	}
-	view.Deliveries = got.Deliveries
+	page := pageOf(r.URL.Query())
+	got, err := u.deliveries(r.Context(), id, view.Q, page)
+	if err != nil {
+		if view.Wrong = wrongQuery(err); view.Wrong == "" {
+			return err
+		}
+		return u.show(w, r, http.StatusBadRequest, "endpoint", title, view)
+	}
+	view.Deliveries, view.Partial = got.Deliveries, got.Partial
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage, path: endpointPath(id)}
+	if view.Q != "" {
+		view.Pager.values = url.Values{"q": {view.Q}}
+	}
 	return u.show(w, r, http.StatusOK, "endpoint", title, view)
+}
+
+// deliveries are a page of an endpoint's: all, or those about messages that a query finds.
+func (u *UI) deliveries(ctx context.Context, id, q string, page int) (api.DeliveryPage, error) {
+	if q == "" {
+		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
+	}
+	return u.Webhooks.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
 }
 
 // testEndpoint sends a test event and tells what it met.

@@ -50,8 +50,10 @@ type Options struct {
 	Secret       string        // the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty: neither signs
 	OlderSecrets []string      // signed before it; endpoints of settings and accounts get a signature by each, too
 	Version      string        // of Postroom, for User-Agent; empty: "dev"
-	Logger       *slog.Logger  // nil: nothing is logged
-	Metrics      Registerer    // where to register the metrics; nil: nowhere
+	// Match says which of some messages, 250 at most, a query of the search finds; nil: deliveries can't be searched. documents.Documents has it.
+	Match   func(ctx context.Context, q string, ids []string) (map[string]bool, error)
+	Logger  *slog.Logger // nil: nothing is logged
+	Metrics Registerer   // where to register the metrics; nil: nowhere
 }
 
 // complete fills in the defaults.

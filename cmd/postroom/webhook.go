@@ -155,8 +155,9 @@ func (w *webhookTestCmd) Run(ctx context.Context, con *console) error {
 // webhookDeliveriesCmd shows deliveries.
 type webhookDeliveriesCmd struct {
 	reachFlags
-	ID    string `arg:"" help:"Id of the endpoint."`
-	Limit int    `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
+	ID     string `arg:"" help:"Id of the endpoint."`
+	Search string `placeholder:"QUERY" help:"Only deliveries about messages that this finds, as for postroom search: 'invoice to:example.com'."`
+	Limit  int    `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
 }
 
 // Run shows deliveries.
@@ -168,7 +169,7 @@ func (w *webhookDeliveriesCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	page, err := client.Deliveries(ctx, w.ID, 0, w.Limit)
+	page, err := w.fetch(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -184,5 +185,16 @@ func (w *webhookDeliveriesCmd) Run(ctx context.Context, con *console) error {
 		g.add(moment(d.Created, now), d.Event, orDash(d.QueueID), d.Status, fmt.Sprint(d.Attempts), orDash(clip(answer, 60)), fmt.Sprintf("%d ms", d.Latency))
 	}
 	con.show(g)
+	if page.Partial {
+		con.note("the newest 2,000 deliveries were looked at; there are older ones")
+	}
 	return nil
+}
+
+// fetch gets the deliveries, all or those that were asked for.
+func (w *webhookDeliveriesCmd) fetch(ctx context.Context, client *api.Client) (api.DeliveryPage, error) {
+	if w.Search != "" {
+		return client.FindDeliveries(ctx, w.ID, w.Search, 0, w.Limit)
+	}
+	return client.Deliveries(ctx, w.ID, 0, w.Limit)
 }

@@ -1,0 +1,29 @@
+package api
+
+// ReturnedMail is what a mail that came back says, and what was done with it. Of what it says nothing is proven but what Result says.
+type ReturnedMail struct {
+	Kind         string              `json:"kind" enum:"none,bounced,delayed,delivered,complained,autoreply,challenge" doc:"What the mail is; none: none of the others, as far as can be told"`
+	Form         string              `json:"form,omitempty" doc:"How it was read: dsn, arf, ses, or the name of a server's own form"`
+	Result       string              `json:"result" enum:"taken,unproven,forgotten,ignored" doc:"What was done with it: taken, it is applied soon; unproven, nothing, since nothing proves that it is about mail of ours; forgotten, nothing, since the log has forgotten the message; ignored, nothing, since there is nothing to learn from it"`
+	Proof        string              `json:"proof,omitempty" enum:"token,message_id" doc:"What proves that it is about a message of ours: the token of a return path, or the Message-ID of a message that was sent to the very recipient"`
+	QueueID      string              `json:"queueId,omitempty" doc:"Id of that message"`
+	MessageID    string              `json:"messageId,omitempty" doc:"Message-ID of the message that it says it is about"`
+	ReportingMTA string              `json:"reportingMta,omitempty" doc:"Server that wrote it, as it says"`
+	FeedbackType string              `json:"feedbackType,omitempty" doc:"Type of a complaint (RFC 5965), such as abuse"`
+	Recipients   []ReturnedRecipient `json:"recipients" doc:"Whom it tells of"`
+	About        []string            `json:"about,omitempty" doc:"Recipients of the message about whom something was learnt"`
+	Truncated    bool                `json:"truncated,omitempty" doc:"It was longer, deeper, or told of more recipients, than was read"`
+}
+
+// ReturnedRecipient is what a mail that came back says of one recipient.
+type ReturnedRecipient struct {
+	Address    string `json:"address" doc:"Who failed; may be whom mail was forwarded to"`
+	Original   string `json:"original,omitempty" doc:"The address as the sender gave it"`
+	Action     string `json:"action,omitempty" enum:"failed,delayed,delivered,relayed,expanded" doc:"What became of the message (RFC 3464)"`
+	Status     string `json:"status,omitempty" doc:"Enhanced status code (RFC 3463)"`
+	Code       int    `json:"smtpResponseCode,omitempty" doc:"Of the reply that is quoted"`
+	Diagnostic string `json:"smtpResponse,omitempty" doc:"What the recipient's server said"`
+	MTA        string `json:"mta,omitempty" doc:"Server that said it"`
+	Verdict    string `json:"verdict,omitempty" doc:"What that means: hard, soft, throttle, policy or block"`
+	Suppress   bool   `json:"suppress,omitempty" doc:"The address is invalid or gone"`
+}

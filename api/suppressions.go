@@ -1,0 +1,198 @@
+package api
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// SuppressionScope says whose mail a suppression stops: with neither field, that of the whole instance.
+type SuppressionScope struct {
+	Account string `json:"account,omitempty" maxLength:"256" doc:"Mail of this account only"`
+	List    string `json:"list,omitempty" maxLength:"256" doc:"Mail of this list only (its listId), whatever the account. Not together with account"`
+}
+
+// Suppression is a reason not to mail an address, or all addresses of a domain.
+type Suppression struct {
+	Email  string `json:"email,omitempty" doc:"The address, in the form it is compared by; absent: see domain"`
+	Domain string `json:"domain,omitempty" doc:"All addresses of this domain, not those of its subdomains"`
+	Reason string `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual"`
+	SuppressionScope
+	Created   time.Time  `json:"created"`
+	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`
+	Expired   bool       `json:"expired,omitempty" doc:"It no longer holds, and will be swept away"`
+	Source    string     `json:"source,omitempty" doc:"What told us: api, csv, page, smtp, bounce, unsubscribe, a provider, …"`
+	MessageID string     `json:"queueId,omitempty" doc:"Evidence: the message that brought it about"`
+	Response  string     `json:"response,omitempty" doc:"Evidence: the reply, or words of whoever added it"`
+}
+
+// SuppressionQuery selects suppressions. The zero value asks for the first of all.
+type SuppressionQuery struct {
+	SuppressionScope
+	Scope    string // instance: those of the whole instance alone; empty: see Account and List
+	Reason   string // empty: every reason
+	Address  string // those of this very address
+	Domain   string // those of this domain and of its addresses
+	Cursor   string // of an earlier answer: the rows after it
+	PageSize int    // 1 to 1,000; zero: 20
+}
+
+func (q SuppressionQuery) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"account": q.Account, "list": q.List, "scope": q.Scope, "reason": q.Reason, "address": q.Address, "domain": q.Domain, "cursor": q.Cursor,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.PageSize > 0 {
+		v.Set("pageSize", strconv.Itoa(q.PageSize))
+	}
+	return v
+}
+
+// SuppressionPage is a part of the suppressions.
+type SuppressionPage struct {
+	Total        int           `json:"total" doc:"Entries of the scope and the reason asked for, whatever their address, those that have expired lately included"`
+	Cursor       string        `json:"cursor,omitempty" doc:"Ask with it for the next rows; absent: there are none. A page may have fewer rows than asked for, even none, and more follow all the same"`
+	Suppressions []Suppression `json:"suppressions"`
+}
+
+// SuppressionFound is all that stops mail to an address, or might, in whatever scope.
+type SuppressionFound struct {
+	Email        string        `json:"email" doc:"The address, in the form it is compared by"`
+	Suppressions []Suppression `json:"suppressions" doc:"Its own and those of its domain, the strongest reason first"`
+}
+
+// NewSuppression is a suppression to add.
+type NewSuppression struct {
+	Email  string `json:"email,omitempty" maxLength:"512" doc:"An address; either this or domain"`
+	Domain string `json:"domain,omitempty" maxLength:"256" doc:"All addresses of this domain, not those of its subdomains"`
+	Reason string `json:"reason,omitempty" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"manual when absent. An unsubscribe stops bulk mail, and mail of its list; the others stop every mail"`
+	SuppressionScope
+	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`
+	Source    string     `json:"source,omitempty" maxLength:"20" doc:"What told you; api when absent. Letters, digits, - and _"`
+	MessageID string     `json:"queueId,omitempty" maxLength:"200" doc:"Evidence: the message that brought it about"`
+	Response  string     `json:"response,omitempty" maxLength:"2000" doc:"Evidence: any words; cut to 500 bytes"`
+}
+
+// SuppressionRequest adds one suppression, whose fields it has itself, or up to 1,000.
+type SuppressionRequest struct {
+	NewSuppression
+	Suppressions []NewSuppression `json:"suppressions,omitempty" minItems:"1" maxItems:"1000" doc:"Several, in place of the other fields"`
+}
+
+// SuppressionsAdded says what adding came to.
+type SuppressionsAdded struct {
+	Success bool `json:"success"`
+	Added   int  `json:"added" doc:"Those that did not hold before"`
+	Known   int  `json:"known" doc:"Those that did; they last for the longer of both times"`
+}
+
+// SuppressionRemoval selects what one scope has against an address or a domain.
+type SuppressionRemoval struct {
+	SuppressionScope
+	Email  string
+	Domain string
+	Reason string // empty: whatever the reason
+}
+
+func (r SuppressionRemoval) values() url.Values {
+	v := SuppressionQuery{SuppressionScope: r.SuppressionScope, Reason: r.Reason, Domain: r.Domain}.values()
+	if r.Email != "" {
+		v.Set("email", r.Email)
+	}
+	return v
+}
+
+// SuppressionRemoved says whether there was anything to remove.
+type SuppressionRemoved struct {
+	Deleted bool `json:"deleted"`
+}
+
+// SuppressionImportOptions say how to read a file.
+type SuppressionImportOptions struct {
+	ID     string // to ask for its progress by: 8 to 64 letters, digits, - and _; empty: made up
+	Reason string // of lines that name none; empty: manual
+	SuppressionScope
+	Source string // of lines that name none; empty: csv
+}
+
+func (o SuppressionImportOptions) values() url.Values {
+	v := SuppressionQuery{SuppressionScope: o.SuppressionScope, Reason: o.Reason}.values()
+	if o.ID != "" {
+		v.Set("id", o.ID)
+	}
+	if o.Source != "" {
+		v.Set("source", o.Source)
+	}
+	return v
+}
+
+// SuppressionImport tells how far an import came.
+type SuppressionImport struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state" enum:"running,done,interrupted" doc:"interrupted: the file, Redis or this process broke off. What was read by then is in place; import the file again for the rest, what is there already does no harm"`
+	Started time.Time `json:"started"`
+	Updated time.Time `json:"updated"`
+	Bytes   int64     `json:"bytes" doc:"Read so far"`
+	Lines   int       `json:"lines" doc:"Read so far, empty ones and the headings left out"`
+	Added   int       `json:"added" doc:"Entries that did not hold before"`
+	Known   int       `json:"known" doc:"Entries that did; they last for the longer of both times"`
+	Bad     int       `json:"bad" doc:"Lines that could not be read"`
+	Errors  []BadLine `json:"errors" doc:"The first 100 of them"`
+	Error   string    `json:"error,omitempty" doc:"Why it was interrupted"`
+}
+
+// BadLine is a line of a file that was left out.
+type BadLine struct {
+	Line   int    `json:"line" doc:"Its number, from 1"`
+	Reason string `json:"reason"`
+}
+
+// Blocklists are the lists that have suppressions.
+type Blocklists struct {
+	Total      int         `json:"total"`
+	Page       int         `json:"page"`
+	Pages      int         `json:"pages"`
+	Blocklists []Blocklist `json:"blocklists"`
+}
+
+// Blocklist counts the suppressions of a list.
+type Blocklist struct {
+	ListID string `json:"listId"`
+	Count  int    `json:"count"`
+}
+
+// BlocklistPage is a page of the suppressions of a list.
+type BlocklistPage struct {
+	ListID    string             `json:"listId"`
+	Total     int                `json:"total"`
+	Page      int                `json:"page"`
+	Pages     int                `json:"pages"`
+	Addresses []BlocklistAddress `json:"addresses"`
+}
+
+// BlocklistAddress is an address that gets no mail of a list.
+type BlocklistAddress struct {
+	Recipient string     `json:"recipient" doc:"The address; of a domain, @ and its name"`
+	Source    string     `json:"source,omitempty"`
+	Reason    string     `json:"reason" doc:"unsubscribe, hard_bounce, spam_report, or what was given as the reason"`
+	MessageID string     `json:"queueId,omitempty" doc:"The message that brought it about"`
+	Created   time.Time  `json:"created"`
+	Expires   *time.Time `json:"expires,omitempty"`
+}
+
+// BlocklistRequest adds an address to a list's suppressions.
+type BlocklistRequest struct {
+	Account   string `json:"account,omitempty" maxLength:"256" doc:"Taken for EmailEngine's clients. What a list suppresses holds for every account"`
+	Recipient string `json:"recipient" maxLength:"512" doc:"The address"`
+	Reason    string `json:"reason,omitempty" maxLength:"500" doc:"unsubscribe, hard_bounce, spam_report, or any other words, which stop every mail of the list; block when absent"`
+}
+
+// BlocklistAdded says whether the address was not there before.
+type BlocklistAdded struct {
+	Success bool `json:"success"`
+	Added   bool `json:"added"`
+}

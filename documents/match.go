@@ -1,0 +1,41 @@
+package documents
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/fault"
+)
+
+// MaxMatch is how many messages one question of [Documents.Match] may be about.
+const MaxMatch = MaxPageSize / 2
+
+// Match says which of some messages a query finds: MaxMatch of them at most, by their queue ids. Its faults are those of Search.
+func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[string]bool, error) {
+	if len(ids) > MaxMatch {
+		return nil, fault.New(fault.Internal, "", "match %d messages: %d is the most", len(ids), MaxMatch)
+	}
+	// Ids of other kinds are in the same field. With room for twice as many, a stranger's Message-ID that reads as one of ours hides none.
+	s, err := d.question(api.DocumentQuery{Q: q, PageSize: MaxPageSize})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.reachable(ctx); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	among := make(query.Or, len(ids))
+	for i, id := range ids {
+		among[i] = query.Term{Field: query.ID, Value: query.FoldID(id)}
+	}
+	s.Query, s.Facets = query.Both(s.Query, among), false
+	found, err := d.ask(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	matched := make(map[string]bool, len(found.Hits))
+	for _, h := range found.Hits {
+		matched[h.QueueID] = true
+	}
+	return matched, nil
+}

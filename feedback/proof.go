@@ -1,0 +1,183 @@
+package feedback
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/bounce"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/stamp"
+)
+
+// claimed is the message that a mail that came back says it is about, and what speaks for that.
+type claimed struct {
+	outbox.Addressed
+	id        string
+	proof     Proof
+	recipient int // by the token; stamp.Whole: it does not say
+}
+
+// judge says what a mail proves, as entries for the inbox.
+func (r *Returns) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
+	if !matters(report) {
+		return Outcome{Result: Ignored}, nil, nil
+	}
+	c, err := r.claim(ctx, report, envelopeTo)
+	if err != nil {
+		return Outcome{}, nil, err
+	}
+	switch {
+	case c.proof == ByToken && !c.Known:
+		return Outcome{Result: Forgotten, Proof: ByToken, MessageID: c.id}, nil, nil
+	case c.proof == Unproven || !c.Known:
+		return Outcome{Result: Disproven}, nil, nil
+	}
+	out := Outcome{Result: Taken, Proof: c.proof, MessageID: c.id}
+	var entries []entry
+	for _, told := range c.about(report) {
+		entries = append(entries, c.entryOf(report, told, now))
+		out.Recipients = append(out.Recipients, told.to)
+	}
+	if len(entries) == 0 { // it is about a message of ours, and about nobody that was sent to
+		return Outcome{Result: Disproven, MessageID: c.id}, nil, nil
+	}
+	return out, entries, nil
+}
+
+// matters reports whether there is anything to learn from a mail. A receiver's report on authentication is about nobody.
+func matters(report bounce.Report) bool {
+	switch report.Kind {
+	case bounce.Bounced, bounce.Delayed, bounce.Delivered:
+		return true
+	case bounce.Complained:
+		return report.Feedback.Type != "auth-failure"
+	}
+	return false
+}
+
+// claim finds the message: by the token in the address the mail came to, by the one in the mail, or by the Message-ID.
+func (r *Returns) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
+	c := claimed{recipient: stamp.Whole}
+	for _, address := range []string{envelopeTo, report.ReturnPath} {
+		if s, err := r.stamps.ReadReturnPath(address); err == nil && c.id == "" {
+			c.id, c.recipient, c.proof = s.MessageID, s.Recipient, ByToken
+		}
+	}
+	if c.id == "" && report.Original.MessageID != "" {
+		id, err := r.byMessageID(ctx, report.Original.MessageID)
+		if err != nil {
+			return claimed{}, err
+		}
+		if c.id = id; id != "" {
+			c.proof = ByMessageID
+		}
+	}
+	if c.id == "" {
+		return c, nil
+	}
+	found, err := r.feedback.Outbox.Recipients(ctx, []string{c.id})
+	if err != nil {
+		return claimed{}, err
+	}
+	if len(found) != 1 {
+		return claimed{}, fmt.Errorf("asked whom one message was sent to, got %d answers", len(found))
+	}
+	c.Addressed = found[0]
+	if c.proof == ByMessageID && !sameMessageID(c.MessageID, report.Original.MessageID) {
+		c.proof = Unproven
+	}
+	return c, nil
+}
+
+// byMessageID is Postroom's id of the message with a Message-ID; empty: not known.
+func (r *Returns) byMessageID(ctx context.Context, messageID string) (string, error) {
+	if id, ok := outbox.MessageOf(messageID); ok {
+		return id, nil
+	}
+	found, err := r.feedback.Outbox.Lookup(ctx, []string{"<" + strings.Trim(messageID, "<> ") + ">"})
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}
+
+func sameMessageID(a, b string) bool {
+	return strings.EqualFold(strings.Trim(a, "<> "), strings.Trim(b, "<> "))
+}
+
+// told is what a mail says of one recipient of the message.
+type told struct {
+	to        string // as the message has it
+	said      bounce.Recipient
+	forwarded bool // it names another address, where the recipient's mail went on to
+}
+
+// about lists the recipients of the message that a mail tells of. A token names its recipient, and speaks for no other; one of the message as a
+// whole, and a Message-ID, are known to all recipients, so that the mail has to name them.
+func (c claimed) about(report bounce.Report) []told {
+	if c.recipient >= 0 {
+		if c.recipient >= len(c.To) {
+			return nil
+		}
+		return []told{c.ofRecipient(c.To[c.recipient], report)}
+	}
+	var out []told
+	seen := map[string]bool{}
+	for _, said := range report.Recipients {
+		if to := c.named(said); to != "" && !seen[to] {
+			seen[to] = true
+			out = append(out, told{to: to, said: said})
+		}
+	}
+	// Only one person has the token, or the Message-ID. Complaints often hide who that is; a bounce that names somebody else must have a token.
+	if len(out) == 0 && len(c.To) == 1 && (c.proof == ByToken || report.Kind == bounce.Complained) {
+		out = append(out, c.ofRecipient(c.To[0], report))
+	}
+	return out
+}
+
+// named is the recipient of the message that is meant; empty: none of them.
+func (c claimed) named(said bounce.Recipient) string {
+	for _, address := range []string{said.Original, said.Address} {
+		for _, to := range c.To {
+			if address != "" && sameMailbox(to, address) {
+				return to
+			}
+		}
+	}
+	return ""
+}
+
+// ofRecipient is what a mail says of a recipient that is known already: that which names it, or else the worst there is. A mail that names nobody
+// speaks of that recipient.
+func (c claimed) ofRecipient(to string, report bounce.Report) told {
+	var worst bounce.Recipient
+	for i, said := range report.Recipients {
+		if c.named(said) == to {
+			return told{to: to, said: said}
+		}
+		if i == 0 || severity(said) > severity(worst) {
+			worst = said
+		}
+	}
+	return told{to: to, said: worst, forwarded: strings.Contains(worst.Address, "@")}
+}
+
+func severity(said bounce.Recipient) int {
+	return map[bounce.Action]int{bounce.ActionFailed: 2, bounce.ActionDelayed: 1}[said.Action]
+}
+
+// sameMailbox reports whether an address in a bounce means a recipient: the same whatever the case, without a detail behind a plus, or with the
+// domain before the local part, as qmail writes its virtual domains.
+func sameMailbox(to, address string) bool {
+	to, address = folded(to), folded(address)
+	if to == address {
+		return true
+	}
+	local, domain, _ := strings.Cut(to, "@")
+	other, sameDomain := strings.CutSuffix(address, "@"+domain)
+	plain, _, _ := strings.Cut(local, "+")
+	return sameDomain && (other == plain || other == domain+"-"+local)
+}

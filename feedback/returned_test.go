@@ -1,0 +1,467 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/postroom/postroom/bounce"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Messages that the log of these tests remembers.
+const (
+	toOne  = "01JD3Z6Q3N8X4T5V6W7Y8Z9A00" // to ann
+	toTwo  = "01JD3Z6Q3N8X4T5V6W7Y8Z9A10" // to ann and bob, of the list news
+	gone   = "01JD3Z6Q3N8X4T5V6W7Y8Z9A20" // nobody remembers it
+	rawID  = "<own-id@app.example>"       // Message-ID of toTwo, made by the application
+	ann    = "Ann@receiver.example"
+	bob    = "bob@receiver.example"
+	domain = "bounce.example.com"
+)
+
+// remembered is the log, which keeps what is learnt, and the list of those not to be mailed.
+type remembered struct {
+	mu    sync.Mutex
+	away  bool
+	facts []outbox.Later
+	added []suppression.Entry
+	soft  []suppression.Entry
+}
+
+func (r *remembered) Recipients(_ context.Context, ids []string) ([]outbox.Addressed, error) {
+	out := make([]outbox.Addressed, len(ids))
+	for i, id := range ids {
+		switch id {
+		case toOne:
+			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: "<" + toOne + "@app.example>", To: []string{ann}}
+		case toTwo:
+			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: rawID, ListID: "news", To: []string{ann, bob}}
+		}
+	}
+	return out, r.present()
+}
+
+func (r *remembered) Lookup(_ context.Context, refs []string) ([]string, error) {
+	out := make([]string, len(refs))
+	for i, ref := range refs {
+		if ref == rawID {
+			out[i] = toTwo
+		}
+	}
+	return out, r.present()
+}
+
+func (r *remembered) present() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away {
+		return fault.New(fault.Unavailable, "", "Redis is away")
+	}
+	return nil
+}
+
+func (r *remembered) Learn(_ context.Context, facts []outbox.Later) ([]outbox.LearnResult, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	results := make([]outbox.LearnResult, len(facts))
+	for i, f := range facts {
+		for _, known := range r.facts {
+			if known.Key == f.Key {
+				results[i] = outbox.LearnAgain
+			}
+		}
+		if results[i] == outbox.LearnNew {
+			r.facts = append(r.facts, f)
+		}
+	}
+	return results, nil
+}
+
+func (r *remembered) Add(_ context.Context, entries ...suppression.Entry) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.added = append(r.added, entries...)
+	return len(entries), nil
+}
+
+func (r *remembered) Soft(_ context.Context, e suppression.Entry, _ time.Time) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, known := range r.soft {
+		if known.Address == e.Address && known.MessageID == e.MessageID {
+			return false, nil
+		}
+	}
+	r.soft = append(r.soft, e)
+	return false, nil
+}
+
+// Learnt gives bounces and complaints the scope of the whole instance.
+func (r *remembered) Learnt(e suppression.Entry) suppression.Entry {
+	e.Account = ""
+	return e
+}
+
+// postbox is where mail comes back to in a test.
+type postbox struct {
+	*feedback.Returns
+	*remembered
+	stamps *stamp.Ring
+	f      *feedback.Feedback
+	t      *testing.T
+}
+
+func openPostbox(t *testing.T) *postbox {
+	t.Helper()
+	log := &remembered{}
+	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log}, feedback.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamps, err := stamp.New([]stamp.Key{stamp.KeyOf([]byte(strings.Repeat("k", 32)))}, stamp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := feedback.NewReturns(f, stamps, feedback.ReturnOptions{Domain: domain, Address: "returns@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &postbox{Returns: r, remembered: log, stamps: stamps, f: f, t: t}
+}
+
+func (p *postbox) returnPath(id string, recipient int) string {
+	p.t.Helper()
+	address, err := p.stamps.ReturnPath(id, recipient, domain)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return address
+}
+
+// apply runs the worker until so many facts were applied.
+func (p *postbox) apply(facts int) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(p.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = p.f.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(2 * time.Millisecond) {
+		s, err := p.f.Status(ctx)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		n := int64(0)
+		for _, source := range s.Sources {
+			n += source.Applied + source.Duplicates + source.Unknown + source.Failed
+		}
+		if n >= int64(facts) {
+			return
+		}
+	}
+	p.t.Fatalf("%d facts were not applied", facts)
+}
+
+// dsn is a delivery status notification about one address.
+func dsn(action, status, diagnostic, recipient, messageID string) string {
+	return strings.NewReplacer("\n", "\r\n").Replace(fmt.Sprintf(`From: MAILER-DAEMON@mx.receiver.example
+To: sender@example.com
+Subject: Undelivered Mail Returned to Sender
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+
+The mail system has news.
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.receiver.example
+
+Final-Recipient: rfc822; %s
+Action: %s
+Status: %s
+Diagnostic-Code: smtp; %s
+
+--b
+Content-Type: text/rfc822-headers
+
+Message-ID: %s
+To: somebody@receiver.example
+
+--b--
+`, recipient, action, status, diagnostic, messageID))
+}
+
+// arf is a feedback report.
+func arf(kind, messageID string) string {
+	return strings.NewReplacer("\n", "\r\n").Replace(fmt.Sprintf(`From: fbl@mx.receiver.example
+Subject: complaint
+Content-Type: multipart/report; report-type=feedback-report; boundary=b
+
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: %s
+User-Agent: FBL/1.0
+Version: 1
+
+--b
+Content-Type: message/rfc822
+
+Message-ID: %s
+To: redacted@hidden.example
+
+x
+--b--
+`, kind, messageID))
+}
+
+const noSuchUser = "550 5.1.1 <x>: Recipient address rejected: User unknown"
+
+func TestReturned(t *testing.T) {
+	hard := suppression.Entry{Address: ann, Reason: suppression.HardBounce, Source: "bounce", MessageID: toOne, Response: noSuchUser}
+	spam := suppression.Entry{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toOne}
+	failed := func(id, to, kind, status string, code int, said string) outbox.Later {
+		return outbox.Later{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1, Told: event.Later{
+			Source: "bounce", Action: "failed", BounceType: kind, Status: status, Code: code, Diagnostic: said, MTA: "mx.receiver.example",
+		}}
+	}
+	complained := func(kind string) outbox.Later {
+		return outbox.Later{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{Source: "bounce", FeedbackType: kind}}
+	}
+	rows := []struct {
+		name    string
+		mail    string
+		id      string // whose return path it came to; empty: to returns@example.com
+		index   int
+		outcome feedback.Outcome
+		facts   []outbox.Later
+		added   []suppression.Entry
+		soft    []string
+	}{
+		{
+			name: "dead, by token", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{hard},
+		},
+		{
+			name: "dead, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{hard},
+		},
+		{
+			name: "dead, by a Message-ID of the application's", mail: dsn("failed", "5.1.1", noSuchUser, bob, rawID),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo, Recipients: []string{bob}},
+			facts:   []outbox.Later{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
+			added:   []suppression.Entry{{Address: bob, Reason: suppression.HardBounce, Source: "bounce", MessageID: toTwo, Response: noSuchUser}},
+		},
+		{
+			name: "forged: a Message-ID that was sent to somebody else", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", rawID),
+			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
+		},
+		{
+			name: "forged: our Message-ID to one, who is not named", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toOne},
+		},
+		{
+			name: "forged: an id of ours in another's Message-ID", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<"+toOne+"@evil.example>"),
+			outcome: feedback.Outcome{Result: feedback.Disproven},
+		},
+		{
+			name: "forged: nothing of ours in it", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<made-up@x>"), outcome: feedback.Outcome{Result: feedback.Disproven},
+		},
+		{
+			name: "by the token of one recipient, about the other", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"), id: toTwo, index: 1,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{bob}},
+			facts:   []outbox.Later{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
+		},
+		{
+			name: "by the token of the whole message, about nobody it was sent to", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo, index: stamp.Whole,
+			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
+		},
+		{
+			name: "dead is whom it was forwarded to", mail: dsn("failed", "5.1.1", noSuchUser, "ann@elsewhere.example", "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
+		},
+		{
+			name: "full", mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", ann, "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")}, soft: []string{ann},
+		},
+		{
+			name: "the sender is not wanted", mail: dsn("failed", "5.7.1", "554 5.7.1 rejected as spam", ann, "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
+		},
+		{
+			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{
+				Source: "bounce", Action: "delayed", Status: "4.4.1", Code: 451, Diagnostic: "451 4.4.1 connection timed out", MTA: "mx.receiver.example",
+			}}},
+		},
+		{
+			name: "delivered", mail: dsn("delivered", "2.0.0", "250 2.0.0 ok", ann, "<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{
+				Source: "bounce", Action: "delivered", Status: "2.0.0", Code: 250, Diagnostic: "250 2.0.0 ok", MTA: "mx.receiver.example",
+			}}},
+		},
+		{
+			name: "the log has forgotten", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"), id: gone,
+			outcome: feedback.Outcome{Result: feedback.Forgotten, Proof: feedback.ByToken, MessageID: gone},
+		},
+		{
+			name: "complained, whoever it was", mail: arf("abuse", "<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{complained("abuse")}, added: []suppression.Entry{spam},
+		},
+		{
+			name: "complained of a message to two, hidden which", mail: arf("abuse", rawID), outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
+		},
+		{
+			name: "complained, with the token of one of two", mail: arf("fraud", "<lost@x>"), id: toTwo, index: 0,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann, Index: -1, Told: event.Later{
+				Source: "bounce", FeedbackType: "fraud",
+			}}},
+			added: []suppression.Entry{{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toTwo}},
+		},
+		{
+			name: "took a complaint back", mail: arf("not-spam", "<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
+			facts:   []outbox.Later{complained("not-spam")},
+		},
+		{
+			name: "opted out", mail: arf("opt-out", "<lost@x>"), id: toTwo, index: 1,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{bob}},
+			facts: []outbox.Later{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob, Index: -1, Told: event.Later{
+				Source: "bounce", FeedbackType: "opt-out", ListID: "news",
+			}}},
+			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, List: "news", Source: "bounce", MessageID: toTwo}},
+		},
+		{
+			name: "a report about authentication", mail: arf("auth-failure", "<"+toOne+"@app.example>"), outcome: feedback.Outcome{Result: feedback.Ignored},
+		},
+		{
+			name: "on holiday", mail: "From: ann@receiver.example\r\nAuto-Submitted: auto-replied\r\nSubject: Out of office\r\n\r\nBack on Monday.\r\n", id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Ignored},
+		},
+		{name: "a letter", mail: "From: ann@receiver.example\r\nSubject: Hello\r\n\r\nHow are you?\r\n", id: toOne, outcome: feedback.Outcome{Result: feedback.Ignored}},
+		{name: "nothing", mail: "", id: toOne, outcome: feedback.Outcome{Result: feedback.Ignored}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			p := openPostbox(t)
+			to := "returns@example.com"
+			if row.id != "" {
+				to = p.returnPath(row.id, row.index)
+			}
+			for range 2 { // a mail that comes twice says nothing more
+				_, out, err := p.Returned(t.Context(), strings.NewReader(row.mail), to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(row.outcome, out); diff != "" {
+					t.Error(diff)
+				}
+			}
+			p.apply(2 * len(row.facts))
+			if diff := cmp.Diff(row.facts, p.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key", "At")); diff != "" {
+				t.Errorf("facts: %s", diff)
+			}
+			once := map[string]suppression.Entry{}
+			for _, e := range p.added {
+				e.Created = time.Time{}
+				once[fmt.Sprint(e)] = e
+			}
+			var added []suppression.Entry
+			for _, e := range once {
+				added = append(added, e)
+			}
+			if diff := cmp.Diff(row.added, added); diff != "" {
+				t.Errorf("suppressed: %s", diff)
+			}
+			var soft []string
+			for _, e := range p.soft {
+				soft = append(soft, e.Address)
+			}
+			if diff := cmp.Diff(row.soft, soft); diff != "" {
+				t.Errorf("counted: %s", diff)
+			}
+		})
+	}
+}
+
+// TestTokenInTheMail: a pipe that doesn't tell the recipient, and a complaint, have the token somewhere in the mail.
+func TestTokenInTheMail(t *testing.T) {
+	p := openPostbox(t)
+	path := p.returnPath(toOne, 0)
+	for name, mail := range map[string]string{
+		"the recipient of the notice": "Delivered-To: " + path + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"),
+		"the case was changed":        "Delivered-To: " + strings.ToUpper(path) + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"),
+		"the returned message":        strings.Replace(arf("abuse", "<lost@x>"), "To: redacted", "Return-Path: <"+path+">\r\nTo: redacted", 1),
+	} {
+		_, out, err := p.Returned(t.Context(), strings.NewReader(mail), "")
+		if err != nil || out.Result != feedback.Taken || out.Proof != feedback.ByToken {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+}
+
+// TestNothingIsTakenWhileRedisIsAway: whoever brings the mail keeps it.
+func TestNothingIsTakenWhileRedisIsAway(t *testing.T) {
+	p := openPostbox(t)
+	p.away = true
+	report, _, err := p.Returned(t.Context(), strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
+	if !fault.Is(err, fault.Unavailable) || report.Kind != bounce.Bounced {
+		t.Errorf("%v, %v", report.Kind, err)
+	}
+	broken := errors.New("broken pipe")
+	if _, _, err := p.Returned(t.Context(), iotest.ErrReader(broken), ""); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestExpected(t *testing.T) {
+	p := openPostbox(t)
+	path := p.returnPath(toOne, 0)
+	local, _, _ := strings.Cut(path, "@")
+	for _, row := range []struct {
+		name, address string
+		want          fault.Kind // empty: expected
+	}{
+		{"a return path", path, ""},
+		{"in capitals", strings.ToUpper(path), ""},
+		{"the address for those without token", "Returns@example.com", ""},
+		{"forged", strings.Replace(path, local[len(local)-4:], "aaaa", 1), fault.NotFound},
+		{"made up", "bounces+abc@" + domain, fault.NotFound},
+		{"at another domain", local + "@example.com", fault.Forbidden},
+		{"another address of the domain", "postmaster@" + domain, fault.Forbidden},
+		{"anybody", "ann@receiver.example", fault.Forbidden},
+		{"nothing", "", fault.Forbidden},
+	} {
+		err := p.Expected(row.address)
+		if fault.KindOf(err) != row.want {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}

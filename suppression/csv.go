@@ -1,0 +1,256 @@
+package suppression
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// columns of a file, in the order of one without headings. A name on the right is another word for the one on the left.
+var columns = [...][]string{
+	{"address", "email", "e-mail", "email address", "recipient"}, {"domain"}, {"reason", "type"}, {"account"}, {"list", "listid", "list_id"},
+	{"expires", "expires_at"}, {"source"}, {"created", "created_at", "createdat"}, {"queueid", "messageid", "message_id"}, {"response", "error", "note"},
+}
+
+// Columns by their places in columns.
+const (
+	columnAddress = iota
+	columnDomain
+	columnReason
+	columnAccount
+	columnList
+	columnExpires
+	columnSource
+	columnCreated
+	columnMessageID
+	columnResponse
+	columnCount
+)
+
+// exportHeadings are the first line of an export, which an import reads.
+var exportHeadings = [columnCount]string{"address", "domain", "reason", "account", "list", "expires", "source", "created", "queueId", "response"}
+
+// maxLine bounds a line of a file, in bytes. The longest entry there can be has some 1,500.
+const maxLine = 8 << 10
+
+var (
+	errLongLine  = errors.New("is longer than 8,192 bytes")
+	errNotUTF8   = errors.New("is not UTF-8")
+	errQuotes    = errors.New("has a quote that does not end; a line break can't be quoted")
+	errNoColumn  = errors.New("has no column named address, email or domain")
+	errBadTime   = errors.New("expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z")
+	errNoAddress = errors.New("has neither an address nor a domain")
+)
+
+// lines reads a file line by line, with as much memory as a line may have.
+type lines struct {
+	r      *bufio.Reader
+	number int   // of the last line, from 1
+	bytes  int64 // read
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
+
+// next reads a line without its break. One that is too long is skipped and answered errLongLine. io.EOF: there is none left.
+func (l *lines) next() (string, error) {
+	line, err := l.r.ReadSlice('\n')
+	l.number++
+	l.bytes += int64(len(line))
+	long := errors.Is(err, bufio.ErrBufferFull)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = l.r.ReadSlice('\n')
+		l.bytes += int64(len(line))
+	}
+	switch {
+	case err != nil && err != io.EOF:
+		return "", err
+	case long:
+		return "", errLongLine
+	case err == io.EOF && len(line) == 0:
+		return "", io.EOF
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
+	if l.number == 1 {
+		text = strings.TrimPrefix(text, "\uFEFF")
+	}
+	if !utf8.ValidString(text) {
+		return "", errNotUTF8
+	}
+	return text, nil
+}
+
+// layout is how the lines of a file are to be read.
+type layout struct {
+	comma  byte
+	places [columnCount]int // of each column in a line; -1: there is none
+	cells  []string
+}
+
+// layoutOf looks at the first line: at what stands between its cells, and whether these are headings.
+func layoutOf(first string) (l *layout, headings bool, err error) {
+	l = &layout{comma: ','}
+	if !strings.Contains(first, ",") {
+		for _, c := range []byte{';', '\t'} {
+			if strings.IndexByte(first, c) >= 0 {
+				l.comma = c
+				break
+			}
+		}
+	}
+	for i := range l.places {
+		l.places[i] = i
+	}
+	if strings.Contains(first, "@") {
+		return l, false, nil
+	}
+	cells, err := l.split(first)
+	if err != nil {
+		return l, false, err
+	}
+	if l.named(cells) {
+		return l, true, nil
+	}
+	if strings.Contains(first, ".") { // a domain, alone or in its column
+		return l, false, nil
+	}
+	return l, false, errNoColumn
+}
+
+// named takes cells for headings if one of them names an address or a domain.
+func (l *layout) named(cells []string) bool {
+	places := [columnCount]int{}
+	for column, names := range columns {
+		places[column] = -1
+		for at, cell := range cells {
+			cell = strings.ToLower(strings.TrimSpace(cell))
+			for _, name := range names {
+				if cell == name && places[column] < 0 {
+					places[column] = at
+				}
+			}
+		}
+	}
+	if places[columnAddress] < 0 && places[columnDomain] < 0 {
+		return false
+	}
+	l.places = places
+	return true
+}
+
+// split takes a line apart (RFC 4180, but for line breaks in quotes). The cells are valid until the next call.
+func (l *layout) split(line string) ([]string, error) {
+	l.cells = l.cells[:0]
+	for {
+		if !strings.HasPrefix(line, `"`) {
+			end := strings.IndexByte(line, l.comma)
+			if end < 0 {
+				l.cells = append(l.cells, line)
+				return l.cells, nil
+			}
+			l.cells = append(l.cells, line[:end])
+			line = line[end+1:]
+			continue
+		}
+		cell, rest, err := unquote(line)
+		if err != nil {
+			return nil, err
+		}
+		end := strings.IndexByte(rest, l.comma)
+		if end < 0 {
+			l.cells = append(l.cells, cell+rest)
+			return l.cells, nil
+		}
+		l.cells = append(l.cells, cell+rest[:end])
+		line = rest[end+1:]
+	}
+}
+
+// unquote reads a cell that begins with a quote, in which two of them stand for one.
+func unquote(line string) (cell, rest string, err error) {
+	var b strings.Builder
+	for line = line[1:]; ; {
+		end := strings.IndexByte(line, '"')
+		if end < 0 {
+			return "", "", errQuotes
+		}
+		b.WriteString(line[:end])
+		line = line[end+1:]
+		if !strings.HasPrefix(line, `"`) {
+			return b.String(), line, nil
+		}
+		b.WriteByte('"')
+		line = line[1:]
+	}
+}
+
+// entry reads a line; what it leaves out is as in given.
+func (l *layout) entry(line string, given Entry) (Entry, error) {
+	cells, err := l.split(line)
+	if err != nil {
+		return given, err
+	}
+	cell := func(column int) string {
+		if at := l.places[column]; at >= 0 && at < len(cells) {
+			return strings.TrimSpace(cells[at])
+		}
+		return ""
+	}
+	e := given
+	e.Address, e.Domain = cell(columnAddress), cell(columnDomain)
+	switch {
+	case e.Address == "" && e.Domain == "":
+		return e, errNoAddress
+	case e.Domain == "" && strings.LastIndexByte(e.Address, '@') <= 0: // a domain in the column of addresses
+		e.Address, e.Domain = "", e.Address
+	case e.Address != "" && e.Domain != "" && domainOf(lower(e.Address)) == "@"+lower(e.Domain):
+		e.Domain = "" // files of some providers have both
+	}
+	if reason := cell(columnReason); reason != "" {
+		e.Reason = reasonNamed(reason)
+	}
+	if account, list := cell(columnAccount), cell(columnList); account != "" || list != "" {
+		e.Account, e.List = account, list
+	}
+	if source := cell(columnSource); source != "" {
+		e.Source = source
+	}
+	e.MessageID, e.Response = cell(columnMessageID), cell(columnResponse)
+	var errs [2]error
+	e.Expires, errs[0] = parseTime(cell(columnExpires))
+	e.Created, errs[1] = parseTime(cell(columnCreated))
+	return e, errors.Join(errs[:]...)
+}
+
+// reasonNamed understands what providers call reasons in the files that they export.
+func reasonNamed(word string) Reason {
+	word = strings.ReplaceAll(lower(word), " ", "_")
+	switch word {
+	case "bounce", "bounced", "hardbounce", "hard-bounce", "permanent", "invalid", "invalid_email":
+		return HardBounce
+	case "complaint", "complained", "spam", "spamcomplaint", "spam_complaint", "spamreport":
+		return SpamReport
+	case "unsubscribed", "unsub", "group_unsubscribe":
+		return Unsubscribe
+	case "block", "blocked", "manualsuppression", "manual_suppression":
+		return Manual
+	}
+	return Reason(word)
+}
+
+// timeForms are how files write times. One without a zone is in UTC.
+var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04:05 MST", time.DateOnly}
+
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errBadTime
+}

@@ -1,0 +1,49 @@
+package suppression
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"io"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// Export writes all entries of a query as CSV, with headings, in the form that [Store.Import] reads: while it reads them, so the file may have any
+// size. Entries that come or go meanwhile may be in it or not. Expired ones are left out.
+func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error {
+	f, err := filterOf(bound, q)
+	if err != nil {
+		return err
+	}
+	if f, err = f.normal(); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	file := csv.NewWriter(out)
+	if err := file.Write(exportHeadings[:]); err != nil {
+		return err
+	}
+	now := s.now()
+	err = s.Walk(ctx, f, func(e Entry) error {
+		if !e.Expires.IsZero() && !e.Expires.After(now) {
+			return nil
+		}
+		expires := ""
+		if !e.Expires.IsZero() {
+			expires = e.Expires.Format(time.RFC3339)
+		}
+		return file.Write([]string{
+			e.Address, e.Domain, string(e.Reason), e.Account, e.List, expires, e.Source, e.Created.Format(time.RFC3339), e.MessageID, e.Response,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	file.Flush()
+	if err := file.Error(); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,238 @@
+package suppression
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	importBatch = 2000               // lines that are added with one round trip
+	importKept  = 7 * 24 * time.Hour // how long is remembered what an import came to
+	importSaved = time.Second        // how often its progress is written down
+	importDead  = time.Minute        // an import that was not heard of for so long has no process any more
+	badShown    = 100                // bad lines of which is told what is wrong
+)
+
+// Import adds what a CSV file says, as it is read, and tells how that went; o says what holds for lines that leave it out. Bound is the account
+// that the caller is confined to: lines about others are bad ones. How far it came can be asked for with [Store.Progress], under o.ID, while
+// it runs and for a week.
+//
+// Nothing of an import is kept but what it added, so it has to be repeated when it breaks off, which does no harm. It breaks off with an
+// error when Redis or the file does, and then says so in its progress; when its process dies, its progress says so after a minute.
+func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
+	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
+	if given.Reason == "" {
+		given.Reason = Manual
+	}
+	if given.Source == "" {
+		given.Source = "csv"
+	}
+	if bound != "" && given.List == "" {
+		given.Account = bound
+	}
+	if err := s.checkImport(ctx, bound, given, o.ID); err != nil {
+		return api.SuppressionImport{}, err
+	}
+	i := &importing{s: s, bound: bound, given: given, lines: newLines(r)}
+	i.told = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running", Started: s.now().UTC(), Errors: []api.BadLine{}}}
+	if i.told.ID == "" {
+		i.told.ID = strings.ToLower(rand.Text())
+	}
+	err := i.run(ctx)
+	i.told.State = "done"
+	if err != nil {
+		i.told.State, i.told.Error = "interrupted", importError(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if saved := i.save(ctx); err == nil {
+		err = saved
+	}
+	return i.told.SuppressionImport, err
+}
+
+// checkImport looks at what holds for all lines, and whether the id is in use.
+func (s *Store) checkImport(ctx context.Context, bound string, given Entry, id string) error {
+	if err := mayChange(bound, given.Account, given.List); err != nil {
+		return err
+	}
+	given.Domain = "example.com"
+	if _, wrong := given.Normal("", s.now()); len(wrong) > 0 {
+		return fault.InvalidFields(wrong)
+	}
+	if id == "" {
+		return nil
+	}
+	_, err := s.Progress(ctx, bound, id)
+	if err == nil {
+		return fault.New(fault.Conflict, "ImportExists", "There is an import of this id already")
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// importError is what may be told of why an import broke off.
+func importError(err error) string {
+	switch {
+	case fault.Is(err, fault.Unavailable):
+		return "The message store is not available"
+	case fault.Is(err, fault.Invalid):
+		return "Its first line can't be read"
+	}
+	return "The file broke off"
+}
+
+// importState is an import as it is written down.
+type importState struct {
+	Account string `json:"account,omitempty"` // that its caller was confined to
+	api.SuppressionImport
+}
+
+// importing is an import under way.
+type importing struct {
+	s     *Store
+	bound string
+	given Entry
+	lines *lines
+	told  importState
+	batch []Entry
+	saved time.Time
+}
+
+// run reads to the end of the file.
+func (i *importing) run(ctx context.Context) error {
+	if err := i.save(ctx); err != nil {
+		return err
+	}
+	var l *layout
+	for {
+		line, err := i.lines.next()
+		if errors.Is(err, errLongLine) || errors.Is(err, errNotUTF8) {
+			i.told.Lines++
+			i.bad(err.Error())
+			continue
+		}
+		if err != nil {
+			flushed := i.flush(ctx)
+			if err == io.EOF {
+				err = nil
+			}
+			return cmp.Or(err, flushed)
+		}
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if l == nil {
+			var headings bool
+			if l, headings, err = layoutOf(line); err != nil {
+				return fault.InvalidFields([]fault.Field{{Key: "file", Message: "its first line " + err.Error()}})
+			}
+			if headings {
+				continue
+			}
+		}
+		i.told.Lines++
+		i.line(l, line)
+		if len(i.batch) >= importBatch || time.Since(i.saved) > importSaved {
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// line takes one line.
+func (i *importing) line(l *layout, line string) {
+	e, err := l.entry(line, i.given)
+	if err != nil {
+		i.bad(err.Error())
+		return
+	}
+	if i.bound != "" && e.List == "" && e.Account == "" {
+		e.Account = i.bound
+	}
+	if err := mayChange(i.bound, e.Account, e.List); err != nil {
+		i.bad("is about another scope than that of your account")
+		return
+	}
+	normal, wrong := e.Normal("", i.s.now())
+	if len(wrong) > 0 {
+		i.bad(wrong[0].Key + " " + wrong[0].Message)
+		return
+	}
+	i.batch = append(i.batch, normal)
+}
+
+func (i *importing) bad(reason string) {
+	i.told.Bad++
+	if len(i.told.Errors) < badShown {
+		i.told.Errors = append(i.told.Errors, api.BadLine{Line: i.lines.number, Reason: reason})
+	}
+}
+
+// flush adds what was read, and writes down from time to time how far that is.
+func (i *importing) flush(ctx context.Context) error {
+	added, err := i.s.add(ctx, i.batch, i.s.now())
+	if err != nil {
+		return err
+	}
+	i.told.Added += added
+	i.told.Known += len(i.batch) - added
+	i.batch = i.batch[:0]
+	if time.Since(i.saved) < importSaved {
+		return nil
+	}
+	return i.save(ctx)
+}
+
+func (i *importing) save(ctx context.Context) error {
+	i.saved = time.Now()
+	i.told.Updated, i.told.Bytes = i.s.now().UTC(), i.lines.bytes
+	text, err := json.Marshal(i.told)
+	if err != nil {
+		return away(err, "write down an import")
+	}
+	if err := i.s.db.Client().Set(ctx, importKey(i.told.ID), text, importKept).Err(); err != nil {
+		return away(err, "write down an import")
+	}
+	return nil
+}
+
+func importKey(id string) string { return redisdb.Key(0, "suppression", "import", id) }
+
+// Progress tells how far an import came. A caller who is confined to an account sees its own ones.
+func (s *Store) Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error) {
+	none := fault.New(fault.NotFound, "ImportNotFound", "There is no such import, or it is more than a week ago")
+	text, err := s.db.Client().Get(ctx, importKey(id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return api.SuppressionImport{}, none
+	}
+	if err != nil {
+		return api.SuppressionImport{}, away(err, "read an import")
+	}
+	var told importState
+	if err := json.Unmarshal(text, &told); err != nil {
+		return api.SuppressionImport{}, away(err, "decode an import")
+	}
+	if bound != "" && bound != told.Account {
+		return api.SuppressionImport{}, none
+	}
+	if told.State == "running" && s.now().Sub(told.Updated) > importDead {
+		told.State, told.Error = "interrupted", "The process that ran it has ended"
+	}
+	return told.SuppressionImport, nil
+}

@@ -1,0 +1,68 @@
+package tracking
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/outbox"
+)
+
+// What became of a hit.
+const (
+	human    = "human"    // handed over
+	program  = "machine"  // handed over, flagged
+	repeated = "repeated" // the visitor was there within the second
+	ignored  = "ignored"  // HEAD, and prefetches of browsers
+	expired  = "expired"  // the message is older than Options.Expiry
+	forged   = "forged"   // the token says nothing
+)
+
+// metrics counts hits. Without a registry it counts for nobody.
+type metrics struct {
+	hits    *prometheus.CounterVec
+	dropped prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error) {
+	m := &metrics{
+		hits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_tracking_hits_total", Help: "Opens and clicks by what became of them.",
+		}, []string{"kind", "outcome"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_tracking_dropped_total", Help: "Opens and clicks lost because too many waited, or the process ended.",
+		}),
+	}
+	for _, k := range []kind{opened, clicked} {
+		for _, outcome := range []string{human, program, repeated, ignored, expired, forged} {
+			m.hits.WithLabelValues(string(k), outcome)
+		}
+	}
+	if reg == nil {
+		return m, nil
+	}
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "postroom_tracking_waiting", Help: "Opens and clicks that wait in memory to be handed over.",
+	}, func() float64 { return float64(waiting()) })
+	for _, c := range []prometheus.Collector{m.hits, m.dropped, gauge} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("tracking: metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) count(k kind, outcome string) { m.hits.WithLabelValues(string(k), outcome).Inc() }
+
+// told counts a hit that was handed over.
+func (m *metrics) told(f outbox.Later) {
+	k, outcome := opened, human
+	if f.Type == event.TrackClick {
+		k = clicked
+	}
+	if f.Told.Bot {
+		outcome = program
+	}
+	m.count(k, outcome)
+}

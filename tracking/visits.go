@@ -1,0 +1,69 @@
+package tracking
+
+import (
+	"hash/maphash"
+	"time"
+)
+
+// Bounds of the rule that names itself Burst.
+const (
+	burstLinks  = 3
+	burstWithin = 2 * time.Second
+	burstStays  = 10 * time.Second
+	// maxVisits bounds the recipients whose clicks are watched at once. Beyond it the rule does not apply to further ones.
+	maxVisits = 100_000
+)
+
+// reader is a recipient of a message.
+type reader struct {
+	message   string
+	recipient int
+}
+
+// visits are the latest clicks on the mail of one recipient. The ring's lock guards them.
+type visits struct {
+	links [burstLinks - 1]visited // followed within burstWithin, oldest first
+	n     int
+	from  time.Time // clicks from here on were a program's
+	until time.Time // zero: there was no burst
+	last  time.Time
+}
+
+type visited struct {
+	link uint64
+	at   time.Time
+}
+
+// click adds a click, and sees whether it makes a burst.
+func (v *visits) click(link uint64, now time.Time) {
+	v.last = now
+	kept := 0
+	for _, l := range v.links[:v.n] {
+		if now.Sub(l.at) <= burstWithin && l.link != link {
+			v.links[kept] = l
+			kept++
+		}
+	}
+	v.n = kept
+	if v.n < len(v.links) {
+		v.links[v.n] = visited{link, now}
+		v.n++
+		return
+	}
+	if v.until.IsZero() || now.After(v.until) {
+		v.from = v.links[0].at
+	}
+	v.until = now.Add(burstStays)
+	copy(v.links[:], v.links[1:])
+	v.links[len(v.links)-1] = visited{link, now}
+}
+
+// machine reports whether a click at a time was a program's.
+func (v *visits) machine(at time.Time) bool {
+	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
+}
+
+// linkSeed makes hashes of links that nobody can aim at. They live as long as the process.
+var linkSeed = maphash.MakeSeed()
+
+func linkHash(url string) uint64 { return maphash.String(linkSeed, url) }
