@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/limits"
@@ -33,20 +34,34 @@ func (a *App) buildDelivery(context.Context) error {
 	}
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.routes, a.accounts}, Accounts: senders{a.accounts, a.relays},
-		Signer: signers{signer, a.accounts}, Templates: words{a.stored},
+		Signer: signers{signer, a.accounts}, Templates: words{a.stored}, Suppressions: a.suppressions, Stamps: a.stamps,
 	}, outbox.Options{
-		ServiceURL: func() string { return a.settings.Current().ServiceURL }, StrictWords: c.Templates.Missing == "error",
+		ServiceURL: func() string { return a.settings.Current().ServiceURL },
+		Track: func() (opens, clicks bool) {
+			v := a.settings.Current()
+			return v.TrackOpens, v.TrackClicks
+		},
+		RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain, StrictWords: c.Templates.Missing == "error",
 		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		KeepText: a.keepText(), Logger: a.log, Registry: a.metrics,
+		KeepText: a.keepText(), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err
 	}
 	a.life.onRun("outbox", a.outbox.Run)
 	return nil
+}
+
+// keepReferences is how long messages are found by what others call them: not at all where nobody tells what becomes of mail.
+func (a *App) keepReferences() time.Duration {
+	c := a.cfg
+	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) && c.Feedback.Providers == (config.Providers{}) {
+		return 0
+	}
+	return c.Feedback.Window
 }
 
 // buildRoutes makes what takes a message to a relay: the connections, their limits, and the choice among relays.
@@ -104,7 +119,7 @@ type senders struct {
 // Account implements outbox.Accounts.
 func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
 	a, err := s.accounts.Resolve(ctx, id)
-	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Locale: a.Locale, TZ: a.TZ, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready}
+	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Locale: a.Locale, TZ: a.TZ, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready, TrackOpens: a.Opens, TrackClicks: a.Clicks}
 	if a.Held != nil {
 		out.Held = &outbox.Held{Reason: a.Held.Reason, Next: a.Held.Next}
 	}
