@@ -56,6 +56,10 @@ type Options struct {
 	// Patience is how long to wait before looking again for the message of a fact, look by look; nil: 5 seconds, 30 seconds, 2 minutes.
 	Patience []time.Duration
 
+	// StoreAddress is what is kept of the address of who opened, clicked or unsubscribed, as a provider tells it: "ip", all of it; "masked", or
+	// empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
+	StoreAddress string
+
 	Sources []Source      // events APIs to be reconciled with; none: there is no reconciliation
 	Every   time.Duration // how often that is done; zero: 1 hour
 

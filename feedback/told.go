@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// toldBy makes an entry of what a provider tells; false for what is no more than a receipt.
-func toldBy(e provider.Event, now time.Time) (entry, bool) {
+// toldBy makes an entry of what a provider tells; false for what is no more than a receipt. Keep is what is kept of the address of a person.
+func toldBy(e provider.Event, keep string, now time.Time) (entry, bool) {
 	t, ok := typeOf(e.Kind)
 	if !ok {
 		return entry{}, false
@@ -21,7 +22,7 @@ func toldBy(e provider.Event, now time.Time) (entry, bool) {
 		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1, At: sensible(e.Time, now),
 		Told: event.Later{
 			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode, Diagnostic: cut(e.Diagnostic, 500),
-			URL: e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: e.IP, Reason: string(e.Reason),
+			URL: e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: addressKept(e.IP, keep), Reason: string(e.Reason),
 		},
 	}
 	switch e.Kind {
@@ -177,4 +178,21 @@ func cut(s string, most int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "")
+}
+
+// addressKept is what is kept of an address, by Options.StoreAddress.
+func addressKept(ip, keep string) string {
+	address, err := netip.ParseAddr(ip)
+	switch {
+	case err != nil || keep == "none":
+		return ""
+	case keep == "ip":
+		return ip
+	}
+	bits := 24
+	if address.Is6() {
+		bits = 48
+	}
+	masked, _ := address.Prefix(bits) // the number of bits is right for the kind
+	return masked.Addr().String()
 }

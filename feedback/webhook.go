@@ -60,7 +60,7 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
 	var entries []entry
 	for _, e := range batch.Events {
-		told, ok := toldBy(e, now)
+		told, ok := toldBy(e, f.opts.StoreAddress, now)
 		if !ok {
 			receipt.Ignored++
 			f.metrics.ignored.WithLabelValues(string(name), string(e.Kind)).Inc()

@@ -15,7 +15,7 @@ import (
 
 const (
 	workBatch = 200 // facts applied in one piece
-	maxTries  = 4   // of a fact that fails while others don't
+	maxTries  = 3   // of a fact that fails while others don't
 )
 
 // Applying rests for restPer times as long as it worked for each message a second that this process has to do with, restMost times at most.

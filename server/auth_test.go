@@ -20,7 +20,8 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`, "createToken": `{"description":"d"}`,
 		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`, "replayDeadLetters": `{"code":"EAUTH"}`,
 		"createTemplate": `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`, "tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
-		"putDomainKey":   `{"domain":"example.com","selector":"s1","privateKey":"k"}`,
+		"putDomainKey":    `{"domain":"example.com","selector":"s1","privateKey":"k"}`,
+		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
 		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
 	}[r.id]
 	switch r.id {
@@ -28,6 +29,8 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		path += "?since=2026-11-21T00:00:00Z"
 	case "flushTemplates":
 		path += "?force=true"
+	case "checkSuppression":
+		path += "?email=a@example.com"
 	case "cancelMessages":
 		path += "?state=delayed"
 	}

@@ -17,7 +17,8 @@ import (
 // named Body, which may be absent from a request where it is a pointer. It is built once for each route.
 type inputType struct {
 	params   []param
-	body     shape // nil: the route takes none
+	body     shape // nil: the route takes none, or a mail
+	mail     bool  // the body is a mail as it is
 	optional bool  // whether a request may leave the body out
 	index    []int // of Body
 	queries  []string
@@ -35,6 +36,10 @@ type param struct {
 func inputOf(t reflect.Type) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
+		if f.Type == reflect.TypeFor[mailBody]() {
+			in.mail, in.index = true, f.Index
+			continue
+		}
 		if f.Name == "Body" {
 			in.body, in.index, in.optional = shapeOf(f.Type, limits{}), f.Index, f.Type.Kind() == reflect.Pointer
 			continue
@@ -67,6 +72,14 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 		if given {
 			faults = append(faults, p.set(into.FieldByIndex(p.index), text)...)
 		}
+	}
+	if t.mail {
+		mail, err := readMail(c, r, limit)
+		if err != nil {
+			return err
+		}
+		into.FieldByIndex(t.index).SetBytes(mail)
+		return fault.InvalidFields(faults)
 	}
 	if t.body == nil || t.optional && c.Request().ContentLength == 0 {
 		return fault.InvalidFields(faults)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -83,10 +84,18 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		Responses: map[string]*huma.Response{"200": success(schemas, r)},
 	}
 	for _, f := range reflect.VisibleFields(r.input) {
+		if f.Type == reflect.TypeFor[mailBody]() {
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+			continue
+		}
 		if f.Name == "Body" {
 			op.RequestBody = &huma.RequestBody{
 				Required: f.Type.Kind() != reflect.Pointer, Content: jsonOf(schemas.Schema(f.Type, true, r.id+"Request")),
 			}
+			continue
+		}
+		if f.Type == reflect.TypeFor[io.Reader]() {
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
@@ -125,6 +134,9 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 func success(schemas huma.Registry, r route) *huma.Response {
 	if r.output == reflect.TypeFor[file]() {
 		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+	}
+	if r.output == reflect.TypeFor[download]() {
+		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	return &huma.Response{Description: "OK", Content: jsonOf(schemas.Schema(r.output, true, ""))}
 }
@@ -175,7 +187,9 @@ func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	for _, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Post, path.Put, path.Patch} {
 			if op != nil && op.RequestBody != nil {
-				note(op.RequestBody.Content["application/json"].Schema)
+				if in := op.RequestBody.Content["application/json"]; in != nil {
+					note(in.Schema)
+				}
 			}
 		}
 	}

@@ -11,18 +11,19 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
-	Outbox     Outbox
-	Queues     Queues
-	Accounts   Accounts
-	Gateways   Gateways
-	DomainKeys DomainKeys
-	Templates  Templates
-	Documents  Documents
-	Verifier   Verifier
-	Access     Access
-	Settings   Settings
-	Webhooks   Webhooks
-	State      State
+	Outbox       Outbox
+	Queues       Queues
+	Accounts     Accounts
+	Gateways     Gateways
+	DomainKeys   DomainKeys
+	Templates    Templates
+	Documents    Documents
+	Verifier     Verifier
+	Access       Access
+	Settings     Settings
+	Webhooks     Webhooks
+	Suppressions Suppressions
+	State        State
 }
 
 // Submitter takes messages. It is outbox.Outbox.

@@ -20,6 +20,7 @@ import (
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -55,8 +56,11 @@ func setupReal(t *testing.T) *world {
 	stored, err := templates.New(db, noSenders{}, templates.Options{})
 	must(err)
 
+	barred, err := suppression.New(db, suppression.Options{})
+	must(err)
+
 	p := newParts()
-	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, State: p},
+	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, State: p},
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)

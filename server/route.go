@@ -148,6 +148,8 @@ func completed(ctx context.Context, s *Server, in any, err error) error {
 // answer writes what a handler returned.
 func answer(c echo.Context, out any) error {
 	switch out := out.(type) {
+	case download:
+		return out.send(c)
 	case file:
 		h := c.Response().Header()
 		h.Set(echo.HeaderContentDisposition, `attachment; filename="`+out.Name+`"`)

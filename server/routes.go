@@ -84,6 +84,7 @@ func (s *Server) routes() []group {
 			post("/v1/templates/template/{id}/render", own(api.ScopeAPI), s.previewTemplate, "previewTemplate", "Show what a template says"),
 			long(remove("/v1/templates/account/{account}", own(api.ScopeAPI), s.flushTemplates, "flushTemplates", "Delete all templates of an account")),
 		}},
+		s.suppressionRoutes(),
 		{"Tokens", "Access tokens for programs.", []route{
 			post("/v1/tokens", whole(api.ScopeAdmin), s.createToken, "createToken", "Create an access token"),
 			get("/v1/tokens", whole(api.ScopeAdmin), s.listTokens, "listTokens", "List access tokens"),

@@ -203,7 +203,7 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 	switch {
 	case e.Address == "" && e.Domain == "":
 		return e, errNoAddress
-	case e.Domain == "" && strings.LastIndexByte(e.Address, '@') <= 0: // a domain in the column of addresses
+	case e.Domain == "" && isDomain(e.Address): // in the column of addresses
 		e.Address, e.Domain = "", e.Address
 	case e.Address != "" && e.Domain != "" && domainOf(lower(e.Address)) == "@"+lower(e.Domain):
 		e.Domain = "" // files of some providers have both
@@ -222,6 +222,12 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 	e.Expires, errs[0] = parseTime(cell(columnExpires))
 	e.Created, errs[1] = parseTime(cell(columnCreated))
 	return e, errors.Join(errs[:]...)
+}
+
+// isDomain tells a domain from an address: it begins with an @, or has a dot and no @.
+func isDomain(cell string) bool {
+	at := strings.LastIndexByte(cell, '@')
+	return at == 0 || at < 0 && strings.Contains(cell, ".")
 }
 
 // reasonNamed understands what providers call reasons in the files that they export.

@@ -34,6 +34,7 @@ type cli struct {
 	Search    searchCmd    `cmd:"" group:"mail" help:"Find any mail again, by words, addresses, subject, status, date."`
 	Dead      deadCmd      `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
 	Queue     queueCmd     `cmd:"" group:"mail" help:"See, pause and resume the queues."`
+	Bounce    bounceCmd    `cmd:"" group:"mail" help:"Hand over a mail that came back, for mail servers."`
 	Documents documentsCmd `cmd:"" group:"mail" help:"See and rebuild the search index."`
 
 	Account  accountCmd  `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`

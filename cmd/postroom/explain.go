@@ -36,6 +36,9 @@ func (c *console) finish(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.err, "postroom:", explain(err))
+	if e, ok := errors.AsType[*mailerError](err); ok {
+		return e.code
+	}
 	if wrong, _ := errors.AsType[*usageError](err); wrong != nil {
 		return exitUsage
 	}

@@ -1,6 +1,7 @@
 package testpostfix
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -28,6 +29,13 @@ type Server struct {
 type Options struct {
 	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in clear.
 	Login map[string]string
+	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it back. Nil: everybody has one.
+	Users []string
+	// Transports are where mail for other domains goes, in the words of transport(5), such as lmtp:unix:/run/lmtp. Nil: nowhere.
+	Transports map[string]string
+	// Pipe is the command of the transport "program", which gets the mail on its standard input and runs as nobody; ${original_recipient}
+	// in it is whom the mail is for.
+	Pipe string
 }
 
 // settings are those of main.cf; DIR, UID and GID stand for this instance's.
@@ -51,7 +59,9 @@ smtpd_discard_ehlo_keywords =
 alias_maps =
 virtual_mailbox_domains = example.net, xn--bcher-kva.example
 virtual_mailbox_base = DIR/mail
-virtual_mailbox_maps = static:all/
+virtual_mailbox_maps = MAILBOXES
+smtpd_reject_unlisted_recipient = no
+transport_maps = TRANSPORTS
 virtual_uid_maps = static:UID
 virtual_gid_maps = static:GID
 virtual_minimum_uid = 1
@@ -82,6 +92,10 @@ tlsmgr    unix - - n 1000? 1 tlsmgr
 scache    unix - - n - 1 scache
 proxymap  unix - - n - - proxymap
 virtual   unix - n n - - virtual
+smtp      unix - - n - - smtp
+lmtp      unix - - n - - lmtp
+program   unix - n n - 2 pipe
+  flags=Rq user=nobody argv=PIPE
 postlog   unix-dgram n - n - 1 postlogd
 `
 
@@ -132,12 +146,36 @@ func (s *Server) lay(t *testing.T, owner *user.User, o Options) {
 		main, networks, login = settings+guarded, "", serveLogins(t, o.Login)
 		s.CA = s.certify(t)
 	}
-	fill := strings.NewReplacer("DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port), "NETWORKS", networks, "LOGIN", login)
+	mailboxes, transports := "static:all/", map[string]string{}
+	if o.Users != nil {
+		boxes := map[string]string{}
+		for _, u := range o.Users {
+			boxes[u+"@example.net"] = "all/"
+		}
+		mailboxes = inline(boxes)
+	}
+	if o.Transports != nil {
+		transports = o.Transports
+	}
+	fill := strings.NewReplacer("MAILBOXES", mailboxes, "TRANSPORTS", inline(transports), "PIPE", cmp.Or(o.Pipe, "/bin/false"),
+		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port), "NETWORKS", networks, "LOGIN", login)
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
 		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil { //nolint:gosec // likewise
 			t.Fatal(err)
 		}
 	}
+}
+
+// inline is a table within main.cf.
+func inline(table map[string]string) string {
+	var b strings.Builder
+	for name, value := range table {
+		fmt.Fprintf(&b, " { %s = %s }", name, value)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "inline:{" + b.String() + " }"
 }
 
 // control runs the postfix command on the instance.

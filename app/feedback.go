@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/provider"
+)
+
+// buildFeedback makes what learns from providers, pages and returned mail what became of messages. Every process takes facts in; those that
+// deliver apply them.
+func (a *App) buildFeedback(context.Context) error {
+	c := a.cfg.Feedback
+	sources, err := eventSources(c.Reconcile)
+	if err != nil {
+		return err
+	}
+	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions}, feedback.Options{
+		Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every, StoreAddress: a.cfg.Tracking.StoreAddress,
+		Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	if a.works() {
+		a.life.onRun("feedback", a.feedback.Run)
+	}
+	return nil
+}
+
+// eventSources are the events APIs that the settings name.
+func eventSources(r config.Reconcile) ([]feedback.Source, error) {
+	m := r.Mailgun
+	if m.APIKey == "" && m.Domain == "" {
+		return nil, nil
+	}
+	source, err := feedback.NewMailgun(feedback.MailgunOptions{APIKey: m.APIKey.Reveal(), Domain: m.Domain, BaseURL: m.BaseURL})
+	if err != nil {
+		return nil, fmt.Errorf("feedback.reconcile.mailgun: %w", err)
+	}
+	return []feedback.Source{source}, nil
+}
+
+// providerSecrets takes the secrets apart, which commas divide.
+func providerSecrets(p config.Providers) map[provider.Name][]string {
+	all := map[provider.Name][]string{}
+	for name, text := range map[provider.Name]config.Secret{
+		provider.SES: p.SES, provider.SendGrid: p.SendGrid, provider.Mailgun: p.Mailgun, provider.Postmark: p.Postmark, provider.Mailjet: p.Mailjet,
+		provider.SparkPost: p.SparkPost, provider.Brevo: p.Brevo, provider.Resend: p.Resend, provider.Generic: p.Generic,
+	} {
+		for secret := range strings.SplitSeq(text.Reveal(), ",") {
+			if secret = strings.TrimSpace(secret); secret != "" {
+				all[name] = append(all[name], secret)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,115 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testpostfix"
+)
+
+// TestPostfixSendsMailBack sends a message to a living and a dead address through a real Postfix, which takes it and then sends it back, to where
+// the return path leads. The dead address is suppressed, and the message tells.
+func TestPostfixSendsMailBack(t *testing.T) {
+	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock", testport.Free(t)))
+	for name, way := range map[string]struct{ setting, value, transport string }{
+		"over SMTP": {"bounce.listen", fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("smtp:[127.0.0.1]:%d", port)},
+		"over LMTP": {"bounce.lmtp", socket, "lmtp:unix:" + socket},
+	} {
+		t.Run(name, func(t *testing.T) {
+			postfix := testpostfix.Start(t, testpostfix.Options{Users: []string{"ann"}, Transports: map[string]string{"bounce.example.com": way.transport}})
+			a := start(t, map[string]string{
+				"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Shop <shop@example.com>", "bounce.domain": "bounce.example.com", way.setting: way.value,
+			})
+			client := api.NewClient(a.URL(), a.Token(), nil)
+			sent, err := client.Submit(t.Context(), api.SubmitRequest{
+				To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello", Text: "Hello",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bounced := awaitEvent(t, client, sent.QueueID, "messageBounce", postfix.Log)
+			if !slices.Equal(bounced.Recipients, []string{"nobody@example.net"}) || bounced.Details == nil || bounced.Details.BounceType != "hard" || bounced.Details.Status != "5.1.1" ||
+				bounced.Details.Source != "bounce" {
+				t.Errorf("the bounce reads %+v, %+v", bounced, bounced.Details)
+			}
+			awaitSuppressed(t, client, "nobody@example.net")
+			again, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}, Subject: "Again", Text: "Again"})
+			if err != nil || again.Skipped == nil {
+				t.Errorf("the dead address is mailed again: %+v, %v", again, err)
+			}
+			refuseStrangers(t, a)
+		})
+	}
+}
+
+// awaitEvent waits until a message has an event.
+func awaitEvent(t *testing.T, client *api.Client, id, name string, log func() string) api.MessageEvent {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		story, err := client.MessageEvents(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range story.Events {
+			if e.Event == name {
+				return e
+			}
+		}
+		if time.Now().After(late) {
+			t.Fatalf("no %s in %+v\n%s", name, story.Events, log())
+		}
+	}
+}
+
+func awaitSuppressed(t *testing.T, client *api.Client, address string) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		page, err := client.Suppressions(t.Context(), api.SuppressionQuery{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Suppressions) > 0 {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%s is not suppressed", address)
+		}
+	}
+}
+
+// refuseStrangers checks that the door takes mail for nobody else.
+func refuseStrangers(t *testing.T, a *app.App) {
+	t.Helper()
+	network, address, hello := "tcp", a.ReturnsAddr(), "EHLO x\r\n"
+	if address == "" {
+		network, address, hello = "unix", a.ReturnsLMTP(), "LHLO x\r\n"
+	}
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	said := hello + "MAIL FROM:<>\r\nRCPT TO:<ann@victim.example>\r\nRCPT TO:<bounces+caazg@bounce.example.com>\r\nQUIT\r\n"
+	if _, err := conn.Write([]byte(said)); err != nil {
+		t.Fatal(err)
+	}
+	told, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(told), "550 5.7.1 ") || !strings.Contains(string(told), "550 5.1.1 ") {
+		t.Errorf("strangers are told %q", string(told))
+	}
+}

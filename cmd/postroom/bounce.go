@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// Exit codes that mail servers understand (sysexits.h): a Postfix pipe transport keeps the mail after the second, and gives it up after the first.
+const (
+	exitDataErr  = 65
+	exitTempFail = 75
+)
+
+// bounceCmd hands over a mail that came back.
+type bounceCmd struct {
+	reachFlags
+	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
+	To      string        `placeholder:"ADDRESS" help:"Address the mail came to. In a Postfix pipe transport: $${original_recipient}. Default: the header is looked at."`
+	Quiet   bool          `short:"q" help:"Print nothing but errors, for mail servers."`
+	Timeout time.Duration `default:"30s" help:"How long Postroom may take."`
+}
+
+// Help is shown below the flags.
+func (bounceCmd) Help() string {
+	return `Exit codes: 0 it was read, whatever came of it; 65 the mail is refused; 75 try again later, such as while Postroom or its Redis is away.
+
+Examples:
+  postroom bounce < mail.eml
+  postroom bounce --to 'bounces+caazg...@bounce.example.com' mail.eml
+
+As a transport of Postfix, in master.cf:
+  postroom-bounce unix - n n - 10 pipe
+    flags=Rq user=postroom argv=/usr/bin/postroom bounce --quiet --to ${original_recipient}`
+}
+
+// mailerError is an error with the exit code that tells a mail server what to do with the mail.
+type mailerError struct {
+	error
+	code int
+}
+
+// Unwrap gives the error itself.
+func (e *mailerError) Unwrap() error { return e.error }
+
+// Run hands the mail over.
+func (b *bounceCmd) Run(ctx context.Context, con *console) error {
+	answer, err := b.handOver(ctx, con)
+	if err != nil {
+		return &mailerError{err, mailerCode(err)}
+	}
+	switch {
+	case b.JSON:
+		return con.printJSON(answer)
+	case !b.Quiet:
+		con.say("%s", describeReturned(answer))
+	}
+	return nil
+}
+
+func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMail, error) {
+	mail, err := con.readMail(b.File)
+	if err != nil {
+		return api.ReturnedMail{}, err
+	}
+	client, err := b.patient(b.Timeout).client()
+	if err != nil {
+		return api.ReturnedMail{}, err
+	}
+	return client.ReturnMail(ctx, mail, b.To)
+}
+
+// maxMail is how much of a mail is handed over: one octet more than Postroom looks at, so that it can tell.
+const maxMail = 1<<20 + 1
+
+// readMail reads the beginning of a mail, and the rest so that whoever writes it does not break.
+func (c *console) readMail(file string) ([]byte, error) {
+	in := io.NopCloser(c.in)
+	if file != "" && file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		in = opened
+	}
+	defer in.Close() //nolint:errcheck // only read from
+	mail, err := io.ReadAll(io.LimitReader(in, maxMail))
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return mail, err
+}
+
+// mailerCode tells a mail that is no good from whatever else may go wrong. A token that is not good any more is mended by the time the mail
+// comes again.
+func mailerCode(err error) int {
+	if f, ok := errors.AsType[*api.Failure](err); ok {
+		switch f.Problem.StatusCode {
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			return exitDataErr
+		}
+	}
+	return exitTempFail
+}
+
+// describeReturned says what a mail was and what was done with it.
+func describeReturned(m api.ReturnedMail) string {
+	what := m.Kind
+	if m.FeedbackType != "" {
+		what += " (" + m.FeedbackType + ")"
+	}
+	if m.Kind == "none" {
+		what = "not a bounce, as far as can be told"
+	}
+	for _, r := range m.Recipients {
+		what += "\n  " + strings.TrimSpace(clean(r.Address)+" "+r.Status+" "+clip(clean(r.Diagnostic), 100))
+	}
+	switch m.Result {
+	case "taken":
+		return what + "\nabout message " + m.QueueID + ", proven by its " + strings.ReplaceAll(m.Proof, "message_id", "Message-ID") + "; taken"
+	case "unproven":
+		return what + "\nnothing proves that it is about mail of ours; nothing was done"
+	case "forgotten":
+		return what + "\nabout message " + m.QueueID + ", which the log has forgotten; nothing was done"
+	}
+	return what + "\nnothing to learn from it"
+}

@@ -1,0 +1,502 @@
+package feedback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+// said is an event of the generic provider.
+func said(kind, recipient string, more ...string) string {
+	fields := append([]string{fmt.Sprintf(`"type":%q,"recipient":%q`, kind, recipient)}, more...)
+	return "{" + strings.Join(fields, ",") + "}"
+}
+
+const (
+	byEcho      = `"metadata":{"postroom_id":"` + ann + `"}`
+	byMessageID = `"messageId":"<01arz3ndektsv4rrffq69g5f00@shop.example>"`
+	byHeader    = `"messageId":"own@shop.example"`
+	byProvider  = `"providerMessageId":"4XdR2s1Q"`
+	hardBounce  = `"bounce":"hard","diagnostic":"550 5.1.1 no such user"`
+)
+
+func TestFactsFindTheirMessage(t *testing.T) {
+	for _, row := range []struct{ name, ref string }{
+		{"our id told back", byEcho}, {"a Message-ID of ours", byMessageID}, {"the sender's Message-ID", byHeader}, {"the provider's id", byProvider},
+		{"a wrong id told back, and the provider's", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"},` + byProvider},
+		{"nonsense told back, and the provider's", `"metadata":{"postroom_id":"\u0000../x"},` + byProvider},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			if err := b.tell(said("bounced", "Ann@EXAMPLE.net", hardBounce, row.ref)); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.applyAll(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"messageBounce " + ann + " ann@example.net"}, b.box.all()); diff != "" {
+				t.Error(diff)
+			}
+			if got := b.suppressed("ann@example.net", "other", ""); got != "hard_bounce generic" {
+				t.Errorf("suppressed: %q", got)
+			}
+			if diff := cmp.Diff(map[string]int64{"received": 1, "applied": 1}, b.counts("generic")); diff != "" {
+				t.Error(diff)
+			}
+			if left := b.entries(urgent); len(left) != 0 {
+				t.Errorf("%d entries are left", len(left))
+			}
+		})
+	}
+}
+
+func TestWhoIsSuppressed(t *testing.T) {
+	const toCrowd = `"metadata":{"postroom_id":"` + crowd + `"}`
+	for _, row := range []struct {
+		name, body          string
+		again               string // told after it
+		whom, account, list string
+		want                string
+		learnt              int
+	}{
+		{name: "dead address", body: said("bounced", "ann@example.net", hardBounce, byEcho), whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
+		{name: "complaint", body: said("complained", "ann@example.net", byEcho), whom: "ann@example.net", want: "spam_report generic", learnt: 1},
+		{name: "not spam", body: said("complained", "ann@example.net", byEcho, `"diagnostic":"not-spam"`), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "unsubscribed from the account", body: said("unsubscribed", "ann@example.net", byEcho), whom: "ann@example.net", account: "shop", want: "unsubscribe generic", learnt: 1},
+		{name: "and not from another one", body: said("unsubscribed", "ann@example.net", byEcho), whom: "ann@example.net", account: "other", want: "", learnt: 1},
+		{name: "unsubscribed from the list", body: said("unsubscribed", "bob@example.net", toCrowd), whom: "bob@example.net", account: "other", list: "news", want: "unsubscribe generic", learnt: 1},
+		{name: "and not from the account", body: said("unsubscribed", "bob@example.net", toCrowd), whom: "bob@example.net", account: "shop", want: "", learnt: 1},
+		{name: "on the provider's list for a bounce", body: said("dropped", "ann@example.net", byEcho, `"reason":"bounced"`), whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
+		{name: "on the provider's list for a complaint", body: said("dropped", "ann@example.net", byEcho, `"reason":"spam"`), whom: "ann@example.net", want: "spam_report generic", learnt: 1},
+		{name: "one soft bounce", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "the same soft bounce twice", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), again: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "blocked", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","reason":"blocked"`), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "policy", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","enhanced":"5.7.26"`), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "delivered", body: said("delivered", "ann@example.net", byEcho), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "somebody it was not sent to", body: said("complained", "victim@example.org", byEcho), whom: "victim@example.org", want: "", learnt: 1},
+		{name: "a message nobody knows", body: said("complained", "victim@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`), whom: "victim@example.org", want: "", learnt: 0},
+		{name: "no message at all", body: said("complained", "victim@example.org"), whom: "victim@example.org", want: "", learnt: 0},
+		{name: "what is no address", body: said("bounced", "ann at example", byEcho, hardBounce), whom: "ann@example.net", want: "", learnt: 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			for _, body := range []string{row.body, row.again} {
+				if body == "" {
+					continue
+				}
+				if err := b.tell(body); err != nil {
+					t.Fatal(err)
+				}
+				if err := b.applyAll(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := b.suppressed(row.whom, row.account, row.list); got != row.want {
+				t.Errorf("suppressed: %q, want %q", got, row.want)
+			}
+			if got := len(b.box.all()); got != row.learnt {
+				t.Errorf("%d learnt, want %d: %v", got, row.learnt, b.box.all())
+			}
+		})
+	}
+}
+
+// Two messages that bounced softly count as two.
+func TestSoftBouncesAddUp(t *testing.T) {
+	b := setup(t)
+	b.box.messages["01ARZ3NDEKTSV4RRFFQ69G5H00"] = b.box.messages[ann]
+	for _, id := range []string{ann, "01ARZ3NDEKTSV4RRFFQ69G5H00"} {
+		if got := b.suppressed("ann@example.net", "", ""); got != "" {
+			t.Errorf("suppressed too early: %s", got)
+		}
+		if err := b.tell(said("bounced", "ann@example.net", `"bounce":"soft","metadata":{"postroom_id":"`+id+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.applyAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.suppressed("ann@example.net", "", ""); got != "hard_bounce generic" {
+		t.Errorf("suppressed: %q", got)
+	}
+}
+
+// One that is broken, one that is unknown and one of no use cost the others of their batch nothing.
+func TestBatchWithBrokenAndUnknown(t *testing.T) {
+	b := setup(t)
+	body := "[" + strings.Join([]string{
+		said("bounced", "ann@example.net", byEcho, `"bounce":"neither"`), `17`, said("accepted", "ann@example.net", byEcho), said("snored", "ann@example.net", byEcho),
+		said("complained", "x@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`), said("delivered", "ann@example.net", byEcho), said("opened", "ann@example.net", byEcho),
+	}, ",") + "]"
+	receipt, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
+	if err != nil || receipt.Accepted != 3 || receipt.Ignored != 2 || receipt.Broken != 2 {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"messageDelivered " + ann + " ann@example.net", "trackOpen " + ann + " ann@example.net"}
+	if diff := cmp.Diff(want, b.box.all()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "unknown": 1}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFactsInAnyOrderAndTwice(t *testing.T) {
+	b := setup(t)
+	b.run()
+	for _, kind := range []string{"opened", "complained", "delivered", "deferred", "opened", "complained", "delivered"} {
+		if err := b.tell(said(kind, "ann@example.net", byEcho, `"time":"2026-11-21T11:00:00Z"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.eventually("all is applied", func() bool { c := b.counts("generic"); return c["applied"]+c["duplicates"] == 7 })
+	want := []string{
+		"messageComplaint " + ann + " ann@example.net", "messageDeferred " + ann + " ann@example.net", "messageDelivered " + ann + " ann@example.net",
+		"trackOpen " + ann + " ann@example.net",
+	}
+	if diff := cmp.Diff(want, b.box.all()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"received": 7, "applied": 4, "duplicates": 3}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A process that dies between the timeline and the suppression leaves the fact to another one, which does both again.
+func TestDeathBetweenLearningAndSuppressing(t *testing.T) {
+	b := setup(t)
+	b.list.fail = 1
+	if err := b.tell(said("bounced", "ann@example.net", hardBounce, byEcho)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.applyAll(); !errors.Is(err, errFlaky) {
+		t.Fatalf("applied: %v", err)
+	}
+	if got := b.suppressed("ann@example.net", "", ""); got != "" || len(b.box.all()) != 1 || len(b.entries(urgent)) != 1 {
+		t.Fatalf("suppressed %q, learnt %v, %d entries", got, b.box.all(), len(b.entries(urgent)))
+	}
+	other := setupOn(t, b.db)
+	other.box = b.box
+	other.Feedback.Outbox = b.box
+	other.run()
+	b.eventually("the other process suppresses", func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
+	b.eventually("the entry goes", func() bool { return len(b.entries(urgent)) == 0 })
+	if got := b.box.all(); len(got) != 1 {
+		t.Errorf("learnt %v", got)
+	}
+}
+
+// The provider may be faster than our own record of its reply.
+func TestFactBeforeItsReferenceIsKnown(t *testing.T) {
+	b := setup(t)
+	if err := b.tell(said("complained", "ann@example.net", `"providerMessageId":"too-fast"`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Status(t.Context())
+	if err != nil || s.Inbox.Waiting != 1 || s.Inbox.Urgent != 0 || len(b.box.all()) != 0 {
+		t.Fatalf("%+v, %v, learnt %v", s.Inbox, err, b.box.all())
+	}
+	b.advance(4 * time.Second)
+	b.look(0)
+	b.box.know("generic:too-fast", ann)
+	b.advance(time.Second)
+	b.look(1)
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.suppressed("ann@example.net", "", ""); got != "spam_report generic" {
+		t.Errorf("suppressed: %q", got)
+	}
+	if diff := cmp.Diff(map[string]int64{"received": 1, "applied": 1}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// look puts back what is due, and checks how much stands in the inbox then.
+func (b *bundle) look(want int) {
+	b.t.Helper()
+	if _, err := b.keys.again(b.t.Context(), b.now(), workBatch); err != nil {
+		b.t.Fatal(err)
+	}
+	got := 0
+	for _, stream := range streams() {
+		got += len(b.entries(stream))
+	}
+	if got != want {
+		b.t.Fatalf("%d entries, want %d", got, want)
+	}
+}
+
+func TestUnknownAfterThreeLooks(t *testing.T) {
+	b := setup(t)
+	if err := b.tell(said("opened", "ann@example.net", `"providerMessageId":"never"`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute} {
+		if err := b.applyAll(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]int64{"received": 1}, b.counts("generic")); diff != "" {
+			t.Fatal(diff)
+		}
+		b.advance(wait - time.Millisecond)
+		b.look(0)
+		b.advance(time.Millisecond)
+		b.look(1)
+		if got := b.entries(hits); len(got) != 1 {
+			t.Fatal("it came back into another stream")
+		}
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int64{"received": 1, "unknown": 1}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+	b.advance(time.Hour)
+	b.look(0)
+}
+
+// A reference that we wrote down ourselves proves that the message was ours, though the log has forgotten it.
+func TestComplaintAboutAForgottenMessage(t *testing.T) {
+	b := setup(t)
+	b.box.know("generic:long-ago", "01ARZ3NDEKTSV4RRFFQ69G5Y00")
+	for _, body := range []string{said("complained", "ann@example.net", `"providerMessageId":"long-ago"`), said("unsubscribed", "eve@example.net", `"providerMessageId":"long-ago"`)} {
+		if err := b.tell(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.suppressed("ann@example.net", "", ""); got != "spam_report generic" {
+		t.Errorf("suppressed: %q", got)
+	}
+	if got := b.suppressed("eve@example.net", "shop", ""); got != "" {
+		t.Errorf("from whom eve unsubscribed is forgotten, and yet: %q", got)
+	}
+}
+
+func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
+	b := setup(t)
+	poison := func(facts []outbox.Later) error {
+		for _, f := range facts {
+			if f.Recipient == "poison@example.net" {
+				panic("no such thing was ever seen")
+			}
+		}
+		return nil
+	}
+	b.box.failWith(poison)
+	if err := b.db.Client().XAdd(t.Context(), redisXAdd(urgent, "{not json")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, recipient := range []string{"ann@example.net", "poison@example.net", "ann@example.net"} {
+		if err := b.tell(said("complained", recipient, byEcho, fmt.Sprintf(`"id":"%s-%d"`, recipient, len(b.entries(urgent))))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.run()
+	b.eventually("the others are applied", func() bool { return len(b.box.all()) == 2 })
+	b.eventually("the poison is dropped", func() bool { return b.counts("generic")["failed"] == 1 })
+	b.eventually("nothing is left", func() bool { return len(b.entries(urgent)) == 0 })
+	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "failed": 1}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// While the outbox can't be reached, nothing is lost and nothing is dropped.
+func TestNothingIsDroppedWhileRedisIsAway(t *testing.T) {
+	b := setup(t)
+	var tries atomic.Int64
+	b.box.failWith(func([]outbox.Later) error {
+		if tries.Add(1) > 2*maxTries {
+			return nil
+		}
+		return fault.New(fault.Unavailable, "RedisAway", "away")
+	})
+	if err := b.tell(said("complained", "ann@example.net", byEcho)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * maxTries {
+		if err := b.applyAll(); !fault.Is(err, fault.Unavailable) {
+			t.Fatal(err)
+		}
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int64{"received": 1, "applied": 1}, b.counts("generic")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestInboxIsBounded(t *testing.T) {
+	b := setup(t, func(o *Options) { o.MaxFacts = 3 })
+	for n := range 3 {
+		if err := b.tell(said("delivered", "ann@example.net", byEcho, fmt.Sprintf(`"id":"d%d"`, n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := b.tell(said("delivered", "ann@example.net", byEcho, `"id":"d3"`))
+	if !fault.Is(err, fault.Unavailable) || fault.CodeOf(err) != "InboxFull" {
+		t.Fatalf("a fourth: %v", err)
+	}
+	if err := b.tell(said("complained", "ann@example.net", byEcho)); err != nil {
+		t.Errorf("a complaint while deliveries are full: %v", err)
+	}
+	var facts []outbox.Later
+	for n := range 5 {
+		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann, At: b.now(), Told: event.Later{Source: "track"}})
+	}
+	for _, f := range facts {
+		if err := b.Append(t.Context(), []outbox.Later{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := b.Status(t.Context())
+	if err != nil || s.Inbox.Deliveries != 3 || s.Inbox.Urgent != 1 || s.Inbox.Hits != 3 {
+		t.Fatalf("%+v, %v", s.Inbox, err)
+	}
+	if first, _ := parseEntry(b.entries(hits)[0].Text(field)); first.Key != "hit-2" {
+		t.Errorf("the oldest hit that is left is %s, want hit-2", first.Key)
+	}
+}
+
+// A firehose of hits that can't be applied as fast as it comes doesn't hold up a bounce.
+func TestHitsDoNotDelayBounces(t *testing.T) {
+	b := setup(t)
+	stuck := make(chan struct{})
+	b.box.failWith(nil)
+	var facts []outbox.Later
+	for n := range 3 * workBatch {
+		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann, At: b.now(), Told: event.Later{Source: "track"}})
+	}
+	if err := b.Append(t.Context(), facts); err != nil {
+		t.Fatal(err)
+	}
+	slow := &slowHits{fakeOutbox: b.box, stuck: stuck}
+	b.Feedback.Outbox = slow
+	b.run()
+	b.eventually("the hits are stuck", func() bool { return slow.waits.Load() > 0 })
+	if err := b.tell(said("bounced", "ann@example.net", hardBounce, byEcho)); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("the bounce is applied", func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
+	close(stuck)
+	b.eventually("the hits are applied", func() bool { return b.counts("track")["applied"] == int64(len(facts)) })
+}
+
+// slowHits is an outbox that gets stuck with hits.
+type slowHits struct {
+	*fakeOutbox
+	stuck chan struct{}
+	waits atomic.Int64
+}
+
+func (s *slowHits) Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error) {
+	if facts[0].Type == event.TrackOpen {
+		s.waits.Add(1)
+		select {
+		case <-s.stuck:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.fakeOutbox.Learn(ctx, facts)
+}
+
+// Our own pages suppress by themselves, before they answer: doing that again later would undo a change of mind.
+func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
+	b := setup(t)
+	if err := b.Append(t.Context(), []outbox.Later{
+		{Key: "u", Type: event.ListUnsubscribe, MessageID: ann, Recipient: "ann@example.net", At: b.now(), Told: event.Later{Source: "unsubscribe"}},
+		{Key: "v", Type: event.ListSubscribe, Account: "shop", Recipient: "zoe@example.net", At: b.now(), Told: event.Later{Source: "unsubscribe"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"listSubscribe  zoe@example.net", "listUnsubscribe " + ann + " ann@example.net"}, b.box.all()); diff != "" {
+		t.Error(diff)
+	}
+	if got := b.suppressed("ann@example.net", "shop", ""); got != "" {
+		t.Errorf("suppressed: %q", got)
+	}
+}
+
+// With bounces kept to the account that met them, one whose account is forgotten holds for nobody, rather than for everybody.
+func TestBouncesKeptToTheirAccount(t *testing.T) {
+	b := setup(t)
+	store, err := suppression.New(b.db, suppression.Options{Now: b.now, PerAccount: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.list.Store = store
+	b.box.know("generic:long-ago", "01ARZ3NDEKTSV4RRFFQ69G5Y00")
+	for _, body := range []string{said("complained", "ann@example.net", byEcho), said("complained", "zoe@example.net", `"providerMessageId":"long-ago"`)} {
+		if err := b.tell(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[string]string{"shop": "spam_report generic", "other": ""} {
+		if got := b.suppressed("ann@example.net", account, ""); got != want {
+			t.Errorf("%s: %q, want %q", account, got, want)
+		}
+	}
+	if got := b.suppressed("zoe@example.net", "other", ""); got != "" {
+		t.Errorf("zoe: %q", got)
+	}
+}
+
+func TestSeveralPartitions(t *testing.T) {
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 5}))
+	b.run()
+	for n := range 40 {
+		if err := b.tell(said("delivered", "ann@example.net", byEcho, fmt.Sprintf(`"id":"d%d"`, n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.eventually("all is applied", func() bool { return b.counts("generic")["applied"] == 40 })
+	if got := len(b.box.all()); got != 40 {
+		t.Errorf("%d learnt", got)
+	}
+}
+
+func TestRestGrowsWithMail(t *testing.T) {
+	for pace, want := range map[float64]float64{0: 0, 99: 0, 150: 1, 600: 4, 100_000: restMost} {
+		b := &Feedback{opts: Options{Pace: func() float64 { return pace }}}
+		if got := b.restFor(); got != want {
+			t.Errorf("at %g: %g, want %g", pace, got, want)
+		}
+	}
+	if (&Feedback{}).restFor() != 0 {
+		t.Error("nobody says how much mail there is")
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bounce"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback"
+)
+
+// Returns takes in mail that came back. It is feedback.Returns.
+type Returns interface {
+	// Returned reads a mail that came back to an address, which may be empty. What it proves is durable when the error is nil.
+	Returned(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, feedback.Outcome, error)
+}
+
+// returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is looked at.
+const returnedBody = 50 << 20
+
+// mailBody is a body that is a mail as it is, not JSON.
+type mailBody []byte
+
+type returnMailInput struct {
+	EnvelopeTo string `query:"envelopeTo" maxLength:"320" doc:"Address the mail came to, as the mail server heard it; when absent, the header is looked at"`
+	Body       mailBody
+}
+
+func (s *Server) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
+	report, out, err := s.Returns.Returned(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
+	if err != nil {
+		return api.ReturnedMail{}, err
+	}
+	return returnedMail(report, out), nil
+}
+
+// returnedMail puts a report, and what was done with it, into the words of the API.
+func returnedMail(r bounce.Report, out feedback.Outcome) api.ReturnedMail {
+	m := api.ReturnedMail{
+		Kind: string(r.Kind), Form: r.Form, Result: string(out.Result), Proof: string(out.Proof), QueueID: out.MessageID, MessageID: r.Original.MessageID,
+		ReportingMTA: r.ReportingMTA, Recipients: make([]api.ReturnedRecipient, len(r.Recipients)), About: out.Recipients, Truncated: r.Truncated,
+	}
+	if r.Feedback != nil {
+		m.FeedbackType = r.Feedback.Type
+	}
+	for i, rcpt := range r.Recipients {
+		m.Recipients[i] = api.ReturnedRecipient{
+			Address: rcpt.Address, Original: rcpt.Original, Action: string(rcpt.Action), Status: rcpt.Status, Code: rcpt.Code, Diagnostic: rcpt.Diagnostic,
+			MTA: rcpt.RemoteMTA, Verdict: string(rcpt.Verdict), Suppress: rcpt.Suppress,
+		}
+	}
+	return m
+}
+
+// readMail reads a body that is a mail.
+func readMail(c echo.Context, r *room, limit int64) (mailBody, error) {
+	if value := c.Request().Header.Get(echo.HeaderContentType); value != "" {
+		media, _, err := mime.ParseMediaType(value)
+		if err != nil || media != "message/rfc822" && media != "message/global" {
+			return nil, echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be message/rfc822")
+		}
+	}
+	body, err := rawBody(c, limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		return nil, fault.New(fault.Invalid, "", "The request has no body; a mail is expected")
+	}
+	return body, r.takeTurn(c.Request().Context())
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/provider"
+)
+
+// Feedback takes in what became of sent mail. It is feedback.Feedback.
+type Feedback interface {
+	// Provider takes the webhook of a provider: what it tells is durable when the error is nil.
+	Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error)
+	Status(ctx context.Context) (api.FeedbackStatus, error)
+}
+
+// hookRoute is a route for a provider's webhook: a body that is taken as it came, since the provider's signature is over its very bytes. Who
+// may call it is decided by that signature.
+func hookRoute(path string, h echo.HandlerFunc) route {
+	return route{method: http.MethodPost, path: path, right: public(), bind: func(*Server, route) echo.HandlerFunc { return h }}
+}
+
+// providerHook takes the webhook of the provider that the path names; a path that names none is for the generic one.
+func (s *Server) providerHook(c echo.Context) error {
+	name := provider.Name(c.Param("name"))
+	if name == "" {
+		name = provider.Generic
+	}
+	room, err := s.room(c, provider.MaxBody)
+	if err != nil {
+		return err
+	}
+	defer room.leave()
+	body, err := rawBody(c, provider.MaxBody)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	if err := room.takeTurn(ctx); err != nil {
+		return err
+	}
+	r := c.Request()
+	receipt, err := s.Feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, time.Now())
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, receipt)
+}
+
+// rawBody reads a body as it came. One that says it is beyond the limit is refused unread.
+func rawBody(c echo.Context, limit int64) ([]byte, error) {
+	r := c.Request()
+	if r.ContentLength > limit {
+		c.Response().Header().Set(echo.HeaderConnection, "close")
+		return nil, tooLarge(limit)
+	}
+	extendDeadlines(c, r.ContentLength, limit)
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, limit))
+	if err != nil {
+		return nil, readFault(fmt.Errorf("read the body: %w", err), limit)
+	}
+	return body, nil
+}
+
+// feedbackStatus says who told what about sent mail, and what became of it.
+func (s *Server) feedbackStatus(ctx context.Context, _ *noInput) (api.FeedbackStatus, error) {
+	return s.Feedback.Status(ctx)
+}

@@ -1,0 +1,306 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// SuppressionEntries keeps whom not to mail. Bound is the account that the caller is confined to; empty: none. It is suppression.Store.
+type SuppressionEntries interface {
+	Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error)
+	// Lookup tells all that is known against an address.
+	Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error)
+	Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error)
+	Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error)
+}
+
+// SuppressionFiles reads and writes them as CSV. It is suppression.Store.
+type SuppressionFiles interface {
+	Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error)
+	Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error)
+	// Export writes nothing before it knows that it can.
+	Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error
+}
+
+// Blocklists are the suppressions of lists, in EmailEngine's words. It is suppression.Store.
+type Blocklists interface {
+	Lists(ctx context.Context, page, size int) (api.Blocklists, error)
+	Blocklist(ctx context.Context, list string, page, size int) (api.BlocklistPage, error)
+	Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded, error)
+	Unblock(ctx context.Context, list, recipient string) (api.SuppressionRemoved, error)
+}
+
+// Suppressions is all that the routes of suppressions need. It is suppression.Store.
+type Suppressions interface {
+	SuppressionEntries
+	SuppressionFiles
+	Blocklists
+}
+
+// suppressionRoutes are the chapter about whom not to mail.
+func (s *Server) suppressionRoutes() group {
+	return group{"Suppressions", "Whom not to mail, and why.", []route{
+		get("/v1/suppressions", own(api.ScopeAPI), s.listSuppressions, "listSuppressions", "List suppressions, in an order of no meaning"),
+		post("/v1/suppressions", own(api.ScopeAPI), s.addSuppressions, "addSuppressions", "Add a suppression, or up to 1,000"),
+		remove("/v1/suppressions", own(api.ScopeAPI), s.removeSuppression, "removeSuppression", "Remove what one scope has against an address or a domain"),
+		get("/v1/suppressions/check", own(api.ScopeAPI), s.checkSuppression, "checkSuppression", "Tell why an address is not mailed: all that is known against it and its domain"),
+		upload("/v1/suppressions/import", own(api.ScopeAPI), s.importSuppressions, "importSuppressions", "Add what a CSV file of any size says; the answer comes at its end"),
+		get("/v1/suppressions/imports/{id}", own(api.ScopeAPI), s.importProgress, "suppressionImport", "Tell how far an import came, while it runs and for a week"),
+		long(get("/v1/suppressions/export", own(api.ScopeAPI), s.exportSuppressions, "exportSuppressions", "Download suppressions as CSV, in the form that an import reads")),
+		get("/v1/blocklists", whole(api.ScopeAPI), s.listBlocklists, "listBlocklists", "List the lists that have suppressions"),
+		get("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.getBlocklist, "getBlocklist", "List the suppressions of a list"),
+		post("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.addToBlocklist, "addToBlocklist", "Add an address to the suppressions of a list"),
+		remove("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.removeFromBlocklist, "removeFromBlocklist", "Remove an address from the suppressions of a list"),
+	}}
+}
+
+// suppressionScope is what a query says about scopes.
+type suppressionScope struct {
+	Account string `query:"account" maxLength:"256" doc:"Of this account"`
+	List    string `query:"list" maxLength:"256" doc:"Of this list"`
+	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"With this reason"`
+}
+
+func (q suppressionScope) scope() api.SuppressionScope {
+	return api.SuppressionScope{Account: q.Account, List: q.List}
+}
+
+// suppressionSelection is what suppressions can be chosen by.
+type suppressionSelection struct {
+	suppressionScope
+	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, not those of accounts and lists"`
+	Address string `query:"address" maxLength:"512" doc:"Only those of this very address"`
+	Domain  string `query:"domain" maxLength:"256" doc:"Only those of this domain and of its addresses. They are found by reading all: see cursor"`
+}
+
+func (q suppressionSelection) query() api.SuppressionQuery {
+	return api.SuppressionQuery{SuppressionScope: q.scope(), Scope: q.Scope, Reason: q.Reason, Address: q.Address, Domain: q.Domain}
+}
+
+type listSuppressionsInput struct {
+	suppressionSelection
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Rows at most"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. While there is one there may be more rows, even after a page that has none"`
+}
+
+func (s *Server) listSuppressions(ctx context.Context, in *listSuppressionsInput) (api.SuppressionPage, error) {
+	q := in.query()
+	q.Cursor, q.PageSize = in.Cursor, in.PageSize
+	page, err := s.Suppressions.Query(ctx, boundTo(ctx), q)
+	page.Suppressions = rows(page.Suppressions)
+	return page, err
+}
+
+type addSuppressionsInput struct{ Body api.SuppressionRequest }
+
+func (s *Server) addSuppressions(ctx context.Context, in *addSuppressionsInput) (api.SuppressionsAdded, error) {
+	one := in.Body.NewSuppression != api.NewSuppression{}
+	switch {
+	case one && in.Body.Suppressions != nil:
+		return api.SuppressionsAdded{}, fault.InvalidFields([]fault.Field{wrong("suppressions", "can't be combined with other fields")})
+	case in.Body.Suppressions != nil:
+		return s.Suppressions.Put(ctx, boundTo(ctx), in.Body.Suppressions)
+	}
+	answer, err := s.Suppressions.Put(ctx, boundTo(ctx), []api.NewSuppression{in.Body.NewSuppression})
+	return answer, ofOne(err)
+}
+
+// ofOne names the fields of a single suppression as the request has them.
+func ofOne(err error) error {
+	f, ok := err.(*fault.Error)
+	if !ok {
+		return err
+	}
+	for i := range f.Fields {
+		f.Fields[i].Key = strings.TrimPrefix(f.Fields[i].Key, "suppressions[0].")
+	}
+	return f
+}
+
+type removeSuppressionInput struct {
+	suppressionScope
+	Email  string `query:"email" maxLength:"512" doc:"The address; either this or domain"`
+	Domain string `query:"domain" maxLength:"256" doc:"The domain, whose own entry is meant and not those of its addresses"`
+}
+
+func (s *Server) removeSuppression(ctx context.Context, in *removeSuppressionInput) (api.SuppressionRemoved, error) {
+	return s.Suppressions.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(), Email: in.Email, Domain: in.Domain, Reason: in.Reason})
+}
+
+type checkSuppressionInput struct {
+	Email string `query:"email" maxLength:"512" doc:"The address"`
+}
+
+func (s *Server) checkSuppression(ctx context.Context, in *checkSuppressionInput) (api.SuppressionFound, error) {
+	if in.Email == "" {
+		return api.SuppressionFound{}, fault.InvalidFields([]fault.Field{wrong("email", "is required")})
+	}
+	found, err := s.Suppressions.Lookup(ctx, boundTo(ctx), in.Email)
+	found.Suppressions = rows(found.Suppressions)
+	return found, err
+}
+
+type importSuppressionsInput struct {
+	suppressionScope
+	ID     string    `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id of your own, to ask for the progress by while the file is on its way"`
+	Source string    `query:"source" maxLength:"20" doc:"What lines say that name no source; csv when absent"`
+	File   io.Reader // the body
+}
+
+func (s *Server) importSuppressions(ctx context.Context, in *importSuppressionsInput) (api.SuppressionImport, error) {
+	return s.Suppressions.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
+		ID: in.ID, Reason: in.Reason, SuppressionScope: in.scope(), Source: in.Source,
+	})
+}
+
+type importInput struct {
+	ID string `path:"id" maxLength:"64" doc:"Id of the import"`
+}
+
+func (s *Server) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport, error) {
+	return s.Suppressions.Progress(ctx, boundTo(ctx), in.ID)
+}
+
+type exportSuppressionsInput struct{ suppressionSelection }
+
+func (s *Server) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download, error) {
+	bound := boundTo(ctx)
+	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8", Write: func(w io.Writer) error {
+		return s.Suppressions.Export(ctx, bound, in.query(), w)
+	}}, nil
+}
+
+type listBlocklistsInput struct{ pageInput }
+
+func (s *Server) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists, error) {
+	page, err := s.Suppressions.Lists(ctx, in.Page, in.size())
+	page.Blocklists = rows(page.Blocklists)
+	return page, err
+}
+
+type blocklistInput struct {
+	ListID string `path:"listId" maxLength:"256" doc:"Id of the list"`
+}
+
+type getBlocklistInput struct {
+	blocklistInput
+	pageInput
+}
+
+func (s *Server) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage, error) {
+	page, err := s.Suppressions.Blocklist(ctx, in.ListID, in.Page, in.size())
+	page.Addresses = rows(page.Addresses)
+	return page, err
+}
+
+type addToBlocklistInput struct {
+	blocklistInput
+	Body api.BlocklistRequest
+}
+
+func (s *Server) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded, error) {
+	return s.Suppressions.Block(ctx, in.ListID, in.Body)
+}
+
+type removeFromBlocklistInput struct {
+	blocklistInput
+	Recipient string `query:"recipient" maxLength:"512" doc:"The address; of a domain, @ and its name"`
+}
+
+func (s *Server) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (api.SuppressionRemoved, error) {
+	return s.Suppressions.Unblock(ctx, in.ListID, in.Recipient)
+}
+
+// uploadWait is how long a file may stand still on its way.
+const uploadWait = time.Minute
+
+// upload is a route whose body is a file of any size, read as it comes: the field File of its input.
+func upload[I, O any](path string, r right, h handler[I, O], id, summary string) route {
+	row := on(http.MethodPost, path, r, h, id, summary)
+	row.bind = func(_ *Server, row route) echo.HandlerFunc {
+		inputs := inputOf(row.input)
+		return func(c echo.Context) error {
+			if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" && media != "text/csv" && media != "text/plain" {
+				return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be text/csv")
+			}
+			in := new(I)
+			value := reflect.ValueOf(in).Elem()
+			if err := inputs.bind(c, nil, 0, value); err != nil {
+				return err
+			}
+			liftDeadline(c)
+			value.FieldByName("File").Set(reflect.ValueOf(&steady{r: c.Request().Body, control: http.NewResponseController(c.Response())}))
+			out, err := h(c.Request().Context(), in)
+			if err != nil {
+				return err
+			}
+			return answer(c, out)
+		}
+	}
+	return row
+}
+
+// steady is a body that may take as long as it likes, but not stand still.
+type steady struct {
+	r       io.Reader
+	control *http.ResponseController
+	until   time.Time
+}
+
+// Read implements io.Reader.
+func (s *steady) Read(p []byte) (int, error) {
+	if now := time.Now(); s.until.Sub(now) < uploadWait/2 {
+		s.until = now.Add(uploadWait)
+		_ = s.control.SetReadDeadline(s.until) // a recorder in a test has no deadlines to set
+	}
+	return s.r.Read(p)
+}
+
+// download is an answer that is a file of any size, written as it is made.
+type download struct {
+	Name        string // for saving it
+	ContentType string
+	Write       func(w io.Writer) error
+}
+
+// send writes it. What fails before the first byte is answered as an error; later all that can be done is to cut the answer off, so that
+// nobody takes it for the whole file.
+func (d download) send(c echo.Context) error {
+	out := &begun{c: c, d: d}
+	err := d.Write(out)
+	if err == nil && !out.yes {
+		_, err = out.Write(nil)
+	}
+	if err != nil && out.yes {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// begun writes the head of an answer before its first byte.
+type begun struct {
+	c   echo.Context
+	d   download
+	yes bool
+}
+
+// Write implements io.Writer.
+func (b *begun) Write(p []byte) (int, error) {
+	if !b.yes {
+		b.yes = true
+		h := b.c.Response().Header()
+		h.Set(echo.HeaderContentType, b.d.ContentType)
+		h.Set(echo.HeaderContentDisposition, `attachment; filename="`+b.d.Name+`"`)
+		b.c.Response().WriteHeader(http.StatusOK)
+	}
+	return b.c.Response().Write(p)
+}

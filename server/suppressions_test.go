@@ -1,0 +1,259 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// fakeSuppressions are the suppressions of parts.
+type fakeSuppressions struct{ *parts }
+
+func (p fakeSuppressions) Query(_ context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error) {
+	return api.SuppressionPage{}, p.asked("Suppressions.Query " + bound)
+}
+
+func (p fakeSuppressions) Lookup(_ context.Context, bound, email string) (api.SuppressionFound, error) {
+	return api.SuppressionFound{Email: email}, p.asked("Suppressions.Lookup " + bound)
+}
+
+func (p fakeSuppressions) Put(_ context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error) {
+	return api.SuppressionsAdded{Success: true, Added: len(list)}, p.asked("Suppressions.Put " + bound)
+}
+
+func (p fakeSuppressions) Delete(_ context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error) {
+	return api.SuppressionRemoved{Deleted: true}, p.asked("Suppressions.Delete " + bound)
+}
+
+func (p fakeSuppressions) Import(_ context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
+	n, err := io.Copy(io.Discard, r)
+	if err != nil {
+		return api.SuppressionImport{}, err
+	}
+	return api.SuppressionImport{ID: "import-1", State: "done", Bytes: n, Errors: []api.BadLine{}}, p.asked("Suppressions.Import " + bound)
+}
+
+func (p fakeSuppressions) Progress(_ context.Context, bound, id string) (api.SuppressionImport, error) {
+	return api.SuppressionImport{ID: id, State: "running", Errors: []api.BadLine{}}, p.asked("Suppressions.Progress " + bound)
+}
+
+// Export fails halfway for the account "broken".
+func (p fakeSuppressions) Export(_ context.Context, bound string, q api.SuppressionQuery, w io.Writer) error {
+	if err := p.asked("Suppressions.Export " + bound); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "address\n"); err != nil {
+		return err
+	}
+	if q.Account == "broken" {
+		return errors.New("Redis went away")
+	}
+	return nil
+}
+
+func (p fakeSuppressions) Lists(_ context.Context, page, size int) (api.Blocklists, error) {
+	return api.Blocklists{}, p.asked("Suppressions.Lists")
+}
+
+func (p fakeSuppressions) Blocklist(_ context.Context, list string, page, size int) (api.BlocklistPage, error) {
+	return api.BlocklistPage{ListID: list}, p.asked("Suppressions.Blocklist")
+}
+
+func (p fakeSuppressions) Block(_ context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded, error) {
+	return api.BlocklistAdded{Success: true}, p.asked("Suppressions.Block")
+}
+
+func (p fakeSuppressions) Unblock(_ context.Context, list, recipient string) (api.SuppressionRemoved, error) {
+	return api.SuppressionRemoved{}, p.asked("Suppressions.Unblock")
+}
+
+// TestSuppressionsOverTheAPI goes once through all that can be done, with the real store.
+func TestSuppressionsOverTheAPI(t *testing.T) {
+	w, ctx := setupReal(t), t.Context()
+	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	added, err := w.client.AddSuppressions(ctx,
+		api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce", Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"},
+		api.NewSuppression{Domain: "example.net"},
+		api.NewSuppression{Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}},
+	)
+	if err != nil || added != (api.SuppressionsAdded{Success: true, Added: 3}) {
+		t.Fatal(added, err)
+	}
+	if got := w.do(t, http.MethodPost, "/v1/suppressions", adminToken, `{"email":"ann@example.com","reason":"hard_bounce"}`); got.body != `{"success":true,"added":0,"known":1}` {
+		t.Error(got.status, got.body)
+	}
+	found, err := w.client.CheckSuppression(ctx, "ANN@example.com")
+	want := api.SuppressionFound{Email: "ann@example.com", Suppressions: []api.Suppression{
+		{Email: "ann@example.com", Reason: "hard_bounce", Source: "api", MessageID: "m1", Response: "550 no such user"}, // for ever now
+		{Email: "ann@example.com", Reason: "unsubscribe", Source: "api", SuppressionScope: api.SuppressionScope{List: "news"}},
+	}}
+	if diff := cmp.Diff(want, found, cmpopts.IgnoreFields(api.Suppression{}, "Created")); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	page, err := w.client.Suppressions(ctx, api.SuppressionQuery{PageSize: 2})
+	if err != nil || len(page.Suppressions) != 2 || page.Total != 3 || page.Cursor == "" {
+		t.Fatal(page, err)
+	}
+	rest, err := w.client.Suppressions(ctx, api.SuppressionQuery{PageSize: 2, Cursor: page.Cursor})
+	if err != nil || len(rest.Suppressions) != 1 || rest.Cursor != "" {
+		t.Error(rest, err)
+	}
+	for n, q := range map[int]api.SuppressionQuery{
+		2: {Scope: "instance"}, 1: {SuppressionScope: api.SuppressionScope{List: "news"}}, 0: {SuppressionScope: api.SuppressionScope{Account: "shop"}},
+	} {
+		if page, err := w.client.Suppressions(ctx, q); err != nil || len(page.Suppressions) != n || page.Total != n {
+			t.Errorf("%+v: %+v, %v", q, page, err)
+		}
+	}
+	removed, err := w.client.RemoveSuppression(ctx, api.SuppressionRemoval{Email: "ann@example.com", Reason: "hard_bounce"})
+	if err != nil || !removed.Deleted {
+		t.Error(removed, err)
+	}
+	if got := w.do(t, http.MethodDelete, "/v1/suppressions?domain=example.net", adminToken, ""); got.body != `{"deleted":true}` {
+		t.Error(got.status, got.body)
+	}
+	if list, err := w.client.Blocklist(ctx, "News", 0, 0); err != nil || list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
+		t.Error(list, err)
+	}
+	if gone, err := w.client.RemoveFromBlocklist(ctx, "news", "ann@example.com"); err != nil || !gone.Deleted {
+		t.Error(gone, err)
+	}
+}
+
+func TestWrongSuppressionsAreRefused(t *testing.T) {
+	w := setupReal(t)
+	for _, c := range []struct{ name, method, path, body, key string }{
+		{"nothing", "POST", "/v1/suppressions", `{}`, "address"},
+		{"no address", "POST", "/v1/suppressions", `{"email":"ann"}`, "address"},
+		{"a reason of one's own", "POST", "/v1/suppressions", `{"email":"ann@example.com","reason":"dislike"}`, "reason"},
+		{"one and many", "POST", "/v1/suppressions", `{"email":"ann@example.com","suppressions":[{"email":"a@example.com"}]}`, "suppressions"},
+		{"one of many", "POST", "/v1/suppressions", `{"suppressions":[{"email":"a@example.com"},{"domain":"a b"}]}`, "suppressions[1].domain"},
+		{"too many", "POST", "/v1/suppressions", `{"suppressions":[` + strings.Repeat(`{"email":"a@example.com"},`, 1000) + `{"email":"a@example.com"}]}`, "suppressions"},
+		{"an address that is none", "GET", "/v1/suppressions?address=ann", "", "address"},
+		{"a cursor of nothing", "GET", "/v1/suppressions?cursor=x", "", "cursor"},
+		{"two scopes", "GET", "/v1/suppressions?scope=instance&list=news", "", "scope"},
+		{"remove nothing", "DELETE", "/v1/suppressions", "", "address"},
+		{"check nothing", "GET", "/v1/suppressions/check", "", "email"},
+		{"an id of few letters", "POST", "/v1/suppressions/import?id=x", "", "id"},
+		{"block nobody", "POST", "/v1/blocklist/news", `{"recipient":"ann"}`, "recipient"},
+		{"a list of no name", "POST", "/v1/blocklist/a%20b", `{"recipient":"ann@example.com"}`, "listId"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			headers := []string(nil)
+			if strings.Contains(c.path, "import") {
+				headers = []string{"Content-Type", "text/csv"}
+			}
+			got := w.do(t, c.method, c.path, adminToken, c.body, headers...)
+			if got.status != 400 || !slices.ContainsFunc(got.problem.Fields, func(f api.ProblemField) bool { return f.Key == c.key }) {
+				t.Errorf("%d %s, want %s", got.status, got.body, c.key)
+			}
+		})
+	}
+	if got := w.do(t, "POST", "/v1/suppressions/import", adminToken, "{}"); got.status != http.StatusUnsupportedMediaType {
+		t.Errorf("JSON as a file: %d %s", got.status, got.body)
+	}
+}
+
+// TestABoundTokenHasItsOwnSuppressions: what holds for everybody is not its to see or to change.
+func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
+	w := setup(t)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		asked              string
+	}{
+		{"GET", "/v1/suppressions", "", 200, "Suppressions.Query acme"},
+		{"GET", "/v1/suppressions/check?email=a@example.com", "", 200, "Suppressions.Lookup acme"},
+		{"POST", "/v1/suppressions", `{"email":"a@example.com"}`, 200, "Suppressions.Put acme"},
+		{"DELETE", "/v1/suppressions?email=a@example.com", "", 200, "Suppressions.Delete acme"},
+		{"GET", "/v1/suppressions/imports/import-1", "", 200, "Suppressions.Progress acme"},
+		{"GET", "/v1/suppressions/export", "", 200, "Suppressions.Export acme"},
+		{"GET", "/v1/blocklists", "", 403, ""},
+		{"GET", "/v1/blocklist/news", "", 403, ""},
+		{"POST", "/v1/blocklist/news", `{"recipient":"a@example.com"}`, 403, ""},
+		{"DELETE", "/v1/blocklist/news?recipient=a@example.com", "", 403, ""},
+	} {
+		w.parts.calls = nil
+		got := w.do(t, c.method, c.path, boundToken, c.body)
+		if got.status != c.status || c.asked != "" && !slices.Equal(w.parts.calls, []string{c.asked}) {
+			t.Errorf("%s %s: %d %s, asked %v", c.method, c.path, got.status, got.body, w.parts.calls)
+		}
+	}
+	if _, err := w.as(boundToken).ImportSuppressions(t.Context(), strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{}); err != nil || !slices.Contains(w.parts.calls, "Suppressions.Import acme") {
+		t.Error(err, w.parts.calls)
+	}
+}
+
+// TestAFileGoesInAndOut: sent in pieces, without a length, and asked about while it is on its way.
+func TestAFileGoesInAndOut(t *testing.T) {
+	w, ctx := setupReal(t), t.Context()
+	reader, writer := io.Pipe()
+	done := make(chan error, 1)
+	direct := &http.Client{Transport: w.http.Transport.(*checked).inner} // the checked one reads a body before it sends it
+	go func() {
+		told, err := api.NewClient(w.URL(), adminToken, direct).ImportSuppressions(ctx, reader, api.SuppressionImportOptions{ID: "import-42", Reason: "unsubscribe"})
+		if err == nil && (told.State != "done" || told.Added != 5000 || told.Bad != 2 || told.Errors[0].Line != 1002) {
+			err = fmt.Errorf("%+v", told)
+		}
+		done <- err
+	}()
+	send := func(from, to int) {
+		var b strings.Builder
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&b, "a%d@example.com\n", i)
+		}
+		if _, err := io.WriteString(writer, b.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = io.WriteString(writer, "email\n")
+	send(0, 1000)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		told, err := w.client.SuppressionImport(ctx, "import-42")
+		if err == nil && told.State == "running" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(told, err)
+		}
+	}
+	_, _ = io.WriteString(writer, "nobody\n@\n")
+	send(1000, 4999)
+	_ = writer.Close()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := w.client.ExportSuppressions(ctx, api.SuppressionQuery{Reason: "unsubscribe"}, &file); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(file.String(), "\n"); n != 5001 || !strings.HasPrefix(file.String(), "address,domain,reason,") {
+		t.Errorf("%d lines, %.60s", n, file.String())
+	}
+}
+
+func TestAnExportThatFails(t *testing.T) {
+	w := setup(t)
+	err := w.client.ExportSuppressions(t.Context(), api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: "broken"}}, io.Discard)
+	if _, refused := errors.AsType[*api.Failure](err); err == nil || refused {
+		t.Errorf("one that breaks off looks whole, or refused: %v", err)
+	}
+	w.parts.failWith(fault.New(fault.Unavailable, "RedisAway", "not now"))
+	err = w.client.ExportSuppressions(t.Context(), api.SuppressionQuery{}, io.Discard)
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one that can't begin: %v", err)
+	}
+}

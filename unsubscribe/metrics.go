@@ -1,0 +1,45 @@
+package unsubscribe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	wishes *prometheus.CounterVec // wish: leave, return; via; outcome: done, repeated, failed
+	bad    *prometheus.CounterVec // reason: forged, unknown_key
+	untold prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		wishes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_wishes_total", Help: "What recipients asked for on the unsubscribe pages and by the button of their mail client.",
+		}, []string{"wish", "via", "outcome"}),
+		bad: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_bad_links_total", Help: "Visits with a link that is not ours or not whole, or whose key is not known any more.",
+		}, []string{"reason"}),
+		untold: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_untold_total", Help: "Wishes that were heeded, but could not be told to timelines and webhooks.",
+		}),
+	}
+	for _, via := range vias {
+		for _, outcome := range []string{"done", "repeated", "failed"} {
+			m.wishes.WithLabelValues("leave", string(via), outcome)
+			if via == Page || via == Preferences {
+				m.wishes.WithLabelValues("return", string(via), outcome)
+			}
+		}
+	}
+	m.bad.WithLabelValues("forged")
+	m.bad.WithLabelValues("unknown_key")
+	if reg != nil {
+		reg.MustRegister(m.wishes, m.bad, m.untold)
+	}
+	return m
+}
+
+func (m *metrics) badToken(unknownKey bool) {
+	reason := "forged"
+	if unknownKey {
+		reason = "unknown_key"
+	}
+	m.bad.WithLabelValues(reason).Inc()
+}
