@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/limits"
 	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
@@ -32,6 +33,7 @@ import (
 	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/tracking"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -70,11 +72,15 @@ type App struct {
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
 	documents    *documents.Documents
+	feedback     *feedback.Feedback
+	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *watch.Watch
 	server       *server.Server
 	monitor      *server.Server // health and metrics apart from the API; nil: none
 	working      atomic.Bool    // workers take tasks
 	inlet        *smtpd.Inlet
+	returns      *feedback.Returns
+	returnDoor   *smtpd.Inlet // for mail that comes back; nil: none
 }
 
 // New builds Postroom from its settings. On an error everything opened so far is closed again.
@@ -88,7 +94,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildFeedback, a.buildTracking, a.buildReturns, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -201,6 +207,9 @@ func (a *App) buildWebhooks(context.Context) error {
 	a.webhooks, err = webhooks.New(a.db, a.tasks, a.control, a.ring, sources{a.settings, a.accounts}, webhooks.Options{
 		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c), DisableAfter: orNever(c.Webhooks.DisableAfter),
 		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version, Logger: a.log, Metrics: a.metrics,
+		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
+			return a.documents.Match(ctx, q, ids) // made after webhooks, which hear of it first
+		},
 	})
 	if err != nil {
 		return err
@@ -249,7 +258,7 @@ func (a *App) buildServer(context.Context) error {
 	c := a.cfg
 	s, err := server.New(server.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, State: a.state(),
+		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
 		Metrics: a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,

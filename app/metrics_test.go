@@ -20,7 +20,8 @@ import (
 // TestMetricsAreDocumented holds docs/metrics.md to what a Postroom that has delivered a message answers.
 func TestMetricsAreDocumented(t *testing.T) {
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
-	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0"})
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
+		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,18 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 	case "cancelMessages":
 		path += "?state=delayed"
 	}
+	if r.path == "/track/click" {
+		path += "?mid=t&url=https://shop.test/"
+	}
 	return w.do(t, r.method, path, token, body, headers...)
+}
+
+// welcome is what a route answers those whom it lets in.
+func welcome(r route) int {
+	if r.path == "/c/{token}" || r.path == "/track/click" {
+		return http.StatusFound
+	}
+	return http.StatusOK
 }
 
 // TestWhoMayDoWhat calls every route of the table with every kind of token, and expects what the table says.
@@ -49,7 +60,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	for _, g := range w.routes() {
 		for _, r := range g.routes {
 			for token, grant := range w.parts.grants {
-				want := http.StatusOK
+				want := welcome(r)
 				need := r.right.scope
 				if r.right.bound != "" && grant.Account != "" {
 					need = r.right.bound
@@ -64,7 +75,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			for _, token := range []string{"", "stolen"} {
 				got := w.call(t, r, token)
 				switch {
-				case r.right.public && got.status != http.StatusOK:
+				case r.right.public && got.status != welcome(r):
 					t.Errorf("%s %s is public, yet answers %d", r.method, r.path, got.status)
 				case !r.right.public && (got.status != http.StatusUnauthorized || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer")):
 					t.Errorf("%s %s without a good token: %d %q", r.method, r.path, got.status, got.header.Get("WWW-Authenticate"))
@@ -83,7 +94,7 @@ func TestPublicRoutes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}

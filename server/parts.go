@@ -23,6 +23,8 @@ type Parts struct {
 	Settings     Settings
 	Webhooks     Webhooks
 	Suppressions Suppressions
+	Feedback     Feedback
+	Returns      Returns
 	State        State
 }
 
@@ -187,6 +189,8 @@ type Endpoints interface {
 type Deliveries interface {
 	Test(ctx context.Context, endpoint string) (api.EndpointTested, error)
 	Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error)
+	// FindDeliveries lists those about messages that a search finds.
+	FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error)
 	Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error)
 	Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error)
 	Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error)

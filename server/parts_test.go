@@ -43,7 +43,7 @@ func newParts() *parts {
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, State: p}
+	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, State: p}
 }
 
 func (p *parts) asked(call string) error {
@@ -415,6 +415,10 @@ func (p fakeWebhooks) Test(context.Context, string) (api.EndpointTested, error) 
 
 func (p fakeWebhooks) Deliveries(context.Context, string, int, int) (api.DeliveryPage, error) {
 	return api.DeliveryPage{}, p.asked("Webhooks.Deliveries")
+}
+
+func (p fakeWebhooks) FindDeliveries(_ context.Context, endpoint, q string, page, size int) (api.DeliveryPage, error) {
+	return api.DeliveryPage{Total: 1, Pages: 1, Page: page, Partial: true, Deliveries: []api.Delivery{{ID: q, Endpoint: endpoint, Status: "pending"}}}, p.asked("Webhooks.FindDeliveries")
 }
 
 func (p fakeWebhooks) Delivery(_ context.Context, endpoint, id string) (api.Delivery, error) {

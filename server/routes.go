@@ -103,6 +103,17 @@ func (s *Server) routes() []group {
 			get("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}", whole(api.ScopeAPI), s.getDelivery, "getDelivery", "Show a delivery and what was sent"),
 			post("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver", whole(api.ScopeAPI), s.redeliver, "redeliver", "Send a delivery again"),
 		}},
+		{"Feedback", "What became known about mail after a relay took it.", []route{
+			get("/v1/feedback", whole(api.ScopeAPI), s.feedbackStatus, "getFeedback", "Show who told what about sent mail, and what became of it"),
+			large(returnedBody, post("/v1/bounces", whole(api.ScopeAPI), s.returnMail, "returnMail", "Take in a mail that came back: a bounce, a delay notice, a complaint")),
+			hookRoute("/webhooks/provider", s.providerHook),
+			hookRoute("/webhooks/provider/{name}", s.providerHook),
+		}},
+			plain("/o/{token}", public(), s.trackOpen),
+			plain("/c/{token}", public(), s.trackClick),
+			plain("/track/open", public(), s.trackOpen),
+			plain("/track/click", public(), s.trackClickTo),
+		}},
 		{"Instance", "Health, metrics and this document.", []route{
 			s.healthRoute(),
 			s.readyRoute(),

@@ -242,3 +242,9 @@ func pause(t *testing.T) {
 		t.Fatal(t.Context().Err())
 	}
 }
+
+// Flush has Postfix try again at once what it could not deliver.
+func (s *Server) Flush(t *testing.T) {
+	t.Helper()
+	s.control(t, "flush")
+}
