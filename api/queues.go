@@ -66,6 +66,9 @@ type Counters struct {
 	FailedDay    int `json:"failedDay" doc:"Messages failed in the last 24 hours"`
 	AttemptsDay  int `json:"attemptsDay" doc:"Attempts made in the last 24 hours"`
 
+	SuppressedHour int `json:"suppressedHour" doc:"Messages not sent in the last 60 minutes because nobody in them may be mailed"`
+	SuppressedDay  int `json:"suppressedDay" doc:"Messages not sent in the last 24 hours because nobody in them may be mailed"`
+
 	LaterHour LaterCounters `json:"laterHour" doc:"What became known in the last 60 minutes about messages sent"`
 	LaterDay  LaterCounters `json:"laterDay" doc:"What became known in the last 24 hours about messages sent"`
 }

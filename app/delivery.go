@@ -155,7 +155,7 @@ func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatc
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
-	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, Slot: limits.Slot(in.Slot)})
+	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Slot: limits.Slot(in.Slot)})
 	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Slot), Reason: s.Reason}
 	for _, t := range s.Tries {
 		out.Tries = append(out.Tries, outbox.Try(t))

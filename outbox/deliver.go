@@ -179,7 +179,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	case len(stopped) > 0 && len(stopped) == len(queued):
 		return decide(c, attempted{start: started, end: b.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
-	d := b.Sender.Send(ctx, Dispatch{Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c, stopped)})
+	d := b.Sender.Send(ctx, Dispatch{ID: c.id, Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: b.message(c, stopped)})
 	if !d.Wait.IsZero() {
 		return decision{outcome: deferred, at: b.clock.Now(), due: d.Wait, slot: d.Slot, reason: d.Reason}
 	}

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/event"
@@ -108,7 +109,7 @@ func (m *model) check() {
 	events := m.allEvents()
 	m.checkAccepted(events)
 	told := map[string]*account{}
-	for _, e := range events {
+	for _, e := range queuedOnly(m, events) {
 		m.read(e, told)
 	}
 	troubled := map[string]bool{}
@@ -127,6 +128,17 @@ func (m *model) check() {
 			m.rt.Errorf("partition %d still has held messages", p)
 		}
 	}
+}
+
+// queuedOnly leaves out the events of messages that were never queued: nobody in them may be mailed, and nobody was.
+func queuedOnly(m *model, events []event.Event) []event.Event {
+	queued := map[string]bool{}
+	for _, e := range events {
+		if e.Type == event.MessageQueued {
+			queued[aboutOf(m, e).QueueID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !queued[aboutOf(m, e).QueueID] && e.Type == event.MessageSuppressed })
 }
 
 // account is what the events tell about one recipient, in their order.
@@ -164,7 +176,7 @@ func (m *model) read(e event.Event, told map[string]*account) {
 			if e.Type == event.MessageReplayed {
 				a.replays++
 			}
-		case event.MessageSent, event.MessageFailed, event.MessageCancelled:
+		case event.MessageSent, event.MessageFailed, event.MessageCancelled, event.MessageSuppressed:
 			if !a.open {
 				a.wrong = append(a.wrong, "had a last word after its last word: "+string(e.Type))
 			}
@@ -193,6 +205,9 @@ func (a *account) check(m *model, to string) {
 	}
 	if copies < a.sent {
 		m.rt.Errorf("%s got %d copies, and %d were told of", to, copies, a.sent)
+	}
+	if before, barred := m.barred[to]; barred && copies > before {
+		m.rt.Errorf("%s got a copy after being suppressed", to)
 	}
 	if before, taken := m.taken[to]; taken && copies > before && !m.relay.troubled[to] {
 		m.rt.Errorf("%s got a copy after its message was cancelled", to)
@@ -230,7 +245,7 @@ func (m *model) checkCounters(events []event.Event) {
 		m.rt.Errorf("%d messages counted as queued, %d reported", count["queued"], happened[event.MessageQueued])
 	}
 	begun := happened[event.MessageQueued] + happened[event.MessageReplayed]
-	if ended := count["sent"] + count["failed"] + happened[event.MessageCancelled]; begun != ended {
+	if ended := count["sent"] + count["failed"] + count["suppressed"] + happened[event.MessageCancelled]; begun != ended {
 		m.rt.Errorf("%d messages queued and replayed, %d ended: counted %v, reported %v", begun, ended, count, happened)
 	}
 }

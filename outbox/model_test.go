@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
 )
 
 // TestAnyHistoryKeepsThePromises drives two processes on one Redis through random histories: submits, attempts, operators' verbs, sweeps
@@ -53,6 +54,7 @@ type model struct {
 	sent    []*handed      // what was submitted, in order
 	ghosts  []func()       // calls that are to arrive once more
 	taken   map[string]int // copies there were when a message was taken back, by recipient
+	barred  map[string]int // copies there were when a recipient was suppressed, with nothing under way
 }
 
 // handed is one message as its client knows it.
@@ -81,7 +83,11 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
 		o.KeepDeadLetters = -1
 	}
-	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}}
+	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}, barred: map[string]int{}}
+	var err error
+	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.now}); err != nil {
+		rt.Fatal(err)
+	}
 	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}, troubled: map[string]bool{}}
 	m.people.hold = rapid.Bool().Draw(rt, "hold troubled accounts")
 	m.sender.portion = rapid.IntRange(0, 2).Draw(rt, "recipients in a transaction")
@@ -101,6 +107,7 @@ func (m *model) start() *proc {
 	c := m.DB.Client()
 	b, err := New(Parts{
 		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people, Templates: scriptedTemplates{},
+		Suppressions: m.Suppressions,
 	}, o)
 	if err != nil {
 		m.rt.Fatal(err)
@@ -288,7 +295,9 @@ func (m *model) resubmit() {
 		if err != nil {
 			m.rt.Fatal(err)
 		}
-		m.answered(l, answer.QueueID)
+		if answer.QueueID != "" || answer.Skipped == nil {
+			m.answered(l, answer.QueueID)
+		}
 	}
 	m.findAccepted()
 }

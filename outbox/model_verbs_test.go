@@ -14,13 +14,14 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
 )
 
 // verbs are what may happen, and how often. Those that deeds has are done to one message.
 var verbs = []string{
 	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note", "advance", "expire", "cancel all",
 	"replay all", "limit", "lose task", "shelve task", "flush queues", "haunt", "haunt", "race", "race", "race", "race",
-	"wake", "cancel", "retry", "patch", "replay", "correct", "delete letter", "archive", "delete", "run",
+	"suppress", "suppress", "forgive", "wake", "cancel", "retry", "patch", "replay", "correct", "delete letter", "archive", "delete", "run",
 }
 
 // step does one random thing.
@@ -70,6 +71,10 @@ func (m *model) step() {
 		m.meddle(verb)
 	case "haunt":
 		m.haunt()
+	case "suppress":
+		m.suppress()
+	case "forgive":
+		m.forgive()
 	case "race":
 		m.race()
 	default:
@@ -195,6 +200,38 @@ func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	}
 }
 
+// suppress has somebody not be mailed any more. From the answer on they get no copy, but for an attempt that had asked before.
+func (m *model) suppress() {
+	if len(m.sent) == 0 {
+		return
+	}
+	to := m.anybody("whom")
+	if _, err := m.Suppressions.Add(m.ctx, suppression.Entry{Address: to, Reason: suppression.Manual}); err != nil {
+		m.rt.Fatal(err)
+	}
+	if !slices.ContainsFunc(m.procs[:], func(p *proc) bool { return len(p.stalled) > 0 }) {
+		m.barred[to] = m.relay.copies[to]
+	}
+}
+
+// forgive takes a suppression back.
+func (m *model) forgive() {
+	if len(m.sent) == 0 {
+		return
+	}
+	to := m.anybody("whom not")
+	if _, err := m.Suppressions.Remove(m.ctx, suppression.Entry{Address: to, Reason: suppression.Manual}); err != nil {
+		m.rt.Fatal(err)
+	}
+	delete(m.barred, to)
+}
+
+// anybody picks a recipient of what was submitted.
+func (m *model) anybody(why string) string {
+	l := m.sent[rapid.IntRange(0, len(m.sent)-1).Draw(m.rt, why)]
+	return l.req.To[rapid.IntRange(0, len(l.req.To)-1).Draw(m.rt, "recipient")].Address
+}
+
 func (m *model) submit() {
 	n := len(m.sent)
 	req := api.SubmitRequest{Text: "x", MessageID: fmt.Sprintf("<m%d@x.test>", n)}
@@ -239,6 +276,9 @@ func (m *model) hand(l *handed) {
 		answer, err := b.Submit(ctx, l.req)
 		if err != nil {
 			return m.fine(err)
+		}
+		if answer.Skipped != nil && answer.QueueID == "" {
+			return nil // it was not accepted before, and nobody in it may be mailed
 		}
 		return func() { m.answered(l, answer.QueueID) }
 	})

@@ -30,6 +30,7 @@ type Sender interface {
 
 // Dispatch is a message on its way to a relay.
 type Dispatch struct {
+	ID      string // of the message
 	Account string
 	Gateway string // the only one to use; empty: as the account and the lane say
 	Lane    api.Lane

@@ -183,6 +183,7 @@ func (b *Outbox) Counters(ctx context.Context, q api.CounterQuery) (api.Counters
 	}
 	hour, day, err := b.happened(ctx, q, b.clock.Now())
 	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
+	c.SuppressedHour, c.SuppressedDay = hour["suppressed"]+hour["skipped"], day["suppressed"]+day["skipped"]
 	c.LaterHour, c.LaterDay = laterCounters(hour), laterCounters(day)
 	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"], day["attempts"]
 	return c, err

@@ -150,7 +150,7 @@ func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, f
 	if failure != nil {
 		t.Result, t.Err = everybody(m.To, failure), failure
 	} else {
-		t.Result, t.Err = a.Sender.Send(ctx, relay, m)
+		t.Result, t.Err = a.Sender.Send(ctx, relay, attach(ctx, m, relay.Host, a.d.ID))
 	}
 	t.End = a.now()
 	return t

@@ -103,6 +103,7 @@ func New(p Parts, o Options) (*Routes, error) {
 
 // Dispatch is a message on its way.
 type Dispatch struct {
+	ID      string // of the message, which the provider behind a relay is to tell with its events; empty: none
 	Account accounts.Sender
 	Lane    api.Lane         // chooses among the account's relays; empty: transactional
 	Gateway string           // the only gateway to use, whatever the account has; empty: the account's relays

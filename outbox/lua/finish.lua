@@ -44,7 +44,7 @@ elseif outcome == 'delayed' or outcome == 'failed' then
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
 end
 for name in string.gmatch(ARGV[15] or '', '%S+') do redis.call('SET', prefix .. 'reference:' .. name, id, 'EX', ARGV[16]) end
-if outcome == 'sent' then count(now, at, 'sent') end
+if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit(17)
 return {'OK'}

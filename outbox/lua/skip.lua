@@ -8,5 +8,6 @@
 local id, now, at = ARGV[1], tonumber(ARGV[2]), {lane = ARGV[3], account = ARGV[4], created = ARGV[2]}
 if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return {'OK'} end -- this very call has come again
 enter(id, at, now, 'suppressed', ARGV[5])
+count(now, at, 'skipped')
 emit(6)
 return {'OK'}
