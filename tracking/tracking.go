@@ -102,6 +102,7 @@ type Visit struct {
 	Method string      // GET; HEAD is answered, and not counted
 	Header http.Header // of the request; nothing of it is changed
 	Remote netip.Addr  // the visitor's address; invalid: unknown
+	Named  string      // of a click: the target that the request names beside its token, which must be the token's own; empty: none
 }
 
 // Open notes that the picture of a mail was fetched. Whatever the token is, the picture has to be shown: there is nothing to answer.
@@ -118,7 +119,7 @@ func (t *Tracking) Open(token string, v Visit) {
 // whatever else the request says.
 func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
 	s, err := t.stamps.Read(stamp.Click, token)
-	if err != nil || !safe(s.URL) {
+	if err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL {
 		t.metrics.count(clicked, forged)
 		return "", false
 	}

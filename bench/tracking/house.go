@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/stamp"
+)
+
+// token is the admin token, secret what tokens in links are signed with.
+const (
+	token  = "tracking-admin-token-0123456789abcdef"
+	secret = "tracking-secret-0123456789abcdef0123456789abcdef"
+	target = "https://shop.example.com/autumn?utm_source=news&utm_medium=email"
+)
+
+// house is everything that runs: Redis, Postroom, the sink, and the bare server.
+type house struct {
+	o        options
+	dir      string
+	sink     *testsmtp.Server
+	postroom *process.Process
+	url      string
+	bareURL  string
+	client   *api.Client
+	paths    []string // of pictures and links, by message
+	hits     int      // made so far, to Postroom
+	closing  []func()
+}
+
+// open starts everything. On an error it closes what it started.
+func open(ctx context.Context, o options) (*house, error) {
+	h := &house{o: o}
+	if err := h.build(ctx); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *house) build(ctx context.Context) error {
+	var err error
+	if h.dir, err = os.MkdirTemp("", "tracking-"); err != nil {
+		return err
+	}
+	h.onClose(func() { _ = os.RemoveAll(h.dir) })
+	if h.sink, err = testsmtp.New(testsmtp.Options{Discard: true}); err != nil {
+		return err
+	}
+	h.onClose(h.sink.Close)
+	cmd, socket := process.RedisCommand(h.dir)
+	redis, _, err := process.Start(cmd, filepath.Join(h.dir, "redis.log"))
+	if err != nil {
+		return fmt.Errorf("redis-server is needed: %w", err)
+	}
+	h.onClose(redis.Stop)
+	if err := until(ctx, time.Minute, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
+		return err
+	}
+	h.postroom, h.url, err = process.StartPostroom("all", h.dir, map[string]string{
+		"redis.url": "unix://" + socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
+		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
+	})
+	if err != nil {
+		return err
+	}
+	h.onClose(h.postroom.Stop)
+	h.client = api.NewClient(h.url, token, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}, Timeout: time.Minute})
+	return h.startBare()
+}
+
+// startBare starts this program again as the bare server.
+func (h *house) startBare() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self) //nolint:gosec // this program
+	cmd.Env = append(os.Environ(), askedBare+"=1")
+	p, out, err := process.Start(cmd, filepath.Join(h.dir, "bare.log"))
+	if err != nil {
+		return err
+	}
+	h.onClose(p.Stop)
+	h.bareURL, err = bareAddress(out)
+	return err
+}
+
+// fill sends messages, and makes the tokens that are in them.
+func (h *house) fill(ctx context.Context) error {
+	ids := make([]string, h.o.messages)
+	err := inParallel(ctx, h.o.messages, func(ctx context.Context, i int) (err error) {
+		ids[i], err = h.submit(ctx, i)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	sealing, err := seal.New([]byte(secret))
+	if err != nil {
+		return err
+	}
+	key, err := sealing.Derive("stamps")
+	if err != nil {
+		return err
+	}
+	ring, err := stamp.New([]stamp.Key{stamp.KeyOf(key)}, stamp.Options{})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		about := stamp.Stamp{Account: "default", MessageID: id}
+		open, err := ring.Token(stamp.Open, about)
+		if err != nil {
+			return err
+		}
+		about.URL = target
+		click, err := ring.Token(stamp.Click, about)
+		if err != nil {
+			return err
+		}
+		h.paths = append(h.paths, "/o/"+open, "/c/"+click)
+	}
+	return h.arrived(ctx, h.o.messages)
+}
+
+// hit is the request of a number: opens and clicks in turn, of one message after the other.
+func (h *house) hit(i int) string { return h.paths[i%len(h.paths)] }
+
+// send sends messages as fast as it goes, and answers how many a second arrived.
+func (h *house) send(ctx context.Context) (float64, error) {
+	before, began := h.sink.Count(), time.Now()
+	err := inParallel(ctx, h.o.messages, func(ctx context.Context, i int) error { _, err := h.submit(ctx, i); return err })
+	if err == nil {
+		err = h.arrived(ctx, before+h.o.messages)
+	}
+	return float64(h.o.messages) / time.Since(began).Seconds(), err
+}
+
+func (h *house) submit(ctx context.Context, i int) (string, error) {
+	answer, err := h.client.Submit(ctx, api.SubmitRequest{
+		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "Autumn", HTML: `<p>Look: <a href="` + target + `">autumn</a></p>`,
+	})
+	return answer.QueueID, err
+}
+
+func (h *house) arrived(ctx context.Context, n int) error {
+	if err := until(ctx, 2*time.Minute, func() bool { return h.sink.Count() >= n }); err != nil {
+		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.Count(), n, err)
+	}
+	return nil
+}
+
+// counted is how many opens and clicks the counters have.
+func (h *house) counted(ctx context.Context) int {
+	s, err := h.client.Stats(ctx, api.CounterQuery{})
+	if err != nil {
+		return 0
+	}
+	l := s.Counters.LaterDay
+	return l.Opened + l.OpenedBots + l.Clicked + l.ClickedBots
+}
+
+func (h *house) onClose(do func()) { h.closing = append(h.closing, do) }
+
+// close ends everything, the last started first: Postroom needs Redis to stop well.
+func (h *house) close() {
+	for i := len(h.closing) - 1; i >= 0; i-- {
+		h.closing[i]()
+	}
+	h.closing = nil
+}
+
+// inParallel does n things, 50 at a time.
+func inParallel(ctx context.Context, n int, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range 50 {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// until waits for a condition.
+func until(ctx context.Context, limit time.Duration, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// bareAddress reads where the bare server listens.
+func bareAddress(out *bufio.Reader) (string, error) {
+	line, err := out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the bare server did not start: %w", err)
+	}
+	return line[:len(line)-1], nil
+}

@@ -1,0 +1,136 @@
+// Command tracking measures how fast opens and clicks are answered, and what they cost: a Postroom with everything in one process on a real
+// Redis is hit as many times a second as asked for, and beside it a bare server that answers the same picture and does nothing else. Then
+// mail is sent as fast as it goes, alone and beside the hits. docs/performance.md tells what came out.
+//
+// It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and stops by itself.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/bench/internal/table"
+)
+
+// options are what the flags say.
+type options struct {
+	rate, messages, connections int
+	length                      time.Duration
+}
+
+func main() {
+	process.Serve()
+	serveBare()
+	var o options
+	flag.IntVar(&o.rate, "rate", 5000, "hits a second")
+	flag.DurationVar(&o.length, "for", 10*time.Second, "how long to hit")
+	flag.IntVar(&o.messages, "messages", 6000, "messages to be opened, and of each run of sending; each is hit once a second at most")
+	flag.IntVar(&o.connections, "connections", 64, "connections that hits come over")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/tracking:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	h, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	if err := h.fill(ctx); err != nil {
+		return err
+	}
+	if err := h.answers(ctx); err != nil {
+		return err
+	}
+	if err := h.caughtUp(ctx); err != nil {
+		return err
+	}
+	return h.sendingBeside(ctx)
+}
+
+// answers measures how long hits take to be answered, by both servers in turns.
+func (h *house) answers(ctx context.Context) error {
+	table.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate, h.o.connections, h.o.length))
+	if _, err := shoot(ctx, h.bareURL, h.o.connections, h.o.rate, time.Second, h.hit); err != nil { // warm
+		return err
+	}
+	bare, err := shoot(ctx, h.bareURL, h.o.connections, h.o.rate, h.o.length, h.hit)
+	if err != nil {
+		return err
+	}
+	before := h.postroom.CPU()
+	ours, err := shoot(ctx, h.url, h.o.connections, h.o.rate, h.o.length, h.hit)
+	if err != nil {
+		return err
+	}
+	used := h.postroom.CPU() - before
+	h.hits += ours.hits
+	table.Tell("the bare server, p50 / p99 / slowest", bare.String())
+	table.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms", ours.at(0.99) < 10*time.Millisecond)
+	table.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.at(0.99))/float64(bare.at(0.99))))
+	table.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all", ours.rate() > 0.99*float64(h.o.rate))
+	table.Tell("  CPU time of a hit, and of what it becomes meanwhile", (used / time.Duration(ours.hits)).Round(time.Microsecond).String())
+	return nil
+}
+
+// caughtUp waits until every hit is on its message, and counted.
+func (h *house) caughtUp(ctx context.Context) error {
+	began := time.Now()
+	err := until(ctx, 2*time.Minute, func() bool { return h.counted(ctx) >= h.hits })
+	if err != nil {
+		return fmt.Errorf("%d of %d hits were counted: %w", h.counted(ctx), h.hits, err)
+	}
+	table.Tell("  all of them counted on their messages, after the last", time.Since(began).Round(100*time.Millisecond).String())
+	return nil
+}
+
+// sendingBeside measures what is sent a second, as fast as it goes: alone, and beside hits to either server.
+func (h *house) sendingBeside(ctx context.Context) error {
+	table.Title(fmt.Sprintf("Sending %d messages, as fast as it goes, on the same machine", h.o.messages))
+	alone, err := h.send(ctx)
+	if err != nil {
+		return err
+	}
+	table.Tell("alone", fmt.Sprintf("%.0f messages/s", alone))
+	for _, rate := range []int{h.o.rate / 10, h.o.rate} {
+		besideBare, err := h.sendBeside(ctx, h.bareURL, rate)
+		if err != nil {
+			return err
+		}
+		beside, err := h.sendBeside(ctx, h.url, rate)
+		if err != nil {
+			return err
+		}
+		table.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate), fmt.Sprintf("%.0f messages/s", besideBare))
+		table.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), fmt.Sprintf("%.0f messages/s", beside))
+		table.Tell("  ÷ beside the bare server", fmt.Sprintf("%.2f", beside/besideBare))
+		table.Tell("  ÷ alone", fmt.Sprintf("%.2f", beside/alone))
+	}
+	return nil
+}
+
+// sendBeside sends while somebody is hit.
+func (h *house) sendBeside(ctx context.Context, url string, rate int) (float64, error) {
+	hitting, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		_, err := shoot(hitting, url, h.o.connections, rate, time.Hour, h.hit)
+		done <- err
+	}()
+	sent, err := h.send(ctx)
+	stop()
+	if failed := <-done; err == nil && hitting.Err() == nil {
+		err = failed
+	}
+	return sent, err
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	_ "embed" // the page
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/tracking"
+)
+
+// Tracking counts opens and clicks. It never waits, and works while Redis is away. It is tracking.Tracking.
+type Tracking interface {
+	Open(token string, v tracking.Visit)
+	// Click says where a link leads; false: nowhere.
+	Click(token string, v tracking.Visit) (target string, ok bool)
+}
+
+// pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail program shows.
+const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+
+// noLink is the page behind a link that leads nowhere.
+//
+//go:embed nolink.html
+var noLink []byte
+
+// trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail can't help it, and who made
+// the token up learns nothing.
+func (s *Server) trackOpen(c echo.Context) error {
+	s.Tracking.Open(hitToken(c), visitOf(c))
+	h := c.Response().Header()
+	h.Set(echo.HeaderCacheControl, "no-store, no-cache, must-revalidate, private, max-age=0")
+	h.Set("Pragma", "no-cache")
+	h.Set("Expires", "0")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set(echo.HeaderContentLength, strconv.Itoa(len(pixel)))
+	return c.Blob(http.StatusOK, "image/gif", []byte(pixel))
+}
+
+// trackClick leads on to the target of a link: the one that stood in the mail, which its token holds.
+func (s *Server) trackClick(c echo.Context) error {
+	return s.follow(c, visitOf(c))
+}
+
+// trackClickTo is trackClick by the other address, which names the target beside the token. It must be the same, or the link leads nowhere.
+func (s *Server) trackClickTo(c echo.Context) error {
+	v := visitOf(c)
+	if v.Named = c.QueryParam("url"); v.Named == "" {
+		return leadsNowhere(c)
+	}
+	return s.follow(c, v)
+}
+
+func (s *Server) follow(c echo.Context, v tracking.Visit) error {
+	target, ok := s.Tracking.Click(hitToken(c), v)
+	if !ok {
+		return leadsNowhere(c)
+	}
+	h := c.Response().Header()
+	h.Set("Referrer-Policy", "no-referrer-when-downgrade") // what the reader's browser would have sent without us
+	h.Set("X-Robots-Tag", "noindex")
+	return c.Redirect(http.StatusFound, target)
+}
+
+// leadsNowhere answers a link whose token says nothing: a page, and never a redirect.
+func leadsNowhere(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	return c.HTMLBlob(http.StatusNotFound, noLink)
+}
+
+// hitToken is the token of a hit, by either address.
+func hitToken(c echo.Context) string {
+	if token := c.Param("token"); token != "" {
+		return token
+	}
+	return c.QueryParam("mid")
+}
+
+// visitOf is who hit.
+func visitOf(c echo.Context) tracking.Visit {
+	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: unknown
+	r := c.Request()
+	return tracking.Visit{Method: r.Method, Header: r.Header, Remote: remote}
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/tracking"
+)
+
+// fakeTracking knows one token, and notes who asked.
+type fakeTracking struct{ *parts }
+
+func (f fakeTracking) Open(token string, _ tracking.Visit) { _ = f.asked("Tracking.Open " + token) }
+
+func (f fakeTracking) Click(token string, v tracking.Visit) (string, bool) {
+	_ = f.asked("Tracking.Click " + token + " " + v.Named)
+	return "https://shop.test/", token != "bad"
+}
+
+// hits is a server whose links and pictures are real, with an inbox that a test can fail.
+type hits struct {
+	*world
+	ring *stamp.Ring
+	run  func() // hands over what was noted
+	mu   sync.Mutex
+	got  []outbox.Later
+	err  error
+}
+
+func (h *hits) Append(_ context.Context, facts []outbox.Later) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.got = append(h.got, facts...)
+	return h.err
+}
+
+func setupHits(t *testing.T) *hits {
+	t.Helper()
+	h := &hits{}
+	var err error
+	if h.ring, err = stamp.New([]stamp.Key{stamp.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, stamp.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	real, err := tracking.New(h.ring, h, tracking.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.run = func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := real.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	p := newParts()
+	all := p.parts()
+	all.Tracking = real
+	s, err := New(all, Options{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.world = newWorld(t, s)
+	return h
+}
+
+func (h *hits) token(t *testing.T, p stamp.Purpose, target string) string {
+	t.Helper()
+	id, err := ulid.New(ulid.Timestamp(time.Now().Add(-time.Hour)), ulid.DefaultEntropy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := h.ring.Token(p, stamp.Stamp{Account: "shop", MessageID: id.String(), URL: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// visit asks as a browser does, which is then not sent on.
+func (w *world) visit(t *testing.T, method, path string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, w.URL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.4.0")
+	resp, err := w.http.Transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestThePictureOfAMail(t *testing.T) {
+	h := setupHits(t)
+	good := h.token(t, stamp.Open, "")
+	for _, path := range []string{"/o/" + good, "/o/" + good + "x", "/o/forged", "/track/open?mid=" + good, "/track/open?mid=forged", "/track/open"} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			resp, body := h.visit(t, method, path)
+			header := resp.Header
+			if resp.StatusCode != 200 || header.Get("Content-Type") != "image/gif" || header.Get("Content-Length") != "43" ||
+				header.Get("Cache-Control") != "no-store, no-cache, must-revalidate, private, max-age=0" || header.Get("Pragma") != "no-cache" ||
+				header.Get("Expires") != "0" || header.Get("X-Robots-Tag") != "noindex" || header.Get("Set-Cookie") != "" {
+				t.Errorf("%s %s: %d %v", method, path, resp.StatusCode, header)
+			}
+			if method == http.MethodGet && (len(body) != 43 || !strings.HasPrefix(body, "GIF89a")) {
+				t.Errorf("%s: %q", path, body)
+			}
+		}
+	}
+	h.run()
+	if len(h.got) < 1 || len(h.got) > 2 { // two, if the clock went on to another second
+		t.Errorf("told: %+v", h.got)
+	}
+}
+
+func TestALinkOfAMail(t *testing.T) {
+	h := setupHits(t)
+	const target = "https://shop.test/a?b=c&d=%C3%BC#e"
+	good := h.token(t, stamp.Click, target)
+	for _, path := range []string{"/c/" + good, "/track/click?mid=" + good + "&url=" + url.QueryEscape(target)} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			resp, body := h.visit(t, method, path)
+			header := resp.Header
+			if resp.StatusCode != 302 || header.Get("Location") != target || header.Get("Cache-Control") != "no-store" || header.Get("X-Robots-Tag") != "noindex" ||
+				header.Get("Referrer-Policy") != "no-referrer-when-downgrade" || header.Get("Set-Cookie") != "" || body != "" {
+				t.Errorf("%s %s: %d %v %q", method, path, resp.StatusCode, header, body)
+			}
+		}
+	}
+	h.run()
+	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Told.URL != target || h.got[0].Told.Bot || h.got[0].Told.RemoteAddress != "127.0.0.0" {
+		t.Errorf("told: %+v", h.got)
+	}
+}
+
+// TestNoOpenRedirect: whoever asks for another target than the one in the mail gets a page, and never a Location.
+func TestNoOpenRedirect(t *testing.T) {
+	h := setupHits(t)
+	const target = "https://shop.test/"
+	good := h.token(t, stamp.Click, target)
+	paths := []string{
+		"/c/", "/c/" + good + "x", "/c/" + good[:20], "/c/" + h.token(t, stamp.Open, ""), "/c/" + url.PathEscape("https://evil.test/"), "/c//evil.test/",
+		"/c/" + h.token(t, stamp.Click, "javascript:alert(1)"), "/c/" + h.token(t, stamp.Click, "//evil.test"), "/c/" + h.token(t, stamp.Click, "https://a@evil.test"),
+		"/c/" + h.token(t, stamp.Click, "https://x.test/\r\nSet-Cookie: a=b"), "/c/x?token=" + good, "/c/x?mid=" + good, "/track/click", "/track/click?mid=" + good,
+		"/track/click?url=https://evil.test/", "/track/click?mid=&url=https://evil.test/",
+	}
+	for _, other := range []string{
+		"https://evil.test/", "https://shop.test", "https://shop.test/x", "https://shop.test//", "HTTPS://shop.test/", "https://shop.test/ ", " https://shop.test/",
+		"https://shop.test@evil.test/", "//evil.test/", `\\evil.test/`, "/evil", "javascript:alert(1)", "https://shop.test/\r\nSet-Cookie: a=b", "https%3A%2F%2Fshop.test%2F",
+	} {
+		paths = append(paths, "/track/click?mid="+good+"&url="+url.QueryEscape(other))
+	}
+	paths = append(paths, "/track/click?mid="+good+"&url=https://evil.test/&url="+url.QueryEscape(target))
+	for _, path := range paths {
+		resp, body := h.visit(t, http.MethodGet, path)
+		if resp.StatusCode != 404 || resp.Header.Get("Location") != "" || resp.Header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: %d %v", path, resp.StatusCode, resp.Header)
+		}
+		if strings.Contains(body, "evil") || strings.Contains(body, "javascript") {
+			t.Errorf("%s: the page repeats what was asked: %s", path, body)
+		}
+	}
+	h.run()
+	if len(h.got) != 0 {
+		t.Errorf("told: %+v", h.got)
+	}
+}
+
+// TestLinksWorkWhileNothingElseDoes: not the parts, and not the inbox.
+func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
+	h := setupHits(t)
+	h.err = errors.New("away")
+	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, stamp.Click, "https://shop.test/")); resp.StatusCode != 302 {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	if resp, _ := h.visit(t, http.MethodGet, "/o/"+h.token(t, stamp.Open, "")); resp.StatusCode != 200 {
+		t.Errorf("%d", resp.StatusCode)
+	}
+}
+
+func TestHitsNeedNoToken(t *testing.T) {
+	w := setup(t)
+	w.visit(t, http.MethodGet, "/o/a?access_token=nonsense")
+	w.visit(t, http.MethodGet, "/track/click?mid=good&url=https://x.test/")
+	w.visit(t, http.MethodGet, "/c/good")
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		if resp, _ := w.visit(t, method, "/c/good"); resp.StatusCode != 405 {
+			t.Errorf("%s: %d", method, resp.StatusCode)
+		}
+	}
+	want := []string{"Tracking.Open a", "Tracking.Click good https://x.test/", "Tracking.Click good "}
+	if !slices.Equal(w.parts.calls, want) {
+		t.Errorf("asked: %q", w.parts.calls)
+	}
+}
