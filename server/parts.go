@@ -25,6 +25,7 @@ type Parts struct {
 	Suppressions Suppressions
 	Feedback     Feedback
 	Returns      Returns
+	Tracking     Tracking
 	State        State
 }
 

@@ -109,6 +109,7 @@ func (s *Server) routes() []group {
 			hookRoute("/webhooks/provider", s.providerHook),
 			hookRoute("/webhooks/provider/{name}", s.providerHook),
 		}},
+		{"Tracking", "What mail programs fetch and readers follow. No token is needed beside the one in the address.", []route{
 			plain("/o/{token}", public(), s.trackOpen),
 			plain("/c/{token}", public(), s.trackClick),
 			plain("/track/open", public(), s.trackOpen),

@@ -99,7 +99,7 @@ type Server struct {
 // calls Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
 	if parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil ||
-		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.State == nil {
+		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Tracking == nil || parts.State == nil {
 		return nil, errors.New("new server: a part is missing")
 	}
 	o = o.withDefaults()

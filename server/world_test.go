@@ -53,7 +53,10 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 // newWorld runs a server for the time of a test.
 func newWorld(t *testing.T, s *Server) *world {
 	t.Helper()
-	w := &world{Server: s, http: &http.Client{Transport: newChecked(t, s)}}
+	w := &world{Server: s, http: &http.Client{
+		Transport:     newChecked(t, s),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	w.client = api.NewClient(s.URL(), adminToken, w.http)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
