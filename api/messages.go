@@ -112,6 +112,35 @@ type MessageEvents struct {
 	Events  []MessageEvent `json:"events"`
 }
 
+// RatesQuery selects the messages that Rates counts. The zero query selects all.
+type RatesQuery struct {
+	Account       string
+	Lane          Lane
+	Tag           string
+	ListID        string
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+	Cursor        string
+}
+
+// Rates are messages joined with what became known about them. Each message counts once for each thing that happened to it; a rate is the
+// quotient of two of these numbers, such as opened / sent.
+type Rates struct {
+	Messages     int    `json:"messages" doc:"Messages that match"`
+	Sent         int    `json:"sent" doc:"Those that a relay took, for one recipient at least"`
+	Failed       int    `json:"failed" doc:"Those given up for one recipient at least"`
+	Suppressed   int    `json:"suppressed" doc:"Those with a recipient who must not be mailed"`
+	Delivered    int    `json:"delivered" doc:"Those that a provider told to have arrived"`
+	Bounced      int    `json:"bounced" doc:"Those that came back"`
+	Complained   int    `json:"complained" doc:"Those called spam"`
+	Unsubscribed int    `json:"unsubscribed" doc:"Those by which somebody unsubscribed"`
+	Opened       int    `json:"opened" doc:"Those that a person opened, or followed a link of"`
+	Clicked      int    `json:"clicked" doc:"Those that a person followed a link of"`
+	OpenedBots   int    `json:"openedBots" doc:"Those that a program opened"`
+	ClickedBots  int    `json:"clickedBots" doc:"Those that a program followed a link of"`
+	Cursor       string `json:"cursor,omitempty" doc:"Asks for the counts of older messages, which are to be added; absent when all have been read. One call reads 100,000 messages at most"`
+}
+
 // CounterQuery narrows Counters. The zero query counts all.
 type CounterQuery struct {
 	Account string

@@ -34,6 +34,27 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (api.L
 	return page, err
 }
 
+type ratesInput struct {
+	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
+	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
+	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag, such as that of a campaign"`
+	ListID        string    `query:"listId" maxLength:"256" doc:"Only messages of this list"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
+	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than those"`
+}
+
+// getRates counts what became of messages. A bound token sees its own account's.
+func (s *Server) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
+	account, err := ownAccount(ctx, in.Account)
+	if err != nil {
+		return api.Rates{}, err
+	}
+	return s.Outbox.Rates(ctx, api.RatesQuery{
+		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
+	})
+}
+
 func (s *Server) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {
 	if err := s.mineLogged(ctx, in.QueueID); err != nil {
 		return api.LoggedMessage{}, err

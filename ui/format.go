@@ -32,7 +32,7 @@ func functions(static *files) template.FuncMap {
 		"relay":    relayOf,
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
-		"happened": happened,
+		"happened": happened, "told": told,
 		"someOf":   someOf,
 		"lastWord": lastWord,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -44,11 +45,34 @@ func happened(name string) string {
 	words := map[string]string{
 		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good", "messageCancelled": "Cancelled",
 		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",
+		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back", "messageComplaint": "Called spam",
+		"trackOpen": "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed", "listSubscribe": "Subscribed again",
 	}[name]
 	if words == "" {
 		return name
 	}
 	return words
+}
+
+// told puts what an event became known by in one line; empty where there is nothing to add.
+func told(e api.MessageEvent) string {
+	d := e.Details
+	if d == nil {
+		return ""
+	}
+	var words []string
+	for _, w := range []string{d.BounceType, d.FeedbackType, d.Status, d.Diagnostic, d.URL, d.ListID} {
+		if w != "" && (w != d.Status || !strings.Contains(d.Diagnostic, w)) {
+			words = append(words, w)
+		}
+	}
+	if d.Bot {
+		words = append(words, "by a program ("+d.BotReason+")")
+	}
+	if d.Source != "" {
+		words = append(words, "told by "+d.Source)
+	}
+	return strings.Join(words, ", ")
 }
 
 // someOf names the first of some addresses and counts the others.

@@ -126,6 +126,8 @@ func happened(e api.MessageEvent) string {
 		words = append(words, strings.TrimSuffix(fmt.Sprintf("attempt %d, %s", e.Attempt.Number, asked(*e.Attempt)), ", "))
 	}
 	switch {
+	case e.Details != nil:
+		words = append(words, details(*e.Details))
 	case e.Response != "":
 		words = append(words, e.Response)
 	case e.Reason != "":
@@ -134,4 +136,24 @@ func happened(e api.MessageEvent) string {
 		words = append(words, outcome(*e.Attempt))
 	}
 	return strings.Join(words, ": ")
+}
+
+// details words what became known after a relay took the message.
+func details(d api.EventDetails) string {
+	var words []string
+	for _, w := range []string{d.BounceType, d.FeedbackType, d.Reason, d.Diagnostic, d.URL, d.ListID} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if d.Diagnostic == "" && d.Status != "" {
+		words = append(words, d.Status)
+	}
+	if d.Bot {
+		words = append(words, "by a program: "+d.BotReason)
+	}
+	if d.Source != "" {
+		words = append(words, "told by "+d.Source)
+	}
+	return strings.Join(words, ", ")
 }
