@@ -31,7 +31,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	id := w.later(api.SubmitRequest{Subject: "one"})
 	w.template(api.TemplateRequest{ID: "t", Name: "T", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{HTML: "<p>{{params.a}}"}}})
 	b := w.operator()
-	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search", "/search?q=x", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/status", "/messages/none"} {
+	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search", "/search?q=x", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions", "/suppressions?q=ann@example.com", "/suppressions/imports/none", "/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")

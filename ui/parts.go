@@ -12,16 +12,17 @@ import (
 
 // Parts are what the pages show and change. All are required.
 type Parts struct {
-	Outbox    Outbox
-	Queues    Queues
-	Webhooks  Webhooks
-	Accounts  Accounts
-	Gateways  Gateways
-	Templates Templates
-	Documents Documents
-	Access    Access
-	State     State
-	Dashboard http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
+	Outbox       Outbox
+	Queues       Queues
+	Webhooks     Webhooks
+	Suppressions Suppressions
+	Accounts     Accounts
+	Gateways     Gateways
+	Templates    Templates
+	Documents    Documents
+	Access       Access
+	State        State
+	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
 }
 
 // Reader shows messages. It is outbox.Outbox.

@@ -46,6 +46,11 @@ func (u *UI) routes() *http.ServeMux {
 	closed("GET /templates/{id}", u.template)
 	closed("GET /templates/{id}/preview", u.templateFrame)
 	closed("POST /templates/{id}/restore", u.restoreTemplate)
+	closed("GET /suppressions", u.suppressions)
+	closed("POST /suppressions/add", u.addSuppression)
+	closed("POST /suppressions/remove", u.removeSuppression)
+	closed("POST /suppressions/import", u.importSuppressions)
+	closed("GET /suppressions/imports/{id}", u.suppressionImport)
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -55,7 +60,7 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/status",
+	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions", "/suppressions/*", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -49,7 +49,7 @@ type UI struct {
 
 // New makes a UI.
 func New(parts Parts, o Options) (*UI, error) {
-	if parts.Outbox == nil || parts.Queues == nil || parts.Webhooks == nil || parts.Accounts == nil || parts.Gateways == nil ||
+	if parts.Outbox == nil || parts.Queues == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Accounts == nil || parts.Gateways == nil ||
 		parts.Templates == nil || parts.Documents == nil || parts.Access == nil || parts.State == nil || parts.Dashboard == nil {
 		return nil, errors.New("new ui: a part is missing")
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
 	mailtemplates "github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -52,6 +53,7 @@ type world struct {
 	gateways *gateways
 	stored   *mailtemplates.Templates
 	found    *finder
+	barred   *suppression.Store
 	ui       *UI
 }
 
@@ -89,10 +91,12 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
+	w.barred, err = suppression.New(db, suppression.Options{})
+	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: hooks{w.webhooks, w.found}, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Documents: w.found, Access: w.access,
+		Outbox: w.outbox, Queues: w.outbox, Webhooks: hooks{w.webhooks, w.found}, Suppressions: w.barred, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Documents: w.found, Access: w.access,
 		State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)

@@ -28,14 +28,15 @@ type cli struct {
 	Doctor doctorCmd `cmd:"" group:"run" help:"Check settings, Redis, relays and the DNS of the sender, and say what to do."`
 	Config configCmd `cmd:"" group:"run" help:"Print the settings in force and where each comes from."`
 
-	Send      sendCmd      `cmd:"" group:"mail" help:"Send an email."`
-	Outbox    outboxCmd    `cmd:"" group:"mail" help:"See, retry and cancel what is queued."`
-	Log       logCmd       `cmd:"" group:"mail" help:"See what became of mail, when it is long sent, too, and count it."`
-	Search    searchCmd    `cmd:"" group:"mail" help:"Find any mail again, by words, addresses, subject, status, date."`
-	Dead      deadCmd      `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
-	Queue     queueCmd     `cmd:"" group:"mail" help:"See, pause and resume the queues."`
-	Bounce    bounceCmd    `cmd:"" group:"mail" help:"Hand over a mail that came back, for mail servers."`
-	Documents documentsCmd `cmd:"" group:"mail" help:"See and rebuild the search index."`
+	Send         sendCmd         `cmd:"" group:"mail" help:"Send an email."`
+	Outbox       outboxCmd       `cmd:"" group:"mail" help:"See, retry and cancel what is queued."`
+	Log          logCmd          `cmd:"" group:"mail" help:"See what became of mail, when it is long sent, too, and count it."`
+	Search       searchCmd       `cmd:"" group:"mail" help:"Find any mail again, by words, addresses, subject, status, date."`
+	Dead         deadCmd         `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
+	Queue        queueCmd        `cmd:"" group:"mail" help:"See, pause and resume the queues."`
+	Bounce       bounceCmd       `cmd:"" group:"mail" help:"Hand over a mail that came back, for mail servers."`
+	Suppressions suppressionsCmd `cmd:"" group:"mail" help:"See and change whom not to mail, and find out why somebody is not."`
+	Documents    documentsCmd    `cmd:"" group:"mail" help:"See and rebuild the search index."`
 
 	Account  accountCmd  `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`
 	Gateway  gatewayCmd  `cmd:"" group:"setup" help:"Relays that accounts share."`

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+)
+
+// suppressionsImportCmd imports a file.
+type suppressionsImportCmd struct {
+	File string `arg:"" help:"CSV file; -: standard input. With a line of headings (address or email, domain, reason, account, list, expires, source, …), or addresses alone."`
+	scopeFlags
+	Reason string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"Of lines that name none."`
+	Source string `default:"csv" help:"What told you, for lines that don't say."`
+	reachFlags
+}
+
+// Run sends the file as it is read.
+func (s *suppressionsImportCmd) Run(ctx context.Context, con *console) error {
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	file, size, err := con.open(s.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	bar := con.bytes(size, "importing")
+	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: s.Reason, SuppressionScope: s.scope(), Source: s.Source}
+	told, err := client.ImportSuppressions(ctx, io.TeeReader(file, bar), options)
+	bar.done()
+	if err != nil {
+		return brokenOff(ctx, client, options.ID, err)
+	}
+	if s.JSON {
+		if err := con.printJSON(told); err != nil {
+			return err
+		}
+	} else {
+		con.imported(told)
+	}
+	if told.Bad > 0 {
+		return fmt.Errorf("%w", errReported)
+	}
+	return nil
+}
+
+// brokenOff says how far an import came that failed.
+func brokenOff(ctx context.Context, client *api.Client, id string, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	told, unknown := client.SuppressionImport(ctx, id)
+	if unknown != nil || told.Lines == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\n%d lines were read by then, %d of them added; import the file again for the rest, what is there already does no harm", err, told.Lines, told.Added)
+}
+
+// imported tells what an import came to, and each line that was left out.
+func (c *console) imported(told api.SuppressionImport) {
+	c.say("%d lines: %d added, %d known already, %d left out", told.Lines, told.Added, told.Known, told.Bad)
+	for _, bad := range told.Errors {
+		c.note("line %d: %s", bad.Line, clean(bad.Reason))
+	}
+	if more := told.Bad - len(told.Errors); more > 0 {
+		c.note("and %d more", more)
+	}
+}
+
+// open opens a file for reading; -: standard input, of which no size is known: -1.
+func (c *console) open(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(c.in), -1, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	if !info.Mode().IsRegular() {
+		return file, -1, nil
+	}
+	return file, info.Size(), nil
+}
+
+// byteBar shows how much was read or written.
+type byteBar struct{ bar *progressbar.ProgressBar } // nil: nobody is there to see it
+
+// bytes begins a bar for so many bytes; -1: nobody knows how many.
+func (c *console) bytes(total int64, what string) byteBar {
+	if !c.errTTY {
+		return byteBar{}
+	}
+	return byteBar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(c.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))}
+}
+
+// Write implements io.Writer.
+func (b byteBar) Write(p []byte) (int, error) {
+	if b.bar != nil {
+		_ = b.bar.Add(len(p)) // what is drawn wrongly is drawn again
+	}
+	return len(p), nil
+}
+
+func (b byteBar) done() {
+	if b.bar != nil {
+		_ = b.bar.Clear() // as above
+	}
+}
+
+// suppressionsExportCmd exports suppressions.
+type suppressionsExportCmd struct {
+	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
+	suppressionFlags
+	Force bool `help:"Write over a file that is there."`
+	reachFlags
+}
+
+// Run writes the file, which comes into place only when it is whole.
+func (s *suppressionsExportCmd) Run(ctx context.Context, con *console) error {
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	if s.File == "-" {
+		return client.ExportSuppressions(ctx, s.query(), con.out)
+	}
+	if _, err := os.Stat(s.File); err == nil && !s.Force {
+		return usage("%s is there already: say --force to write over it", s.File)
+	}
+	file, err := os.CreateTemp(filepath.Dir(s.File), ".postroom-export-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // in its place by then, or of no use
+	bar, lines := con.bytes(-1, "exporting"), &lineCounter{}
+	err = client.ExportSuppressions(ctx, s.query(), io.MultiWriter(file, bar, lines))
+	bar.done()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), s.File); err != nil {
+		return err
+	}
+	if s.JSON {
+		return con.printJSON(struct {
+			Exported int `json:"exported"`
+		}{lines.n - 1})
+	}
+	con.say("%d suppressions are in %s", lines.n-1, s.File)
+	return nil
+}
+
+// lineCounter counts lines. No field of an export has a line break.
+type lineCounter struct{ n int }
+
+// Write implements io.Writer.
+func (l *lineCounter) Write(p []byte) (int, error) {
+	l.n += bytes.Count(p, []byte{'\n'})
+	return len(p), nil
+}

@@ -1,0 +1,256 @@
+package ui
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// SuppressionEntries keeps whom not to mail. Bound is empty: the pages show the whole instance. It is suppression.Store.
+type SuppressionEntries interface {
+	Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error)
+	// Lookup tells all that is known against an address.
+	Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error)
+	Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error)
+	Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error)
+}
+
+// Suppressions also imports files of them. It is suppression.Store.
+type Suppressions interface {
+	SuppressionEntries
+	Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error)
+	Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error)
+}
+
+// suppressionReasons are what a form offers.
+var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
+
+// suppressionsView is the page of whom not to mail.
+type suppressionsView struct {
+	Q        string                // what was looked for: an address, or a domain
+	Found    *api.SuppressionFound // where that is an address: all that is known against it
+	Verdicts []string              // and what follows
+	Query    api.SuppressionQuery
+	Page     api.SuppressionPage
+	Reasons  []string
+	Next     string // address of the next rows; empty: there are none
+	Top      string // address of the first rows; empty: these are they
+	Export   string // address of the file of these rows
+	Wrong    string // what was looked for can't be
+}
+
+// Any says whether the list is narrowed.
+func (v suppressionsView) Any() bool {
+	q := v.Query
+	return v.Q != "" || q.Account != "" || q.List != "" || q.Scope != "" || q.Reason != ""
+}
+
+// suppressions lists whom not to mail, or says of an address why it is not mailed.
+func (u *UI) suppressions(w http.ResponseWriter, r *http.Request) error {
+	view, err := readSuppressions(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	if strings.LastIndexByte(view.Q, '@') > 0 {
+		found, err := u.Suppressions.Lookup(r.Context(), "", view.Q)
+		if fault.Is(err, fault.Invalid) {
+			view.Wrong = wordsOf(err).Fields[0].Message
+			return u.show(w, r, http.StatusBadRequest, "suppressions", "Suppressions", view)
+		}
+		if err != nil {
+			return err
+		}
+		view.Found, view.Verdicts = &found, suppressionVerdicts(found.Suppressions)
+		view.Page.Suppressions = found.Suppressions
+		return u.show(w, r, http.StatusOK, "suppressions", "Suppressions", view)
+	}
+	view.Query.Domain = strings.TrimPrefix(view.Q, "@")
+	view.Page, err = u.Suppressions.Query(r.Context(), "", view.Query)
+	if err != nil {
+		return err
+	}
+	if view.Page.Cursor != "" {
+		view.Next = view.at("/suppressions", view.Page.Cursor)
+	}
+	if view.Query.Cursor != "" {
+		view.Top = view.at("/suppressions", "")
+	}
+	view.Export = view.at("/v1/suppressions/export", "")
+	return u.show(w, r, http.StatusOK, "suppressions", "Suppressions", view)
+}
+
+func readSuppressions(v url.Values) (suppressionsView, error) {
+	view := suppressionsView{Q: strings.TrimSpace(v.Get("q")), Reasons: suppressionReasons}
+	for _, value := range v {
+		if len(strings.Join(value, "")) > 1024 {
+			return view, fault.New(fault.Invalid, "", "The address is too long")
+		}
+	}
+	view.Query = api.SuppressionQuery{
+		SuppressionScope: api.SuppressionScope{Account: strings.TrimSpace(v.Get("account")), List: strings.TrimSpace(v.Get("list"))},
+		Scope:            v.Get("scope"), Reason: v.Get("reason"), Cursor: v.Get("cursor"), PageSize: rowsPerPage,
+	}
+	return view, nil
+}
+
+// at is the address of the same rows elsewhere.
+func (v suppressionsView) at(path, cursor string) string {
+	values := url.Values{}
+	q := v.Query
+	for name, value := range map[string]string{"account": q.Account, "list": q.List, "scope": q.Scope, "reason": q.Reason, "cursor": cursor} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	switch {
+	case v.Q == "":
+	case path == "/suppressions":
+		values.Set("q", v.Q)
+	default:
+		values.Set("domain", q.Domain)
+	}
+	return address(path, values)
+}
+
+// suppressionVerdicts say what follows from what is known against an address.
+func suppressionVerdicts(list []api.Suppression) []string {
+	var all []string
+	told := map[string]bool{}
+	for _, s := range list {
+		line := "Every mail to it is stopped"
+		switch {
+		case s.List != "":
+			line = "Mail of the list " + s.List + " to it is stopped"
+		case s.Reason == "unsubscribe":
+			line = "Bulk mail to it is stopped, transactional mail passes"
+		}
+		if s.Account != "" {
+			line += ", of the account " + s.Account
+		}
+		if !s.Expired && !told[line] {
+			told[line] = true
+			all = append(all, line+".")
+		}
+	}
+	return all
+}
+
+// addSuppression adds what the form says.
+func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	f := r.PostForm
+	n := api.NewSuppression{
+		Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f), Source: "page", Response: f.Get("note"),
+	}
+	n.Email, n.Domain = whomOf(f.Get("whom"))
+	back := local(f.Get("back"))
+	if until := f.Get("expires"); until != "" {
+		at, err := time.Parse(time.DateOnly, until)
+		if err != nil {
+			return undone(w, r, back, fault.New(fault.Invalid, "", "The last day is no date"))
+		}
+		at = at.AddDate(0, 0, 1) // the day itself included
+		n.Expires = &at
+	}
+	answer, err := u.Suppressions.Put(r.Context(), "", []api.NewSuppression{n})
+	if err != nil {
+		return undone(w, r, back, err)
+	}
+	if answer.Added == 0 {
+		return done(w, r, back, "%s was there already.", f.Get("whom"))
+	}
+	return done(w, r, back, "%s was added.", f.Get("whom"))
+}
+
+// removeSuppression takes one entry away.
+func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	f := r.PostForm
+	removal := api.SuppressionRemoval{Email: f.Get("email"), Domain: f.Get("domain"), Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f)}
+	answer, err := u.Suppressions.Delete(r.Context(), "", removal)
+	back, who := local(f.Get("back")), f.Get("email")+f.Get("domain")
+	switch {
+	case err != nil:
+		return undone(w, r, back, err)
+	case !answer.Deleted:
+		return done(w, r, back, "That entry for %s was gone already.", who)
+	}
+	u.log.InfoContext(r.Context(), "suppression removed from the pages", "reason", removal.Reason, "account", removal.Account, "list", removal.List)
+	return done(w, r, back, "%s was removed.", who)
+}
+
+func scopeOfForm(f url.Values) api.SuppressionScope {
+	return api.SuppressionScope{Account: strings.TrimSpace(f.Get("account")), List: strings.TrimSpace(f.Get("list"))}
+}
+
+// whomOf takes what has no @, or begins with one, for a domain.
+func whomOf(text string) (email, domain string) {
+	text = strings.TrimSpace(text)
+	if strings.LastIndexByte(text, '@') > 0 {
+		return text, ""
+	}
+	return "", strings.TrimPrefix(text, "@")
+}
+
+// importFieldLimit bounds the fields of an import's form, which stand before the file.
+const importFieldLimit = 4 << 10
+
+// importSuppressions reads the file of a form as it arrives, and leads to the page that says what came of it.
+func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "", "The form has no file")
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Time{}) // a recorder in a test has none
+	_ = control.SetReadDeadline(time.Now().Add(importWait))
+	var options api.SuppressionImportOptions
+	for {
+		part, err := form.NextPart()
+		if err != nil {
+			return fault.Wrap(err, fault.Invalid, "", "The form has no file")
+		}
+		if part.FormName() != "file" {
+			value, err := io.ReadAll(io.LimitReader(part, importFieldLimit))
+			if err != nil {
+				return fault.Wrap(err, fault.Invalid, "", "The form could not be read")
+			}
+			switch text := strings.TrimSpace(string(value)); part.FormName() {
+			case "reason":
+				options.Reason = text
+			case "account":
+				options.Account = text
+			case "list":
+				options.List = text
+			}
+			continue
+		}
+		told, err := u.Suppressions.Import(r.Context(), "", part, options)
+		if err != nil {
+			return undone(w, r, "/suppressions", err)
+		}
+		return redirect(w, r, "/suppressions/imports/"+url.PathEscape(told.ID))
+	}
+}
+
+// importWait is how long the file of a form may take; larger ones are for the command line.
+const importWait = 30 * time.Minute
+
+// suppressionImport says what came of an import.
+func (u *UI) suppressionImport(w http.ResponseWriter, r *http.Request) error {
+	told, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "suppressionimport", "Import of suppressions", told)
+}
