@@ -42,6 +42,12 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 
 // welcome is what a route answers those whom it lets in.
 func welcome(r route) int {
+	switch { // who has no link of a mail is told so
+	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" && r.method == http.MethodPost:
+		return http.StatusBadRequest
+	case r.path == "/unsubscribe", r.path == "/preferences":
+		return http.StatusNotFound
+	}
 	if r.path == "/c/{token}" || r.path == "/track/click" {
 		return http.StatusFound
 	}
@@ -94,7 +100,7 @@ func TestPublicRoutes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}

@@ -54,17 +54,22 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// maskQuery hides the access token of a query.
+// secretQueries are parameters that let whoever has them do something: a token of the API, and one of the links in a mail.
+var secretQueries = [...]string{"access_token", "t"}
+
+// maskQuery hides what is secret in a query.
 func maskQuery(raw string) string {
-	if !strings.Contains(raw, "%") && !strings.Contains(raw, "access_token") {
+	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "access_token") {
 		return raw
 	}
 	query, err := url.ParseQuery(raw)
 	if err != nil {
 		return "(unreadable)"
 	}
-	if query.Has("access_token") {
-		query.Set("access_token", "***")
+	for _, name := range secretQueries {
+		if query.Has(name) {
+			query.Set(name, "***")
+		}
 	}
 	return query.Encode()
 }

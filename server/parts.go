@@ -25,6 +25,7 @@ type Parts struct {
 	Suppressions Suppressions
 	Feedback     Feedback
 	Returns      Returns
+	Unsubscribe  Unsubscribe
 	Tracking     Tracking
 	State        State
 }
@@ -66,6 +67,7 @@ type Log interface {
 	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
 	Message(ctx context.Context, id string) (api.LoggedMessage, error)
 	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
+	Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error)
 }
 
 // Outbox is all that the routes of messages need. It is outbox.Outbox.

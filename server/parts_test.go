@@ -43,7 +43,7 @@ func newParts() *parts {
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Tracking: fakeTracking{p}, State: p}
+	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p}
 }
 
 func (p *parts) asked(call string) error {
@@ -174,6 +174,10 @@ func (p *parts) Message(ctx context.Context, id string) (api.LoggedMessage, erro
 		return api.LoggedMessage{}, err
 	}
 	return loggedMessage(id, m.Account), nil
+}
+
+func (p *parts) Rates(_ context.Context, q api.RatesQuery) (api.Rates, error) {
+	return api.Rates{Messages: 3, Sent: 2, Opened: len(q.Tag)}, nil
 }
 
 func (p *parts) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {

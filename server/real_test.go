@@ -60,7 +60,7 @@ func setupReal(t *testing.T) *world {
 	must(err)
 
 	p := newParts()
-	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, Tracking: fakeTracking{p}, State: p},
+	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p},
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)

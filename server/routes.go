@@ -26,6 +26,7 @@ func (s *Server) routes() []group {
 		}},
 		{"Email log", "See what became of messages, when they are long sent, too.", []route{
 			get("/v1/messages", own(api.ScopeOutbox), s.listMessages, "listMessages", "List the email log, newest message first"),
+			long(get("/v1/messages/rates", own(api.ScopeOutbox), s.getRates, "getRates", "Count what became of messages, such as those of a campaign")),
 			get("/v1/messages/{queueId}", own(api.ScopeOutbox), s.getLogged, "getLoggedMessage", "Show a message of the email log, with all of its attempts"),
 			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), s.listEvents, "listMessageEvents", "Tell what happened to a message, oldest event first"),
 		}},
@@ -109,6 +110,7 @@ func (s *Server) routes() []group {
 			hookRoute("/webhooks/provider", s.providerHook),
 			hookRoute("/webhooks/provider/{name}", s.providerHook),
 		}},
+		{"Unsubscribe", "The pages that recipients see.", s.unsubscribeRoutes()},
 		{"Tracking", "What mail programs fetch and readers follow. No token is needed beside the one in the address.", []route{
 			plain("/o/{token}", public(), s.trackOpen),
 			plain("/c/{token}", public(), s.trackClick),

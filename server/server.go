@@ -30,19 +30,20 @@ const maxHeaderBytes = 32 << 10
 
 // Options are the choices of the one who runs Postroom. The zero value serves on 127.0.0.1:3000.
 type Options struct {
-	Listen        string        // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
-	TLSCert       string        // file of the certificate chain in PEM; empty: no TLS
-	TLSKey        string        // file of its key in PEM
-	Version       string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
-	MaxMessage    int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	BodyMemory    int64         // bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
-	SessionCookie string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
-	Drain         time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
-	Grace         time.Duration // how long requests under way may take to end; 0: 10 s
-	Metrics       *prometheus.Registry
-	MetricsApart  bool         // /metrics is not answered here, because a server of NewMonitor does
-	Logger        *slog.Logger // nil: nothing is logged
-	Now           func() time.Time
+	Listen          string        // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
+	TLSCert         string        // file of the certificate chain in PEM; empty: no TLS
+	TLSKey          string        // file of its key in PEM
+	Version         string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
+	MaxMessage      int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
+	BodyMemory      int64         // bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
+	SessionCookie   string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
+	Drain           time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
+	Grace           time.Duration // how long requests under way may take to end; 0: 10 s
+	Metrics         *prometheus.Registry
+	GetUnsubscribes bool         // following an unsubscribe link is enough; else its page asks first
+	MetricsApart    bool         // /metrics is not answered here, because a server of NewMonitor does
+	Logger          *slog.Logger // nil: nothing is logged
+	Now             func() time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -93,18 +94,23 @@ type Server struct {
 	draining atomic.Bool
 	bodies   *semaphore.Weighted // what is left of Options.BodyMemory
 	turns    *semaphore.Weighted // of large bodies, to be worked on
+	pages    *publicPages
 }
 
 // New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
 // calls Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
 	if parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil ||
-		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Tracking == nil || parts.State == nil {
+		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Unsubscribe == nil || parts.Tracking == nil || parts.State == nil {
 		return nil, errors.New("new server: a part is missing")
 	}
 	o = o.withDefaults()
 	s := prepare(parts, o, o.Metrics)
 	s.setting = "http.listen"
+	var err error
+	if s.pages, err = newPublicPages(); err != nil {
+		return nil, fmt.Errorf("new server: %w", err)
+	}
 	groups := s.routes()
 	s.mount(groups)
 	if err := s.document(groups); err != nil {

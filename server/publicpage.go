@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+	"golang.org/x/text/language"
+)
+
+// The pages that recipients see: no script, no cookie, nothing loaded from anywhere.
+//
+//go:embed public
+var publicFiles embed.FS
+
+// publicPages writes the pages for recipients, in their language.
+type publicPages struct {
+	page    *template.Template
+	policy  string // Content-Security-Policy
+	words   map[string]map[string]string
+	tags    []string // keys of words, in the order of matcher
+	matcher language.Matcher
+}
+
+// newPublicPages reads what is compiled in. What it can't read is a programmer's error, found when the server is made.
+func newPublicPages() (*publicPages, error) {
+	p := &publicPages{}
+	raw, err := publicFiles.ReadFile("public/words.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &p.words)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("words of the public pages: %w", err)
+	}
+	style, err := publicFiles.ReadFile("public/style.css")
+	if err != nil {
+		return nil, fmt.Errorf("style of the public pages: %w", err)
+	}
+	sum := sha256.Sum256(style)
+	p.policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	p.page, err = template.New("unsubscribe.html").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).
+		ParseFS(publicFiles, "public/unsubscribe.html")
+	if err != nil {
+		return nil, fmt.Errorf("template of the public pages: %w", err)
+	}
+	p.tags = slices.Sorted(maps.Keys(p.words))
+	slices.SortStableFunc(p.tags, func(a, _ string) int { // what no language matches is written in the first
+		if a == "en" {
+			return -1
+		}
+		return 0
+	})
+	tags := make([]language.Tag, len(p.tags))
+	for i, tag := range p.tags {
+		tags[i] = language.Make(tag)
+	}
+	p.matcher = language.NewMatcher(tags)
+	return p, nil
+}
+
+// language is the best of those there are for a visitor, whose browser says what it likes, or else for the mail that led here.
+func (p *publicPages) language(r *http.Request, ofMail string) string {
+	wanted := r.Header.Get("Accept-Language")
+	_, i := language.MatchStrings(p.matcher, clip(wanted), clip(ofMail))
+	return p.tags[i]
+}
+
+// show writes a page.
+func (p *publicPages) show(c echo.Context, status int, view any) error {
+	var b bytes.Buffer
+	if err := p.page.Execute(&b, view); err != nil {
+		return fmt.Errorf("write a public page: %w", err)
+	}
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", p.policy)
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	h.Add(echo.HeaderVary, "Accept-Language")
+	return c.HTMLBlob(status, b.Bytes())
+}

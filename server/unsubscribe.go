@@ -1,0 +1,223 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/unsubscribe"
+)
+
+// Unsubscribe does what recipients ask for. It is unsubscribe.Unsubscribe.
+type Unsubscribe interface {
+	Read(token string) (unsubscribe.Visit, error)
+	Sender(ctx context.Context, v unsubscribe.Visit) unsubscribe.Sender
+	Standing(ctx context.Context, v unsubscribe.Visit) (unsubscribe.Standing, error)
+	Leave(ctx context.Context, v unsubscribe.Visit, from unsubscribe.From, via unsubscribe.Via) error
+	Return(ctx context.Context, v unsubscribe.Visit, from unsubscribe.From, via unsubscribe.Via) error
+}
+
+// wishBody bounds the body of a wish: a form of three short fields, or the one that RFC 8058 section 3.2 has mail clients send. The token of
+// the form may take most of it.
+const wishBody = 4 << 10
+
+// unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no cookie, and no redirect, which
+// RFC 8058 section 3.1 forbids.
+func (s *Server) unsubscribeRoutes() []route {
+	return []route{
+		plain("/unsubscribe", public(), s.askUnsubscribe),
+		plainPost("/unsubscribe", s.postUnsubscribe),
+		plain("/preferences", public(), s.showPreferences),
+		plainPost("/preferences", s.postPreferences),
+	}
+}
+
+func plainPost(path string, h echo.HandlerFunc) route {
+	return route{method: http.MethodPost, path: path, right: public(), bind: func(*Server, route) echo.HandlerFunc { return h }}
+}
+
+// wish is what a recipient sends.
+type wish struct {
+	token    string
+	oneClick bool   // a mail client asks, not a page of ours
+	action   string // leave or return; empty: none
+	from     unsubscribe.From
+}
+
+// askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and prefetching browsers follow
+// every link of a mail: one that unsubscribes by GET unsubscribes whole companies. The setting unsubscribe.getUnsubscribes has it act.
+func (s *Server) askUnsubscribe(c echo.Context) error {
+	p, err := s.visit(c, c.QueryParam("t"))
+	if err != nil {
+		return err
+	}
+	if p.visit == nil {
+		return s.showUnknown(c, p)
+	}
+	from := p.visit.From()
+	if s.opts.GetUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
+		return s.leave(c, p, from, unsubscribe.Link)
+	}
+	standing, err := s.Unsubscribe.Standing(c.Request().Context(), *p.visit)
+	if err == nil && standing.Left(from) {
+		return s.showLeft(c, p, reallyLeft(standing, from))
+	}
+	return s.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
+}
+
+// postUnsubscribe does what a mail client asks for, or the button of the page.
+func (s *Server) postUnsubscribe(c echo.Context) error {
+	w, err := readWish(c)
+	if err != nil {
+		return s.refuseWish(c, err)
+	}
+	if w.oneClick {
+		return s.oneClick(c, w)
+	}
+	p, err := s.visit(c, w.token)
+	if err != nil {
+		return err
+	}
+	if p.visit == nil {
+		return s.showUnknown(c, p)
+	}
+	if w.action == "return" {
+		return s.comeBack(c, p, w.from, unsubscribe.Page)
+	}
+	return s.leave(c, p, w.from, unsubscribe.Page)
+}
+
+// oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of somebody who had left before.
+func (s *Server) oneClick(c echo.Context, w wish) error {
+	v, err := s.Unsubscribe.Read(w.token)
+	if err == nil {
+		err = s.Unsubscribe.Leave(c.Request().Context(), v, v.From(), unsubscribe.OneClick)
+	}
+	if err != nil {
+		return s.refuseWish(c, err)
+	}
+	return c.String(http.StatusOK, "Unsubscribed\n")
+}
+
+// leave takes a visitor off, and shows that with the button that undoes it.
+func (s *Server) leave(c echo.Context, p publicVisit, from unsubscribe.From, via unsubscribe.Via) error {
+	if from == "" {
+		from = p.visit.From()
+	}
+	if err := s.Unsubscribe.Leave(c.Request().Context(), *p.visit, from, via); err != nil {
+		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "leave", From: from}, err)
+	}
+	return s.showLeft(c, p, from)
+}
+
+// comeBack puts a visitor back.
+func (s *Server) comeBack(c echo.Context, p publicVisit, from unsubscribe.From, via unsubscribe.Via) error {
+	if from == "" {
+		from = p.visit.From()
+	}
+	if err := s.Unsubscribe.Return(c.Request().Context(), *p.visit, from, via); err != nil {
+		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "return", From: from}, err)
+	}
+	return s.showReturned(c, p, from)
+}
+
+// showPreferences shows what the visitor gets of this sender, and what not.
+func (s *Server) showPreferences(c echo.Context) error {
+	p, err := s.visit(c, c.QueryParam("t"))
+	if err != nil {
+		return err
+	}
+	if p.visit == nil {
+		return s.showUnknown(c, p)
+	}
+	return s.showStanding(c, p, false)
+}
+
+// postPreferences changes one of them and shows them again.
+func (s *Server) postPreferences(c echo.Context) error {
+	w, err := readWish(c)
+	if err != nil {
+		return s.refuseWish(c, err)
+	}
+	p, err := s.visit(c, w.token)
+	if err != nil {
+		return err
+	}
+	if p.visit == nil {
+		return s.showUnknown(c, p)
+	}
+	ctx, change := c.Request().Context(), s.Unsubscribe.Leave
+	if w.action == "return" {
+		change = s.Unsubscribe.Return
+	}
+	if w.from == "" {
+		w.from = p.visit.From()
+	}
+	if err := change(ctx, *p.visit, w.from, unsubscribe.Preferences); err != nil {
+		return s.showFailed(c, p, pageButton{To: "preferences", Action: w.action, From: w.from}, err)
+	}
+	return s.showStanding(c, p, true)
+}
+
+// errNoWish is a POST that asks for nothing.
+var errNoWish = fault.New(fault.Invalid, "", "The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
+
+// readWish reads a form: that of a mail client, in either encoding, or that of our pages. The token stands in the address or in the form.
+func readWish(c echo.Context) (w wish, err error) {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, wishBody)
+	media, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	w.token, w.oneClick = c.QueryParam("t"), true // until our own form shows: who asks without it is a program
+	if media == "multipart/form-data" {
+		err = r.ParseMultipartForm(wishBody)
+	} else {
+		err = r.ParseForm()
+	}
+	if err != nil {
+		if _, tooMuch := errors.AsType[*http.MaxBytesError](err); tooMuch {
+			return w, tooLarge(wishBody)
+		}
+		return w, errNoWish
+	}
+	if w.token == "" {
+		w.token = r.PostForm.Get("t")
+	}
+	switch from := unsubscribe.From(r.PostForm.Get("from")); from {
+	case unsubscribe.List, unsubscribe.All:
+		w.from = from
+	}
+	switch action := r.PostForm.Get("action"); {
+	case action == "leave", action == "return":
+		w.action, w.oneClick = action, false
+	case !strings.EqualFold(strings.TrimSpace(r.PostForm.Get("List-Unsubscribe")), "One-Click"):
+		return w, errNoWish
+	}
+	return w, nil
+}
+
+// refuseWish tells a program in a line why its wish was not heeded. What passes says when to come back.
+func (s *Server) refuseWish(c echo.Context, err error) error {
+	status, text := http.StatusInternalServerError, "Not unsubscribed: an internal error\n"
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
+		status, text = api.StatusOf(f.Kind), f.Message+"\n"
+	}
+	if status >= http.StatusInternalServerError {
+		s.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "error", err)
+		c.Response().Header().Set("Retry-After", "60")
+	}
+	return c.String(status, text)
+}
+
+// reallyLeft is what a visitor has to come back to in order to get mail again.
+func reallyLeft(standing unsubscribe.Standing, from unsubscribe.From) unsubscribe.From {
+	if standing.All {
+		return unsubscribe.All
+	}
+	return from
+}
