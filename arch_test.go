@@ -22,7 +22,7 @@ var free = regexp.MustCompile(`^(internal/.*|bench.*|examples/.*|config/gendocs)
 var homes = map[string][]string{
 	"github.com/hibiken/asynq":                       {"queue"},
 	"github.com/hibiken/asynqmon":                    {"queue"},
-	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch", "documents", "suppression"},
+	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch", "documents", "suppression", "feedback"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
 	"github.com/yuin/goldmark":                       {"mailtemplate"},
