@@ -34,6 +34,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/tracking"
+	"github.com/postroom/postroom/unsubscribe"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -80,6 +81,7 @@ type App struct {
 	working      atomic.Bool    // workers take tasks
 	inlet        *smtpd.Inlet
 	returns      *feedback.Returns
+	unsubscribe  *unsubscribe.Unsubscribe
 	returnDoor   *smtpd.Inlet // for mail that comes back; nil: none
 }
 
@@ -94,7 +96,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildFeedback, a.buildTracking, a.buildReturns, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildFeedback, a.buildTracking, a.buildUnsubscribe, a.buildReturns, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -258,10 +260,11 @@ func (a *App) buildServer(context.Context) error {
 	c := a.cfg
 	s, err := server.New(server.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, State: a.state(),
+		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
-		Metrics: a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
+		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
+		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
 	})
 	if err != nil {
 		return err

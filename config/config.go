@@ -38,6 +38,7 @@ type Config struct {
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
+	Unsubscribe    Unsubscribe `key:"unsubscribe"`
 	Suppression    Suppression `key:"suppression"`
 	Feedback       Feedback    `key:"feedback"`
 	SMTPD          SMTPD       `key:"smtpd"`
@@ -161,6 +162,11 @@ type Tracking struct {
 	Clicks       bool          `key:"clicks" default:"false" doc:"Whether clicks are counted, by links that lead through this Postroom, likewise: trackClicks of /v1/settings."`
 	Expiry       time.Duration `key:"expiry" default:"4320h" min:"0" doc:"How long after a message was accepted its opens and clicks are counted. Links lead to their targets for ever. 0: for ever."`
 	StoreAddress string        `key:"storeAddress" default:"masked" values:"ip,masked,none" doc:"What is kept of the address of those who open and click: ip, all of it; masked, without its last octet (IPv4) or its last 80 bits (IPv6); none."`
+}
+
+// Unsubscribe is what the unsubscribe links of a mail do.
+type Unsubscribe struct {
+	GetUnsubscribes bool `key:"getUnsubscribes" default:"false" doc:"Whether following an unsubscribe link is enough. Otherwise it leads to a page with a button, because programs that check mail follow every link, and would unsubscribe people who never asked. The button of mail programs (RFC 8058) works either way. See Unsubscribe."`
 }
 
 // Suppression is who is not mailed any more, and for how long.

@@ -160,6 +160,7 @@ func TestNames(t *testing.T) {
 		{"tracking.clicks", "POSTROOM_TRACKING_CLICKS"},
 		{"tracking.expiry", "POSTROOM_TRACKING_EXPIRY"},
 		{"tracking.storeAddress", "POSTROOM_TRACKING_STORE_ADDRESS"},
+		{"unsubscribe.getUnsubscribes", "POSTROOM_UNSUBSCRIBE_GET_UNSUBSCRIBES"},
 		{"feedback.window", "POSTROOM_FEEDBACK_WINDOW"},
 		{"feedback.providers.ses", "POSTROOM_FEEDBACK_PROVIDERS_SES"},
 		{"feedback.providers.sendgrid", "POSTROOM_FEEDBACK_PROVIDERS_SENDGRID"},
@@ -227,7 +228,8 @@ func samples() map[string]string {
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
 		"webhooks.signingSecret": strings.Repeat("w", 32),
 		"tracking.opens":         "true", "tracking.clicks": "true", "tracking.expiry": "24h", "tracking.storeAddress": "none",
-		"feedback.window": "48h", "feedback.providers.ses": "arn:aws:sns:eu-west-1:123456789012:mail", "feedback.providers.sendgrid": "sendgrid key",
+		"unsubscribe.getUnsubscribes": "true",
+		"feedback.window":             "48h", "feedback.providers.ses": "arn:aws:sns:eu-west-1:123456789012:mail", "feedback.providers.sendgrid": "sendgrid key",
 		"feedback.providers.mailgun": "mailgun key", "feedback.providers.postmark": "postmark secret", "feedback.providers.mailjet": "mailjet secret",
 		"feedback.providers.sparkpost": "sparkpost secret", "feedback.providers.brevo": "brevo secret", "feedback.providers.resend": "whsec_resend",
 		"feedback.providers.generic": "generic secret", "feedback.reconcile.mailgun.apiKey": "api key", "feedback.reconcile.mailgun.domain": "mg.example.com",
@@ -264,6 +266,7 @@ func sampled() config.Config {
 		Documents:      config.Documents{Store: "opensearch", URL: "https://finder:pw@search.internal:9200", Index: "mail-2", Text: 1000},
 		Webhooks:       config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second, SigningSecret: config.Secret(strings.Repeat("w", 32))},
 		Tracking:       config.Tracking{Opens: true, Clicks: true, Expiry: 24 * time.Hour, StoreAddress: "none"},
+		Unsubscribe:    config.Unsubscribe{GetUnsubscribes: true},
 		Feedback: config.Feedback{
 			Window: 48 * time.Hour,
 			Providers: config.Providers{
