@@ -34,14 +34,14 @@ func TestReadingASubmit(t *testing.T) {
 		t.Fatalf("ok %v, faults %v", ok, faults)
 	}
 	at := time.Date(2027, 1, 2, 1, 4, 5, 678_000_000, time.UTC)
-	yes := true
+	yes, no := true, false
 	want := api.SubmitRequest{
 		From: &api.Address{Name: `Jörg "J" Müller 😀`, Address: "j@example.com"}, To: api.Addresses{{Address: "a@example.net"}},
 		CC: api.Addresses{{Address: "b@example.net"}, {Name: "C", Address: "c@example.net"}}, Subject: "a\tb", HTML: "<p><</p>",
 		Raw: []byte("Hello"), Envelope: &api.Envelope{To: []string{"x@example.net"}},
 		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: map[string]string{"X-A": "1"},
 		References: []string{"<1@x>"}, SendAt: &at, DeliveryAttempts: 3, DryRun: true, Lane: api.Bulk,
-		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent",
+		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent", TrackOpens: &no,
 		Render: &api.Render{Off: true}, DSN: &api.DSN{Notify: []string{"success"}, Return: "full"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -75,11 +75,8 @@ func TestRefusals(t *testing.T) {
 		{name: "mail merge of nobody", body: `{"mailMerge":[]}`, status: 400, fields: []api.ProblemField{f("mailMerge", `"mailMerge" must contain at least 1 items`)}},
 		{name: "mail merge to nowhere", body: `{"mailMerge":[{"to":{"address":"a@b.com"}},{"params":{},"x":1}]}`, status: 400, fields: []api.ProblemField{
 			f("mailMerge[1].x", `"mailMerge[1].x" is not allowed`), f("mailMerge[1].to", `"mailMerge[1].to" is required`)}},
-		{name: "list", body: `{` + to + `,"listId":"x"}`, status: 400, fields: []api.ProblemField{f("listId", `"listId" is not supported by this version`)}},
-		{name: "tracking", body: `{` + to + `,"trackOpens":true,"trackClicks":true,"trackingEnabled":true}`, status: 400, fields: []api.ProblemField{
-			f("trackOpens", `"trackOpens" is not supported by this version`), f("trackClicks", `"trackClicks" is not supported by this version`), f("trackingEnabled", `"trackingEnabled" is not supported by this version`)}},
-		{name: "other features to come", body: `{` + to + `,"baseUrl":"http://x","proxy":"http://x"}`, status: 400, fields: []api.ProblemField{
-			f("baseUrl", `"baseUrl" is not supported by this version`), f("proxy", `"proxy" is not supported by this version`)}},
+		{name: "a feature to come", body: `{` + to + `,"proxy":"http://x"}`, status: 400, fields: []api.ProblemField{
+			f("proxy", `"proxy" is not supported by this version`)}},
 		{name: "reference", body: `{` + to + `,"reference":{"message":"AAAA","action":"reply"}}`, status: 400, code: "MailboxUnavailable", fields: []api.ProblemField{f("reference", `"reference" is not supported: use inReplyTo and references`)}},
 
 		{name: "two keys", body: `{` + to + `,"idempotencyKey":"a"}`, headers: []string{"Idempotency-Key", `"b"`}, status: 400, fields: []api.ProblemField{f("idempotencyKey", `"idempotencyKey" differs from the header Idempotency-Key`)}},
