@@ -1,0 +1,269 @@
+// Suppression measures the suppression list: how much memory of Redis an entry takes, how fast entries go in and out, and how long it takes
+// to ask about the recipients of a message, beside a bare pipeline of as many HGETs through the same client.
+//
+// It starts its own redis-server, without a file: what the disk costs is the same for all of Postroom's keys. Addresses look like those
+// of people (22 bytes on average, a few hundred domains). Half of the entries are unsubscriptions from a hundred lists, a quarter hold for
+// one of fifty accounts, the others for the instance; a part has evidence (-evidence), as what deliveries teach has, and imported lists have not.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+type plan struct {
+	entries, batch, evidence, lookups int
+	seed                              uint64
+}
+
+func main() {
+	var p plan
+	flag.IntVar(&p.entries, "entries", 1_000_000, "entries to add")
+	flag.IntVar(&p.batch, "batch", 2000, "entries added with one round trip")
+	flag.IntVar(&p.evidence, "evidence", 0, "percent of entries with evidence: the id of a message and a reply of 70 bytes")
+	flag.IntVar(&p.lookups, "lookups", 20_000, "look-ups of each kind")
+	flag.Uint64Var(&p.seed, "seed", 1, "of the random addresses")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, p); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/suppression:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, p plan) error {
+	db, end, err := startRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	store, err := suppression.New(db, suppression.Options{})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("machine: %d processors, %s; %d entries, %d %% with evidence, seed %d\n", runtime.NumCPU(), runtime.Version(), p.entries, p.evidence, p.seed)
+	for _, step := range []func(context.Context, *redisdb.DB, *suppression.Store, plan) error{fill, look, walk} {
+		if err := step(ctx, db, store, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startRedis starts a redis-server that keeps everything in memory.
+func startRedis(ctx context.Context) (*redisdb.DB, func(), error) {
+	dir, err := os.MkdirTemp("", "postroom-suppression-")
+	if err != nil {
+		return nil, nil, err
+	}
+	socket := filepath.Join(dir, "redis.sock")
+	cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
+	if err := cmd.Start(); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("redis-server is needed: %w", err), os.RemoveAll(dir))
+	}
+	stop := func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		_ = os.RemoveAll(dir)
+	}
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: "unix://" + socket})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return db, func() { _ = db.Close(); stop() }, nil
+}
+
+// entry is the nth entry, always the same for a seed.
+func (p plan) entry(n int) suppression.Entry {
+	r := rand.New(rand.NewPCG(p.seed, uint64(n)))
+	e := suppression.Entry{Address: p.address(n), Reason: suppression.HardBounce, Source: "csv"}
+	switch n % 4 {
+	case 0, 1:
+		e.Reason, e.List = suppression.Unsubscribe, "list-"+strconv.Itoa(r.IntN(100))
+	case 2:
+		e.Reason, e.Account = suppression.Unsubscribe, "shop-"+strconv.Itoa(r.IntN(50))
+	}
+	if r.IntN(100) < p.evidence {
+		e.Source, e.MessageID = "smtp", fmt.Sprintf("01JD%022d", n)
+		e.Response = "550 5.1.1 <" + e.Address + ">: Recipient address rejected: User unknown"
+	}
+	return e
+}
+
+// address is the address of the nth entry.
+func (p plan) address(n int) string {
+	return "ann." + strconv.FormatUint(uint64(n)*2654435761+p.seed, 36) + "@mail" + strconv.Itoa(n%300) + ".example"
+}
+
+// fill adds all entries and tells what they take.
+func fill(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan) error {
+	before, err := used(ctx, db)
+	if err != nil {
+		return err
+	}
+	began, letters := time.Now(), 0
+	for from := 0; from < p.entries; from += p.batch {
+		batch := make([]suppression.Entry, 0, p.batch)
+		for n := from; n < min(from+p.batch, p.entries); n++ {
+			batch = append(batch, p.entry(n))
+			letters += len(batch[len(batch)-1].Address)
+		}
+		if added, err := store.Add(ctx, batch...); err != nil || added != len(batch) {
+			return fmt.Errorf("add: %d of %d are new: %w", added, len(batch), err)
+		}
+	}
+	took := time.Since(began)
+	after, err := used(ctx, db)
+	if err != nil {
+		return err
+	}
+	keys, err := db.Client().DBSize(ctx).Result()
+	if err != nil {
+		return err
+	}
+	each := float64(after-before) / float64(p.entries)
+	want := "below 100"
+	if p.evidence > 0 {
+		want = ""
+	}
+	table.Title("memory of Redis")
+	table.Row("bytes an entry, all keys included", fmt.Sprintf("%.0f", each), want, each < 100)
+	table.Tell("  of which its address, on average", fmt.Sprintf("%.0f", float64(letters)/float64(p.entries)))
+	table.Tell("in all", fmt.Sprintf("%.0f MB in %d keys", float64(after-before)/1e6, keys))
+	table.Title("adding")
+	table.Tell("entries a second, one after the other in batches", fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
+	return nil
+}
+
+// used is the memory that Redis uses for what it keeps.
+func used(ctx context.Context, db *redisdb.DB) (int64, error) {
+	text, err := db.Client().Info(ctx, "memory").Result()
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); ok {
+			return strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return 0, errors.New("redis does not tell its memory")
+}
+
+// look asks about recipients, half of whom have entries, beside bare reads of as many hashes.
+func look(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan) error {
+	table.Title("look-ups: median, 99th percentile")
+	if err := db.Client().HSet(ctx, "bare", "field", "value").Err(); err != nil {
+		return err
+	}
+	for _, recipients := range []int{1, 50} {
+		times := max(200, p.lookups/recipients)
+		asked, err := measure(times, func(i int) error {
+			q := suppression.Question{Account: "shop-7", List: "list-7", Bulk: true}
+			for r := range recipients {
+				q.Addresses = append(q.Addresses, p.address((i*recipients+r)*7919%(2*p.entries)))
+			}
+			_, err := store.Check(ctx, q)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		bare, err := measure(times, func(int) error { return bareReads(ctx, db.Client(), 2*recipients) })
+		if err != nil {
+			return err
+		}
+		table.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients), asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
+		table.Tell(fmt.Sprintf("  a pipeline of %d HGETs", 2*recipients), bare.String())
+		table.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50), ratio(asked.p99, bare.p99)))
+	}
+	return nil
+}
+
+func bareReads(ctx context.Context, client redis.UniversalClient, n int) error {
+	pipe := client.Pipeline()
+	for range n {
+		pipe.HGet(ctx, "bare", "field")
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// latency is how long something took, done many times.
+type latency struct{ p50, p99 time.Duration }
+
+// String tells it in microseconds.
+func (l latency) String() string {
+	return fmt.Sprintf("%d µs, %d µs", l.p50.Microseconds(), l.p99.Microseconds())
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func measure(times int, do func(i int) error) (latency, error) {
+	took := make([]time.Duration, times)
+	for i := range took {
+		began := time.Now()
+		if err := do(i); err != nil {
+			return latency{}, err
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	return latency{took[len(took)/2], took[len(took)*99/100]}, nil
+}
+
+// walk reads everything, as an export does, and a page of a list.
+func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) error {
+	table.Title("lists")
+	pages, err := measure(200, func(int) error {
+		_, err := store.List(ctx, suppression.Filter{List: "list-7"}, "", 50)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	table.Tell("a page of 50 of one of the hundred lists: median, 99th percentile", pages.String())
+	began, exported := time.Now(), &lines{}
+	if err := store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	table.Tell("entries a second of an export", fmt.Sprintf("%.0f", float64(exported.n)/time.Since(began).Seconds()))
+	return nil
+}
+
+// exportLines are enough of an export to know its speed.
+const exportLines = 1_000_000
+
+var errEnough = errors.New("enough")
+
+// lines counts lines, and ends an export that has enough of them.
+type lines struct{ n int }
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	if l.n += bytes.Count(p, []byte{'\n'}); l.n > exportLines {
+		return 0, errEnough
+	}
+	return len(p), nil
+}
