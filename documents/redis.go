@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -203,16 +202,4 @@ func (s store) noteBuild(ctx context.Context, b api.DocumentRebuild) error {
 		return fmt.Errorf("note how far the rebuild of the search index is: %w", err)
 	}
 	return nil
-}
-
-// leave removes the reader's group, so that nothing is kept for a reader that never comes.
-func leave(ctx context.Context, db *redisdb.DB) error {
-	var all error
-	for p := range db.Partitions() {
-		err := db.Client().XGroupDestroy(ctx, redisdb.Key(p, stream), group).Err()
-		if err != nil && !strings.Contains(err.Error(), "requires the key to exist") { // no event yet
-			all = errors.Join(all, fmt.Errorf("remove the group %s of partition %d: %w", group, p, err))
-		}
-	}
-	return all
 }

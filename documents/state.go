@@ -33,4 +33,4 @@ func (d *Documents) State(ctx context.Context) (api.DocumentsState, error) {
 }
 
 // Leave takes the search index out of the event stream, which otherwise keeps every event for it. It is for an instance that has none.
-func Leave(ctx context.Context, db *redisdb.DB) error { return leave(ctx, db) }
+func Leave(ctx context.Context, db *redisdb.DB) error { return db.Unfollow(ctx, stream, group) }

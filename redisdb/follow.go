@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,6 +82,18 @@ func (db *DB) Follow(ctx context.Context, f Follow, fn func(ctx context.Context,
 	}
 	readers.Wait()
 	return nil
+}
+
+// Unfollow removes a group from a stream, in every partition, so that nothing is kept for a reader that never comes again.
+func (db *DB) Unfollow(ctx context.Context, stream, group string) error {
+	var all error
+	for p := range db.Partitions() {
+		err := db.client.XGroupDestroy(ctx, Key(p, stream), group).Err()
+		if err != nil && !strings.Contains(err.Error(), "requires the key to exist") { // nothing was ever added
+			all = errors.Join(all, fmt.Errorf("remove the group %s of partition %d: %w", group, p, err))
+		}
+	}
+	return all
 }
 
 // consumerName is unique, since two readers of one name would acknowledge each other's entries. Host and process are for people.

@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	stream = "events" // outbox owns it
+	field  = "e"
+	group  = "archive"
+
+	batch = 4000
+	// gather is how long events gather before they are written together: each batch waits for the disk once.
+	gather = 500 * time.Millisecond
+	// defaultSpool is some three million events.
+	defaultSpool = 1 << 30
+)
+
+// Options say where events go. Dir is needed.
+type Options struct {
+	Dir      string // directory of the files; made if absent
+	URL      string // address that takes lines by POST; empty: the files of Dir are the archive
+	MaxSpool int64  // bytes put aside on disk while URL takes nothing; zero: 1 GiB
+
+	Client   *http.Client          // for URL; nil: one with a time-out of 30 seconds
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // the clock, for tests; nil: the machine's
+}
+
+// Archive writes events down. Any number of processes share the work; each writes to its own disk.
+type Archive struct {
+	db      *redisdb.DB
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+
+	mu   sync.Mutex // held while a file is written
+	more chan struct{}
+}
+
+// New makes an archive; it makes the directory, and fails where that can't be written to.
+func New(db *redisdb.DB, o Options) (*Archive, error) {
+	if o.Dir == "" {
+		return nil, errors.New("archive: no directory")
+	}
+	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
+		return nil, fmt.Errorf("archive: make its directory: %w", err)
+	}
+	if o.MaxSpool == 0 {
+		o.MaxSpool = defaultSpool
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{Timeout: 30 * time.Second}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &Archive{db: db, opts: o, log: o.Logger, more: make(chan struct{}, 1)}
+	a.metrics = newMetrics(o.Registry, a)
+	return a, nil
+}
+
+// Run writes events down until ctx ends.
+func (a *Archive) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	if a.opts.URL != "" {
+		wg.Go(func() { a.ship(ctx) })
+	}
+	err := a.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: batch}, func(work context.Context, entries []redisdb.Entry) error {
+		if err := a.take(entries); err != nil {
+			return err
+		}
+		if len(entries) < batch {
+			pause(ctx, gather)
+		}
+		return nil
+	})
+	wg.Wait()
+	return err
+}
+
+// take writes events to disk.
+func (a *Archive) take(entries []redisdb.Entry) error {
+	lines, n := a.lines(entries)
+	if n == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var err error
+	if a.opts.URL == "" {
+		err = a.appendToDay(lines)
+	} else {
+		err = a.putAside(lines)
+	}
+	if err != nil {
+		return fmt.Errorf("archive events: %w", err)
+	}
+	a.metrics.written.Add(float64(n))
+	return nil
+}
+
+// Leave removes the group of the archive from the stream.
+func Leave(ctx context.Context, db *redisdb.DB) error { return db.Unfollow(ctx, stream, group) }
+
+// pause waits, or returns early when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,31 @@
+package archive
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are the archive's counters. Without a registry they count for nobody.
+type metrics struct {
+	written prometheus.Counter
+	lost    prometheus.Counter
+	refused prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
+	m := &metrics{
+		written: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total", Help: "Events written to the archive, or to the disk on their way to it."}),
+		lost:    prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total", Help: "Bytes of events dropped because too much waited for the archive."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total", Help: "Files of events that the archive refused."}),
+	}
+	if reg == nil {
+		return m
+	}
+	reg.MustRegister(m.written, m.lost, m.refused, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "postroom_archive_waiting_bytes", Help: "Bytes of events on the disk of this process that wait for the archive."},
+		func() float64 {
+			_, total, err := a.spool()
+			if err != nil {
+				return 0
+			}
+			return float64(total)
+		}))
+	return m
+}
