@@ -43,6 +43,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
+	exerciseSuppressions(t, client, db)
 	exerciseFeedback(t, a, client)
 	if _, err := client.RebuildDocuments(t.Context()); err != nil {
 		t.Fatal(err)
