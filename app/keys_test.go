@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"crypto/rand"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -31,15 +32,19 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	db := connect(t, server.URL())
 	touched := watchKeys(t, db.Client())
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
-	a := start(t, map[string]string{
+	settings := feedbackSettings(t)
+	maps.Copy(settings, map[string]string{
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
 		"alerts.every": "1s",
 	})
+	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	exerciseWebhooks(t, client, hooks)
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
+	exerciseSuppressions(t, client, db)
+	exerciseFeedback(t, a, client)
 	if _, err := client.RebuildDocuments(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -93,10 +93,16 @@ func (m *metrics) preset() {
 	}
 	for _, name := range provider.Names() {
 		m.broken.WithLabelValues(string(name))
+		m.ignored.WithLabelValues(string(name), "unknown")
+		m.ignored.WithLabelValues(string(name), string(provider.Accepted))
 		for _, reason := range []string{"unproven", "invalid", "too_large", "full", "unavailable", "failed"} {
 			m.refused.WithLabelValues(string(name), reason)
 		}
 	}
+	for _, result := range []string{"read", "broken", "failed"} {
+		m.reconciled.WithLabelValues(string(provider.Mailgun), result)
+	}
+	m.behind.WithLabelValues(string(provider.Mailgun))
 	for _, stream := range streams() {
 		m.waiting.WithLabelValues(stream)
 		m.lag.WithLabelValues(stream)

@@ -354,6 +354,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	w.do(t, "GET", "/v1/outbox?search=hello&access%5Ftoken="+adminToken, "", "")
 	w.do(t, "GET", "/v1/outbox", adminToken, "", "Cookie", "postroom_session=session-of-"+adminToken)
 	w.do(t, "GET", "/v1/outbox?%zz&access_token="+adminToken, "", "")
+	w.do(t, "POST", "/webhooks/provider/mailjet?token="+adminToken, "", "{}")
 	if text := log.text(); strings.Contains(text, adminToken) || !strings.Contains(text, "search=hello") {
 		t.Errorf("log:\n%s", text)
 	}

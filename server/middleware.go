@@ -54,12 +54,13 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secretQueries are parameters that let whoever has them do something: a token of the API, and one of the links in a mail.
-var secretQueries = [...]string{"access_token", "t"}
+// secretQueries are parameters that let whoever has them do something: a token of the API, one of the links in a mail, and the secret of a
+// provider's webhook.
+var secretQueries = [...]string{"access_token", "t", "token"}
 
 // maskQuery hides what is secret in a query.
 func maskQuery(raw string) string {
-	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "access_token") {
+	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "token") {
 		return raw
 	}
 	query, err := url.ParseQuery(raw)

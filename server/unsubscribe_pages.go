@@ -25,7 +25,7 @@ type publicView struct {
 	W      map[string]string
 	Title  string
 	Text   []string
-	Done   bool // the page tells what was just done
+	Saved  bool // preferences were just changed
 	Visit  *unsubscribe.Visit
 	Sender string // name and address; empty: not known
 	Rows   []pageRow
@@ -36,6 +36,7 @@ type publicView struct {
 // pageRow is something that can be left, on the page of preferences.
 type pageRow struct {
 	Title, Name, Text string
+	Note              string // what it does not concern
 	Button            *pageButton
 }
 
@@ -109,14 +110,14 @@ func (s *Server) showAsk(c echo.Context, p publicVisit, from unsubscribe.From) e
 func (s *Server) showLeft(c echo.Context, p publicVisit, from unsubscribe.From) error {
 	v := p.view("left")
 	p.say(&v, named(from, "leaveList", "leaveAll"), "onTheWay")
-	v.Done, v.Button, v.More = true, p.button("unsubscribe", "return", from), p.preferences()
+	v.Button, v.More = p.button("unsubscribe", "return", from), p.preferences()
 	return s.pages.show(c, http.StatusOK, v)
 }
 
 func (s *Server) showReturned(c echo.Context, p publicVisit, from unsubscribe.From) error {
 	v := p.view("returned")
 	p.say(&v, "returnedText")
-	v.Done, v.Button, v.More = true, p.button("unsubscribe", "leave", from), p.preferences()
+	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
 	v.Button.Quiet = true
 	return s.pages.show(c, http.StatusOK, v)
 }
@@ -128,7 +129,7 @@ func (s *Server) showStanding(c echo.Context, p publicVisit, changed bool) error
 		return s.showFailed(c, p, pageButton{}, err)
 	}
 	v := p.view("preferences")
-	v.Done = changed
+	v.Saved = changed
 	if p.visit.List != "" {
 		row := p.row(unsubscribe.List, standing.List, "ofList")
 		row.Name = p.visit.List
@@ -137,7 +138,9 @@ func (s *Server) showStanding(c echo.Context, p publicVisit, changed bool) error
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	v.Rows = append(v.Rows, p.row(unsubscribe.All, standing.All, "ofAll"))
+	all := p.row(unsubscribe.All, standing.All, "ofAll")
+	all.Note = p.words["allNote"]
+	v.Rows = append(v.Rows, all)
 	return s.pages.show(c, http.StatusOK, v)
 }
 

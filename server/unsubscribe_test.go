@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -415,6 +416,19 @@ func TestWordsAreWhole(t *testing.T) {
 		}
 		if len(words) != len(p.words["en"]) {
 			t.Errorf("%s has %d texts, en %d", tag, len(words), len(p.words["en"]))
+		}
+	}
+	used := ""
+	for _, name := range []string{"unsubscribe_pages.go", "public/unsubscribe.html"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used += string(text)
+	}
+	for key := range p.words["en"] {
+		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != "leave" && key != "return" {
+			t.Errorf("no page says %s", key)
 		}
 	}
 	if p.tags[0] != "en" {

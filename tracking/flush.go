@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	flushEvery = 250 * time.Millisecond
+	flushEvery = 50 * time.Millisecond
 	// held is how long a hit waits for what follows it: see Burst.
 	held = burstWithin + flushEvery
-	// batch is how many hits are handed over at once.
-	batch = 1000
+	// batch is how many hits are handed over at once. More of them at a time would keep a core busy for so long that hits wait for it.
+	batch = 250
 	// retryEvery is how long a failing inbox is left alone.
 	retryEvery = time.Second
 	// appendTimeout ends one handing over, so that a hanging Redis is noticed.

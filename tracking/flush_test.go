@@ -49,7 +49,7 @@ func TestHitsAreHeldForTwoSecondsAndHandedOverInBatches(t *testing.T) {
 			t.Errorf("%d after 1.9 s", len(got))
 		}
 		time.Sleep(850 * time.Millisecond)
-		if got := w.inbox.got(); len(got) != 2500 || w.inbox.called() != 3 || w.hits.len() != 0 {
+		if got := w.inbox.got(); len(got) != 2500 || w.inbox.called() != 10 || w.hits.len() != 0 {
 			t.Errorf("%d after 2.75 s, in %d batches, %d wait", len(got), w.inbox.called(), w.hits.len())
 		}
 		stop()

@@ -35,6 +35,7 @@ type cli struct {
 	Dead         deadCmd         `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
 	Queue        queueCmd        `cmd:"" group:"mail" help:"See, pause and resume the queues."`
 	Bounce       bounceCmd       `cmd:"" group:"mail" help:"Hand over a mail that came back, for mail servers."`
+	Feedback     feedbackCmd     `cmd:"" group:"mail" help:"See who told what about sent mail: providers, returned mail, readers."`
 	Suppressions suppressionsCmd `cmd:"" group:"mail" help:"See and change whom not to mail, and find out why somebody is not."`
 	Documents    documentsCmd    `cmd:"" group:"mail" help:"See and rebuild the search index."`
 

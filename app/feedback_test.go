@@ -1,0 +1,124 @@
+package app_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+const tellSecret = "a shared secret of the tests"
+
+// eventsAPI is Mailgun, where nothing happened.
+func eventsAPI(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, key, _ := r.BasicAuth(); user != "api" || key != "key" || r.URL.Path != "/v3/mg.example.com/events" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`{"items":[],"paging":{"next":"x"}}`))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// feedbackSettings let two providers tell, and one be asked.
+func feedbackSettings(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"feedback.providers.generic": tellSecret, "feedback.providers.mailgun": tellSecret,
+		"feedback.reconcile.mailgun.apiKey": "key", "feedback.reconcile.mailgun.domain": "mg.example.com", "feedback.reconcile.mailgun.baseUrl": eventsAPI(t).URL,
+	}
+}
+
+// tell posts a webhook of a provider, and wants it taken.
+func tell(t *testing.T, a *app.App, name, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/webhooks/provider/"+name, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Webhook-Token", tellSecret)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", name, answer.Status)
+	}
+}
+
+// exerciseFeedback has facts of all sorts told: about a message that is found by a Message-ID of its sender's, and about one that nobody knows.
+func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
+	t.Helper()
+	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello", MessageID: "<own@elsewhere.example>"}); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, a, "generic", `{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`) // before it is known, perhaps
+	for _, kind := range []string{`"complained"`, `"delivered"`, `"opened"`, `"bounced","bounce":"soft"`} {
+		tell(t, a, "generic", `{"type":`+kind+`,"recipient":"ann@example.net","providerMessageId":"nobody-knows"}`)
+	}
+	stamp := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(tellSecret))
+	mac.Write([]byte(stamp + "token"))
+	tell(t, a, "mailgun", fmt.Sprintf(`{"signature":{"timestamp":%q,"token":"token","signature":%q},"event-data":{"event":"delivered","id":"e","timestamp":%s,"recipient":"ann@example.net"}}`,
+		stamp, hex.EncodeToString(mac.Sum(nil)), stamp))
+}
+
+// What a provider tells of a message is on its timeline, in webhooks, and against its recipient, who is not mailed again.
+func TestProvidersAreHeard(t *testing.T) {
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
+	settings := feedbackSettings(t)
+	for name, value := range map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"} {
+		settings[name] = value
+	}
+	a := start(t, settings)
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks.wait(t, "messageSent")
+	tell(t, a, "generic", `{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
+	hooks.wait(t, "messageBounce")
+	story, err := client.MessageEvents(t.Context(), sent.QueueID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := story.Events[len(story.Events)-1]
+	if last.Event != "messageBounce" || last.Details == nil || last.Details.BounceType != "hard" || last.Details.Source != "generic" || last.Details.Diagnostic != "550 5.1.1 no such user" {
+		t.Errorf("the last event is %+v, %+v", last, last.Details)
+	}
+	eventually(t, "ann is suppressed, and the events API was asked", func() bool {
+		status, err := client.Feedback(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Inbox.Urgent == 0 && len(status.Reconciliation) == 1 && status.Reconciliation[0].Position != nil
+	})
+	again, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello again"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks.wait(t, "messageSuppressed")
+	if again.QueueID == sent.QueueID {
+		t.Error("the second message is the first")
+	}
+}

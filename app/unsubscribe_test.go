@@ -1,0 +1,150 @@
+package app_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// news is a mail of a list.
+func news(sendAt *time.Time) api.SubmitRequest {
+	return api.SubmitRequest{
+		ListID: "news", Lane: api.Bulk, SendAt: sendAt, Subject: "News", HTML: `<p>News. <a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>`,
+		Render: &api.Render{}, To: api.Addresses{{Address: "ann@example.net"}},
+	}
+}
+
+// header is a field of a mail.
+func header(t *testing.T, m testsmtp.Message, name string) string {
+	t.Helper()
+	letter, err := mail.ReadMessage(bytes.NewReader(m.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return letter.Header.Get(name)
+}
+
+// asRecipient sends what a recipient's programs send, and answers status and body.
+func asRecipient(t *testing.T, a *app.App, method, link, form string) (int, string) {
+	t.Helper()
+	path := strings.TrimPrefix(link, "https://mail.example.com")
+	req, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestOneClickStopsTheMail follows the button of a mail client through the house: the mail has what RFC 8058 asks for; links that are merely
+// followed change nothing; the button stops what is queued already, and what is submitted from then on, and is told on the timeline and
+// to webhooks, once; and the receipt still goes out.
+func TestOneClickStopsTheMail(t *testing.T) {
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
+	a := start(t, map[string]string{
+		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "webhooks.allowPrivate": "true",
+	})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := client.Submit(t.Context(), news(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mails := relay.Wait(1)
+	link := strings.Trim(header(t, mails[0], "List-Unsubscribe"), "<>")
+	if header(t, mails[0], "List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || !strings.HasPrefix(link, "https://mail.example.com/unsubscribe?t=") || header(t, mails[0], "List-Id") != "<news.example.com>" {
+		t.Fatalf("headers: %s", mails[0].Data)
+	}
+	later := time.Now().Add(time.Hour)
+	queued, err := client.Submit(t.Context(), news(&later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // a scanner
+		for _, path := range []string{link, strings.Replace(link, "/unsubscribe", "/preferences", 1)} {
+			if status, _ := asRecipient(t, a, "GET", path, ""); status != 200 {
+				t.Fatalf("GET %s: %d", path, status)
+			}
+		}
+	}
+	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID == "" {
+		t.Fatalf("a scanner unsubscribed Ann: %+v, %v", answer, err)
+	}
+	relay.Wait(2)
+
+	for range 2 {
+		if status, body := asRecipient(t, a, "POST", link, "List-Unsubscribe=One-Click"); status != 200 || body != "Unsubscribed\n" {
+			t.Fatalf("one click: %d %s", status, body)
+		}
+	}
+	if _, err := client.Retry(t.Context(), queued.QueueID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what was queued is stopped", func() bool {
+		m, err := client.LoggedMessage(t.Context(), queued.QueueID)
+		return err == nil && m.Status == api.StatusSuppressed
+	})
+	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID != "" {
+		t.Errorf("another mail of the list is queued: %+v, %v", answer, err)
+	}
+	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Receipt", Text: "Thank you"}); err != nil {
+		t.Fatal(err)
+	}
+	if mails = relay.Wait(3); header(t, mails[2], "Subject") != "Receipt" {
+		t.Errorf("what came third: %s", mails[2].Data)
+	}
+
+	hooks.wait(t, event.ListUnsubscribe)
+	eventually(t, "it is on the timeline", func() bool { return told(t, client, first.QueueID, event.ListUnsubscribe) == 1 })
+	if n := relay.Count(); n != 3 {
+		t.Errorf("%d mails went out, want 3", n)
+	}
+	status, page := asRecipient(t, a, "POST", "/preferences", strings.Replace(link, "https://mail.example.com/unsubscribe?", "", 1)+"&action=return&from=list")
+	if status != 200 || !strings.Contains(page, "Saved.") {
+		t.Errorf("coming back: %d\n%s", status, page)
+	}
+	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID == "" {
+		t.Errorf("after coming back: %+v, %v", answer, err)
+	}
+	hooks.wait(t, event.ListSubscribe)
+	if n := told(t, client, first.QueueID, event.ListUnsubscribe); n != 1 {
+		t.Errorf("unsubscribing is told %d times", n)
+	}
+}
+
+// told counts the events of a kind on the timeline of a message.
+func told(t *testing.T, client *api.Client, id string, kind event.Type) (n int) {
+	t.Helper()
+	all, err := client.MessageEvents(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.Events {
+		if e.Event == string(kind) {
+			n++
+		}
+	}
+	return n
+}
