@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -54,6 +55,11 @@ type Archive struct {
 func New(db *redisdb.DB, o Options) (*Archive, error) {
 	if o.Dir == "" {
 		return nil, errors.New("archive: no directory")
+	}
+	if o.URL != "" {
+		if u, err := url.Parse(o.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, errors.New("archive: the address that takes events (archive.url) is no http or https URL")
+		}
 	}
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("archive: make its directory: %w", err)

@@ -41,6 +41,7 @@ type Config struct {
 	Unsubscribe    Unsubscribe `key:"unsubscribe"`
 	Suppression    Suppression `key:"suppression"`
 	Feedback       Feedback    `key:"feedback"`
+	Archive        Archive     `key:"archive"`
 	SMTPD          SMTPD       `key:"smtpd"`
 	Bounce         Bounce      `key:"bounce"`
 	Alerts         Alerts      `key:"alerts"`

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/postroom/postroom/archive"
+)
+
+// buildArchive makes what keeps events for good, in the processes that deliver.
+func (a *App) buildArchive(ctx context.Context) error {
+	c := a.cfg.Archive
+	if c.Dir == "" && c.URL == "" {
+		if err := archive.Leave(ctx, a.db); err != nil {
+			a.log.Warn("the event stream is still kept for an archive that there is none of", "error", err)
+		}
+		return nil
+	}
+	if !a.works() {
+		return nil
+	}
+	dir := c.Dir
+	if dir == "" {
+		dir = filepath.Join(a.cfg.Data, "archive")
+	}
+	events, err := archive.New(a.db, archive.Options{Dir: dir, URL: c.URL.Reveal(), MaxSpool: int64(c.MaxSpool), Logger: a.log, Registry: a.metrics})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("archive", events.Run)
+	return nil
+}
