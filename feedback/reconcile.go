@@ -114,6 +114,7 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 		}
 		f.metrics.behind.WithLabelValues(source.Name()).Set(now.Sub(position).Seconds())
 		if got.Next == "" {
+			f.log.Info("asked a provider what happened", "provider", source.Name(), "from", from, "to", to, "events", events, "broken", broken)
 			return nil
 		}
 		page = got.Next

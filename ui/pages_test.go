@@ -303,7 +303,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Suppressions: struct{ Suppressions }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
 		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
 	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

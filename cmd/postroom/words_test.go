@@ -59,10 +59,11 @@ func TestStrangersTextStaysOnItsLine(t *testing.T) {
 	evil := "Hello\x1b[2J\x1b]0;owned\x07\r\nid  sent\u009b31m\u202eevil"
 	g := messageGrid([]api.OutboxMessage{{QueueID: "1", Subject: evil, Envelope: api.Envelope{To: []string{"a@example.com\x1b[31m"}}}}, noon)
 	grids := map[string]grid{
-		"outbox":    g,
-		"log":       logGrid([]api.LoggedMessage{{QueueID: "1", Account: evil, Subject: evil, Response: evil, Envelope: api.Envelope{To: []string{evil}}}}, noon),
-		"templates": templatesGrid([]api.TemplateRow{{TemplateHead: api.TemplateHead{ID: "1", Name: evil, Account: &evil}, Locales: []string{evil}}}, noon),
-		"events":    eventGrid([]api.MessageEvent{{Event: evil, Recipients: []string{evil}, Response: evil, Attempt: &api.Attempt{Gateway: evil, Host: evil}}}),
+		"outbox":       g,
+		"log":          logGrid([]api.LoggedMessage{{QueueID: "1", Account: evil, Subject: evil, Response: evil, Envelope: api.Envelope{To: []string{evil}}}}, noon),
+		"suppressions": suppressionGrid([]api.Suppression{{Email: evil, Response: evil, Source: evil, SuppressionScope: api.SuppressionScope{List: evil}}}, noon),
+		"templates":    templatesGrid([]api.TemplateRow{{TemplateHead: api.TemplateHead{ID: "1", Name: evil, Account: &evil}, Locales: []string{evil}}}, noon),
+		"events":       eventGrid([]api.MessageEvent{{Event: evil, Recipients: []string{evil}, Response: evil, Attempt: &api.Attempt{Gateway: evil, Host: evil}}}),
 	}
 	for of, g := range grids {
 		var plain bytes.Buffer
