@@ -4,9 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +16,10 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/redisdb"
 )
 
 const tellSecret = "a shared secret of the tests"
@@ -43,9 +48,9 @@ func feedbackSettings(t *testing.T) map[string]string {
 }
 
 // tell posts a webhook of a provider, and wants it taken.
-func tell(t *testing.T, a *app.App, name, body string) {
+func tell(t *testing.T, url, name, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/webhooks/provider/"+name, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/webhooks/provider/"+name, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +73,14 @@ func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello", MessageID: "<own@elsewhere.example>"}); err != nil {
 		t.Fatal(err)
 	}
-	tell(t, a, "generic", `{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`) // before it is known, perhaps
+	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`) // before it is known, perhaps
 	for _, kind := range []string{`"complained"`, `"delivered"`, `"opened"`, `"bounced","bounce":"soft"`} {
-		tell(t, a, "generic", `{"type":`+kind+`,"recipient":"ann@example.net","providerMessageId":"nobody-knows"}`)
+		tell(t, a.URL(), "generic", `{"type":`+kind+`,"recipient":"ann@example.net","providerMessageId":"nobody-knows"}`)
 	}
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(tellSecret))
 	mac.Write([]byte(stamp + "token"))
-	tell(t, a, "mailgun", fmt.Sprintf(`{"signature":{"timestamp":%q,"token":"token","signature":%q},"event-data":{"event":"delivered","id":"e","timestamp":%s,"recipient":"ann@example.net"}}`,
+	tell(t, a.URL(), "mailgun", fmt.Sprintf(`{"signature":{"timestamp":%q,"token":"token","signature":%q},"event-data":{"event":"delivered","id":"e","timestamp":%s,"recipient":"ann@example.net"}}`,
 		stamp, hex.EncodeToString(mac.Sum(nil)), stamp))
 }
 
@@ -96,7 +101,7 @@ func TestProvidersAreHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks.wait(t, "messageSent")
-	tell(t, a, "generic", `{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
+	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
 	hooks.wait(t, "messageBounce")
 	story, err := client.MessageEvents(t.Context(), sent.QueueID)
 	if err != nil {
@@ -120,5 +125,70 @@ func TestProvidersAreHeard(t *testing.T) {
 	hooks.wait(t, "messageSuppressed")
 	if again.QueueID == sent.QueueID {
 		t.Error("the second message is the first")
+	}
+}
+
+// TestKilledWorkerLosesNoFacts kills Postroom while it applies what was told: another process does the rest, and what the first one had in hand
+// once more. Each bounce is on its timeline and in the event stream once, and each address is suppressed.
+func TestKilledWorkerLosesNoFacts(t *testing.T) {
+	const messages = 300
+	redis, relay := testredis.Server(t), slowRelay(t, 0)
+	set := settingsFor(t, redis.URL(), relay)
+	set["feedback.providers.generic"] = tellSecret
+	first := spawn(t, set)
+	ids := make([]string, messages)
+	for i := range ids {
+		answer, err := first.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Text: "Hello"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = answer.QueueID
+	}
+	empty(t, first.client)
+	var facts []string
+	for i, id := range ids {
+		facts = append(facts, fmt.Sprintf(`{"type":"bounced","bounce":"hard","recipient":"ann%d@example.net","metadata":{"postroom_id":%q}}`, i, id))
+	}
+	for some := range slices.Chunk(facts, 50) {
+		tell(t, first.url, "generic", "["+strings.Join(some, ",")+"]")
+	}
+	first.kill()
+
+	second := spawn(t, set)
+	tell(t, second.url, "generic", "["+strings.Join(facts[:50], ",")+"]") // the provider didn't hear the answer
+	eventually(t, "all is applied", func() bool {
+		status, err := second.client.Feedback(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Inbox.Urgent == 0 && len(status.Sources) == 1 && status.Sources[0].Received == messages+50
+	})
+	told := map[string]int{}
+	entries, err := connect(t, redis.URL()).Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		e, err := event.Parse([]byte(entry.Values["e"].(string)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var about event.Learned
+		if e.Type != event.MessageBounce {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &about); err != nil {
+			t.Fatal(err)
+		}
+		told[about.QueueID]++
+	}
+	for _, id := range ids {
+		if told[id] != 1 {
+			t.Errorf("message %s: %d bounces were told", id, told[id])
+		}
+	}
+	page, err := second.client.Suppressions(t.Context(), api.SuppressionQuery{Reason: "hard_bounce"})
+	if err != nil || page.Total != messages {
+		t.Errorf("%d addresses are suppressed, %v; want %d", page.Total, err, messages)
 	}
 }
