@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -158,7 +159,9 @@ func TestLargeMergeIsTaken(t *testing.T) {
 // TestTooManyEntriesAreNotRead: the first one too many ends the reading, and what was wrong so far is told.
 func TestTooManyEntriesAreNotRead(t *testing.T) {
 	w := setup(t)
-	body := &onAndOn{head: `{"nonsense":1,"mailMerge":[`, item: `{"to":{"address":"a@example.net"}},`}
+	text := `{"nonsense":1,"mailMerge":[` + strings.Repeat(`{"to":{"address":"a@example.net"}},`, 10_001)
+	body := &stalled{text: strings.NewReader(text), closed: make(chan struct{})}
+	defer body.Close() //nolint:errcheck // it has nothing to say
 	req, err := http.NewRequestWithContext(t.Context(), "POST", w.Server.URL()+"/v1/submit", body)
 	if err != nil {
 		t.Fatal(err)
@@ -186,16 +189,23 @@ func TestTooManyEntriesAreNotRead(t *testing.T) {
 	}
 }
 
-// onAndOn is a body that goes on until nobody reads it any more.
-type onAndOn struct{ head, item string }
+// stalled is a body that stops coming without having ended, until nobody waits for it any more.
+type stalled struct {
+	text   io.Reader
+	once   sync.Once
+	closed chan struct{}
+}
 
-func (e *onAndOn) Read(into []byte) (n int, err error) {
-	for n < len(into) {
-		if e.head == "" {
-			e.head = e.item
-		}
-		m := copy(into[n:], e.head)
-		e.head, n = e.head[m:], n+m
+func (s *stalled) Read(into []byte) (int, error) {
+	n, err := s.text.Read(into)
+	if err == nil {
+		return n, nil
 	}
-	return n, nil
+	<-s.closed
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (s *stalled) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
 }
