@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -70,6 +71,13 @@ func (s *sendCmd) Run(ctx context.Context, con *console) error {
 		_, err := con.out.Write(answer.Preview)
 		return err
 	}
+	if skipped := answer.Skipped; skipped != nil {
+		told := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
+		if answer.QueueID == "" && !s.DryRun {
+			return s.notQueued(con, answer, told)
+		}
+		con.note("%v", told)
+	}
 	if !s.JSON {
 		con.say("%s", describeAnswer(answer))
 	}
@@ -85,6 +93,14 @@ func (s *sendCmd) Run(ctx context.Context, con *console) error {
 		return firstError(con.printJSON(out), ending)
 	}
 	return ending
+}
+
+// notQueued tells of a submit that queued nothing, which is a failure of whoever wanted to send.
+func (s *sendCmd) notQueued(con *console, answer api.SubmitAnswer, told error) error {
+	if s.JSON {
+		return firstError(con.printJSON(sendAnswer{SubmitAnswer: answer}), told)
+	}
+	return fmt.Errorf("nothing was queued: %w", told)
 }
 
 // describeAnswer says what came of a submit.
