@@ -142,9 +142,9 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 			j = again
 		}
 	}
-	if door := e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO; door && e.Code >= 500 && j.Verdict == smtpsend.Soft && j.Rule == "" {
-		// Turned away at the door for good. To ourselves another host may still open; the server that writes has tried them.
-		j.Verdict = smtpsend.Block
+	if door := e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO; door && e.Code >= 500 && (j.Verdict == smtpsend.Soft && j.Rule == "" || j.Verdict == smtpsend.Hard) {
+		// Turned away at the door for good, before anybody was named. To ourselves another host may still open; the server that writes has tried them.
+		j = smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
 	}
 	if j.Verdict == smtpsend.Auth {
 		// The login between two servers of others is not ours: our relay took the message.

@@ -137,7 +137,7 @@ func TestLimits(t *testing.T) {
 
 // TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any takes, and far below quadratic.
 func TestHostileMailsEnd(t *testing.T) {
-	const size = 1 << 19
+	const size = 1 << 18
 	fill := func(head, unit string) string { return head + strings.Repeat(unit, (size-len(head))/len(unit)) }
 	daemon := "Return-Path: <>\nFrom: MAILER-DAEMON@x.example\nSubject: Returned mail\n"
 	nested := ""

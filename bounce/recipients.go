@@ -100,7 +100,7 @@ func (m *mail) quotedTo(own []string) string {
 			continue
 		}
 		for _, a := range addresses(line, 3) {
-			if slices.Contains(own, a) || a == to {
+			if isIn(own, a) || a == to {
 				continue
 			}
 			if to != "" {
@@ -130,7 +130,15 @@ func (m *mail) ownAddresses() []string {
 	if m.returned != nil {
 		h, _ = splitHeader(m.returned.content())
 	}
-	return append(own, addresses(h.get("from"), 2)...)
+	for _, name := range []string{"from", "return-path", "sender", "errors-to"} {
+		own = append(own, addresses(h.get(name), 2)...)
+	}
+	return own
+}
+
+// isIn reports whether an address is one of those, whatever the case: return paths come back in another one.
+func isIn(own []string, address string) bool {
+	return slices.ContainsFunc(own, func(a string) bool { return strings.EqualFold(a, address) })
 }
 
 // returnedTo is the one recipient of the returned message, where its header leaves no doubt.
@@ -158,7 +166,7 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 	)
 	for _, line := range m.notice.lines {
 		name, rest := nameIn(line, patterns)
-		if name == "" || slices.Contains(own, name) && !slices.Contains(known, name) || len(known) > 0 && !slices.Contains(known, name) {
+		if name == "" || isIn(own, name) && !slices.Contains(known, name) || len(known) > 0 && !slices.Contains(known, name) {
 			if text := strings.TrimSpace(line); strings.HasPrefix(text, "<<<") || strings.HasPrefix(text, ">>>") {
 				heard = append(heard, strings.TrimPrefix(text, "<<<"))
 			}

@@ -104,7 +104,7 @@ var phases = []struct {
 	{smtpsend.PhaseRcpt, regexp.MustCompile(`(?i)\[rcpt_to\]|(after|in reply to|in response to|to|our|state|command:?|>>>) \(?rcpt\b|rcpt to:? ?<|rcpt command|recipient address rejected`)},
 	{smtpsend.PhaseMail, regexp.MustCompile(`(?i)\[mail_from\]|(after|in reply to|in response to|our|command:?|>>>) \(?mail( from)?\b`)},
 	{smtpsend.PhaseDot, regexp.MustCompile(`(?i)end of data|final data|end-of-data|after (sending )?data|>>> data|reply to data|\(?in reply to end|message body|\[bodY\]|\[data\]|message text`)},
-	{smtpsend.PhaseGreeting, regexp.MustCompile(`(?i)initial connection|greeting|\[connect\]|while connecting|upon connection`)},
+	{smtpsend.PhaseGreeting, regexp.MustCompile(`(?i)initial connection|greeting|refused to talk to me|esmtp not accepting|\[connect\]|while connecting|upon connection`)},
 	{smtpsend.PhaseEHLO, regexp.MustCompile(`(?i)(after|in reply to|>>>) \(?(helo|ehlo)\b`)},
 }
 
