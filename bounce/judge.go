@@ -132,6 +132,9 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	if usable && j.Rule == "" && j.Verdict == smtpsend.Policy {
 		j = m.ask(meant)
 	}
+	if aboutNetwork(out.Status) && !worded && j.Rule == "" && j.Verdict == smtpsend.Policy || ranOut(out.Status) && j.Verdict == smtpsend.Policy {
+		j = m.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
+	}
 	if j.Rule == "" && !worded && q.before != "" {
 		local := e
 		local.Text = q.before
@@ -165,6 +168,19 @@ func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
 func aboutMailbox(status string) bool {
 	return len(status) > 3 && !vague(status) && (status[2] == '1' || status[2] == '2' || status[2] == '7') && status[3] == '.'
 }
+
+// aboutNetwork reports whether a status speaks of the way to the recipient's server (RFC 3463 section 3.5): not of the mail, and not for ever,
+// though this server gave up. 5.4.1 is not among them: servers use it for refusals of all kinds.
+func aboutNetwork(status string) bool {
+	switch status {
+	case "5.4.0", "5.4.2", "5.4.3", "5.4.5":
+		return true
+	}
+	return false
+}
+
+// ranOut reports whether a status says that time ran out, or that mail went in circles, which somebody will mend.
+func ranOut(status string) bool { return status == "5.4.6" || status == "5.4.7" || status == "5.4.14" }
 
 // aboutRecipient reports whether a status is about the recipient's mailbox wherever in the conversation it was heard (RFC 3463 section 3.2
 // and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).

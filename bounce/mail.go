@@ -61,7 +61,13 @@ type mailParser struct {
 func parseMail(raw []byte) (*part, bool) {
 	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
 	raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
-	raw = bytes.TrimLeft(raw, "\n")
+	for { // empty lines before the header, which some programs write
+		line, rest, more := bytes.Cut(raw, []byte("\n"))
+		if !more || len(bytes.TrimSpace(line)) > 0 {
+			break
+		}
+		raw = rest
+	}
 	if bytes.HasPrefix(raw, []byte("From ")) || bytes.HasPrefix(raw, []byte(">From ")) {
 		if end := bytes.IndexByte(raw, '\n'); end >= 0 {
 			raw = raw[end+1:]

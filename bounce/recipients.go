@@ -14,10 +14,14 @@ const address = `([^\s<>()\[\],;:"'|=]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
 var (
 	// "<ann@example.com>: reason", "ann@example.com on Thu, ...", "ann@example.com [User unknown]"
 	leading = regexp.MustCompile(`^[\s>*"'(\[•·-]*(?:<?mailto:)?<?"?` + address + `"?>?(.*)$`)
+	// "c=US;a= ;p=Example;dda:SMTP=ann@example.com; on Thu, ..."
+	x400 = regexp.MustCompile(`(?i)^\s*c=[A-Z]{0,3};.*smtp=` + address + `(.*)$`)
+	// "<ann@example.com>: reason", and nothing but that
+	pointed = regexp.MustCompile(`^<` + address + `>(:.*)$`)
 	// "554 5.1.1 <ann@example.com>... User unknown"
 	transcript = regexp.MustCompile(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
 	// "Recipient: <ann@example.com>", "an error delivering your mail to <ann@example.com>."
-	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先)[^@<:]{0,40}?[: ]\s*["'(]?<?` + address + `>?(.*)$`)
+	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先)[^@<:]{0,40}?[: ]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
 	// ">>> RCPT To:<ann@example.com>"
 	command = regexp.MustCompile(`(?i)RCPT TO: ?<` + address + `>(.*)$`)
 	// "... <ann@example.com> ..."
@@ -31,7 +35,10 @@ var echo = regexp.MustCompile(`(?i)^\s*(to|from|cc|subject|date|sent|message-id|
 func (m *mail) noticeFacts() []fact {
 	known := addresses(strings.Join(m.header.all("x-failed-recipients"), ","), m.options.MaxRecipients)
 	own := m.ownAddresses()
-	found := m.collectFacts(known, own, leading, transcript)
+	found := m.collectFacts(known, own, leading, transcript, x400)
+	if len(found) == 0 { // who writes to oneself has failed nonetheless
+		found = m.collectFacts(known, m.writers(), pointed)
+	}
 	for _, pattern := range []*regexp.Regexp{labelled, command, anywhere} {
 		if len(found) == 0 {
 			found = m.collectFacts(known, own, pattern)
@@ -43,7 +50,11 @@ func (m *mail) noticeFacts() []fact {
 		}
 	}
 	if len(found) == 0 {
-		if a := m.returnedTo(); a != "" {
+		a := m.returnedTo()
+		if a == "" {
+			a = m.quotedTo(own)
+		}
+		if a != "" {
 			found = []fact{{address: a}}
 		}
 	}
@@ -81,12 +92,40 @@ func (m *mail) tellingLines() string {
 	return ""
 }
 
-// ownAddresses are those of the sender, to whom the notice went, and of its writer. They are in the text too, and have not failed.
-func (m *mail) ownAddresses() []string {
+// quotedTo is the one recipient of the message's own header that a notice quotes, where nothing else names one.
+func (m *mail) quotedTo(own []string) string {
+	to := ""
+	for _, line := range m.notice.lines {
+		if !quotedField.MatchString(line) {
+			continue
+		}
+		for _, a := range addresses(line, 3) {
+			if slices.Contains(own, a) || a == to {
+				continue
+			}
+			if to != "" {
+				return ""
+			}
+			to = a
+		}
+	}
+	return to
+}
+
+var quotedField = regexp.MustCompile(`(?i)^\s*to\s*:`)
+
+// writers are whom the notice went to, and who wrote it.
+func (m *mail) writers() []string {
 	var own []string
 	for _, name := range []string{"to", "from", "return-path", "delivered-to"} {
 		own = append(own, addresses(m.header.get(name), 5)...)
 	}
+	return own
+}
+
+// ownAddresses are those of the sender, to whom the notice went, and of its writer. They are in the text too, and have not failed.
+func (m *mail) ownAddresses() []string {
+	own := m.writers()
 	h := m.notice.returned
 	if m.returned != nil {
 		h, _ = splitHeader(m.returned.content())

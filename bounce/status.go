@@ -187,7 +187,8 @@ var unitext = regexp.MustCompile(`\\x\{([0-9A-Fa-f]{1,6})\}`)
 func (m *mail) mendAddresses(facts []fact) {
 	for i, f := range facts {
 		switch local, domain, _ := strings.Cut(f.address, "@"); {
-		case local != "" && domain != "":
+		case local != "" && strings.Contains(domain, "."):
+		case local != "" && domain != "" && !strings.Contains(f.original, "@"):
 		case strings.Contains(f.original, "@"):
 			facts[i].address = f.original
 		case len(facts) == 1:

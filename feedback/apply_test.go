@@ -161,6 +161,7 @@ func TestBatchWithBrokenAndUnknown(t *testing.T) {
 }
 
 func TestFactsInAnyOrderAndTwice(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.run()
 	for _, kind := range []string{"opened", "complained", "delivered", "deferred", "opened", "complained", "delivered"} {
@@ -183,6 +184,7 @@ func TestFactsInAnyOrderAndTwice(t *testing.T) {
 
 // A process that dies between the timeline and the suppression leaves the fact to another one, which does both again.
 func TestDeathBetweenLearningAndSuppressing(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.list.fail = 1
 	if err := b.tell(said("bounced", "ann@example.net", hardBounce, byEcho)); err != nil {
@@ -300,6 +302,7 @@ func TestComplaintAboutAForgottenMessage(t *testing.T) {
 }
 
 func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	poison := func(facts []outbox.Later) error {
 		for _, f := range facts {
@@ -387,6 +390,7 @@ func TestInboxIsBounded(t *testing.T) {
 
 // A firehose of hits that can't be applied as fast as it comes doesn't hold up a bounce.
 func TestHitsDoNotDelayBounces(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	stuck := make(chan struct{})
 	b.box.failWith(nil)
@@ -476,6 +480,7 @@ func TestBouncesKeptToTheirAccount(t *testing.T) {
 }
 
 func TestSeveralPartitions(t *testing.T) {
+	t.Parallel()
 	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 5}))
 	b.run()
 	for n := range 40 {

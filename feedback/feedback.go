@@ -111,7 +111,8 @@ type Feedback struct {
 	holder    string // this process, as the one that reconciles
 
 	mu    sync.Mutex
-	tries map[string]int // failures of entries that fail alone, by their place in the inbox
+	tries map[string]int              // failures of entries that fail alone, by their place in the inbox
+	said  map[provider.Name]time.Time // when it was last logged that a provider is refused
 }
 
 // New prepares feedback. A secret that a provider can't have is an error that names the provider.
@@ -122,7 +123,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	o = o.withDefaults()
 	f := &Feedback{
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry), verifiers: map[provider.Name]*provider.Verifier{},
-		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{},
+		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{}, said: map[provider.Name]time.Time{},
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Certificates: o.Certificates, Tokens: tokens{f.keys, o.Now}})

@@ -162,6 +162,7 @@ func TestReconciliationAfterALongPause(t *testing.T) {
 
 // One process reconciles. When it ends, another one does.
 func TestOneProcessReconciles(t *testing.T) {
+	t.Parallel()
 	one := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }}
 	two := &scripted{pages: one.pages}
 	a := setup(t, func(o *Options) { o.Sources, o.Every = []Source{one}, 50*time.Millisecond })

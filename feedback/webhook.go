@@ -24,6 +24,7 @@ func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.
 	}
 	if _, known := f.verifiers[name]; known {
 		f.metrics.refused.WithLabelValues(string(name), refusalOf(err)).Inc()
+		f.sayRefused(name, err, now)
 	}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Unavailable && name == provider.Brevo {
 		later := fault.Wrap(err, fault.Limited, e.Code, "%s", e.Message)
@@ -72,11 +73,27 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	for _, i := range batch.Ignored {
 		f.metrics.ignored.WithLabelValues(string(name), i.Name).Inc()
 	}
-	for _, b := range batch.Broken {
-		f.metrics.broken.WithLabelValues(string(name)).Inc()
-		f.log.Warn("an element of a webhook can't be read", "provider", name, "index", b.Index, "error", b.Err)
+	if len(batch.Broken) > 0 {
+		f.metrics.broken.WithLabelValues(string(name)).Add(float64(len(batch.Broken)))
+		f.log.Warn("elements of a webhook can't be read", "provider", name, "elements", len(batch.Broken), "first", batch.Broken[0].Index, "error", batch.Broken[0].Err)
 	}
 	return receipt, entries
+}
+
+// sayEvery is how often a log line tells that a provider is refused: anybody may knock at this door.
+const sayEvery = time.Minute
+
+// sayRefused logs why a webhook is refused, for whoever sets it up, and now and then while that goes on.
+func (f *Feedback) sayRefused(name provider.Name, err error, now time.Time) {
+	f.mu.Lock()
+	last, said := f.said[name]
+	if said = said && now.Sub(last) < sayEvery && !now.Before(last); !said {
+		f.said[name] = now
+	}
+	f.mu.Unlock()
+	if !said {
+		f.log.Warn("a webhook of a provider is refused", "provider", name, "code", fault.CodeOf(err), "error", err)
+	}
 }
 
 // refusalOf names why a webhook was refused, as a label.

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/hmac"
@@ -15,6 +16,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"strconv"
@@ -61,6 +63,25 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 	}
 }
 
+// Who sets a webhook up is told what is wrong, and whoever knocks at the door can't fill the disk.
+func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
+	var log bytes.Buffer
+	b := setup(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	refuse := func() {
+		if _, err := b.Provider(t.Context(), provider.Generic, provider.Request{Header: http.Header{"X-Webhook-Token": {"a shared secret of somebody"}}, Body: []byte("{}")}, b.now()); err == nil {
+			t.Fatal("it was taken")
+		}
+	}
+	for range 100 {
+		refuse()
+	}
+	b.advance(time.Minute)
+	refuse()
+	if got := strings.Count(log.String(), "code=SignatureMismatch"); got != 2 || strings.Contains(log.String(), "of somebody") || strings.Contains(log.String(), testSecret) {
+		t.Errorf("%d lines:\n%s", got, log.String())
+	}
+}
+
 func TestWrongSecretsAreNamed(t *testing.T) {
 	_, err := New(Parts{DB: testredis.New(t), Outbox: newFakeOutbox(), Suppression: &flaky{}}, Options{Providers: map[provider.Name][]string{provider.SES: {"hello"}}})
 	if err == nil || !strings.Contains(err.Error(), "feedback.providers.ses") {
@@ -73,6 +94,7 @@ func TestWrongSecretsAreNamed(t *testing.T) {
 
 // Nobody is told that something was taken while it could not be written down; and what each provider is told makes it come back.
 func TestRedisAway(t *testing.T) {
+	t.Parallel()
 	server := testredis.Server(t)
 	b := setupOn(t, testredis.Connect(t, redisdb.Options{URL: server.URL()}))
 	server.Kill()
@@ -255,6 +277,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 
 // Whatever the name server says, only public addresses are dialed.
 func TestConfirmingClientStaysOutside(t *testing.T) {
+	t.Parallel()
 	client := confirmingClient(nil)
 	for _, address := range []string{"https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/", "https://10.0.0.1/", "https://localhost/", "https://[::ffff:127.0.0.1]/"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// blockingPoolSize bounds the connections that wait for stream entries: one for each follower and partition.
-const blockingPoolSize = 1000
+// blockingPoolSize bounds the connections that wait for stream entries: one for each follower (five at present) and partition (256 at most).
+const blockingPoolSize = 2000
 
 // How hard a connection tries. A refused connection or a server that is loading is tried 7 times within 0.4 to 1.5 seconds, long enough
 // for the embedded server to be restarted unnoticed, short enough to answer a client in time.

@@ -269,6 +269,10 @@ func (d *document) rawString() (raw []byte, escaped bool) {
 func (d *document) quoted() (escaped bool) {
 	d.pos++
 	for d.pos < len(d.text) || d.fill() {
+		d.pos += unmarked(d.text[d.pos:])
+		if d.pos == len(d.text) {
+			continue
+		}
 		switch c := d.text[d.pos]; {
 		case c == '"':
 			d.pos++
@@ -282,8 +286,6 @@ func (d *document) quoted() (escaped bool) {
 		case c < 0x20:
 			d.fail()
 			return false
-		case c < utf8.RuneSelf:
-			d.pos++
 		default:
 			r, size := utf8.DecodeRune(d.text[d.pos:])
 			if r == utf8.RuneError && size == 1 {
@@ -298,6 +300,16 @@ func (d *document) quoted() (escaped bool) {
 	}
 	d.fail()
 	return false
+}
+
+// unmarked counts the octets that stand in a string for themselves: most of most texts.
+func unmarked(text []byte) int {
+	for i, c := range text {
+		if c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // escape takes one escape sequence.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	_ "embed" // the page
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -20,11 +19,6 @@ type Tracking interface {
 
 // pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
-
-// noLink is the page behind a link that leads nowhere.
-//
-//go:embed nolink.html
-var noLink []byte
 
 // trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail can't help it, and who made
 // the token up learns nothing.
@@ -48,7 +42,7 @@ func (s *Server) trackClick(c echo.Context) error {
 func (s *Server) trackClickTo(c echo.Context) error {
 	v := visitOf(c)
 	if v.Named = c.QueryParam("url"); v.Named == "" {
-		return leadsNowhere(c)
+		return s.leadsNowhere(c)
 	}
 	return s.follow(c, v)
 }
@@ -56,7 +50,7 @@ func (s *Server) trackClickTo(c echo.Context) error {
 func (s *Server) follow(c echo.Context, v tracking.Visit) error {
 	target, ok := s.Tracking.Click(hitToken(c), v)
 	if !ok {
-		return leadsNowhere(c)
+		return s.leadsNowhere(c)
 	}
 	h := c.Response().Header()
 	h.Set("Referrer-Policy", "no-referrer-when-downgrade") // what the reader's browser would have sent without us
@@ -64,12 +58,11 @@ func (s *Server) follow(c echo.Context, v tracking.Visit) error {
 	return c.Redirect(http.StatusFound, target)
 }
 
-// leadsNowhere answers a link whose token says nothing: a page, and never a redirect.
-func leadsNowhere(c echo.Context) error {
-	h := c.Response().Header()
-	h.Set("X-Robots-Tag", "noindex")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	return c.HTMLBlob(http.StatusNotFound, noLink)
+// leadsNowhere answers a link whose token says nothing: a page, and never a redirect. It repeats nothing of what was asked.
+func (s *Server) leadsNowhere(c echo.Context) error {
+	lang := s.pages.language(c.Request(), "")
+	words := s.pages.words[lang]
+	return s.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"], Text: []string{words["nowhereText"]}})
 }
 
 // hitToken is the token of a hit, by either address.

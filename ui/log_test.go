@@ -273,8 +273,30 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, steps(log, events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := happened("trackOpen"); got != "trackOpen" {
+	if got := happened("messageSung"); got != "messageSung" {
 		t.Errorf("an event that has no words yet is %q", got)
+	}
+}
+
+func TestReaders(t *testing.T) {
+	hit := func(kind, url string, bot bool) api.MessageEvent {
+		return api.MessageEvent{Event: kind, Details: &api.EventDetails{URL: url, Bot: bot}}
+	}
+	for _, tt := range []struct {
+		want   string
+		events []api.MessageEvent
+	}{
+		{"", []api.MessageEvent{{Event: "messageSent"}}},
+		{"opened 1 time", []api.MessageEvent{{Event: "messageSent"}, hit("trackOpen", "", false)}},
+		{"1 hit by programs", []api.MessageEvent{hit("trackOpen", "", true)}},
+		{"opened 2 times, 2 links followed 3 times, 2 hits by programs", []api.MessageEvent{
+			hit("trackOpen", "", false), hit("trackClick", "a", false), hit("trackClick", "b", true), hit("trackClick", "c", false),
+			hit("trackClick", "a", false), hit("trackOpen", "", false), hit("trackOpen", "", true),
+		}},
+	} {
+		if got := readers(tt.events); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
 	}
 }
 

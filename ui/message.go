@@ -19,6 +19,7 @@ type messageView struct {
 	Message    api.LoggedMessage
 	State      api.State    // where it stands in the outbox; empty: it has ended, or is a dead letter
 	Steps      []step       // what happened, in order
+	Readers    string       // who opened it and followed its links; empty: nobody
 	Content    *contentView // nil: not read, or not kept
 	Correction *correction  // what it may be sent again with; nil: it is no dead letter
 }
@@ -135,7 +136,7 @@ func (u *UI) find(ctx context.Context, v *messageView) error {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	v.Steps = steps(v.Message.Log, story.Events)
+	v.Steps, v.Readers = steps(v.Message.Log, story.Events), readers(story.Events)
 	return nil
 }
 

@@ -75,6 +75,38 @@ func told(e api.MessageEvent) string {
 	return strings.Join(words, ", ")
 }
 
+// readers sums up who opened a message and followed its links; empty where nobody did. Programs are told from people.
+func readers(events []api.MessageEvent) string {
+	opens, clicks, programs := 0, 0, 0
+	links := map[string]bool{}
+	for _, e := range events {
+		open, click := e.Event == "trackOpen", e.Event == "trackClick"
+		switch {
+		case !open && !click:
+		case e.Details != nil && e.Details.Bot:
+			programs++
+		case open:
+			opens++
+		default:
+			clicks++
+			if e.Details != nil {
+				links[e.Details.URL] = true
+			}
+		}
+	}
+	var words []string
+	if opens > 0 {
+		words = append(words, "opened "+plural(opens, "time", "times"))
+	}
+	if clicks > 0 {
+		words = append(words, plural(len(links), "link", "links")+" followed "+plural(clicks, "time", "times"))
+	}
+	if programs > 0 {
+		words = append(words, plural(programs, "hit", "hits")+" by programs")
+	}
+	return strings.Join(words, ", ")
+}
+
 // someOf names the first of some addresses and counts the others.
 func someOf(addresses []string) string {
 	switch n := len(addresses); n {

@@ -92,7 +92,9 @@ func hitAll(address string, line <-chan due, path func(int) string) ([]time.Dura
 		request = append(request[:0], "GET "...)
 		request = append(request, path(d.number)...)
 		request = append(request, " HTTP/1.1\r\nHost: mail.example.com\r\nAccept: image/avif,image/webp,*/*\r\nAccept-Language: en\r\n"...)
-		request = append(request, "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Thunderbird/128.4.0\r\n\r\n"...)
+		request = append(request, "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Thunderbird/128.4."...)
+		request = strconv.AppendInt(request, int64(d.number), 10) // each one is somebody else, and counts
+		request = append(request, "\r\n\r\n"...)
 		if _, err := conn.Write(request); err != nil {
 			return nil, err
 		}

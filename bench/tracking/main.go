@@ -29,7 +29,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.rate, "rate", 5000, "hits a second")
 	flag.DurationVar(&o.length, "for", 10*time.Second, "how long to hit")
-	flag.IntVar(&o.messages, "messages", 6000, "messages to be opened, and of each run of sending; each is hit once a second at most")
+	flag.IntVar(&o.messages, "messages", 6000, "messages to be opened, and of each run of sending")
 	flag.IntVar(&o.connections, "connections", 64, "connections that hits come over")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
