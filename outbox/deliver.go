@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -189,10 +190,10 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	return decide(c, attempted{start: started, end: b.clock.Now(), tries: d.Tries, result: d.Result, err: d.Err, stopping: ctx.Err() != nil, suppressed: stopped}, p)
 }
 
-// written writes the message from its letter, if it has one. Each attempt writes the same.
+// written writes the message from its letter, if it has one, or marks it. Each attempt writes the same.
 func (b *Outbox) written(ctx context.Context, c *claim) error {
 	if c.letter == "" {
-		return nil
+		return b.markedClaim(ctx, c)
 	}
 	m, words, err := b.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip)
 	if err != nil {
@@ -202,6 +203,26 @@ func (b *Outbox) written(ctx context.Context, c *claim) error {
 	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
 	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
 	return nil
+}
+
+// markedClaim marks a message that was handed in raw, if it is to be.
+func (b *Outbox) markedClaim(ctx context.Context, c *claim) error {
+	if !c.envelope.marks.any() {
+		return nil
+	}
+	content, err := c.content.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	raw, err := io.ReadAll(content)
+	if err == nil {
+		raw, err = b.marked(ctx, c.id, c.envelope, raw)
+	}
+	if err == nil {
+		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
+	}
+	return err
 }
 
 // unwritten decides about a message that could not be written: at once while Redis is away, in a while where a secret does not open, and never

@@ -122,7 +122,7 @@ func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, 
 	if err != nil {
 		return nil, letter.Words{}, err
 	}
-	called, err := b.name(id, e, w.Letter())
+	called, err := b.nameIn(id, e, w.Letter())
 	if err != nil {
 		return nil, letter.Words{}, err
 	}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -16,27 +17,32 @@ import (
 )
 
 // marks are what Postroom adds to a message of its own, when the message is written: header fields of a mailing list, links that lead over
-// Postroom, and the picture that counts opens. A message with marks is written from a letter, for they name the message.
+// Postroom, and the picture that counts opens. They name the message, and so whatever has marks is written anew each time it is needed: from
+// its letter, or, where it was handed in raw, from that.
 type marks struct {
 	ListID string `json:"list,omitempty"` // whose unsubscribes are heeded; empty: of no list
 	Opens  bool   `json:"opens,omitempty"`
 	Clicks bool   `json:"clicks,omitempty"`
+
+	// Of a raw message, which has no letter to tell them:
+	Base   string `json:"base,omitempty"`   // public address that links lead to
+	Domain string `json:"domain,omitempty"` // of the author
 }
 
-func (m marks) any() bool { return m != marks{} }
+func (m marks) any() bool { return m.ListID != "" || m.Opens || m.Clicks }
 
 // listID is a label of a host name (RFC 2919 section 3), for it stands before the domain of the author.
 var listID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,126}[A-Za-z0-9])?$`)
 
 // marksOf says what a request wants added, and finds what is wrong with that. What it does not say, the account and the settings say, as far
-// as it can be done: without a public address nothing leads anywhere, and a raw message is sent as it is.
+// as it can be done: without a public address nothing leads anywhere.
 func (b *Outbox) marksOf(req api.SubmitRequest, account Account) (marks, []fault.Field) {
 	var wrong []fault.Field
 	refuse := func(key, format string, args ...any) {
 		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 	}
 	m := marks{ListID: req.ListID}
-	able, raw := b.Stamps != nil && b.publicURL(req) != "", len(req.Raw) > 0
+	able := b.Stamps != nil && b.publicURL(req) != ""
 	if err := publicAddress(req.BaseURL); err != nil {
 		refuse("baseUrl", "%s", err)
 	}
@@ -58,19 +64,17 @@ func (b *Outbox) marksOf(req api.SubmitRequest, account Account) (marks, []fault
 			asked = req.TrackingEnabled
 		}
 		switch {
-		case asked != nil && *asked && raw:
-			refuse(t.key, "can't be combined with raw, which is sent as it is")
 		case asked != nil && *asked && !able:
 			refuse(t.key, "needs a public address: set serviceUrl, or give baseUrl")
 		case asked != nil:
 			*t.into = *asked
 		case t.mine != nil:
-			*t.into = *t.mine && able && !raw
+			*t.into = *t.mine && able
 		default:
-			*t.into = t.byDefault && able && !raw
+			*t.into = t.byDefault && able
 		}
 	}
-	if req.HTML == "" && req.Template == "" {
+	if req.HTML == "" && req.Template == "" && len(req.Raw) == 0 {
 		m.Opens, m.Clicks = false, false // there is nothing to follow or to see
 	}
 	if req.ListID == "" {
@@ -79,8 +83,6 @@ func (b *Outbox) marksOf(req api.SubmitRequest, account Account) (marks, []fault
 	switch {
 	case !listID.MatchString(req.ListID):
 		refuse("listId", "must be a name such as news or news.weekly: letters, digits, hyphens, dots and underscores")
-	case raw:
-		refuse("listId", "can't be combined with raw, which is sent as it is")
 	case !able:
 		refuse("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
 	}
@@ -126,10 +128,10 @@ func (m marks) single(c *message.Composed) []fault.Field {
 	return []fault.Field{{Key: "listId", Message: "needs a single recipient, for each one unsubscribes alone: use mailMerge"}}
 }
 
-// name is what a letter calls a message by, and what it adds to that message alone.
-func (b *Outbox) name(id string, e envelope, l letter.Letter) (letter.Name, error) {
+// name is what a letter calls a message by, and what it adds to that message alone. Base is where its links lead, domain the author's.
+func (b *Outbox) name(id string, e envelope, base, domain string) (letter.Name, error) {
 	n := letter.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
-	base := strings.TrimRight(l.ServiceURL, "/")
+	base = strings.TrimRight(base, "/")
 	if b.Stamps == nil || base == "" {
 		return n, nil
 	}
@@ -145,7 +147,6 @@ func (b *Outbox) name(id string, e envelope, l letter.Letter) (letter.Name, erro
 		n.UnsubscribeURL, n.PreferencesURL = base+"/unsubscribe?t="+token, base+"/preferences?t="+token
 	}
 	if e.ListID != "" && n.UnsubscribeURL != "" {
-		_, domain, _ := strings.Cut(l.From.Address, "@")
 		n.Headers = []message.Header{
 			{Name: "List-ID", Value: "<" + e.ListID + "." + domain + ">"},
 			{Name: "List-Unsubscribe", Value: "<" + n.UnsubscribeURL + ">"},
@@ -156,6 +157,26 @@ func (b *Outbox) name(id string, e envelope, l letter.Letter) (letter.Name, erro
 		n.HTML = func(html string) (string, error) { return b.tracked(html, base, about, e.marks) }
 	}
 	return n, nil
+}
+
+// nameIn is name for a message of a letter.
+func (b *Outbox) nameIn(id string, e envelope, l letter.Letter) (letter.Name, error) {
+	return b.name(id, e, l.ServiceURL, domainOf(l.From.Address))
+}
+
+func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+
+// marked is a raw message with its marks, signed.
+func (b *Outbox) marked(ctx context.Context, id string, e envelope, raw []byte) ([]byte, error) {
+	n, err := b.name(id, e, e.Base, e.Domain)
+	if err != nil {
+		return nil, err
+	}
+	raw, err = message.Mark(raw, n.Headers, n.HTML)
+	if err != nil || b.Signer == nil {
+		return raw, err
+	}
+	return b.Signer.Sign(ctx, e.Account, e.Domain, raw)
 }
 
 // tracked leads the links of a message over Postroom, and adds the picture that counts opens.

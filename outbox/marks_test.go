@@ -120,6 +120,40 @@ func TestTrackedMail(t *testing.T) {
 	}
 }
 
+const rawHTML = "From: a@x.test\r\nTo: b@x.test\r\nContent-Type: text/html\r\n\r\n<a href=\"https://shop.test/\">Shop</a>"
+
+// TestRawMailOfAList shows that a raw message is sent as it is shown, with what its list adds, whether or not it is large.
+func TestRawMailOfAList(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{10, 400 << 10} {
+		b := setupMarked(t, Options{})
+		var sent []byte
+		b.sender.got = func(m smtpsend.Message) {
+			r, err := m.Body.Open(t.Context())
+			if err == nil {
+				sent, err = io.ReadAll(r)
+			}
+			if err != nil || int64(len(sent)) != m.Body.Size() {
+				t.Errorf("%d octets, %v", len(sent), err)
+			}
+		}
+		yes := true
+		a, err := b.Submit(t.Context(), api.SubmitRequest{Raw: append([]byte(rawHTML), strings.Repeat("<p>x</p>\r\n", size/10)...), ListID: "news", TrackClicks: &yes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, html, _ := readMail(t, mustContent(t, b, a.QueueID))
+		if header.Get("List-ID") != "<news.x.test>" || header.Get("List-Unsubscribe") == "" || !strings.Contains(html, "https://p.test/base/c/") {
+			t.Errorf("shown as %v, %.300s", header, html)
+		}
+		shown := mustContent(t, b, a.QueueID)
+		b.deliver(t, a.QueueID)
+		if !bytes.Equal(sent, shown) {
+			t.Errorf("sent %d octets, shown %d", len(sent), len(shown))
+		}
+	}
+}
+
 func TestWhatIsTrackedByDefault(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
@@ -142,8 +176,9 @@ func TestWhatIsTrackedByDefault(t *testing.T) {
 		"a message with its own":       {req: api.SubmitRequest{TrackOpens: &yes, BaseURL: "http://other.test"}, base: "-", opens: true},
 		"an address that is none":      {req: api.SubmitRequest{BaseURL: "ftp://other.test"}, refused: "baseUrl"},
 		"an address with a query":      {req: api.SubmitRequest{BaseURL: "https://other.test/?x"}, refused: "baseUrl"},
-		"raw goes as it is":            {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\nContent-Type: text/html\r\n\r\n<p>x</p>")}},
-		"raw is told so":               {req: api.SubmitRequest{TrackOpens: &yes, Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\n\r\nx")}, refused: "trackOpens"},
+		"raw":                          {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{Raw: []byte(rawHTML)}, opens: true, clicks: true},
+		"raw, by its header":           {req: api.SubmitRequest{Raw: []byte("X-EE-Tracking-Enabled: yes\r\n" + rawHTML)}, opens: true, clicks: true},
+		"raw, and no address":          {track: func() (bool, bool) { return true, true }, base: "-", req: api.SubmitRequest{Raw: []byte(rawHTML)}},
 		"text has nothing to track in": {req: api.SubmitRequest{TrackOpens: &yes, Text: "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +270,7 @@ func TestListsThatCannotBe(t *testing.T) {
 		"two recipients":     {b, api.SubmitRequest{To: both, ListID: "news"}, "listId"},
 		"no public address":  {lost, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news"}, "listId"},
 		"its own header too": {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news", Headers: map[string]string{"list-unsubscribe": "<https://x.test>"}}, "headers.list-unsubscribe"},
-		"raw":                {b, api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
+		"raw to two":         {b, api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test, c@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
 	} {
 		if len(c.req.Raw) == 0 {
 			c.req.Text = "x"

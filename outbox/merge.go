@@ -195,7 +195,7 @@ func (m *merger) written(ctx context.Context, i int, c *message.Composed) (*mess
 	id := b.idFor(m.account.ID, "")
 	slip, _ := m.slip(i, id)
 	e := envelope{Account: m.account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, marks: m.marks}
-	name, err := b.name(id, e, m.letter.writer.Letter())
+	name, err := b.nameIn(id, e, m.letter.writer.Letter())
 	if err != nil {
 		return nil, err
 	}

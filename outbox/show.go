@@ -77,7 +77,11 @@ func (b *Outbox) contentOf(ctx context.Context, r row) ([]byte, error) {
 		return nil, away(err, "read content of message "+r.id)
 	}
 	if r.letter == "" {
-		return b.codec.unpack(packed, r.envelope.Size)
+		raw, err := b.codec.unpack(packed, r.envelope.Size)
+		if err != nil || !r.envelope.marks.any() {
+			return raw, err
+		}
+		return b.marked(ctx, r.id, r.envelope, raw)
 	}
 	m, _, err := b.rewrite(ctx, p, r, packed)
 	if errors.Is(err, errNoLetter) {

@@ -88,10 +88,17 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string)
 	if err := b.passable(ctx, req, account); err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	if m.letter == nil || req.DryRun {
-		if m.Raw, err = b.sign(ctx, account.ID, m.Composed); err != nil {
-			return api.SubmitAnswer{}, err
+	switch {
+	case m.letter == nil && m.marks.any():
+		if req.DryRun {
+			e := envelope{Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, marks: m.marks}
+			m.Raw, err = b.marked(ctx, b.idFor(account.ID, ""), e, m.Raw)
 		}
+	case m.letter == nil || req.DryRun:
+		m.Raw, err = b.sign(ctx, account.ID, m.Composed)
+	}
+	if err != nil {
+		return api.SubmitAnswer{}, err
 	}
 	if m.Size() > b.opts.MaxSize {
 		return api.SubmitAnswer{}, b.tooLarge(m.Size())
@@ -161,12 +168,18 @@ func (b *Outbox) submission(req api.SubmitRequest, account Account, m composed) 
 // back includes them.
 func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Account, id string) (composed, api.SubmitRequest, error) {
 	now := b.clock.Now()
-	added, wrong := b.marksOf(req, account)
 	var m composed
 	var err error
+	if len(req.Raw) > 0 {
+		m.Composed, req, err = composeRaw(req, account, now)
+	}
+	added, wrong := b.marksOf(req, account)
 	switch {
 	case len(req.Raw) > 0:
-		m.Composed, req, err = composeRaw(req, account, now)
+		if err == nil && added.any() {
+			added.Base, added.Domain = b.publicURL(req), domainOf(m.From.Address)
+			wrong = append(wrong, added.single(m.Composed)...)
+		}
 	case lettered(req) || added.any() && len(wrong) == 0:
 		m, err = b.composeLetter(ctx, req, account, id, added, now)
 	default:
@@ -179,9 +192,6 @@ func (b *Outbox) compose(ctx context.Context, req api.SubmitRequest, account Acc
 // composeRaw makes a message that somebody else built fit to be sent.
 func composeRaw(req api.SubmitRequest, account Account, now time.Time) (*message.Composed, api.SubmitRequest, error) {
 	c, in, err := message.FromRaw(req.Raw, overrideOf(req, draftOf(req, account, now)), rand.Reader)
-	if in.TrackingEnabled != nil && *in.TrackingEnabled {
-		err = joinFields([]fault.Field{{Key: "raw", Message: "asks for tracking, but a raw message is sent as it is"}}, err)
-	}
 	return c, withControl(req, in), err
 }
 
@@ -219,7 +229,7 @@ func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, accou
 		return m, nil
 	}
 	e := envelope{Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, marks: added}
-	if name, err = b.name(id, e, m.letter.writer.Letter()); err != nil {
+	if name, err = b.nameIn(id, e, m.letter.writer.Letter()); err != nil {
 		return m, err
 	}
 	m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name) // again, for now it is known whom it is for
@@ -246,6 +256,9 @@ func withControl(req api.SubmitRequest, in message.Control) api.SubmitRequest {
 	req.DeliveryAttempts = or(req.DeliveryAttempts, in.DeliveryAttempts)
 	req.Gateway = or(req.Gateway, in.Gateway)
 	req.IdempotencyKey = or(req.IdempotencyKey, in.IdempotencyKey)
+	if req.TrackingEnabled == nil {
+		req.TrackingEnabled = in.TrackingEnabled
+	}
 	return req
 }
 
