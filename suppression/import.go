@@ -23,6 +23,9 @@ const (
 	importSaved = time.Second        // how often its progress is written down
 	importDead  = time.Minute        // an import that was not heard of for so long has no process any more
 	badShown    = 100                // bad lines of which is told what is wrong
+
+	importPatience = 20 * time.Second // how long an import waits for a Redis that is away
+	importAgain    = 200 * time.Millisecond
 )
 
 // Import adds what a CSV file says, as it is read, and tells how that went; o says what holds for lines that leave it out. Bound is the account
@@ -30,7 +33,7 @@ const (
 // it runs and for a week.
 //
 // Nothing of an import is kept but what it added, so it has to be repeated when it breaks off, which does no harm. It breaks off with an
-// error when Redis or the file does, and then says so in its progress; when its process dies, its progress says so after a minute.
+// error when the file does, or Redis is away for more than 20 seconds, and then says so in its progress; when its process dies, its progress says so after a minute.
 func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
 	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
 	if given.Reason == "" {
@@ -186,7 +189,7 @@ func (i *importing) bad(reason string) {
 
 // flush adds what was read, and writes down from time to time how far that is.
 func (i *importing) flush(ctx context.Context) error {
-	added, err := i.s.add(ctx, i.batch, i.s.now())
+	added, err := i.insist(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,6 +200,16 @@ func (i *importing) flush(ctx context.Context) error {
 		return nil
 	}
 	return i.save(ctx)
+}
+
+// insist adds the batch. A Redis that is away for a moment, as during a failover, does not cost a file of millions of lines.
+func (i *importing) insist(ctx context.Context) (added int, err error) {
+	for wait, began := importAgain, time.Now(); ; wait *= 2 {
+		added, err = i.s.add(ctx, i.batch, i.s.now())
+		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importPatience || !pause(ctx, wait) {
+			return added, err
+		}
+	}
 }
 
 func (i *importing) save(ctx context.Context) error {

@@ -199,10 +199,39 @@ func TestAnImportSaysThatRedisWentAway(t *testing.T) {
 	b := on(t, testredis.Connect(t, redisdb.Options{URL: p.URL()}), suppression.Options{})
 	first := strings.Repeat("ann@example.com\n", 10)
 	file := io.MultiReader(strings.NewReader(first), readerFunc(func([]byte) (int, error) { p.Kill(); return 0, io.EOF }))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if told, err := b.Import(ctx, "", file, api.SuppressionImportOptions{ID: "under-way"}); !fault.Is(err, fault.Unavailable) || told.State != "interrupted" {
 		t.Errorf("%+v, %v", told, err)
+	}
+}
+
+// TestAnImportOutlivesAMomentWithoutRedis: a file of millions of lines is not lost to a failover.
+func TestAnImportOutlivesAMomentWithoutRedis(t *testing.T) {
+	t.Parallel()
+	p := testredis.Server(t)
+	db := testredis.Connect(t, redisdb.Options{URL: p.URL()})
+	b, commands := on(t, db, suppression.Options{}), testredis.CountCommands(db)
+	killed, done := make(chan int64), make(chan error, 1)
+	file := io.MultiReader(strings.NewReader("ann@example.com\n"), readerFunc(func([]byte) (int, error) {
+		p.Kill()
+		killed <- commands.Sent()
+		return 0, io.EOF
+	}))
+	go func() {
+		told, err := b.Import(t.Context(), "", file, api.SuppressionImportOptions{})
+		if err == nil && (told.State != "done" || told.Added != 1) {
+			err = fmt.Errorf("%+v", told)
+		}
+		done <- err
+	}()
+	before := <-killed
+	for commands.Sent() < before+2 { // it has been tried once in vain
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.Restart(t)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
