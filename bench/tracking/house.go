@@ -70,11 +70,20 @@ func (h *house) build(ctx context.Context) error {
 	if err := until(ctx, time.Minute, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
 		return err
 	}
-	h.postroom, h.url, err = process.StartPostroom("all", h.dir, map[string]string{
+	set := map[string]string{
 		"redis.url": "unix://" + socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
 		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
-	})
-	if err != nil {
+	}
+	role := "all"
+	if h.o.apart {
+		role = "api"
+		worker, _, err := process.StartPostroom("worker", h.dir, set)
+		if err != nil {
+			return err
+		}
+		h.onClose(worker.Stop)
+	}
+	if h.postroom, h.url, err = process.StartPostroom(role, h.dir, set); err != nil {
 		return err
 	}
 	h.onClose(h.postroom.Stop)
