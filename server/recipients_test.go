@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/unsubscribe"
+)
+
+// nobodys knows no link.
+type nobodys struct{ Unsubscribe }
+
+func (nobodys) Read(string) (unsubscribe.Visit, error) {
+	return unsubscribe.Visit{}, fault.New(fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
+}
+
+// recipients is a server with a real suppression list behind its public pages, and a browser that follows no redirect.
+type recipients struct {
+	*world
+	t     *testing.T
+	store *suppression.Store
+	ring  *stamp.Ring
+	told  []outbox.Later
+	who   unsubscribe.Sender
+	http  *http.Client
+	away  error // why the suppression list can't be asked
+}
+
+// list is the suppression list, as long as it is not away.
+type list struct{ r *recipients }
+
+func (l list) Add(ctx context.Context, entries ...suppression.Entry) (int, error) {
+	if l.r.away != nil {
+		return 0, l.r.away
+	}
+	return l.r.store.Add(ctx, entries...)
+}
+
+func (l list) Remove(ctx context.Context, e suppression.Entry) (bool, error) {
+	if l.r.away != nil {
+		return false, l.r.away
+	}
+	return l.r.store.Remove(ctx, e)
+}
+
+func (l list) Find(ctx context.Context, address string) ([]suppression.Entry, error) {
+	if l.r.away != nil {
+		return nil, l.r.away
+	}
+	return l.r.store.Find(ctx, address)
+}
+
+// Append implements unsubscribe.Inbox.
+func (r *recipients) Append(_ context.Context, facts []outbox.Later) error {
+	r.told = append(r.told, facts...)
+	return nil
+}
+
+// Sender implements unsubscribe.Senders.
+func (r *recipients) Sender(context.Context, string) (unsubscribe.Sender, error) { return r.who, nil }
+
+func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
+	t.Helper()
+	r := &recipients{t: t, who: unsubscribe.Sender{Name: "Example Shop", Address: "shop@example.com"}}
+	var err error
+	if r.ring, err = stamp.New([]stamp.Key{stamp.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, stamp.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if r.store, err = suppression.New(testredis.New(t), suppression.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: list{r}, Inbox: r, Senders: r}, unsubscribe.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Listen: "127.0.0.1:0"}
+	for _, c := range change {
+		c(&o)
+	}
+	p := newParts()
+	parts := p.parts()
+	parts.Unsubscribe = wishes
+	s, err := New(parts, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.world = newWorld(t, s)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	r.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return r
+}
+
+const mailID = "01JGJ3V8ZG0000000000000000"
+
+func (r *recipients) token(list, address string) string {
+	r.t.Helper()
+	token, err := r.ring.Token(stamp.Unsubscribe, stamp.Stamp{Account: "shop", MessageID: mailID, List: list, Address: address})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return token
+}
+
+// seen is an answer to a recipient.
+type seen struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (r *recipients) send(method, path, media string, body io.Reader, headers ...string) seen {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.URL()+path, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if media != "" {
+		req.Header.Set("Content-Type", media)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(resp.Header["Set-Cookie"]) > 0 || resp.Header.Get("Location") != "" {
+		r.t.Errorf("%s %s sets a cookie or leads elsewhere: %v", method, path, resp.Header)
+	}
+	return seen{resp.StatusCode, resp.Header, string(text)}
+}
+
+func (r *recipients) get(path string, headers ...string) seen {
+	r.t.Helper()
+	return r.send(http.MethodGet, path, "", nil, headers...)
+}
+
+func (r *recipients) post(path string, form url.Values) seen {
+	r.t.Helper()
+	return r.send(http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+}
+
+// press sends the form of a page whose button has an action, about what is left.
+func (r *recipients) press(page seen, action string) seen {
+	r.t.Helper()
+	for _, form := range regexp.MustCompile(`(?s)<form method="post" action="(\w+)">.*?</form>`).FindAllStringSubmatch(page.body, -1) {
+		if !strings.Contains(form[0], `value="`+action+`"`) {
+			continue
+		}
+		values := url.Values{"action": {action}}
+		for _, f := range regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`).FindAllStringSubmatch(form[0], -1) {
+			values.Set(f[1], f[2])
+		}
+		return r.post("/"+form[1], values)
+	}
+	r.t.Fatalf("no button says %s:\n%s", action, page.body)
+	return seen{}
+}
+
+// stopped is whether the next look of a delivery finds mail to the address stopped.
+func (r *recipients) stopped(list, address string) bool {
+	r.t.Helper()
+	found, err := r.store.Check(r.t.Context(), suppression.Question{Account: "shop", List: list, Bulk: true, Addresses: []string{address}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return found[0] != nil
+}
+
+const oneClickForm = "List-Unsubscribe=One-Click"

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/unsubscribe"
+)
+
+func TestUnsubscribePage(t *testing.T) {
+	r := setupRecipients(t)
+	page := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net"))
+	for _, want := range []string{`<html lang="en">`, "Unsubscribe from this list?", "a…@example.net", "news.example.com", "Example Shop (shop@example.com)", `name="viewport"`, "noindex"} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(page.body, "<button"); n != 1 || strings.Contains(page.body, "ann@") || strings.Contains(page.body, "<script") {
+		t.Errorf("%d buttons, or the address, or a script:\n%s", n, page.body)
+	}
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=UTF-8",
+	} {
+		if got := page.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'; style-src 'sha256-") || strings.Contains(csp, "unsafe") {
+		t.Errorf("policy %s", csp)
+	}
+	left := r.press(page, "leave")
+	if left.status != 200 || !strings.Contains(left.body, "You are unsubscribed") || !r.stopped("news.example.com", "ann@example.net") || r.stopped("", "ann@example.net") {
+		t.Errorf("left: %d\n%s", left.status, left.body)
+	}
+	if again := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net")); !strings.Contains(again.body, "You are unsubscribed") {
+		t.Errorf("coming again:\n%s", again.body)
+	}
+	back := r.press(left, "return")
+	if back.status != 200 || !strings.Contains(back.body, "You are subscribed again") || r.stopped("news.example.com", "ann@example.net") {
+		t.Errorf("back: %d\n%s", back.status, back.body)
+	}
+	var types []event.Type
+	for _, f := range r.told {
+		types = append(types, f.Type)
+	}
+	if diff := cmp.Diff([]event.Type{event.ListUnsubscribe, event.ListSubscribe}, types); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestPreferences(t *testing.T) {
+	r := setupRecipients(t)
+	if _, err := r.store.Add(t.Context(), suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, Response: "550 secret evidence"}); err != nil {
+		t.Fatal(err)
+	}
+	path := "/preferences?t=" + r.token("news.example.com", "ann@example.net")
+	page := r.get(path)
+	if strings.Count(page.body, "<button") != 2 || strings.Count(page.body, "You get this.") != 2 || strings.Contains(page.body, "evidence") {
+		t.Errorf("at first:\n%s", page.body)
+	}
+	values := func(action, from string) url.Values {
+		return url.Values{"t": {r.token("news.example.com", "ann@example.net")}, "action": {action}, "from": {from}}
+	}
+	page = r.post("/preferences", values("leave", "all"))
+	if strings.Count(page.body, "<button") != 1 || !strings.Contains(page.body, "from everything, and so from this") || !strings.Contains(page.body, `role="status"`) {
+		t.Errorf("without everything:\n%s", page.body)
+	}
+	r.post("/preferences", values("return", "all"))
+	page = r.post("/preferences", values("leave", "list"))
+	if strings.Count(page.body, "You are unsubscribed.") != 1 || strings.Count(page.body, "You get this.") != 1 {
+		t.Errorf("without the list:\n%s", page.body)
+	}
+	r.post("/preferences", values("return", "list"))
+	left, err := r.store.Find(t.Context(), "ann@example.net")
+	if err != nil || len(left) != 1 || left[0].Reason != suppression.HardBounce {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	if got := r.get("/preferences?t=forged"); got.status != 404 || !strings.Contains(got.body, "This link does not work") {
+		t.Errorf("a forged link: %d", got.status)
+	}
+}
+
+func TestPublicPagesSpeakTheLanguageOfTheirVisitor(t *testing.T) {
+	r := setupRecipients(t)
+	path := "/unsubscribe?t=" + r.token("", "ann@example.net")
+	for name, c := range map[string]struct{ header, ofMail, want string }{
+		"German":               {"de-CH, de;q=0.9, en;q=0.5", "", "Von diesem Absender abmelden?"},
+		"French":               {"fr", "en", "Se désabonner de cet expéditeur ?"},
+		"none of ours":         {"tlh", "", "Unsubscribe from this sender?"},
+		"none, a German mail":  {"", "de_AT", "Von diesem Absender abmelden?"},
+		"nonsense":             {strings.Repeat("de-;q=,", 3000), "", "Unsubscribe from this sender?"},
+		"English before other": {"en-GB, de;q=0.9", "de", "Unsubscribe from this sender?"},
+	} {
+		r.who.Locale = c.ofMail
+		if got := r.get(path, "Accept-Language", c.header); !strings.Contains(got.body, c.want) {
+			t.Errorf("%s: %s", name, got.body)
+		}
+	}
+}
+
+// TestWordsAreWhole: every language has every text, and no text is left that no page uses.
+func TestWordsAreWhole(t *testing.T) {
+	p, err := newPublicPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, words := range p.words {
+		for key := range p.words["en"] {
+			if words[key] == "" {
+				t.Errorf("%s lacks %s", tag, key)
+			}
+		}
+		if len(words) != len(p.words["en"]) {
+			t.Errorf("%s has %d texts, en %d", tag, len(words), len(p.words["en"]))
+		}
+	}
+	used := ""
+	for _, name := range []string{"unsubscribe_pages.go", "tracking.go", "public/unsubscribe.html"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used += string(text)
+	}
+	for key := range p.words["en"] {
+		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != "leave" && key != "return" {
+			t.Errorf("no page says %s", key)
+		}
+	}
+	if p.tags[0] != "en" {
+		t.Errorf("the languages are %v", p.tags)
+	}
+}
+
+// TestPublicPagesShowNothingAsMarkup: names and ids are what senders made of them.
+func TestPublicPagesShowNothingAsMarkup(t *testing.T) {
+	r := setupRecipients(t)
+	const evil = `"><script>alert(1)</script>`
+	r.who = unsubscribe.Sender{Name: evil, Address: evil}
+	for _, path := range []string{"/unsubscribe?t=", "/preferences?t="} {
+		if page := r.get(path + r.token(evil, evil+"@example.net")); strings.Contains(page.body, "<script") {
+			t.Errorf("%s:\n%s", path, page.body)
+		}
+		if page := r.get(path + url.QueryEscape(evil)); page.status != 404 || strings.Contains(page.body, "<script") {
+			t.Errorf("%s: %d\n%s", path, page.status, page.body)
+		}
+	}
+}
