@@ -132,7 +132,6 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 	}
 }
 
-
 // TestNoSuccessWithoutTheWrite: while Redis is away, programs and people are told that nothing was done, and to come again.
 func TestNoSuccessWithoutTheWrite(t *testing.T) {
 	r := setupRecipients(t)
@@ -153,7 +152,6 @@ func TestNoSuccessWithoutTheWrite(t *testing.T) {
 		t.Errorf("preferences: %d", got.status)
 	}
 }
-
 
 // TestTokensStayOutOfLogs: a token lets anybody unsubscribe its owner.
 func TestTokensStayOutOfLogs(t *testing.T) {
