@@ -1,0 +1,400 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
+)
+
+// office is a server whose outbox, suppressions and feedback are real, and a relay that takes everything and answers what a test says.
+type office struct {
+	*world
+	box    *outbox.Outbox
+	barred *suppression.Store
+	relay  *obligingRelay
+}
+
+const hookTopic = "arn:aws:sns:eu-west-1:123456789012:mail-events"
+
+// signer signs as each provider does, with keys of its own. Making an RSA key takes a while, so there is one for all tests.
+type signer struct {
+	rsa  *rsa.PrivateKey
+	cert []byte
+	ec   *ecdsa.PrivateKey
+}
+
+var newSigner = sync.OnceValues(func() (*signer, error) {
+	s := &signer{}
+	var err error
+	if s.rsa, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+		return nil, err
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, DNSNames: []string{"sns.amazonaws.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, s.rsa.Public(), s.rsa)
+	if err != nil {
+		return nil, err
+	}
+	s.cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	s.ec, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return s, err
+})
+
+// Fetch implements provider.Certificates.
+func (s *signer) Fetch(context.Context, string) ([]byte, error) { return s.cert, nil }
+
+const (
+	hookSecret    = "a shared secret for the tests"
+	hookStandard  = "c2lnbmluZyBzZWNyZXQgb2YgUmVzZW5k"
+	hookMailgun   = "the signing key of Mailgun"
+	hookCertPlace = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem"
+)
+
+func (s *signer) secrets() (map[provider.Name][]string, error) {
+	der, err := x509.MarshalPKIXPublicKey(s.ec.Public())
+	if err != nil {
+		return nil, err
+	}
+	all := map[provider.Name][]string{
+		provider.SES: {hookTopic}, provider.SendGrid: {base64.StdEncoding.EncodeToString(der)}, provider.Mailgun: {hookMailgun}, provider.Resend: {"whsec_" + hookStandard},
+	}
+	for _, name := range []provider.Name{provider.Postmark, provider.Mailjet, provider.SparkPost, provider.Brevo, provider.Generic} {
+		all[name] = []string{hookSecret}
+	}
+	return all, nil
+}
+
+func openOffice(t *testing.T) (*office, *signer) {
+	t.Helper()
+	s, err := newSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := testredis.New(t)
+	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	must(err)
+	gateways, err := relays.New(db, ring, relays.Options{})
+	must(err)
+	senders, err := accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
+		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 587},
+	}})
+	must(err)
+	relay := &obligingRelay{host: "relay.example:587", reply: "250 OK"}
+	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: relay, Accounts: joined{senders}}, outbox.Options{KeepReferences: time.Hour})
+	must(err)
+	barred, err := suppression.New(db, suppression.Options{})
+	must(err)
+	secrets, err := s.secrets()
+	must(err)
+	told, err := feedback.New(feedback.Parts{DB: db, Outbox: box, Suppression: barred}, feedback.Options{Providers: secrets, Certificates: s})
+	must(err)
+	p := newParts()
+	parts := p.parts()
+	parts.Outbox, parts.Feedback = box, told
+	server, err := New(parts, Options{Listen: "127.0.0.1:0"})
+	must(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = told.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return &office{world: newWorld(t, server), box: box, barred: barred, relay: relay}, s
+}
+
+// obligingRelay takes every message.
+type obligingRelay struct{ host, reply string }
+
+func (r *obligingRelay) Send(_ context.Context, d outbox.Dispatch) outbox.Dispatched {
+	result := smtpsend.Result{Response: r.reply, Code: 250}
+	for _, to := range d.Message.To {
+		result.Recipients = append(result.Recipients, smtpsend.RecipientResult{Address: to, Response: r.reply})
+	}
+	return outbox.Dispatched{Result: result, Tries: []outbox.Try{{Host: r.host, Start: time.Now(), End: time.Now(), Result: result}}}
+}
+
+// send has a message taken by the relay.
+func (o *office) send(t *testing.T, messageID string, to ...string) string {
+	t.Helper()
+	var all api.Addresses
+	for _, one := range to {
+		all = append(all, api.Address{Address: one})
+	}
+	answer, err := o.client.Submit(t.Context(), api.SubmitRequest{To: all, Subject: "Hello", Text: "Hi", MessageID: messageID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.box.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
+	return answer.QueueID
+}
+
+// learnt lists what is on the timeline from one source: type and recipients.
+func (o *office) learnt(t *testing.T, id, source string) []string {
+	t.Helper()
+	story, err := o.client.MessageEvents(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range story.Events {
+		if e.Details != nil && e.Details.Source == source {
+			all = append(all, e.Event+" "+strings.Join(e.Recipients, " "))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// barredFor says what stands against an address, for bulk mail of the default account.
+func (o *office) barredFor(t *testing.T, address string) suppression.Reason {
+	t.Helper()
+	found, err := o.barred.Check(t.Context(), suppression.Question{Account: accounts.DefaultID, Bulk: true, Addresses: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found[0] == nil {
+		return ""
+	}
+	return found[0].Reason
+}
+
+func (o *office) eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// post sends a webhook.
+func (o *office) post(t *testing.T, name provider.Name, r provider.Request) (int, api.FeedbackReceipt) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.URL()+"/webhooks/provider/"+string(name), bytes.NewReader(r.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header = r.Header.Clone()
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var receipt api.FeedbackReceipt
+	if err := json.NewDecoder(answer.Body).Decode(&receipt); err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, receipt
+}
+
+// object is JSON of any provider.
+type object = map[string]any
+
+// attach puts our id of the message where the provider tells it back.
+func attach(t *testing.T, name provider.Name, payload any, id string) any {
+	t.Helper()
+	each := func(v any, do func(object)) any {
+		if list, ok := v.([]any); ok {
+			for _, one := range list {
+				do(one.(object))
+			}
+			return v
+		}
+		do(v.(object))
+		return v
+	}
+	switch name {
+	case provider.SES:
+		envelope := payload.(object)
+		var inner object
+		text, _ := envelope["Message"].(string)
+		if err := json.Unmarshal([]byte(text), &inner); err != nil {
+			t.Fatal(err)
+		}
+		if mail, ok := inner["mail"].(object); ok {
+			mail["tags"] = object{provider.EchoField: []string{id}}
+		}
+		raw, err := json.Marshal(inner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		envelope["Message"] = string(raw)
+		return envelope
+	case provider.SendGrid:
+		return each(payload, func(o object) { o[provider.EchoField] = id })
+	case provider.Mailgun:
+		o := payload.(object)
+		event, ok := o["event-data"].(object)
+		if !ok { // a form
+			o["message-headers"] = `[["X-Mailgun-Variables", "{\"` + provider.EchoField + `\": \"` + id + `\"}"]]`
+			return o
+		}
+		event["user-variables"] = object{provider.EchoField: id}
+		return o
+	case provider.Postmark:
+		return each(payload, func(o object) { o["Metadata"] = object{provider.EchoField: id} })
+	case provider.Mailjet:
+		return each(payload, func(o object) { o["CustomID"] = id })
+	case provider.SparkPost:
+		return each(payload, func(o object) {
+			for _, event := range o["msys"].(object) {
+				event.(object)["rcpt_meta"] = object{provider.EchoField: id}
+			}
+		})
+	case provider.Brevo:
+		return each(payload, func(o object) { o["X-Mailin-custom"] = `{"` + provider.EchoField + `": "` + id + `"}` })
+	case provider.Resend:
+		return each(payload, func(o object) { o["data"].(object)["tags"] = object{provider.EchoField: id} })
+	}
+	t.Fatalf("nothing is known of %s", name)
+	return nil
+}
+
+// sign makes a request of a payload as the provider would make it now.
+func (s *signer) sign(t *testing.T, name provider.Name, payload any) provider.Request {
+	t.Helper()
+	now := time.Now()
+	header := http.Header{"Content-Type": {"application/json"}}
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	write := func(v any) []byte {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	switch name {
+	case provider.SES:
+		m := payload.(object)
+		maps.Copy(m, object{"TopicArn": hookTopic, "Timestamp": now.UTC().Format("2006-01-02T15:04:05.000Z"), "SignatureVersion": "2", "SigningCertURL": hookCertPlace})
+		var signed strings.Builder
+		for _, field := range []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"} {
+			if text, ok := m[field].(string); ok {
+				signed.WriteString(field + "\n" + text + "\n")
+			}
+		}
+		sum := sha256.Sum256([]byte(signed.String()))
+		signature, err := rsa.SignPKCS1v15(rand.Reader, s.rsa, crypto.SHA256, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m["Signature"] = base64.StdEncoding.EncodeToString(signature)
+		header.Set("Content-Type", "text/plain; charset=UTF-8")
+		return provider.Request{Header: header, Body: write(m)}
+	case provider.SendGrid:
+		body := write(payload)
+		sum := sha256.Sum256(append([]byte(stamp), body...))
+		signature, err := ecdsa.SignASN1(rand.Reader, s.ec, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Set("X-Twilio-Email-Event-Webhook-Timestamp", stamp)
+		header.Set("X-Twilio-Email-Event-Webhook-Signature", base64.StdEncoding.EncodeToString(signature))
+		return provider.Request{Header: header, Body: body}
+	case provider.Mailgun:
+		token := rand.Text()
+		mac := hmac.New(sha256.New, []byte(hookMailgun))
+		mac.Write([]byte(stamp + token))
+		signature := object{"timestamp": stamp, "token": token, "signature": hex.EncodeToString(mac.Sum(nil))}
+		m := payload.(object)
+		if _, ok := m["event-data"]; ok {
+			m["signature"] = signature
+			return provider.Request{Header: header, Body: write(m)}
+		}
+		maps.Copy(m, signature)
+		form := url.Values{}
+		for field, value := range m {
+			for _, text := range texts(value) {
+				form.Add(field, text)
+			}
+		}
+		header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return provider.Request{Header: header, Body: []byte(form.Encode())}
+	case provider.Resend:
+		body := write(payload)
+		key, _ := base64.StdEncoding.DecodeString(hookStandard)
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "msg_1.%s.%s", stamp, body)
+		header.Set("svix-id", "msg_1")
+		header.Set("svix-timestamp", stamp)
+		header.Set("svix-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		return provider.Request{Header: header, Body: body}
+	}
+	header.Set("X-Webhook-Token", hookSecret)
+	return provider.Request{Header: header, Body: write(payload)}
+}
+
+func texts(value any) []string {
+	if list, ok := value.([]any); ok {
+		var all []string
+		for _, one := range list {
+			all = append(all, fmt.Sprint(one))
+		}
+		return all
+	}
+	return []string{fmt.Sprint(value)}
+}
+
+// tampered changes what is told, or where nothing is signed the secret.
+func tampered(r provider.Request, name provider.Name) provider.Request {
+	out := provider.Request{Header: r.Header.Clone(), Body: bytes.Clone(r.Body)}
+	switch name {
+	case provider.SES:
+		out.Body = bytes.Replace(out.Body, []byte(`"MessageId":"`), []byte(`"MessageId":"0`), 1)
+	case provider.SendGrid, provider.Resend:
+		out.Body = append(out.Body, ' ')
+	case provider.Mailgun:
+		at := bytes.Index(out.Body, []byte("signature"))
+		for i := at; i < len(out.Body); i++ {
+			if c := out.Body[i]; c >= '0' && c <= '8' {
+				out.Body[i]++
+				break
+			}
+		}
+	default:
+		out.Header.Set("X-Webhook-Token", hookSecret+"!")
+	}
+	return out
+}
