@@ -88,7 +88,13 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		args, err := b.reopenArgs(r, &after, o, now)
+		if o.replay {
+			err = b.replayable(ctx, after)
+		}
+		var args []any
+		if err == nil {
+			args, err = b.reopenArgs(r, &after, o, now)
+		}
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
@@ -107,6 +113,20 @@ func (b *Outbox) reopen(ctx context.Context, id string, plan func(row, time.Time
 		}
 	}
 	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
+}
+
+// replayable refuses to send a dead letter again to nobody but recipients who must not be mailed: it would end without having been sent, and
+// be lost.
+func (b *Outbox) replayable(ctx context.Context, r row) error {
+	queued := r.status.having(rcptQueued)
+	stopped, err := b.stops(ctx, r.envelope, r.lane, queued)
+	if err != nil || len(stopped) == 0 || len(stopped) < len(queued) {
+		return err
+	}
+	why := skipped(r.envelope, stopped)
+	f := fault.New(fault.Conflict, "RecipientSuppressed", "Nobody left in message %s may be mailed (%s): correct the recipient, or take the suppression away first", r.id, why.Reason)
+	f.Details = map[string]any{"skipped": why}
+	return f
 }
 
 // apply gives a message what was planned for it, as the script writes it and answers show it.

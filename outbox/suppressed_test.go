@@ -271,3 +271,34 @@ func TestRepliesTeach(t *testing.T) {
 		t.Error("a dead address may be mailed again")
 	}
 }
+
+// TestReplayToNobody: a dead letter for an address that turned out to be dead is not lost by being sent again.
+func TestReplayToNobody(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	b.sender.refusals = map[string]*smtpsend.Error{
+		"dead@x.test": {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
+	}
+	id := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
+	b.deliver(t, id)
+	if _, err := b.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" || !fault.Is(err, fault.Conflict) {
+		t.Errorf("sent again: %v", err)
+	}
+	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusDead {
+		t.Errorf("it is %+v, %v", m.Status, err)
+	}
+	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
+		t.Errorf("with a correction: %v", err)
+	}
+	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce}); err != nil {
+		t.Fatal(err)
+	}
+	other := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
+	b.deliver(t, other)
+	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Retry(t.Context(), other); err != nil {
+		t.Errorf("with the suppression taken away: %v", err)
+	}
+}
