@@ -102,23 +102,8 @@ func vague(status string) bool { return strings.HasSuffix(status, ".0.0") }
 
 // classify asks smtpsend what the reply means. Where none is quoted it is asked about the reply that the words stand for.
 func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
-	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words, Recipients: 1, Now: m.options.Now}
-	if e.Text == "" {
-		e.Text = oneLine(f.diagnostic, maxDiagnostic)
-	}
 	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
-	if e.Code < 400 {
-		e.Code = 550
-		if passing {
-			e.Code = 450
-		}
-	}
-	if (e.Enhanced == "" || vague(e.Enhanced)) && out.Status[0] == byte('0'+e.Code/100) {
-		e.Enhanced = out.Status
-	}
-	if e.Phase == "" && aboutRecipient(e.Enhanced) {
-		e.Phase = smtpsend.PhaseRcpt
-	}
+	e := m.evidence(f, q, out.Status, passing)
 	meant := smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: w.code, Enhanced: w.status, Recipients: 1}
 	usable := worded && w.code != 0 && !(passing && w.code >= 500)
 	given := q.enhanced
@@ -129,10 +114,10 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 		return m.ask(meant)
 	}
 	j := m.ask(e)
-	if usable && j.Rule == "" && j.Verdict == smtpsend.Policy {
+	switch refused := j.Verdict == smtpsend.Policy; {
+	case usable && j.Rule == "" && refused:
 		j = m.ask(meant)
-	}
-	if aboutNetwork(out.Status) && !worded && j.Rule == "" && j.Verdict == smtpsend.Policy || ranOut(out.Status) && j.Verdict == smtpsend.Policy {
+	case aboutNetwork(out.Status) && !worded && j.Rule == "" && refused, ranOut(out.Status) && (refused || j.Verdict == smtpsend.Block):
 		j = m.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
 	}
 	if j.Rule == "" && !worded && q.before != "" {
@@ -142,11 +127,41 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 			j = again
 		}
 	}
-	if door := e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO; door && e.Code >= 500 && (j.Verdict == smtpsend.Soft && j.Rule == "" || j.Verdict == smtpsend.Hard) {
-		// Turned away at the door for good, before anybody was named. To ourselves another host may still open; the server that writes has tried them.
-		j = smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
+	return ofOthers(e, j)
+}
+
+// evidence is what smtpsend is asked about.
+func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
+	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words, Recipients: 1, Now: m.options.Now}
+	if e.Text == "" {
+		e.Text = oneLine(f.diagnostic, maxDiagnostic)
 	}
-	if j.Verdict == smtpsend.Auth {
+	if e.Code < 400 {
+		e.Code = 550
+		if passing {
+			e.Code = 450
+		}
+	}
+	if (e.Enhanced == "" || vague(e.Enhanced)) && status[0] == byte('0'+e.Code/100) {
+		e.Enhanced = status
+	}
+	if e.Phase == "" && aboutRecipient(e.Enhanced) {
+		e.Phase = smtpsend.PhaseRcpt
+	}
+	return e
+}
+
+// ofOthers corrects a judgement where a reply to another server means something else than one to ourselves.
+func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
+	door := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
+	switch {
+	case door && (j.Verdict == smtpsend.Soft && j.Rule == "" || j.Verdict == smtpsend.Hard):
+		// Turned away at the door for good, before anybody was named. To ourselves another host may still open; the server that writes has tried them.
+		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
+	case e.Code == 521 && j.Verdict == smtpsend.Hard:
+		// The server takes no mail from there at all (RFC 7504 section 4): no word about the mailbox.
+		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
+	case j.Verdict == smtpsend.Auth:
 		// The login between two servers of others is not ours: our relay took the message.
 		j.Verdict, j.Scope = smtpsend.Policy, smtpsend.ScopeMessage
 	}
@@ -179,8 +194,15 @@ func aboutNetwork(status string) bool {
 	return false
 }
 
-// ranOut reports whether a status says that time ran out, or that mail went in circles, which somebody will mend.
-func ranOut(status string) bool { return status == "5.4.6" || status == "5.4.7" || status == "5.4.14" }
+// ranOut reports whether a status says that time ran out, or that mail went in circles, which somebody will mend. Those of three digits are
+// Exchange Online's.
+func ranOut(status string) bool {
+	switch status {
+	case "5.4.6", "5.4.7", "5.4.14", "5.4.300", "5.4.316", "5.4.317":
+		return true
+	}
+	return false
+}
 
 // aboutRecipient reports whether a status is about the recipient's mailbox wherever in the conversation it was heard (RFC 3463 section 3.2
 // and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).

@@ -81,6 +81,7 @@ func TestDefaults(t *testing.T) {
 		Feedback:    config.Feedback{Window: 30 * 24 * time.Hour, Reconcile: config.Reconcile{Mailgun: config.ReconcileMailgun{BaseURL: "https://api.mailgun.net", Every: time.Hour}}},
 		SMTPD:       config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
 		Bounce:      config.Bounce{MaxConnections: 50},
+		Suppression: config.Suppression{Scope: "instance", SoftBounces: 5, SoftWindow: 168 * time.Hour, SoftExpiry: 336 * time.Hour},
 		Alerts: config.Alerts{
 			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour, DeadLetters: 100, FailedShare: 0.5,
 		},
@@ -162,6 +163,13 @@ func TestNames(t *testing.T) {
 		{"tracking.expiry", "POSTROOM_TRACKING_EXPIRY"},
 		{"tracking.storeAddress", "POSTROOM_TRACKING_STORE_ADDRESS"},
 		{"unsubscribe.getUnsubscribes", "POSTROOM_UNSUBSCRIBE_GET_UNSUBSCRIBES"},
+		{"suppression.refuse", "POSTROOM_SUPPRESSION_REFUSE"},
+		{"suppression.scope", "POSTROOM_SUPPRESSION_SCOPE"},
+		{"suppression.hardBounceExpiry", "POSTROOM_SUPPRESSION_HARD_BOUNCE_EXPIRY"},
+		{"suppression.complaintExpiry", "POSTROOM_SUPPRESSION_COMPLAINT_EXPIRY"},
+		{"suppression.softBounces", "POSTROOM_SUPPRESSION_SOFT_BOUNCES"},
+		{"suppression.softWindow", "POSTROOM_SUPPRESSION_SOFT_WINDOW"},
+		{"suppression.softExpiry", "POSTROOM_SUPPRESSION_SOFT_EXPIRY"},
 		{"feedback.window", "POSTROOM_FEEDBACK_WINDOW"},
 		{"feedback.providers.ses", "POSTROOM_FEEDBACK_PROVIDERS_SES"},
 		{"feedback.providers.sendgrid", "POSTROOM_FEEDBACK_PROVIDERS_SENDGRID"},
@@ -238,6 +246,8 @@ func samples() map[string]string {
 		"feedback.providers.sparkpost": "sparkpost secret", "feedback.providers.brevo": "brevo secret", "feedback.providers.resend": "whsec_resend",
 		"feedback.providers.generic": "generic secret", "feedback.reconcile.mailgun.apiKey": "api key", "feedback.reconcile.mailgun.domain": "mg.example.com",
 		"feedback.reconcile.mailgun.baseUrl": "https://api.eu.mailgun.net", "feedback.reconcile.mailgun.every": "30m",
+		"suppression.refuse": "true", "suppression.scope": "account", "suppression.hardBounceExpiry": "1h", "suppression.complaintExpiry": "2h",
+		"suppression.softBounces": "3", "suppression.softWindow": "24h", "suppression.softExpiry": "48h",
 		"bounce.domain": "bounce.example.com", "bounce.address": "returns@example.com", "bounce.listen": ":25", "bounce.lmtp": "/run/bounce.sock",
 		"bounce.hostname": "mx.example.com", "bounce.maxConnections": "5",
 		"archive.dir": "events", "archive.url": "https://store.internal/", "archive.maxSpool": "2MB",
@@ -286,6 +296,9 @@ func sampled() config.Config {
 		SMTPD: config.SMTPD{
 			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"}, Hostname: "mail.example.com",
 			InsecureAuth: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
+		},
+		Suppression: config.Suppression{
+			Refuse: true, Scope: "account", HardBounceExpiry: time.Hour, ComplaintExpiry: 2 * time.Hour, SoftBounces: 3, SoftWindow: 24 * time.Hour, SoftExpiry: 48 * time.Hour,
 		},
 		Bounce: config.Bounce{
 			Domain: "bounce.example.com", Address: "returns@example.com", Listen: ":25", LMTP: "/run/bounce.sock", Hostname: "mx.example.com", MaxConnections: 5,

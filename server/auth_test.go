@@ -22,6 +22,7 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		"createTemplate": `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`, "tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
 		"putDomainKey":    `{"domain":"example.com","selector":"s1","privateKey":"k"}`,
 		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
+		"returnMail":     "Subject: a\r\n\r\nb\r\n",
 		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
 	}[r.id]
 	switch r.id {
@@ -29,6 +30,8 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		path += "?since=2026-11-21T00:00:00Z"
 	case "flushTemplates":
 		path += "?force=true"
+	case "returnMail":
+		headers = append(headers, "Content-Type", "message/rfc822")
 	case "checkSuppression":
 		path += "?email=a@example.com"
 	case "cancelMessages":
