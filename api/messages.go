@@ -118,6 +118,7 @@ type RatesQuery struct {
 	Lane          Lane
 	Tag           string
 	ListID        string
+	Gateway       string // that the last attempt went through
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Cursor        string

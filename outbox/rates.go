@@ -43,7 +43,7 @@ func (b *Outbox) addRates(ctx context.Context, q api.RatesQuery, chunk []entry, 
 		return away(err, "read messages of the log")
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
-		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID
+		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID || q.Gateway != "" && r.through() != q.Gateway
 	})
 	pipe := b.DB.Client().Pipeline()
 	later := make([]*redis.StringSliceCmd, len(rows))
@@ -64,6 +64,14 @@ func (b *Outbox) addRates(ctx context.Context, q api.RatesQuery, chunk []entry, 
 		r.addTo(sum, facts)
 	}
 	return nil
+}
+
+// through is the gateway of the last attempt; empty: none was made, or it went through the account's own relay.
+func (r row) through() string {
+	if n := len(r.status.Log); n > 0 {
+		return r.status.Log[n-1].Gateway
+	}
+	return ""
 }
 
 // addTo counts a message and what is known of it.

@@ -41,14 +41,20 @@ func TestRatesOfACampaign(t *testing.T) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
 	for name, q := range map[string]api.RatesQuery{
-		"nobody's tag": {Tag: "winter"}, "another account": {Account: "other"}, "the other lane": {Lane: api.Transactional}, "no list": {ListID: "news"},
+		"nobody's tag": {Tag: "winter"}, "another account": {Account: "other"}, "the other lane": {Lane: api.Transactional}, "no list": {ListID: "news"}, "no gateway": {Gateway: "gw"},
 		"later": {CreatedAfter: b.clock.now().Add(time.Hour)},
 	} {
 		if got, err := b.Rates(t.Context(), q); err != nil || got != (api.Rates{}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if all, err := b.Rates(t.Context(), api.RatesQuery{}); err != nil || all.Messages != 6 || all.Bounced != 1 || all.Clicked != 2 {
+	through := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Gateway: "gw"})
+	b.deliver(t, through)
+	b.learn(t, Later{Key: "b", Type: event.MessageBounce, MessageID: through})
+	if got, err := b.Rates(t.Context(), api.RatesQuery{Gateway: "gw"}); err != nil || got != (api.Rates{Messages: 1, Sent: 1, Bounced: 1}) {
+		t.Errorf("through the gateway: %+v, %v", got, err)
+	}
+	if all, err := b.Rates(t.Context(), api.RatesQuery{}); err != nil || all.Messages != 7 || all.Bounced != 2 || all.Clicked != 2 {
 		t.Errorf("all: %+v, %v", all, err)
 	}
 }

@@ -39,6 +39,7 @@ type ratesInput struct {
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag, such as that of a campaign"`
 	ListID        string    `query:"listId" maxLength:"256" doc:"Only messages of this list"`
+	Gateway       string    `query:"gateway" maxLength:"256" doc:"Only messages that last went through this gateway, and so from its address"`
 	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
 	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
 	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than those"`
@@ -51,7 +52,7 @@ func (s *Server) getRates(ctx context.Context, in *ratesInput) (api.Rates, error
 		return api.Rates{}, err
 	}
 	return s.Outbox.Rates(ctx, api.RatesQuery{
-		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
+		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, Gateway: in.Gateway, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
 	})
 }
 
