@@ -99,7 +99,7 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	if d.Quick {
 		return []check{x.ready}
 	}
-	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.queues, x.dns}
+	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.queues, x.public, x.dns}
 }
 
 // exam is what the checks share.
