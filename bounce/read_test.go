@@ -222,3 +222,13 @@ Remote host said: 550 5.1.1 unknown user
 	}
 	// Output: bounced ann@example.org 5.1.1 hard true
 }
+
+// TestRecipientNamedAgain: a notice that named a recipient, then another, then the first again made Read panic.
+func TestRecipientNamedAgain(t *testing.T) {
+	mail := "From: MAILER-DAEMON@mx.example\nTo: bob@sender.example\nSubject: Undelivered Mail Returned to Sender\n\n" +
+		"Your message could not be delivered.\n\n<ann@receiver.example>: 550 5.1.1 User unknown\n<eve@receiver.example>: 552 5.2.2 Mailbox full\n<ann@receiver.example>\n    said no\n"
+	r := read(t, mail, Options{})
+	if len(r.Recipients) != 2 || r.Recipients[0].Status != "5.1.1" || r.Recipients[1].Status != "5.2.2" {
+		t.Errorf("%+v", r.Recipients)
+	}
+}

@@ -162,7 +162,7 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 		cur     = -1
 		heard   []string // ">>> MAIL From: ..." and "<<< 550 ..." before the line that names whom it was about
 		byName  = map[string]int{}
-		content []strings.Builder
+		content []*strings.Builder // a Builder must not be copied, as the slice would when it grows
 	)
 	for _, line := range m.notice.lines {
 		name, rest := nameIn(line, patterns)
@@ -183,7 +183,7 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 			at = len(out)
 			byName[name] = at
 			out = append(out, fact{address: name})
-			content = append(content, strings.Builder{})
+			content = append(content, &strings.Builder{})
 			if transcript.MatchString(line) {
 				content[at].WriteString(strings.Join(heard, "\n") + "\n")
 			}
