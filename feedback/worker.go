@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	workBatch = 200 // facts applied in one piece
-	maxTries  = 3   // of a fact that fails while others don't
+	workBatch = 50 // facts applied in one piece: more would keep a core busy for so long that clicks wait for their answers
+	maxTries  = 3  // of a fact that fails while others don't
 )
 
 // Applying rests for restPer times as long as it worked for each message a second that this process has to do with, restMost times at most.
