@@ -55,8 +55,8 @@ func decodeBase64(b []byte) []byte {
 // toUTF8 reads bytes in a charset. A charset that nobody knows is read as UTF-8, or else as Latin-1.
 func toUTF8(b []byte, charset string) string {
 	charset = strings.ToLower(strings.TrimSpace(charset))
-	if charset == "" && bytes.Contains(b, []byte("\x1b$")) {
-		charset = "iso-2022-jp" // Japanese servers that say nothing
+	if (charset == "" || charset == "us-ascii") && bytes.Contains(b, []byte("\x1b$")) {
+		charset = "iso-2022-jp" // Japanese servers that say nothing, or what their software was made with
 	}
 	if charset != "" && charset != "utf-8" && charset != "us-ascii" {
 		if enc, err := htmlindex.Get(charset); err == nil {

@@ -27,6 +27,7 @@ type wording struct {
 	code    int    // reply code to judge by; 0: by the outcome that the mail tells
 	status  string // enhanced code to judge by; empty: none
 	local   bool   // it is the server's own trouble, whatever status it dressed it in
+	plain   bool   // a full mailbox or a loop: so plain that smtpsend, which reads these as refusals of ours, is not followed
 	pattern *regexp.Regexp
 	sample  string
 }
@@ -53,6 +54,7 @@ var wordings = sync.OnceValue(func() []wording {
 		}
 		if columns[2] != "-" {
 			w.status, w.local = columns[2], columns[2] == "4.3.0"
+			w.plain = columns[2] == "5.2.2" || columns[2] == "4.4.6"
 		}
 		out = append(out, w)
 		return err

@@ -115,8 +115,13 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	}
 	j := m.ask(e)
 	switch refused := j.Verdict == smtpsend.Policy; {
-	case usable && j.Rule == "" && refused:
+	case usable && (j.Rule == "" || w.plain) && refused:
 		j = m.ask(meant)
+	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) && e.Phase != smtpsend.PhaseMail:
+		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
+		if again := m.ask(e); again.Verdict == smtpsend.Hard {
+			j = again
+		}
 	case aboutNetwork(out.Status) && !worded && j.Rule == "" && refused, ranOut(out.Status) && (refused || j.Verdict == smtpsend.Block):
 		j = m.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
 	}

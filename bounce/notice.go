@@ -66,7 +66,7 @@ func cutReturned(lines []string) (own, rest []string) {
 		if _, ok := findForm("original", "line", lower); ok && i > 0 && holdsHeader(lines[i+1:]) {
 			return lines[:i], lines[i+1:]
 		}
-		if proofLine.MatchString(strings.TrimLeft(line, " \t>")) && headerRun(lines[i:]) >= 3 {
+		if proofLine.MatchString(strings.TrimLeft(line, " \t>")) && headerRun(lines[i:]) >= 3 && !quotesFields(lines[:i]) {
 			start := i
 			for start > 0 && headerLine.MatchString(strings.TrimLeft(lines[start-1], " \t>")) {
 				start--
@@ -75,6 +75,11 @@ func cutReturned(lines []string) (own, rest []string) {
 		}
 	}
 	return lines, nil
+}
+
+// quotesFields reports whether a notice says that it quotes some fields of the message, and goes on after them.
+func quotesFields(before []string) bool {
+	return strings.Contains(strings.ToLower(strings.Join(before[max(0, len(before)-6):], "\n")), "following header fields")
 }
 
 // holdsHeader reports whether a message follows soon, or nothing does. "Returned message:" may also head the reason.
@@ -126,7 +131,7 @@ func headerIn(lines []string) header {
 // daemonSigns counts what says that a server wrote this mail: 0 to 2.
 func (m *mail) daemonSigns() int {
 	signs := 0
-	if path := strings.TrimSpace(m.header.get("return-path")); path == "<>" {
+	if m.nullPath() {
 		signs++
 	}
 	for _, where := range []string{"from", "x-failed-recipients", "content-type"} {
@@ -134,11 +139,17 @@ func (m *mail) daemonSigns() int {
 			signs++
 		}
 	}
-	if _, ok := findForm("clerk", "from", strings.ToLower(words(m.header.get("from")))); ok && (m.returned != nil || m.notice.returned != nil) {
+	if _, ok := findForm("clerk", "from", strings.ToLower(words(m.header.get("from")))); ok && m.returns() {
 		signs++
 	}
 	return min(signs, 2)
 }
+
+// nullPath reports whether the mail was sent from <>, as RFC 5321 section 4.5.5 has notices sent.
+func (m *mail) nullPath() bool { return strings.TrimSpace(m.header.get("return-path")) == "<>" }
+
+// returns reports whether the mail has the message it is about in it, or its header.
+func (m *mail) returns() bool { return m.returned != nil || m.notice.returned != nil }
 
 func (m *mail) subject() string { return strings.ToLower(words(m.header.get("subject"))) }
 
@@ -153,19 +164,25 @@ func (m *mail) readNotice() (Report, bool) {
 			break
 		}
 	}
-	if m.daemonSigns() == 0 || signs+m.daemonSigns() < 3 || name == "" && len(facts) == 0 {
+	if m.daemonSigns() == 0 || signs+m.daemonSigns() < 3 || len(facts) == 0 && (name == "" || !m.nullPath()) {
+		return Report{}, false
+	}
+	if _, ok := findForm("other", "subject", m.subject()); ok && !m.returns() {
 		return Report{}, false
 	}
 	if name == "" {
 		name = "text"
 	}
-	for i := range facts {
+	for i, f := range facts {
 		facts[i].action = action
+		if q, _ := findReply(f.diagnostic); action == ActionDelivered && q.code >= 400 {
+			facts[i].action = ActionFailed
+		}
 	}
 	return m.conclude(Report{Form: name}, facts)
 }
 
-var forGood = regexp.MustCompile(`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further`)
+var forGood = regexp.MustCompile(`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
 
 // outcome says what the words of a notice mean, and how many signs they are.
 func (m *mail) outcome() (name string, action Action, signs int) {
@@ -177,6 +194,10 @@ func (m *mail) outcome() (name string, action Action, signs int) {
 	if waits && !forGood.MatchString(m.notice.flat) || lateSubject && !inBody {
 		action = ActionDelayed
 	}
+	_, arrived := findForm("delivered", "body", m.notice.flat)
+	if arrived && !forGood.MatchString(m.notice.flat) {
+		action = ActionDelivered
+	}
 	switch {
 	case waits && action == ActionDelayed:
 		name = delayed.name
@@ -187,7 +208,7 @@ func (m *mail) outcome() (name string, action Action, signs int) {
 	case inSubject:
 		name = subject.name
 	}
-	if inBody || waits {
+	if inBody || waits || arrived {
 		signs += 2
 	}
 	if inSubject || lateSubject {

@@ -142,7 +142,7 @@ func (m *mail) returnPath(report Report) string {
 // maxAddressText is how much of a text is searched for addresses: more than any header field has.
 const maxAddressText = 64 << 10
 
-var addressPattern = regexp.MustCompile(`[^\s<>()\[\],;:"'|=]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
+var addressPattern = regexp.MustCompile(`[^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
 
 // addresses finds the addresses in a text, in normal form, each once, at most max of them.
 func addresses(s string, max int) []string {

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-const address = `([^\s<>()\[\],;:"'|=]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
+const address = `([^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
 
 // How lines name a recipient, the surest first: only the surest kind that a notice has anything of counts.
 var (
@@ -21,7 +21,7 @@ var (
 	// "554 5.1.1 <ann@example.com>... User unknown"
 	transcript = regexp.MustCompile(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
 	// "Recipient: <ann@example.com>", "an error delivering your mail to <ann@example.com>."
-	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先)[^@<:]{0,40}?[: ]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
+	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先|受信者|收件人|收信人|发送到|投递到|送达|받는 ?사람|수신자)[^@<:]{0,40}?[: ：]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
 	// ">>> RCPT To:<ann@example.com>"
 	command = regexp.MustCompile(`(?i)RCPT TO: ?<` + address + `>(.*)$`)
 	// "... <ann@example.com> ..."

@@ -42,10 +42,12 @@ type sesNotice struct {
 // readSES reads the notices that SNS mails: JSON, and below it how to unsubscribe.
 func (m *mail) readSES() (Report, bool) {
 	for _, p := range m.texts {
-		text := strings.TrimSpace(p.text())
-		if !strings.HasPrefix(text, "{") || !strings.Contains(text, "notificationType") && !strings.Contains(text, "eventType") {
+		text := p.text()
+		at := strings.IndexByte(text, '{') // gateways put warnings above
+		if at < 0 || !strings.Contains(text, "notificationType") && !strings.Contains(text, "eventType") {
 			continue
 		}
+		text = text[at:]
 		var n sesNotice
 		if json.NewDecoder(strings.NewReader(text)).Decode(&n) != nil {
 			// Mail programs fold the one long line.

@@ -136,7 +136,7 @@ func (m *mail) readField(f field, r *Report, cur *fact) {
 	case "status":
 		cur.status = statusPattern.FindString(f.value)
 		if cur.diagnostic == "" { // "Status: 5.1.1 (User unknown)"
-			if _, comment, ok := strings.Cut(f.value, "("); ok {
+			if _, comment, ok := strings.Cut(f.value, "("); ok && telling(comment) {
 				cur.diagnostic = strings.TrimSuffix(comment, ")")
 			}
 		}
