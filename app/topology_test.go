@@ -276,7 +276,7 @@ func (d *everyday) replay(t *testing.T) {
 	const n = 8
 	d.relay.Forget()
 	for i := range n {
-		d.submit(t, i, api.SubmitRequest{To: toOne("rcpt-550-1+%d@example.net", i), Text: "x"})
+		d.submit(t, i, api.SubmitRequest{To: toOne("rcpt-554-1+%d@example.net", i), Text: "x"})
 	}
 	var page api.DeadLetterPage
 	eventually(t, "all dead letters are listed", func() bool {

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,9 +40,12 @@ func Sources() []string {
 	return append(append(all, ownSources...), "other")
 }
 
+// knownSources are the Sources, made once: they are asked for with each fact.
+var knownSources = sync.OnceValue(Sources)
+
 // sourceOf is a source as a label.
 func sourceOf(told string) string {
-	if slices.Contains(Sources(), told) {
+	if slices.Contains(knownSources(), told) {
 		return told
 	}
 	return "other"

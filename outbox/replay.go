@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 )
 
 // ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its ids. Those that are no longer
@@ -55,7 +56,10 @@ func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, k correc
 		if r.state != stateFailed {
 			continue
 		}
-		args, err := b.replayArgs(r, k.plan(r, now), now)
+		args, err := b.replayArgs(ctx, r, k.plan(r, now), now)
+		if fault.Is(err, fault.Conflict) {
+			continue // nobody left in it may be mailed
+		}
 		if err != nil {
 			return err
 		}
@@ -75,7 +79,7 @@ func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, k correc
 				epoch = said[1]
 			}
 		}
-		if epoch == "" { // no longer dead, or its content is gone
+		if epoch == "" { // no longer dead, or its content is gone, or see above
 			answer.Skipped++
 			continue
 		}
@@ -90,10 +94,13 @@ func (b *Outbox) replayEach(ctx context.Context, req api.ReplayRequest, k correc
 	return nil
 }
 
-// replayArgs builds what reopen.lua writes of a dead letter.
-func (b *Outbox) replayArgs(r row, o reopening, now time.Time) ([]any, error) {
+// replayArgs builds what reopen.lua writes of a dead letter. One that is left with nobody who may be mailed is a fault of kind Conflict.
+func (b *Outbox) replayArgs(ctx context.Context, r row, o reopening, now time.Time) ([]any, error) {
 	after, err := r.apply(o, now)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.replayable(ctx, after); err != nil {
 		return nil, err
 	}
 	return b.reopenArgs(r, &after, o, now)

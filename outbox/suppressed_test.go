@@ -284,6 +284,9 @@ func TestReplayToNobody(t *testing.T) {
 	if _, err := b.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" || !fault.Is(err, fault.Conflict) {
 		t.Errorf("sent again: %v", err)
 	}
+	if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{IDs: []string{id}}); err != nil || all.Replayed != 0 || all.Skipped != 1 {
+		t.Errorf("sent again with others: %+v, %v", all, err)
+	}
 	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusDead {
 		t.Errorf("it is %+v, %v", m.Status, err)
 	}

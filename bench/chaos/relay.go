@@ -126,7 +126,7 @@ func (r *relays) recipient(address string) testsmtp.Action {
 	d, times := r.dice("RCPT " + address)
 	switch n := d.IntN(1000); {
 	case n < 30 && times == 1:
-		return testsmtp.Action{Reply: "550 5.1.1 No such user here, the first time"}
+		return testsmtp.Action{Reply: "554 5.7.1 Not wanted, the first time"}
 	case n < 80:
 		return testsmtp.Action{Reply: "450 4.2.0 Mailbox busy"}
 	case n < 85:
