@@ -104,6 +104,8 @@ type EventDetails struct {
 	Bot               bool   `json:"bot,omitempty" doc:"A program did it, not a person"`
 	BotReason         string `json:"botReason,omitempty" doc:"The rule that says so"`
 	ListID            string `json:"listId,omitempty" doc:"Absent: all mail of the account"`
+
+	Raw json.RawMessage `json:"raw,omitempty" doc:"What a provider told, in its own words, with feedback.keepRaw"`
 }
 
 // MessageEvents is the story of one message, oldest event first.

@@ -19,7 +19,7 @@ func (a *App) buildFeedback(context.Context) error {
 		return err
 	}
 	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions}, feedback.Options{
-		Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every, StoreAddress: a.cfg.Tracking.StoreAddress,
+		Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every, StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,
 		Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import "time"
 // Feedback is what becomes known about mail after a relay took it.
 type Feedback struct {
 	Window    time.Duration `key:"window" default:"720h" min:"0" max:"8760h" doc:"How long after a message was taken what a provider tells of it still finds it by the provider's own id, or by a Message-ID that Postroom did not make. About 150 bytes of Redis a message. 0: not at all."`
+	KeepRaw   bool          `key:"keepRaw" default:"false" doc:"Whether events keep what a provider's webhook said in its own words (details.raw, 8 KB at most): in Redis, for as long as the email log remembers the message, and in webhooks. It may hold addresses of people that tracking.storeAddress would mask."`
 	Providers Providers     `key:"providers"`
 	Reconcile Reconcile     `key:"reconcile"`
 }

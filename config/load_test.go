@@ -171,6 +171,7 @@ func TestNames(t *testing.T) {
 		{"suppression.softWindow", "POSTROOM_SUPPRESSION_SOFT_WINDOW"},
 		{"suppression.softExpiry", "POSTROOM_SUPPRESSION_SOFT_EXPIRY"},
 		{"feedback.window", "POSTROOM_FEEDBACK_WINDOW"},
+		{"feedback.keepRaw", "POSTROOM_FEEDBACK_KEEP_RAW"},
 		{"feedback.providers.ses", "POSTROOM_FEEDBACK_PROVIDERS_SES"},
 		{"feedback.providers.sendgrid", "POSTROOM_FEEDBACK_PROVIDERS_SENDGRID"},
 		{"feedback.providers.mailgun", "POSTROOM_FEEDBACK_PROVIDERS_MAILGUN"},
@@ -241,7 +242,7 @@ func samples() map[string]string {
 		"webhooks.signingSecret": strings.Repeat("w", 32),
 		"tracking.opens":         "true", "tracking.clicks": "true", "tracking.expiry": "24h", "tracking.storeAddress": "none",
 		"unsubscribe.getUnsubscribes": "true",
-		"feedback.window":             "48h", "feedback.providers.ses": "arn:aws:sns:eu-west-1:123456789012:mail", "feedback.providers.sendgrid": "sendgrid key",
+		"feedback.keepRaw":            "true", "feedback.window": "48h", "feedback.providers.ses": "arn:aws:sns:eu-west-1:123456789012:mail", "feedback.providers.sendgrid": "sendgrid key",
 		"feedback.providers.mailgun": "mailgun key", "feedback.providers.postmark": "postmark secret", "feedback.providers.mailjet": "mailjet secret",
 		"feedback.providers.sparkpost": "sparkpost secret", "feedback.providers.brevo": "brevo secret", "feedback.providers.resend": "whsec_resend",
 		"feedback.providers.generic": "generic secret", "feedback.reconcile.mailgun.apiKey": "api key", "feedback.reconcile.mailgun.domain": "mg.example.com",
@@ -283,7 +284,7 @@ func sampled() config.Config {
 		Tracking:       config.Tracking{Opens: true, Clicks: true, Expiry: 24 * time.Hour, StoreAddress: "none"},
 		Unsubscribe:    config.Unsubscribe{GetUnsubscribes: true},
 		Feedback: config.Feedback{
-			Window: 48 * time.Hour,
+			Window: 48 * time.Hour, KeepRaw: true,
 			Providers: config.Providers{
 				SES: "arn:aws:sns:eu-west-1:123456789012:mail", SendGrid: "sendgrid key", Mailgun: "mailgun key", Postmark: "postmark secret",
 				Mailjet: "mailjet secret", SparkPost: "sparkpost secret", Brevo: "brevo secret", Resend: "whsec_resend", Generic: "generic secret",

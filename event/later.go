@@ -1,5 +1,7 @@
 package event
 
+import "encoding/json"
+
 // Later is what became known about a message after it was handed on, beside the message itself. Which fields there are follows from the type
 // of the event; those that were not told are empty.
 type Later struct {
@@ -19,6 +21,8 @@ type Later struct {
 	Bot               bool   `json:"bot,omitempty"`       // a program did it, not a person
 	BotReason         string `json:"botReason,omitempty"` // the rule that says so
 	ListID            string `json:"listId,omitempty"`    // of ListUnsubscribe and ListSubscribe; empty: all mail of the account
+
+	Raw json.RawMessage `json:"raw,omitempty"` // what a provider told, in its own words, where that is kept
 }
 
 // Learned is the data of the events that become known later. Envelope.To holds the recipient it is about; all of them where nobody can tell.

@@ -60,6 +60,9 @@ type Options struct {
 	// empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
 	StoreAddress string
 
+	// KeepRaw keeps what a webhook of a provider says of an event in its own words, beside what is read of it: in the timeline, and in webhooks.
+	KeepRaw bool
+
 	Sources []Source      // events APIs to be reconciled with; none: there is no reconciliation
 	Every   time.Duration // how often that is done; zero: 1 hour
 

@@ -25,6 +25,7 @@ func toldBy(e provider.Event, keep string, now time.Time) (entry, bool) {
 			URL: e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: addressKept(e.IP, keep), Reason: string(e.Reason),
 		},
 	}
+	out.Told.Raw = e.Raw
 	switch e.Kind {
 	case provider.Delivered:
 		out.Told.Action = "delivered"

@@ -42,6 +42,7 @@ func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Requ
 	if err := v.Verify(ctx, r, now); err != nil {
 		return api.FeedbackReceipt{}, redisdb.Away(err)
 	}
+	r.KeepRaw = f.opts.KeepRaw
 	batch, err := provider.Read(name, r)
 	if err != nil {
 		return api.FeedbackReceipt{}, err

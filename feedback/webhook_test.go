@@ -293,3 +293,17 @@ func TestConfirmingClientStaysOutside(t *testing.T) {
 		}
 	}
 }
+
+func TestProvidersOwnWords(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{false, true} {
+		b := setup(t, func(o *Options) { o.KeepRaw = keep })
+		if _, err := b.Provider(t.Context(), provider.Generic, b.request(said("delivered", "ann@example.net", byEcho)), b.now()); err != nil {
+			t.Fatal(err)
+		}
+		all := b.entries(deliveries)
+		if len(all) != 1 || strings.Contains(fmt.Sprint(all[0].Values), `"raw":{"metadata":`) != keep {
+			t.Errorf("keep %t: %+v", keep, all)
+		}
+	}
+}

@@ -1,6 +1,12 @@
 package provider
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
+
+// MaxRaw is how large an event of a provider is kept as it was written, in bytes of JSON.
+const MaxRaw = 8 << 10
 
 // Kind is what happened to a message, in the words of this package.
 type Kind string
@@ -75,6 +81,8 @@ type Event struct {
 	UserAgent string `json:"userAgent,omitempty"`
 	IP        string `json:"ip,omitempty"`      // of who opened, clicked or unsubscribed; never of a mail server
 	Machine   bool   `json:"machine,omitempty"` // the provider says that no person did this: a proxy or a scanner
+
+	Raw json.RawMessage `json:"raw,omitempty"` // what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
 
 	Tags     []string          `json:"tags,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"` // what the sender attached; values that aren't strings are JSON

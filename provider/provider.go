@@ -74,6 +74,8 @@ type Request struct {
 	Header http.Header
 	Query  url.Values // for a shared secret in the address; nil: none
 	Body   []byte     // as it came, unchanged
+
+	KeepRaw bool // events have Raw
 }
 
 // Options say what a provider's requests are recognised by.
@@ -185,7 +187,7 @@ func Read(name Name, r Request) (Batch, error) {
 	if len(r.Body) > MaxBody {
 		return Batch{}, tooLarge()
 	}
-	in := &reading{provider: name}
+	in := &reading{provider: name, keepRaw: r.KeepRaw}
 	if err := e.read(in, r); err != nil {
 		return Batch{}, err
 	}

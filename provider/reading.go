@@ -11,6 +11,7 @@ import (
 // reading is a body on its way to a Batch.
 type reading struct {
 	provider Name
+	keepRaw  bool
 	batch    Batch
 	index    int // of the element at hand
 }
@@ -132,6 +133,11 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 		e.Key = e.EventID
 	default:
 		e.Key = fingerprint(o)
+	}
+	if r.keepRaw {
+		if raw := canonical(o); len(raw) <= MaxRaw {
+			e.Raw = raw
+		}
 	}
 	if nth > 0 {
 		e.Key += "#" + strconv.Itoa(nth)
