@@ -40,7 +40,7 @@ func newNotice(texts []*part) notice {
 	}
 	size := 0
 	for i, line := range n.lines {
-		n.lines[i] = line[:min(len(line), maxNoticeLine)]
+		n.lines[i] = strings.TrimRight(line[:min(len(line), maxNoticeLine)], " \t")
 		if size += len(n.lines[i]); size > maxNoticeText {
 			n.lines = n.lines[:i]
 			break

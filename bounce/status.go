@@ -59,6 +59,9 @@ func (m *mail) readStatusText() (Report, bool) {
 	return Report{}, false
 }
 
+// emptyLine is one of white space only, which parts groups and paragraphs as well.
+var emptyLine = regexp.MustCompile(`(?m)^[ \t]+$`)
+
 // readFields reads groups of fields: one about the message, then one a recipient. Blank lines part them (RFC 3464 section 2.1); where
 // these are missing, a second Final-Recipient begins the next.
 func (m *mail) readFields(content []byte, r *Report) []fact {
@@ -66,6 +69,7 @@ func (m *mail) readFields(content []byte, r *Report) []fact {
 		facts []fact
 		cur   *fact
 	)
+	content = emptyLine.ReplaceAll(content, nil)
 	for len(content) > 0 {
 		content = bytes.TrimLeft(content, "\n\r")
 		var group header
