@@ -115,7 +115,7 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	}
 	j := m.ask(e)
 	switch refused := j.Verdict == smtpsend.Policy; {
-	case usable && (j.Rule == "" || w.plain) && refused:
+	case usable && (refused && j.Rule == "" || w.plain && (refused || j.Verdict == smtpsend.Auth)):
 		j = m.ask(meant)
 	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) && e.Phase != smtpsend.PhaseMail:
 		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
