@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/postroom/postroom/smtpsend"
@@ -105,6 +106,7 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
 	e := m.evidence(f, q, out.Status, passing)
 	meant := smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: w.code, Enhanced: w.status, Recipients: 1}
+	worded = worded && !(q.code != 0 && strings.HasPrefix(w.subject, "1.") && aboutSender.MatchString(q.words))
 	usable := worded && w.code != 0 && !(passing && w.code >= 500)
 	given := q.enhanced
 	if given == "" {
@@ -115,7 +117,7 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	}
 	j := m.ask(e)
 	switch refused := j.Verdict == smtpsend.Policy; {
-	case usable && (j.Rule == "" || w.plain) && refused:
+	case usable && (refused && j.Rule == "" || w.plain && (refused || j.Verdict == smtpsend.Auth)):
 		j = m.ask(meant)
 	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) && e.Phase != smtpsend.PhaseMail:
 		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
@@ -134,6 +136,9 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	}
 	return ofOthers(e, j)
 }
+
+// aboutSender finds a reply in which it is the client that does not exist or has no name.
+var aboutSender = regexp.MustCompile(`(?i)\byour (ip|host|server|domain|address|client|hostname|account)\b|\breverse\b|\bptr\b`)
 
 // evidence is what smtpsend is asked about.
 func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {

@@ -45,3 +45,15 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// TestSenderThatDoesNotExist: a refusal of the client's name must not suppress the recipient.
+func TestSenderThatDoesNotExist(t *testing.T) {
+	mail := sample(t, "dsn-no-data-record.eml")
+	reply := "550 5.4.4 [internal] Name service error for name=receiver.example type=A: Host found but no data record of requested type"
+	for _, said := range []string{"550 your host name does not exist", "550 reverse address lookup failed", "550 we do not accept mail to this host from you"} {
+		changed := strings.Replace(strings.Replace(mail, reply, said, 1), "Status: 5.4.4", "Status: 5.0.0", 1)
+		if r := read(t, changed, Options{}); len(r.Recipients) != 1 || r.Recipients[0].Code != 550 || r.Recipients[0].Suppress {
+			t.Errorf("%s: %+v", said, r.Recipients)
+		}
+	}
+}

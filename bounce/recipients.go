@@ -29,7 +29,7 @@ var (
 )
 
 // echo is a line of the message's own header that notices quote, and so no recipient that failed.
-var echo = regexp.MustCompile(`(?i)^\s*(to|from|cc|subject|date|sent|message-id|reply-to|return-path|sender|received)\s*:`)
+var echo = regexp.MustCompile(`(?i)^\s*(to|cc|subject|date|sent|message-id|reply-to|return-path|(?:sender|from)(?: address)?|received)\s*:`)
 
 // noticeFacts finds the recipients in a notice, and what is said of each.
 func (m *mail) noticeFacts() []fact {
