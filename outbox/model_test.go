@@ -1,9 +1,12 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +49,7 @@ func TestAnyHistoryKeepsThePromises(t *testing.T) {
 type model struct {
 	*bundle // the world that the processes share: Redis, time, the relay, the accounts
 	rt      *rapid.T
+	log     *syncBuffer
 	ctx     context.Context
 	options Options
 	relay   *tallyRelay
@@ -83,7 +87,9 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
 		o.KeepDeadLetters = -1
 	}
-	m := &model{bundle: setupOn(t, db, o), rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}, barred: map[string]int{}}
+	log := &syncBuffer{}
+	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}, barred: map[string]int{}}
 	var err error
 	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.now}); err != nil {
 		rt.Fatal(err)
@@ -271,7 +277,7 @@ func (m *model) settle() {
 	for rounds, done := 0, false; !done; rounds++ {
 		done = m.live() == 0 // and one more round, to clean up
 		if rounds == 40 {
-			m.rt.Fatalf("%d messages are still live", m.live())
+			m.rt.Fatalf("%d messages are still live: %v\n%s", m.live(), m.standing(), m.log.String())
 		}
 		m.clock.advance(time.Minute)
 		if err := newSweeper(m.procs[0].Outbox).sweep(m.ctx); err != nil {
@@ -279,6 +285,35 @@ func (m *model) settle() {
 		}
 		m.workAll()
 	}
+}
+
+// syncBuffer collects the log of all processes.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// standing is what the records of the messages say that are neither done nor dead.
+func (m *model) standing() (all []map[string]string) {
+	for _, id := range m.ids {
+		p, _ := partitionOf(id, m.DB.Partitions())
+		if r := m.DB.Client().HGetAll(m.ctx, m.store.message(p, id)).Val(); len(r) > 0 && r["state"] != stateFailed {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // resubmit has clients repeat what they got no answer to and have a key for. On a busy machine Redis may take longer to answer than a submit
