@@ -1,6 +1,7 @@
 package redisdb
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,10 +24,10 @@ const (
 	writeTimeout = 5 * time.Second
 )
 
-// client makes the client for a target. It connects when first used.
+// client makes the client for a target. It connects when first used. A Cluster's client appends to the addresses it is given, so each has its own.
 func (t target) client(pool int) redis.UniversalClient {
 	o := &redis.UniversalOptions{
-		Addrs: t.addrs, MasterName: t.master, IsClusterMode: t.mode == Cluster,
+		Addrs: slices.Clone(t.addrs), MasterName: t.master, IsClusterMode: t.mode == Cluster,
 		DB: t.db, Username: t.username, Password: t.password,
 		SentinelUsername: t.sentinel.username, SentinelPassword: t.sentinel.password,
 		TLSConfig: t.tls, ClientName: "postroom",
