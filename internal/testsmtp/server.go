@@ -71,13 +71,13 @@ type Server struct {
 
 	connections atomic.Int64
 	open        atomic.Int64
-	count       atomic.Int64
 	group       sync.WaitGroup
 	done        chan struct{}
 	closing     sync.Once
 
 	mu       sync.Mutex
 	live     map[net.Conn]struct{}
+	count    int // messages accepted, those not kept too
 	messages []Message
 	commands []string
 	seen     map[string]int // how often an address with a counted behaviour came up
@@ -171,9 +171,13 @@ func (s *Server) Connections() int { return int(s.connections.Load()) }
 func (s *Server) Open() int { return int(s.open.Load()) }
 
 // Count is how many messages were accepted so far, discarded ones included.
-func (s *Server) Count() int { return int(s.count.Load()) }
+func (s *Server) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
 
-// Messages lists the messages kept so far, oldest first.
+// Messages lists the messages kept so far, oldest first. What Count has counted is among them, unless it was discarded or forgotten.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,15 +214,15 @@ func (s *Server) Wait(n int) []Message {
 func (s *Server) WaitContext(ctx context.Context, n int) ([]Message, error) {
 	for {
 		s.mu.Lock()
-		changed := s.changed
+		changed, count := s.changed, s.count
 		s.mu.Unlock()
-		if s.Count() >= n {
+		if count >= n {
 			return s.Messages(), nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return s.Messages(), fmt.Errorf("testsmtp: %d of %d messages arrived: %w", s.Count(), n, ctx.Err())
+			return s.Messages(), fmt.Errorf("testsmtp: %d of %d messages arrived: %w", count, n, ctx.Err())
 		}
 	}
 }
@@ -250,9 +254,9 @@ func (s *Server) accept() {
 
 // keep takes a message in.
 func (s *Server) keep(m Message) {
-	s.count.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.count++
 	if !s.o.Discard {
 		s.messages = append(s.messages, m)
 	}

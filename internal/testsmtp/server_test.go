@@ -63,6 +63,34 @@ func send(s *testsmtp.Server, auth smtp.Auth, to ...string) error {
 	return c.Quit()
 }
 
+// TestWhatIsCountedIsKept: whoever saw the count of messages finds as many.
+func TestWhatIsCountedIsKept(t *testing.T) {
+	const messages = 200
+	s := testsmtp.Start(t, testsmtp.Options{})
+	sent := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < messages && err == nil; i++ {
+			err = send(s, nil, "b@example.org")
+		}
+		sent <- err
+	}()
+	for {
+		seen := s.Count()
+		if kept := len(s.Messages()); kept < seen {
+			t.Fatalf("%d messages counted, %d kept", seen, kept)
+		}
+		select {
+		case err := <-sent:
+			if n := s.Count(); err != nil || n != messages {
+				t.Fatalf("%d messages were taken: %v", n, err)
+			}
+			return
+		default:
+		}
+	}
+}
+
 // said is an error as the server worded it; net/smtp's own text quotes it.
 func said(err error) string {
 	if reply, ok := errors.AsType[*textproto.Error](err); ok {
