@@ -16,9 +16,10 @@ import (
 // An acknowledgement is told from asynq's other calls by its context: it alone has a deadline, the end of the lease.
 type ackClient struct {
 	redis.UniversalClient
-	topics redis.UniversalClient // for subscriptions
-	giveUp <-chan struct{}       // closed when the grace of a stop is over: repetitions end
-	log    *slog.Logger
+	scripts Scripter              // runs them
+	topics  redis.UniversalClient // for subscriptions
+	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
+	log     *slog.Logger
 }
 
 // Subscribe subscribes asynq to the cancelling of tasks.
@@ -53,12 +54,12 @@ const (
 
 // Eval runs a script for asynq.
 func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.Eval(ctx, source, keys, args...) })
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.scripts.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
 func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.UniversalClient.EvalSha(ctx, sha, keys, args...) })
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.scripts.EvalSha(ctx, sha, keys, args...) })
 }
 
 // persist makes the call, and an acknowledgement again while Redis is away.

@@ -88,7 +88,7 @@ func TestAckFailureDoesNotRunTwice(t *testing.T) {
 func TestAckUnderACancelledContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := &ackClient{UniversalClient: b.redis, log: slog.New(slog.DiscardHandler)}
+	c := &ackClient{UniversalClient: b.redis, scripts: b.redis, log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
 	cancel()
 	if err := redis.NewScript("return 1").Run(ctx, c, nil).Err(); err != nil {

@@ -32,7 +32,14 @@ type ServerOptions struct {
 	Keep    func() int    // how many done tasks of each queue stay visible; as in Options; nil: none
 	Grace   time.Duration // how long running handlers may go on after the stop; zero: 30 s
 	Logger  *slog.Logger  // nil: discard
+	Scripts Scripter      // runs asynq's scripts, such as in round trips that others share; nil: the connection
 	Metrics Registerer    // where to register the metrics of handlers; nil: none are kept
+}
+
+// Scripter runs scripts in Redis.
+type Scripter interface {
+	Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd
+	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
 }
 
 // Intervals of a Server.
@@ -82,7 +89,10 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 		}
 	}
 	s.trouble = newAsynqLog(s.log)
-	s.acks = &ackClient{UniversalClient: c, log: s.log}
+	s.acks = &ackClient{UniversalClient: c, scripts: o.Scripts, log: s.log}
+	if s.acks.scripts == nil {
+		s.acks.scripts = c
+	}
 	s.acks.topics, s.closeTopics = topicClient(c)
 	for _, p := range o.Pools {
 		if err := s.addPool(p); err != nil {

@@ -48,6 +48,7 @@ func TestDeadlineCutsAHungCall(t *testing.T) {
 	for name, call := range map[string]func(context.Context) error{
 		"command": func(ctx context.Context) error { return db.Client().Set(ctx, "key", "x", 0).Err() },
 		"script":  func(ctx context.Context) error { return script.Run(ctx, db.Client(), nil).Err() },
+		"shared":  func(ctx context.Context) error { return script.Run(ctx, db.Shared(), nil).Err() },
 		"pipeline": func(ctx context.Context) error {
 			p := db.Pipeline()
 			p.Script(script, nil)

@@ -51,9 +51,11 @@ const openWait = 10 * time.Second
 // DB is an open connection to Redis. It is safe for concurrent use.
 type DB struct {
 	client     redis.UniversalClient
+	shared     *Shared
 	blocking   redis.UniversalClient // for reads that wait, so that they never take connections from the others
 	partitions int
 	mode       Mode
+	together   bool // keys of all partitions may stand in one script
 	address    string
 	log        *slog.Logger
 	home       home    // nil when the Redis is somebody else's
@@ -85,6 +87,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.mode, db.address = t.mode, t.String()
 	db.client, db.blocking = t.client(o.PoolSize), t.client(blockingPoolSize)
+	db.shared = newShared(db.client)
 	if err := db.greet(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -152,11 +155,31 @@ func (db *DB) greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
 	}
-	info, err := db.client.Info(ctx, "server").Result()
-	if err != nil {
-		return nil // some compatible servers don't say what they are
+	if info, err := db.client.Info(ctx, "server").Result(); err == nil { // some compatible servers don't say what they are
+		if err := checkVersion(parseInfo(info)["redis_version"]); err != nil {
+			return err
+		}
 	}
-	return checkVersion(parseInfo(info)["redis_version"])
+	if db.together, err = db.tryTogether(ctx); err != nil {
+		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
+	}
+	return nil
+}
+
+// togetherScript touches the keys of several partitions. None of them is ever written.
+var togetherScript = NewScript("redisdb/together", "return redis.call('EXISTS', unpack(KEYS))")
+
+// tryTogether asks the server itself: what is opened as one may be a Cluster of one node, or stand behind a proxy that spreads keys as a
+// Cluster does.
+func (db *DB) tryTogether(ctx context.Context) (bool, error) {
+	if db.mode == Cluster {
+		return false, nil
+	}
+	err := togetherScript.Run(ctx, db.client, []string{Key(0, "together"), Key(1, "together")}).Err()
+	if err != nil && redis.HasErrorPrefix(err, "CROSSSLOT") {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A server that doesn't tell its
@@ -175,11 +198,18 @@ func checkVersion(version string) error {
 // Client gives the underlying client: a *redis.Client, or a *redis.ClusterClient in Cluster mode. It must not be closed.
 func (db *DB) Client() redis.UniversalClient { return db.client }
 
+// Shared runs scripts in round trips that all goroutines share.
+func (db *DB) Shared() *Shared { return db.shared }
+
 // Partitions is the number of partitions that keys are spread over, at least 1.
 func (db *DB) Partitions() int { return db.partitions }
 
 // Mode says what kind of Redis this is.
 func (db *DB) Mode() Mode { return db.mode }
+
+// Together says whether one script may use keys of several partitions: false in a Cluster, and for a server that treats keys as a Cluster
+// does. It is the same for all processes on one Redis.
+func (db *DB) Together() bool { return db.together }
 
 // Address says where the Redis is, for people: without user, password or query.
 func (db *DB) Address() string { return db.address }
@@ -198,6 +228,7 @@ func (db *DB) close() error {
 	}
 	if db.client != nil {
 		errs = append(errs, db.client.Close())
+		db.shared.close()
 	}
 	if db.home != nil {
 		errs = append(errs, db.home.Close())

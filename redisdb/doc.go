@@ -22,7 +22,8 @@
 //	postroom:{<partition>}:<kind>[:<part>…]      such as postroom:{0}:message:01J8…
 //
 // The braces are a Redis Cluster hash tag: all keys of one partition live in one slot, so one script can change them together. Keys of
-// different partitions never appear in one script. The kinds are listed by the packages that own them; this package owns none, except
+// different partitions appear in one script only where [DB.Together] says that they may, and what such a script does must be done in
+// another way elsewhere. The kinds are listed by the packages that own them; this package owns none, except
 // that the consumer groups on streams are created and cleaned here, by [DB.Follow].
 //
 // # What it promises
@@ -30,6 +31,8 @@
 //   - A connection that breaks is remade; commands are repeated for about a second meanwhile. A command may therefore run twice when its
 //     answer was lost, so every script must be harmless the second time.
 //   - A server that restarted and forgot its scripts is sent them again, inside pipelines too.
+//   - Scripts that go through [DB.Shared], and short pipelines of them, share their round trips with those of other goroutines; each is answered
+//     for itself. One that its deadline cut short may still run: as with a lost answer, it must be harmless.
 //   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
 //   - The embedded server is restarted when it dies, loses nothing it acknowledged when its process is killed, and never runs twice on
 //     one data directory.

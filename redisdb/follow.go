@@ -18,6 +18,7 @@ type Follow struct {
 	Stream     string        // the kind of the stream's key, as in Key(partition, Stream); every partition is followed
 	Group      string        // the reader. All processes that name the same group share the work; each group sees every entry
 	Batch      int           // entries handed over at once, at most; zero: 256
+	Gather     time.Duration // how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
 	ClaimAfter time.Duration // how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
 }
 
@@ -122,6 +123,9 @@ func (r *reader) run(ctx context.Context) {
 		r.fine()
 		wait = followRetryMin
 		r.handle(ctx, work, entries)
+		if 1 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
+			pause(ctx, r.Gather)
+		}
 	}
 	r.leave(work)
 }

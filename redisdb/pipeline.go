@@ -13,6 +13,7 @@ import (
 // A Pipeline is used by one goroutine.
 type Pipeline struct {
 	pipe    redis.Pipeliner
+	shared  *Shared
 	cluster *redis.ClusterClient // nil: one server
 	scripts []scriptCall
 	wait    waiting
@@ -35,7 +36,7 @@ func (c scriptCall) confirm(err error) {
 // Pipeline begins an empty pipeline.
 func (db *DB) Pipeline() *Pipeline {
 	cluster, _ := db.client.(*redis.ClusterClient)
-	return &Pipeline{pipe: db.client.Pipeline(), cluster: cluster}
+	return &Pipeline{pipe: db.client.Pipeline(), shared: db.shared, cluster: cluster}
 }
 
 // Pipeliner gives access to plain commands; they are sent by Exec too.
@@ -70,13 +71,42 @@ func (p *Pipeline) Exec(ctx context.Context) error {
 	if p.wait.on() {
 		return p.execReplicated(ctx, scripts)
 	}
-	cmds, err := p.pipe.Exec(ctx)
+	cmds, err := p.send(ctx)
 	if len(cmds) == 0 && err != nil {
 		return err
 	}
 	resend(ctx, p.pipe, scripts, p.wait)
 	labelAll(scripts)
 	return firstError(cmds)
+}
+
+// sharedMost is the most commands of a pipeline that share a round trip with others.
+const sharedMost = 8
+
+// send sends what is in the pipeline: a few scripts together with those of others, anything else on its own.
+func (p *Pipeline) send(ctx context.Context) ([]redis.Cmder, error) {
+	cmds := p.pipe.Cmds()
+	if len(cmds) > sharedMost {
+		return p.pipe.Exec(ctx)
+	}
+	sent := make([]*redis.Cmd, len(cmds))
+	for i, cmd := range cmds {
+		if _, ok := cmd.(*redis.Cmd); !ok {
+			return p.pipe.Exec(ctx)
+		}
+		sent[i] = redis.NewCmd(ctx, cmd.Args()...)
+	}
+	p.pipe.Discard()
+	err := p.shared.do(ctx, sent...)
+	for i, cmd := range cmds {
+		if err != nil {
+			cmd.SetErr(err)
+			continue
+		}
+		cmd.(*redis.Cmd).SetVal(sent[i].Val())
+		cmd.SetErr(sent[i].Err())
+	}
+	return cmds, err
 }
 
 // execReplicated is Exec with a wait for the replicas.

@@ -31,7 +31,7 @@ func (db *DB) ReplicatedPipeline() *Pipeline {
 // RunReplicated is [Script.Run] with the promise of [DB.ReplicatedPipeline].
 func (db *DB) RunReplicated(ctx context.Context, s *Script, keys []string, args ...any) *redis.Cmd {
 	if db.wait.replicas == 0 {
-		return s.Run(ctx, db.client, keys, args...)
+		return s.Run(ctx, db.shared, keys, args...)
 	}
 	p := db.ReplicatedPipeline()
 	cmd := p.Script(s, keys, args...)

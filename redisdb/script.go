@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,12 +20,59 @@ type Script struct {
 	sha    string
 }
 
-// NewScript makes a script. The preludes are Lua text put before the source, for functions that several scripts share. The name is for
-// error messages.
+// NewScript makes a script. The preludes are Lua text put before the source, for functions that several scripts share; of their functions and
+// values only those that the source needs are sent, for Redis makes each of them anew whenever the script runs. The name is for error messages.
 func NewScript(name, source string, preludes ...string) *Script {
-	source = strings.Join(append(slices.Clone(preludes), source), "\n")
+	source = needed(strings.Join(preludes, "\n")+"\n", source) + source
 	sum := sha1.Sum([]byte(source)) // the name Redis itself gives to a script
 	return &Script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// declaration finds what a part of a prelude declares. A part that declares nothing is always needed.
+var declaration = regexp.MustCompile(`^local (?:function )?(\w+(?:, *\w+)*)`)
+
+// needed gives the parts of a prelude that a source refers to, and those that these refer to.
+func needed(prelude, source string) string {
+	var parts []string
+	for line := range strings.Lines(prelude) {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "--") || strings.TrimSpace(line) == "":
+		case len(parts) == 0 || begins(line):
+			parts = append(parts, line)
+		default:
+			parts[len(parts)-1] += line
+		}
+	}
+	kept := ""
+	for _, part := range slices.Backward(parts) { // a part refers only to what stands before it
+		names := declaration.FindStringSubmatch(part)
+		if names == nil || refers(uncommented(source)+kept, names[1]) {
+			kept = part + kept
+		}
+	}
+	return kept
+}
+
+// begins says whether a line begins a part, rather than going on with the one before, or ending it.
+func begins(line string) bool {
+	return strings.TrimLeft(line, " \t") == line && !slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
+}
+
+// refers says whether code has one of some names, which stand with commas between them.
+func refers(code, names string) bool {
+	any := strings.ReplaceAll(strings.ReplaceAll(names, " ", ""), ",", "|")
+	return regexp.MustCompile(`\b(?:` + any + `)\b`).MatchString(code)
+}
+
+// uncommented leaves out lines of comment, in which the words of the code have other meanings.
+func uncommented(source string) string {
+	code := ""
+	for line := range strings.Lines(source) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			code += line
+		}
+	}
+	return code
 }
 
 // Name is what the script was named when it was made.
@@ -48,14 +96,7 @@ func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) 
 }
 
 // call is the command that runs the script by its hash.
-func (s *Script) call(keys []string, args []any) []any {
-	out := make([]any, 0, 3+len(keys)+len(args))
-	out = append(out, "evalsha", s.sha, len(keys))
-	for _, key := range keys {
-		out = append(out, key)
-	}
-	return append(out, args...)
-}
+func (s *Script) call(keys []string, args []any) []any { return evalArgs("evalsha", s.sha, keys, args) }
 
 // isNoScript recognises the answer of a server that has not seen the script since it started.
 func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }

@@ -55,3 +55,24 @@ func TestSentinel(t *testing.T) {
 		t.Errorf("after the failover: %q, %v", got, err)
 	}
 }
+
+// TestTogether asks servers whether one script may use keys of several partitions. One that is a Cluster says so, however it was opened.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	cluster := testredis.Cluster(t, testredis.Topology{})
+	for name, c := range map[string]struct {
+		url  string
+		want bool
+	}{
+		"one server":                        {testredis.Server(t).URL(), true},
+		"Sentinels":                         {testredis.Sentinel(t, testredis.Topology{}).URL(), true},
+		"a Cluster":                         {cluster.URL(), false},
+		"a node of a Cluster as one server": {cluster.Masters[0].URL(), false},
+	} {
+		db := testredis.Connect(t, redisdb.Options{URL: c.url})
+		err := db.Client().Eval(t.Context(), "return redis.call('EXISTS', unpack(KEYS))", []string{redisdb.Key(0, "x"), redisdb.Key(1, "x")}).Err()
+		if db.Together() != c.want || (err == nil) != c.want {
+			t.Errorf("%s: together %v, want %v; tried: %v", name, db.Together(), c.want, err)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// line stands for Redis and the way to it: it notes what travels together, and answers when it is let go.
+type line struct {
+	redis.UniversalClient
+	gate chan struct{} // closed: answers come
+
+	mu     sync.Mutex
+	trips  [][]string             // the first argument of each script, by round trip
+	answer func(arg string) error // nil: each is answered with its argument
+}
+
+func newLine(t *testing.T) (*line, *Shared) {
+	t.Helper()
+	l := &line{UniversalClient: redis.NewClient(&redis.Options{Addr: "nowhere.invalid:6379"}), gate: make(chan struct{})}
+	l.AddHook(l)
+	s := newShared(l)
+	t.Cleanup(func() {
+		l.letGo()
+		s.close()
+		_ = l.Close()
+	})
+	return l, s
+}
+
+func (l *line) letGo() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.gate:
+	default:
+		close(l.gate)
+	}
+}
+
+func (l *line) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *line) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return l.carry(ctx, cmd) }
+}
+
+func (l *line) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return l.carry(ctx, cmds...) }
+}
+
+func (l *line) carry(ctx context.Context, cmds ...redis.Cmder) error {
+	var trip []string
+	for _, cmd := range cmds {
+		trip = append(trip, cmd.Args()[3].(string)[:1])
+	}
+	l.mu.Lock()
+	l.trips = append(l.trips, trip)
+	l.mu.Unlock()
+	select {
+	case <-l.gate:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, cmd := range cmds {
+		arg := cmd.Args()[3].(string)
+		cmd.(*redis.Cmd).SetVal(arg)
+		if l.answer == nil {
+			continue
+		}
+		l.mu.Lock()
+		err := l.answer(arg)
+		l.mu.Unlock()
+		if err != nil {
+			cmd.(*redis.Cmd).SetVal(nil)
+			cmd.SetErr(err)
+		}
+	}
+	return nil
+}
+
+func (l *line) seen() [][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([][]string(nil), l.trips...)
+}
+
+// queued is how many calls wait for a lane.
+func (s *Shared) queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// occupy sends a call down each lane, which stays there until the line lets go.
+func occupy(t *testing.T, l *line, s *Shared, callers *sync.WaitGroup) {
+	t.Helper()
+	for i := range sharedLanes {
+		callers.Go(func() { s.EvalSha(context.Background(), "sha", nil, "alone") })
+		eventually(t, "a call to be on its way", func() bool { return len(l.seen()) == i+1 })
+	}
+}
+
+func TestSharedCallsThatWaitTravelTogether(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	var callers sync.WaitGroup
+	occupy(t, l, s, &callers)
+	for i := range 100 {
+		callers.Go(func() {
+			if got, err := s.EvalSha(t.Context(), "sha", nil, fmt.Sprint("x", i)).Text(); got != fmt.Sprint("x", i) || err != nil {
+				t.Errorf("call %d was answered %q, %v", i, got, err)
+			}
+		})
+	}
+	eventually(t, "all to wait", func() bool { return s.queued() == 100 })
+	l.letGo()
+	callers.Wait()
+	if trips := l.seen(); len(trips) != sharedLanes+1 || len(trips[sharedLanes]) != 100 {
+		t.Errorf("%d round trips, want one for each lane and one for all that waited", len(trips))
+	}
+}
+
+func TestLargeSharedCallsTravelAlone(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	var callers sync.WaitGroup
+	occupy(t, l, s, &callers)
+	for i, arg := range []string{"b" + strings.Repeat("b", tripBytes), "s", "m" + strings.Repeat("m", tripBytes/2), "n" + strings.Repeat("n", tripBytes/2)} {
+		callers.Go(func() { s.Eval(context.Background(), "source", nil, arg) })
+		eventually(t, "it to wait", func() bool { return s.queued() == i+1 })
+	}
+	s.mu.Lock()
+	all := s.waiting
+	s.mu.Unlock()
+	var sizes []int
+	for len(all) > 0 {
+		trip := s.next()
+		sizes = append(sizes, len(trip))
+		all = all[len(trip):]
+		for _, r := range trip {
+			close(r.done)
+		}
+	}
+	l.letGo()
+	callers.Wait()
+	if fmt.Sprint(sizes) != "[1 2 1]" {
+		t.Errorf("calls travel %v at a time, want the large one alone, the next two together, and the last one", sizes)
+	}
+}
+
+// A server that is starting, or has become a replica, did nothing. The client repeats what it is told so, but not within a pipeline.
+func TestSharedCallsAreRepeatedByThemselves(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	refused := 0
+	l.answer = func(arg string) error {
+		if arg[0] == 'r' && refused == 0 {
+			refused++
+			return proto("LOADING Redis is loading the dataset in memory")
+		}
+		return nil
+	}
+	var callers sync.WaitGroup
+	occupy(t, l, s, &callers)
+	for i, arg := range []string{"r", "x"} {
+		callers.Go(func() {
+			if got, err := s.EvalSha(t.Context(), "sha", nil, arg).Text(); got != arg || err != nil {
+				t.Errorf("answered %q, %v, want %q", got, err, arg)
+			}
+		})
+		eventually(t, "it to wait", func() bool { return s.queued() == i+1 })
+	}
+	l.letGo()
+	callers.Wait()
+	if trips := l.seen(); fmt.Sprint(trips[sharedLanes:]) != "[[r x] [r]]" {
+		t.Errorf("round trips %v, want both, and the refused one again", trips[sharedLanes:])
+	}
+}
+
+// proto is an error as Redis answers it.
+type proto string
+
+func (e proto) Error() string { return string(e) }
+func (proto) RedisError()     {}
+
+func TestDeadlineCutsASharedCallAndCancellationDoesNot(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.EvalSha(late, "sha", nil, "late").Err(); !errors.Is(err, context.DeadlineExceeded) || !Unavailable(err) {
+		t.Errorf("error %v, want that of the deadline", err)
+	}
+	if err := s.EvalSha(late, "sha", nil, "later").Err(); !errors.Is(err, context.DeadlineExceeded) || len(l.seen()) != 1 {
+		t.Errorf("a call after its deadline was sent, %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	answered := make(chan *redis.Cmd, 1)
+	go func() { answered <- s.EvalSha(ctx, "sha", nil, "patient") }()
+	eventually(t, "it to be on its way", func() bool { return len(l.seen()) == 2 })
+	stop()
+	l.letGo()
+	if got, err := (<-answered).Text(); got != "patient" || err != nil {
+		t.Errorf("answered %q, %v: a cancellation cut the call short", got, err)
+	}
+}
+
+func TestClosedSharedRefuses(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	l.letGo()
+	s.close()
+	s.close()
+	if err := s.EvalSha(t.Context(), "sha", nil, "x").Err(); !errors.Is(err, redis.ErrClosed) {
+		t.Errorf("error %v, want that it is closed", err)
+	}
+}
