@@ -15,7 +15,10 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-const relayBatch = 200 // events taken from the stream at once
+const (
+	relayBatch  = 200                   // events taken from the stream at once
+	relayGather = 10 * time.Millisecond // and how long they gather while there are many: reading one costs nearly as much as reading ten
+)
 
 // ref names a delivery. It is all that a task carries: the event itself is in the delivery's record, which outlives the stream (it may
 // be trimmed before the last attempt) and the task (the log shows what was sent, and sends it again), and which each attempt must read

@@ -134,7 +134,7 @@ func (w *Webhooks) Run(ctx context.Context) error {
 	defer w.poster.client.CloseIdleConnections()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: relayBatch}, w.relay)
+		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: relayBatch, Gather: relayGather}, w.relay)
 	})
 	g.Go(func() error { return w.sweep(ctx) })
 	return g.Wait()
