@@ -40,7 +40,7 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 	pipe := s.db.ReplicatedPipeline()
 	var answers []*redis.Cmd
 	send := func(shard int, args []any) {
-		answers = append(answers, pipe.Script(addScript, []string{countsKey(shard)}, args...))
+		answers = append(answers, pipe.Script(addScript, s.addKeys(shard), args...))
 	}
 	var batches [shards][]any
 	for i := range entries {
@@ -72,6 +72,15 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 		added += n
 	}
 	return added, nil
+}
+
+// addKeys are those of the script that adds entries to a shard.
+func (s *Store) addKeys(shard int) []string {
+	keys := []string{countsKey(shard)}
+	if version := s.VersionKey(); version != "" {
+		keys = append(keys, version)
+	}
+	return keys
 }
 
 // addWidth is how many arguments the script takes for an entry.

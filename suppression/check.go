@@ -60,23 +60,29 @@ func newLook(q Question) *look {
 // ask reads all scopes of all addresses and their domains.
 func (l *look) ask(ctx context.Context, client redis.UniversalClient) error {
 	pipe := client.Pipeline()
-	for _, subject := range l.subjects {
-		l.add(ctx, pipe, subject)
-		l.add(ctx, pipe, domainOf(subject))
-	}
+	l.each(func(subject string, fields []string) {
+		l.answers[subject] = pipe.HMGet(ctx, placeOf(subject).key(), fields...)
+	})
 	_, err := pipe.Exec(ctx)
 	return err
 }
 
-func (l *look) add(ctx context.Context, pipe redis.Pipeliner, subject string) {
-	if _, asked := l.answers[subject]; asked {
-		return
+// each names the addresses and their domains, each once, and the fields that they have in all scopes.
+func (l *look) each(do func(subject string, fields []string)) {
+	seen := make(map[string]bool, 2*len(l.subjects))
+	for _, address := range l.subjects {
+		for _, subject := range [...]string{address, domainOf(address)} {
+			if seen[subject] {
+				continue
+			}
+			seen[subject] = true
+			fields := make([]string, len(l.scopes))
+			for i, scope := range l.scopes {
+				fields[i], _ = fieldOf(fieldName(scope, subject))
+			}
+			do(subject, fields)
+		}
 	}
-	fields := make([]string, len(l.scopes))
-	for i, scope := range l.scopes {
-		fields[i], _ = fieldOf(fieldName(scope, subject))
-	}
-	l.answers[subject] = pipe.HMGet(ctx, placeOf(subject).key(), fields...)
 }
 
 // strongest chooses among all that was found of an address.

@@ -64,6 +64,10 @@ func TestWhomAnEntryStops(t *testing.T) {
 			if got := b.check(t, c.ask, c.address); (got != "") != c.stopped {
 				t.Errorf("stopped by %q, want stopped %v", got, c.stopped)
 			}
+			c.ask.Addresses = []string{"bob@example.org", c.address}
+			if version := b.look(t, c.ask); version != "" && c.stopped {
+				t.Error("a script that looks itself finds nothing")
+			}
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package suppression keeps whom not to mail, and why: for outbox, which asks before it accepts a message and again before it begins an
-// attempt; for feedback and unsubscribe, which learn of bounces, complaints and wishes; and for the operator.
+// Package suppression keeps whom not to mail, and why: for outbox, which asks as it accepts a message and again as it begins an attempt; for
+// feedback and unsubscribe, which learn of bounces, complaints and wishes; and for the operator.
 //
 // # What an entry says
 //
@@ -15,6 +15,9 @@
 //
 //   - [Store.Check] answers for a message with all its recipients, in every scope, with one round trip (in a Cluster: one to each node
 //     concerned, at the same time).
+//   - A script of another package can ask itself whether there is anything at all about a message ([Store.Look], [LookLua]), and what it
+//     found still holds at the same version ([Store.VersionKey]): every script that adds entries raises it, whether it changes anything or
+//     not. A version that was lost never comes back. There is none where a script can't use keys of several partitions, as in a Cluster.
 //   - hard_bounce, spam_report and manual stop every mail. An unsubscribe stops bulk mail, and mail of the very list it is about;
 //     transactional mail passes it: who left the newsletter still gets the invoice.
 //   - Each entry is added by one script: counts, indexes and evidence agree with it. Adding it again changes nothing but to prolong it, so

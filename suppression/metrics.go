@@ -14,7 +14,7 @@ var kinds = [...]string{"instance", "account", "list"}
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	checks := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up.",
+		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up one by one.",
 	})
 	stops := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and must not be mailed.",

@@ -18,7 +18,7 @@ var (
 	//go:embed lua/soft.lua
 	softSource string
 
-	addScript    = redisdb.NewScript("suppression/add", addSource, prelude)
+	addScript    = redisdb.NewScript("suppression/add", addSource, prelude, LookLua)
 	removeScript = redisdb.NewScript("suppression/remove", removeSource, prelude)
 	sweepScript  = redisdb.NewScript("suppression/sweep", sweepSource, prelude)
 	softScript   = redisdb.NewScript("suppression/soft", softSource)

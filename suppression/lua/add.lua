@@ -1,13 +1,15 @@
 -- add adds entries of one shard.
 --
--- KEYS: 1 suppression:counts
+-- KEYS: 1 suppression:counts   2 suppression:version (absent where keys of several partitions can't stand in one script)
 -- ARGV: 1 now, then for each entry nine: bucket, field, scope, letter of the reason, created, expires or '', source, evidence or '', the
 --       name where the field is a digest of it, else ''
 -- Result: how many of them did not hold before
--- Atomic, because an entry, its counts and its indexes must agree, and two of the same reason must not undo each other.
+-- Atomic, because an entry, its counts and its indexes must agree, and two of the same reason must not undo each other; and because who
+-- finds the version as it was must not miss an entry.
 
 local now = ARGV[1]
 local new = 0
+if KEYS[2] and redis.call('INCR', KEYS[2]) == 1 then begin_version(KEYS[2]) end
 
 for i = 2, #ARGV, 9 do
   local bucket, field, scope, reason = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
