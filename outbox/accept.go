@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
 )
 
 // retryAfterOutage is when a client that found Redis away or full should come back.
@@ -33,6 +35,8 @@ type submission struct {
 	sendAt      time.Time // zero: now
 	fingerprint string    // of the request's body; empty without an idempotency key
 	key         string    // under which it is accepted only once: the idempotency key, or one made of it
+
+	look *suppression.Look // what is to be looked at as it is accepted; nil: its recipients were asked for
 }
 
 // acceptance is a submission on its way into Redis.
@@ -45,7 +49,22 @@ type acceptance struct {
 	answer    api.SubmitAnswer
 }
 
+// takeIn accepts a message for those of its recipients who may be mailed. Nobody is asked beforehand where accept.lua can look for itself.
+func (b *Outbox) takeIn(ctx context.Context, s submission) (api.SubmitAnswer, error) {
+	if s.look = b.question(s.envelope, s.lane); s.look != nil {
+		return b.accept(ctx, s)
+	}
+	sifted, done, err := b.sift(ctx, s)
+	if err != nil || done {
+		return sifted, err
+	}
+	answer, err := b.accept(ctx, s)
+	answer.Skipped = sifted.Skipped
+	return answer, err
+}
+
 // accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
+// One that is to be looked at, and in which somebody may be suppressed, is sifted before.
 func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
 	if err := b.Admits(ctx); err != nil {
 		return api.SubmitAnswer{}, err
@@ -57,7 +76,19 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	if a.mayBeRefused() || s.letter != nil && !b.letters.relies(a.partition, s.letter) {
+	answer, err := b.enter(ctx, a)
+	switch {
+	case errors.Is(err, errAsk):
+		return b.acceptSifted(ctx, a)
+	case err == nil && a.look != nil && answer.Idempotency != nil && answer.Idempotency.Status == keyHit:
+		answer.Skipped, err = b.skippedNow(ctx, s)
+	}
+	return answer, err
+}
+
+// enter has a submission accepted, if nobody in it may be suppressed: errAsk.
+func (b *Outbox) enter(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
+	if a.mayBeRefused() || a.letter != nil && !b.letters.relies(a.partition, a.letter) {
 		return b.acceptFirst(ctx, a)
 	}
 
@@ -71,11 +102,14 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+a.answer.QueueID)
 	}
 	_, err = b.judge(accepted.Slice())
-	if errors.Is(err, errUnshared) {
-		b.letters.forget(a.partition, s.letter)
+	switch {
+	case errors.Is(err, errUnshared):
+		b.letters.forget(a.partition, a.letter)
 		return b.acceptFirst(ctx, a)
-	}
-	if err != nil {
+	case errors.Is(err, errAsk):
+		b.forget(ctx, task{queue: a.task.Queue, id: a.task.ID})
+		return api.SubmitAnswer{}, err
+	case err != nil:
 		return api.SubmitAnswer{}, err
 	}
 	if pending.Err() == nil {
@@ -83,6 +117,22 @@ func (b *Outbox) accept(ctx context.Context, s submission) (api.SubmitAnswer, er
 	}
 	b.accepted(ctx, a)
 	return a.answer, nil
+}
+
+// acceptSifted accepts a message in which somebody may be suppressed, if somebody is not. Its task is not the one that may have been queued
+// together with the look: a worker that has that one in hand found no message, and drops it.
+func (b *Outbox) acceptSifted(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
+	sifted, done, err := b.sift(ctx, a.submission)
+	if err != nil || done {
+		b.takeOut(ctx, a)
+		return sifted, err
+	}
+	a.keys = a.keys[:len(a.keys)-len(a.look.Keys)]
+	a.args = append(slices.Clone(a.args[:argEpoch]), secondEpoch, "", a.args[len(a.args)-1])
+	a.task.ID, a.look = taskID(a.id, secondEpoch), nil
+	answer, err := b.enter(ctx, a)
+	answer.Skipped = sifted.Skipped
+	return answer, err
 }
 
 // acceptFirst accepts a message that may be refused, or known already: its task is queued only once it is known to be new. A task of a
@@ -124,7 +174,7 @@ func (b *Outbox) answer(a acceptance, first string) (answer api.SubmitAnswer, fr
 	if first != "" {
 		b.metrics.accepted.WithLabelValues("hit").Inc()
 		answer = recall(first, answer)
-		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: "HIT"}
+		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: keyHit}
 		return answer, false
 	}
 	if a.fingerprint != "" {
@@ -132,6 +182,9 @@ func (b *Outbox) answer(a acceptance, first string) (answer api.SubmitAnswer, fr
 	}
 	return answer, true
 }
+
+// keyHit is the status of an idempotency key that was used before.
+const keyHit = "HIT"
 
 // shareAll puts the letters of some messages where they look for them, those of which this process does not know that they are there.
 func (b *Outbox) shareAll(ctx context.Context, all ...acceptance) error {
@@ -155,7 +208,7 @@ func (b *Outbox) acceptance(s submission) (acceptance, error) {
 	}
 	id, a := s.id, acceptance{submission: s}
 	a.partition, _ = partitionOf(id, b.DB.Partitions())
-	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, "1")}
+	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, firstEpoch)}
 	due = fromMillis(millis(due))
 	if due.After(now) {
 		a.task.At = due
@@ -185,11 +238,19 @@ func (b *Outbox) acceptArgs(s submission, p int, id string, now, due time.Time, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return keys, []any{
+	args := []any{
 		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, content,
-		b.limit(p), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), b.heed(len(content)), name, queued,
-	}, nil
+		b.limit(p), s.fingerprint, first, int(b.opts.KeyRetention.Seconds()), b.heed(len(content)), name, firstEpoch, "", queued,
+	}
+	if s.look == nil {
+		return keys, args, nil
+	}
+	args = append(append(args[:argEpoch+1], s.look.Each), s.look.Fields...)
+	return append(keys, s.look.Keys...), append(args, queued), nil
 }
+
+// The epochs of a message's first task, and of the one that takes its place where somebody had to be asked for before it was accepted.
+const firstEpoch, secondEpoch = "1", "2"
 
 // contentArgs is what a message keeps of its own: itself, or what is written into its letter.
 func (b *Outbox) contentArgs(s submission, id string) (content []byte, name string, err error) {
@@ -200,15 +261,16 @@ func (b *Outbox) contentArgs(s submission, id string) (content []byte, name stri
 	return []byte(slip), s.letter.name, err
 }
 
-// mayBeRefused says whether Redis may answer anything but that the message is accepted.
+// mayBeRefused says whether Redis may answer anything but that the message is accepted, or that somebody has to be asked for.
 func (a acceptance) mayBeRefused() bool {
 	return a.fingerprint != "" || a.args[argLimit] != "" || a.looksAtMemory()
 }
 
 func (a acceptance) looksAtMemory() bool { return a.args[argShare] != "" }
 
-// Places among the arguments of accept.lua of the content, and of what can have a message refused.
-const argContent, argLimit, argShare = 8, 9, 13
+// Places among the arguments of accept.lua of the content, of what can have a message refused, and of the epoch, which what depends on the
+// recipients follows.
+const argContent, argLimit, argShare, argEpoch = 8, 9, 13, 15
 
 // memo and recall keep the first answer to an idempotency key. There is one for each message of a week, so it is kept short.
 func memo(a api.SubmitAnswer) string {
@@ -242,6 +304,8 @@ func (b *Outbox) judge(answer []any, err error) (first string, _ error) {
 	switch answer[0] {
 	case "NEW", "AGAIN":
 		return "", nil
+	case "ASK":
+		return "", errAsk
 	case "HIT":
 		return fmt.Sprint(answer[1]), nil
 	case "REUSED":
@@ -266,6 +330,9 @@ func keyReused() error {
 
 // errUnshared says that the letter a message is written from is not in Redis.
 var errUnshared = fault.New(fault.Unavailable, "LetterGone", "What this message is written from was taken out of Redis as it came in; send it again")
+
+// errAsk says that accept.lua found something in the suppressions about a recipient.
+var errAsk = errors.New("somebody may be suppressed")
 
 func (b *Outbox) accepted(ctx context.Context, a acceptance) {
 	b.handled.Add(1)

@@ -185,6 +185,16 @@ func (b *Outbox) bringIn(ctx context.Context, a acceptance) error {
 	return b.lay(ctx, a.partition, a.answer.QueueID, content)
 }
 
+// takeOut forgets a content that was brought in for a message that is not accepted after all. What stays expires.
+func (b *Outbox) takeOut(ctx context.Context, a acceptance) {
+	if a.args[argContent] != "" {
+		return
+	}
+	if err := b.DB.Client().Del(ctx, b.store.incoming(a.partition, a.id)).Err(); err != nil {
+		b.log.DebugContext(ctx, "content left behind", "message_id", a.id, "error", err)
+	}
+}
+
 // lay puts a large content where the script that is to take it on finds it by its name.
 func (b *Outbox) lay(ctx context.Context, partition int, name string, content []byte) error {
 	if err := b.DB.Client().Set(ctx, b.store.incoming(partition, name), content, incomingFor).Err(); err != nil {

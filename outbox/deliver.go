@@ -52,6 +52,7 @@ type claim struct {
 	text      string      // what a letter said
 	slot      string      // place in a limit, from an earlier attempt that had to wait
 	urgent    bool        // an operator wants it tried even while its account is held
+	cleared   bool        // nobody in it was suppressed as it was begun
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
@@ -88,9 +89,10 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	if err := b.clock.ready(ctx, b.DB.Client()); err != nil {
 		return nil, queue.Verdict{}, away(err, "begin message "+id)
 	}
+	keys := b.beginKeys(partition, id)
 	for waited := false; ; waited = true {
 		now := b.clock.Now()
-		answer, err := b.store.run(ctx, beginScript, partition, id, id, millis(now), millis(now.Add(b.opts.Lease)), small)
+		answer, err := b.store.runOn(ctx, beginScript, keys, id, id, millis(now), millis(now.Add(b.opts.Lease)), small)
 		if err != nil {
 			return nil, queue.Verdict{}, err
 		}
@@ -125,6 +127,7 @@ func (b *Outbox) readClaim(id string, partition int, a []string) (*claim, error)
 	c := &claim{
 		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
 		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1", forgiven: n[16],
+		cleared: a[18] == "1",
 	}
 	c.created, _ = strconv.ParseInt(a[15], 10, 64)
 	if err := b.jsons.unpack(id, []byte(a[9]), &c.envelope); err != nil {
@@ -172,7 +175,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	p = b.policy(account.Retry)
 	p.hold = account.Hold
 	queued := c.status.having(rcptQueued)
-	stopped, err := b.stops(ctx, c.envelope, c.lane, queued) // as late as can be: who unsubscribes a moment before is not mailed
+	stopped, err := b.stopsNow(ctx, c, queued, started)
 	switch {
 	case err != nil:
 		b.log.WarnContext(ctx, "suppressions not asked", "message_id", c.id, "error", err)

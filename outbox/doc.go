@@ -23,6 +23,8 @@
 //   - What is not the message's fault spends no attempt: waiting for its place in a limit, and, where the account is set to hold its mail
 //     (delivery.accountTrouble), for the account's login, token, certificate or sender to be accepted again. In trouble one message at a
 //     time is tried; the others follow when it goes.
+//   - Nobody is mailed who was suppressed before the attempt began. Where one server has all keys accept.lua looks for that itself, and begin.lua
+//     says whether anything was added since (see package suppression); else, and wherever there is anything, it is asked for.
 //   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed; a replay opens it again.
 //
 // It never talks SMTP itself nor picks the relay (packages smtpsend and routes do), never decides from a task's own counters, and never writes outside its keys.

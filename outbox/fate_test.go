@@ -156,6 +156,9 @@ func touches(cmd redis.Cmder) bool {
 // ProcessPipelineHook implements redis.Hook.
 func (fates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !slices.ContainsFunc(cmds, touches) { // the greeting of a new connection, whoever it is for
+			return next(ctx, cmds)
+		}
 		f, _ := ctx.Value(fateKey{}).(*fate)
 		err := strike(ctx, func() error { return next(ctx, cmds) }, func() error { return next(ctx, cmds[:1+f.part%len(cmds)]) }, func() {
 			for _, cmd := range cmds {

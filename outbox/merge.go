@@ -221,7 +221,7 @@ func (m *merger) claim(ctx context.Context) (*api.IdempotencyStatus, error) {
 	case answer[0] == "REUSED":
 		return nil, keyReused()
 	case answer[0] == "HIT":
-		return &api.IdempotencyStatus{Key: key, Status: "HIT"}, nil
+		return &api.IdempotencyStatus{Key: key, Status: keyHit}, nil
 	}
 	return &api.IdempotencyStatus{Key: key, Status: "MISS"}, nil
 }
@@ -245,9 +245,8 @@ type placed struct {
 	submission
 }
 
-// chunk accepts some entries: three round trips for all of them.
+// chunk accepts some entries: two round trips for all of them, and two more where somebody may be suppressed.
 func (m *merger) chunk(ctx context.Context, from, to int) {
-	b := m.outbox
 	wanted := make([]placed, 0, to-from)
 	for i := from; i < to; i++ {
 		if stop := m.stopped(); stop != nil {
@@ -263,7 +262,15 @@ func (m *merger) chunk(ctx context.Context, from, to int) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceFor(m.req))
 	defer cancel()
-	wanted = m.sift(ctx, wanted)
+	if len(wanted) > 0 && wanted[0].look != nil {
+		wanted = m.accept(ctx, wanted)
+	}
+	m.accept(ctx, m.sift(ctx, wanted))
+}
+
+// accept accepts some entries, and gives back those in which somebody may be suppressed, to be sifted.
+func (m *merger) accept(ctx context.Context, wanted []placed) (ask []placed) {
+	b := m.outbox
 	places, all := make([]int, 0, len(wanted)), make([]acceptance, 0, len(wanted))
 	for _, w := range wanted {
 		a, err := b.acceptance(w.submission)
@@ -277,7 +284,7 @@ func (m *merger) chunk(ctx context.Context, from, to int) {
 		for _, i := range places {
 			m.refuse(i, err)
 		}
-		return
+		return nil
 	}
 	pipe := b.DB.ReplicatedPipeline()
 	answers := make([]*redis.Cmd, len(all))
@@ -285,7 +292,7 @@ func (m *merger) chunk(ctx context.Context, from, to int) {
 		answers[n] = pipe.Script(acceptScript, a.keys, a.args...)
 	}
 	_ = pipe.Exec(ctx) // each script carries its own error
-	m.judge(ctx, places, all, answers)
+	return m.judge(ctx, places, all, answers)
 }
 
 // sift takes out the entries whose recipient must not be mailed. They are entered in the log.
@@ -335,8 +342,9 @@ func (m *merger) sift(ctx context.Context, wanted []placed) []placed {
 	return kept
 }
 
-// judge reads what Redis answered to the entries of a chunk, and queues the tasks of those that are new.
-func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answers []*redis.Cmd) {
+// judge reads what Redis answered to the entries of a chunk, and queues the tasks of those that are new. It gives back those that are to be
+// sifted.
+func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answers []*redis.Cmd) (ask []placed) {
 	b := m.outbox
 	var fresh []acceptance
 	var tasks []queue.Task
@@ -344,12 +352,15 @@ func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answ
 		first, err := b.judge(answers[n].Slice())
 		if errors.Is(err, errUnshared) {
 			b.letters.forget(a.partition, a.letter)
-			answer, err := b.acceptFirst(ctx, a)
-			if err != nil {
-				m.refuse(places[n], err)
+			var answer api.SubmitAnswer
+			if answer, err = b.acceptFirst(ctx, a); err == nil {
+				m.accepted(places[n], answer)
 				continue
 			}
-			m.accepted(places[n], answer)
+		}
+		if errors.Is(err, errAsk) {
+			a.look = nil
+			ask = append(ask, placed{places[n], a.submission})
 			continue
 		}
 		if err != nil {
@@ -365,6 +376,13 @@ func (m *merger) judge(ctx context.Context, places []int, all []acceptance, answ
 			fresh, tasks = append(fresh, a), append(tasks, a.task)
 		}
 	}
+	m.enqueue(ctx, fresh, tasks)
+	return ask
+}
+
+// enqueue queues the tasks of messages that were accepted.
+func (m *merger) enqueue(ctx context.Context, fresh []acceptance, tasks []queue.Task) {
+	b := m.outbox
 	if len(tasks) == 0 {
 		return
 	}
@@ -397,6 +415,7 @@ func (m *merger) submission(ctx context.Context, i int) (submission, error) {
 	s := b.submission(req, m.account, composed{Composed: c, id: id, template: m.template, letter: m.letter, slip: slip, marks: m.marks})
 	s.envelope.Source, s.envelope.Size = m.door, 0
 	s.key, s.fingerprint = key, print
+	s.look = b.question(s.envelope, s.lane)
 	return s, nil
 }
 

@@ -226,12 +226,8 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	jsons, err := newPacker()
-	if err != nil {
-		return nil, err
-	}
 	b := &Outbox{
-		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: jsons, log: o.Logger, mail: maillog{o.Logger},
+		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: newPacker(), log: o.Logger, mail: maillog{o.Logger},
 		store: store{db: parts.DB}, metrics: newMetrics(o.Registry),
 	}
 	b.letters = newLetters(b)

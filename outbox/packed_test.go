@@ -34,10 +34,7 @@ func typical() ended {
 
 func TestPackedComesBack(t *testing.T) {
 	t.Parallel()
-	c, err := newPacker()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newPacker()
 	packed, err := c.pack("id", typical())
 	if err != nil {
 		t.Fatal(err)
@@ -52,16 +49,15 @@ func TestPackedComesBack(t *testing.T) {
 	if len(packed) > 400 {
 		t.Errorf("a typical record takes %d bytes", len(packed))
 	}
-	if err := c.unpack("id", []byte("garbage"), &back); err == nil {
-		t.Error("garbage was unpacked")
+	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", packed[:len(packed)/2], packed[1:], "\x01\xff\xff\xff\xff\x0f"} {
+		if err := c.unpack("id", []byte(garbage), &back); err == nil {
+			t.Errorf("%q was unpacked", garbage)
+		}
 	}
 }
 
 func BenchmarkPack(b *testing.B) {
-	c, err := newPacker()
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := newPacker()
 	e, size := typical(), 0
 	for b.Loop() {
 		packed, err := c.pack("id", e)

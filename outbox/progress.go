@@ -54,7 +54,7 @@ func (b *Outbox) progress(ctx context.Context, c *claim, done []smtpsend.Recipie
 }
 
 func (b *Outbox) progressed(ctx context.Context, c *claim, st string, l any) error {
-	ok, err := progressScript.Run(ctx, b.DB.Client(), []string{b.store.message(c.partition, c.id)}, c.id, c.fence, c.transactions, st, l).Int()
+	ok, err := progressScript.Run(ctx, b.DB.Shared(), []string{b.store.message(c.partition, c.id)}, c.id, c.fence, c.transactions, st, l).Int()
 	if err != nil {
 		return away(err, "record a transaction of message "+c.id)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
 )
 
 //go:embed lua/prelude.lua
@@ -72,9 +73,12 @@ var skipLua string
 //go:embed lua/purge.lua
 var purgeLua string
 
+//go:embed lua/indexed.lua
+var indexedLua string
+
 // The transitions.
 var (
-	acceptScript   = redisdb.NewScript("outbox/accept", acceptLua, prelude)
+	acceptScript   = redisdb.NewScript("outbox/accept", acceptLua, prelude, suppression.LookLua)
 	shareScript    = redisdb.NewScript("outbox/share", shareLua, prelude)
 	claimScript    = redisdb.NewScript("outbox/claim", claimLua, prelude)
 	beginScript    = redisdb.NewScript("outbox/begin", beginLua, prelude)
@@ -93,6 +97,7 @@ var (
 	learnScript    = redisdb.NewScript("outbox/learn", learnLua, prelude)
 	skipScript     = redisdb.NewScript("outbox/skip", skipLua, prelude)
 	purgeScript    = redisdb.NewScript("outbox/purge", purgeLua, prelude)
+	indexedScript  = redisdb.NewScript("outbox/indexed", indexedLua, prelude)
 )
 
 // The states of a live message as the record has them. Paused is not one of them: it is how a waiting message reads.
@@ -146,7 +151,12 @@ func (s store) place(id string) (int, error) {
 
 // run runs a script about one message and reads its answer, a list of strings whose first says how it went.
 func (s store) run(ctx context.Context, script *redisdb.Script, p int, id string, args ...any) ([]string, error) {
-	answer, err := script.Run(ctx, s.db.Client(), []string{s.message(p, id)}, args...).StringSlice()
+	return s.runOn(ctx, script, []string{s.message(p, id)}, id, args...)
+}
+
+// runOn is run for a script that takes more keys than that of the message.
+func (s store) runOn(ctx context.Context, script *redisdb.Script, keys []string, id string, args ...any) ([]string, error) {
+	answer, err := script.Run(ctx, s.db.Shared(), keys, args...).StringSlice()
 	if err != nil {
 		return nil, away(err, fmt.Sprintf("%s message %s", script.Name(), id))
 	}

@@ -109,13 +109,7 @@ func (b *Outbox) submit(ctx context.Context, req api.SubmitRequest, door string)
 	s := b.submission(req, account, m)
 	s.envelope.Source, s.key, s.fingerprint = door, req.IdempotencyKey, fingerprint(asked, req.IdempotencyKey)
 	s.id = or(s.id, b.idFor(account.ID, s.key)) // a raw message may have brought its key
-	sifted, done, err := b.sift(ctx, s)
-	if err != nil || done {
-		return sifted, err
-	}
-	answer, err := b.accept(ctx, s)
-	answer.Skipped = sifted.Skipped
-	return answer, err
+	return b.takeIn(ctx, s)
 }
 
 // passable says whether there is a relay that the messages of a request could take.

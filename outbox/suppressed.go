@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -37,6 +38,38 @@ func (b *Outbox) stops(ctx context.Context, e envelope, lane api.Lane, which []i
 	return stopped, nil
 }
 
+// stopsNow says directly before an attempt, as late as can be, which recipients must not be mailed: who unsubscribes a moment before is not.
+// Where the claim of the message says that nobody is, and is not older than a moment, nobody has to be asked.
+func (b *Outbox) stopsNow(ctx context.Context, c *claim, which []int, began time.Time) (map[int]*suppression.Entry, error) {
+	if c.cleared && b.clock.Now().Sub(began) < clearedFor {
+		return nil, nil
+	}
+	return b.stops(ctx, c.envelope, c.lane, which)
+}
+
+// clearedFor is how long an attempt goes by what it was told when it began. Nearly all get to their relay within a millisecond or two.
+const clearedFor = 250 * time.Millisecond
+
+// question is what accept.lua is to look at, to know that everybody in a message may be mailed; nil: it can't, or need not.
+func (b *Outbox) question(e envelope, lane api.Lane) *suppression.Look {
+	if b.Suppressions == nil {
+		return nil
+	}
+	return b.Suppressions.Look(suppression.Question{Account: e.Account, List: e.ListID, Bulk: lane == api.Bulk, Addresses: e.To})
+}
+
+// beginKeys are those of begin.lua.
+func (b *Outbox) beginKeys(partition int, id string) []string {
+	keys := []string{b.store.message(partition, id)}
+	if b.Suppressions == nil {
+		return keys
+	}
+	if version := b.Suppressions.VersionKey(); version != "" {
+		keys = append(keys, version)
+	}
+	return keys
+}
+
 // skipped tells a client which recipients of a message are not mailed.
 func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
 	if len(stopped) == 0 {
@@ -47,7 +80,7 @@ func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
 	return &api.Skipped{Reason: string(first.Reason), ListID: first.List, Recipients: e.addresses(which)}
 }
 
-// sift asks, as a message comes in, whether any of its recipients may be mailed. If none may it is not queued but entered in the log, and the
+// sift asks, before a message is accepted, whether any of its recipients may be mailed. If none may it is not queued but entered in the log, and the
 // answer says so (done), or, with Options.RefuseSuppressed, it is refused. A message whose idempotency key was used before is not sifted:
 // its client is answered as it was then.
 func (b *Outbox) sift(ctx context.Context, s submission) (answer api.SubmitAnswer, done bool, _ error) {
@@ -59,17 +92,26 @@ func (b *Outbox) sift(ctx context.Context, s submission) (answer api.SubmitAnswe
 	if len(stopped) < len(s.envelope.To) {
 		return api.SubmitAnswer{Skipped: why}, false, nil
 	}
-	if b.opts.RefuseSuppressed {
-		return api.SubmitAnswer{}, false, suppressedFault(why)
-	}
 	known, err := b.keyKnown(ctx, s)
 	if err != nil || known {
 		return api.SubmitAnswer{}, false, err
+	}
+	if b.opts.RefuseSuppressed {
+		return api.SubmitAnswer{}, false, suppressedFault(why)
 	}
 	if err := b.skip(ctx, s, stopped); err != nil {
 		return api.SubmitAnswer{}, false, err
 	}
 	return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: s.envelope.MessageID, Skipped: why}, true, nil
+}
+
+// skippedNow tells which recipients of a message that was accepted before would be left out today. None are, where that would be all of them.
+func (b *Outbox) skippedNow(ctx context.Context, s submission) (*api.Skipped, error) {
+	stopped, err := b.stops(ctx, s.envelope, s.lane, everybody(len(s.envelope.To)))
+	if err != nil || len(stopped) == len(s.envelope.To) {
+		return nil, err
+	}
+	return skipped(s.envelope, stopped), nil
 }
 
 // suppressedFault refuses a message, with Options.RefuseSuppressed.

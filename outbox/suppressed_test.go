@@ -24,7 +24,12 @@ import (
 // setupSifted is an outbox that asks whom not to mail.
 func setupSifted(t *testing.T, o Options, so suppression.Options) *bundle {
 	t.Helper()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o)
+	return setupSiftedOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o, so)
+}
+
+func setupSiftedOn(t *testing.T, db *redisdb.DB, o Options, so suppression.Options) *bundle {
+	t.Helper()
+	b := setupOn(t, db, o)
 	so.Now = b.clock.now
 	var err error
 	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
@@ -109,18 +114,40 @@ func TestKeyWinsOverSuppression(t *testing.T) {
 	}
 }
 
-// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: the worker has the message in hand.
+// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: a worker is about to take the message up.
 func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{}, suppression.Options{})
+	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
+		unsubscribe()
+		b.deliver(t, id)
+	})
+}
+
+// TestUnsubscribeWhileAMessageIsWritten: the worker has the message in hand, and has had it for a while.
+func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
+		c, _, err := b.begin(t.Context(), id)
+		if err != nil || c == nil {
+			t.Fatal(err)
+		}
+		began := b.clock.now()
+		unsubscribe()
+		b.clock.advance(clearedFor)
+		b.record(t.Context(), c, b.attempt(t.Context(), c, began))
+	})
+}
+
+// mailedButForAnn submits a message for two, of whom ann unsubscribes before it is delivered.
+func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscribe func())) {
+	t.Helper()
 	to := b.sentTo()
 	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Lane: api.Bulk})
-	c, _, err := b.begin(t.Context(), id)
-	if err != nil || c == nil {
-		t.Fatal(err)
-	}
-	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Unsubscribe, Account: "default"})
-	b.record(t.Context(), c, b.attempt(t.Context(), c, b.clock.now()))
+	deliver(id, func() {
+		b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Unsubscribe, Account: "default"})
+	})
 	if !slices.Equal(*to, []string{"bob@x.test"}) {
 		t.Errorf("mailed %s", *to)
 	}

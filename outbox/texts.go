@@ -55,12 +55,12 @@ func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) erro
 		return nil
 	}
 	pipe := b.DB.Client().Pipeline()
-	found := make([]*redis.StringCmd, len(rows))
+	found, contents := make([]*redis.StringCmd, len(rows)), make([]*redis.StringCmd, len(rows))
 	for i, r := range rows {
 		p, _ := partitionOf(r.id, b.DB.Partitions())
 		switch {
 		case r.ended != 0:
-			found[i] = pipe.HGet(ctx, b.store.texts(p), r.id)
+			found[i], contents[i] = pipe.HGet(ctx, b.store.texts(p), r.id), pipe.Get(ctx, b.store.content(p, r.id))
 		case r.letter == "":
 			found[i] = pipe.GetRange(ctx, b.store.content(p, r.id), 0, wholeText)
 		default:
@@ -72,7 +72,10 @@ func (b *Outbox) addTexts(ctx context.Context, rows []row, docs []Document) erro
 	}
 	for i, r := range rows {
 		packed := found[i].Val()
-		if packed == "" { // it ended meanwhile, or its text was not kept
+		if packed == keptContent {
+			packed += contents[i].Val()
+		}
+		if packed == "" || packed == keptContent { // it ended meanwhile, or its text was not kept
 			continue
 		}
 		text, err := b.excerpt(ctx, r, packed)
@@ -114,8 +117,8 @@ func (b *Outbox) excerpt(ctx context.Context, r row, packed string) (string, err
 	return message.Excerpt(content, b.opts.KeepText), nil
 }
 
-// How a text is kept of a message that ended, as its first letter says: packed by itself, or in its content, which costs nothing now and little
-// room where a mail is short.
+// How a text is kept of a message that ended: packed by itself, after a letter, or in its content, which stays where it is. That costs nothing now,
+// and little room where a mail is short.
 const (
 	keptText    = "t"
 	keptContent = "c"
@@ -143,15 +146,19 @@ func (b *Outbox) textOf(ctx context.Context, c *claim) string {
 	return keptText + string(b.codec.pack([]byte(text)))
 }
 
-// Indexed says that the search index has the texts of messages, which are kept for it no longer. Those of live messages are not kept at all.
+// Indexed says that the search index has the texts of messages that ended, which are kept for it no longer.
 func (b *Outbox) Indexed(ctx context.Context, ids []string) error {
-	pipe := b.DB.Client().Pipeline()
+	parts := make(map[int][]any)
 	for _, id := range ids {
 		if p, ok := partitionOf(id, b.DB.Partitions()); ok {
-			pipe.HDel(ctx, b.store.texts(p), id)
+			parts[p] = append(parts[p], id)
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil && len(ids) > 0 {
+	pipe := b.DB.Pipeline()
+	for p, some := range parts {
+		pipe.Script(indexedScript, []string{b.store.texts(p)}, some...)
+	}
+	if err := pipe.Exec(ctx); err != nil {
 		return away(err, "forget texts that are indexed")
 	}
 	return nil

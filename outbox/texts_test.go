@@ -31,9 +31,10 @@ func TestTextsForTheIndex(t *testing.T) {
 	words = strings.Repeat("long ", 4000)
 	sentLong := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
 	sentLetter := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice", Render: &api.Render{Params: []byte(`{"total":7}`)}})
+	forgotten := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "not indexed in time"})
 	dead := submit(api.SubmitRequest{To: for1("dead@x.test"), Text: "dead"})
 	cancelled := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "cancelled"})
-	for _, id := range []string{sent, sentLong, sentLetter, dead} {
+	for _, id := range []string{sent, sentLong, sentLetter, forgotten, dead} {
 		b.deliver(t, id)
 	}
 	if _, err := b.Cancel(t.Context(), cancelled, ReasonAPI); err != nil {
@@ -65,6 +66,16 @@ func TestTextsForTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want[sent] = "sent, text unknown"
+	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, forgotten)).Val() != 1 {
+		t.Error("the content of a mail that is not indexed is gone")
+	}
+	p, _ := partitionOf(sent, b.DB.Partitions())
+	if n, err := b.DB.Client().Exists(t.Context(), b.store.content(p, sent)).Result(); n != 0 || err != nil {
+		t.Errorf("the content that told the text is still there, %v", err)
+	}
+	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, dead)).Val() != 1 {
+		t.Error("a dead letter lost its content")
+	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
 		t.Errorf("after it was indexed (-want +got)\n%s", diff)
 	}
@@ -73,6 +84,9 @@ func TestTextsForTheIndex(t *testing.T) {
 	b.clock.advance(1e9)
 	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.now()); err != nil {
 		t.Fatal(err)
+	}
+	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, forgotten)).Val() != 0 {
+		t.Error("a content is left of a message that the log forgot")
 	}
 	for p := range b.DB.Partitions() {
 		if n, err := b.DB.Client().HLen(t.Context(), b.store.texts(p)).Result(); n != 0 || err != nil {

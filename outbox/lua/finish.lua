@@ -3,7 +3,7 @@
 -- KEYS[1] message hash
 -- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, suppressed, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
 --      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
---      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells; '' for
+--      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells, and stays; '' for
 --      nothing, 15 what others may call the message, for reference keys, in one string, 16 seconds to keep these; then events
 --      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
 --      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
@@ -37,8 +37,8 @@ if ARGV[7] == '1' then count(now, at, 'attempts') end
 if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
 if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
 if outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped' then
-  remember_text(id, ARGV[9], ARGV[14])
-  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, ARGV[9])
+  local stays = remember_text(id, ARGV[9], ARGV[14])
+  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, ARGV[9], stays)
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end

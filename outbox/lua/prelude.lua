@@ -89,28 +89,25 @@ local function enter(id, at, now, result, record)
   enlist(log_key(at.lane, result), at, id)
 end
 
--- remove forgets a live message and its content, and enters what became of it in the log.
-local function remove(id, at, now, result, record)
+-- remove forgets a live message, and its content unless that is to stay, and enters what became of it in the log.
+local function remove(id, at, now, result, record, stays)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   local letter = redis.call('HGET', message_key(id), 'letter')
   if letter then leave_letter(letter) end
-  redis.call('DEL', message_key(id), envelope_key(id), content_key(id), status_key(id))
+  redis.call('DEL', message_key(id), envelope_key(id), status_key(id))
+  if not stays then redis.call('DEL', content_key(id)) end
   enter(id, at, now, result, record)
 end
 
--- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message. An index
--- that lags far behind does without.
+-- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message: 't' and the
+-- text itself, or 'c', for its content tells, which is to stay: then the answer is true. An index that lags far behind does without.
 local texts_most = 100000
 local function remember_text(id, record, text)
-  if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return end
-  if text == 'c' then
-    local content = redis.call('GET', content_key(id))
-    if not content then return end -- somebody took it away
-    text = text .. content
-  end
+  if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
   redis.call('HSET', prefix .. 'texts', id, text)
+  return text == 'c'
 end
 
 -- wake asks for a task: it gives the message a new epoch, so that no older task can be in the way, and notes that the task is owed.

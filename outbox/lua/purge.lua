@@ -12,7 +12,7 @@ while gone < tonumber(ARGV[3]) and left > 0 do
   if tonumber(ended) >= before and left <= keep then break end
   redis.call('LPOP', list)
   redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'later:' .. id)
-  redis.call('HDEL', prefix .. 'texts', id)
+  if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end
   strike(log_key(lane, result), {account = account}, id)
   gone, left = gone + 1, left - 1
 end

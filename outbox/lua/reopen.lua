@@ -16,7 +16,10 @@ if redis.call('EXISTS', content_key(id)) == 0 then return {'PURGED'} end
 
 local at, to = where(id), 'waiting'
 if due > now then to = 'delayed' end
-if ARGV[12] ~= '' then redis.call('SET', envelope_key(id), ARGV[12]) end
+if ARGV[12] ~= '' then
+  redis.call('SET', envelope_key(id), ARGV[12])
+  redis.call('HDEL', KEYS[1], 'v') -- that was about others than it is for now
+end
 if ARGV[13] ~= '' then
   strike(index_key(at.lane, at.state), at, id)
   at.account = ARGV[13]
