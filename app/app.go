@@ -107,6 +107,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 
 // Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
+	preempt()
 	a.announce()
 	return errors.Join(a.life.run(ctx), a.life.close())
 }
@@ -222,9 +223,9 @@ func (a *App) buildWebhooks(context.Context) error {
 	return nil
 }
 
-// takers is how many asynq servers take tasks off each lane: two deliver a fifth more than one, a third more where every write waits for
-// the disk, and cost an idle process next to nothing.
-const takers = 2
+// takers is how many asynq servers take tasks off each lane. One asks for a task at a time, and a round trip takes longer the busier Redis is: six
+// keep all workers at work, and cost an idle process next to nothing.
+const takers = 6
 
 // buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it waits, leaves the workers of
 // transactional mail alone, and a slow webhook delays neither.
@@ -240,7 +241,7 @@ func (a *App) buildWorkers(context.Context) error {
 			{Name: queue.Bulk, Queues: a.lanes(queue.Bulk), Workers: c.Workers.Bulk, Servers: takers},
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 		},
-		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics,
+		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics, Scripts: a.db.Shared(),
 	})
 	if err != nil {
 		return err

@@ -229,7 +229,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 // taken in the end.
 func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
-	processors := int64(runtime.GOMAXPROCS(0))
+	processors := int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	var inHand, most atomic.Int64
 	full := make(chan struct{})
 	w.parts.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {

@@ -126,7 +126,7 @@ func New(parts Parts, o Options) (*Server, error) {
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
 		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
-		bodies: semaphore.NewWeighted(o.BodyMemory), turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		bodies: semaphore.NewWeighted(o.BodyMemory), turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it

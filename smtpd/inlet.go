@@ -139,7 +139,7 @@ func New(parts Parts, o Options) (*Inlet, error) {
 func newInlet(o Options, m *metrics) (*Inlet, error) {
 	i := &Inlet{
 		opts: o, metrics: m, log: maillog{o.Logger}, memory: semaphore.NewWeighted(o.BodyMemory),
-		turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), open: map[*wire]bool{},
+		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))), open: map[*wire]bool{},
 	}
 	if o.TLSCert == "" {
 		return i, nil
