@@ -23,7 +23,9 @@ func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	t.ID, _ = asynq.GetTaskID(ctx)
 	t.Queue, _ = asynq.GetQueueName(ctx)
 	began := time.Now()
-	v, panicked := s.handle(ctx, t)
+	var v Verdict
+	var panicked bool
+	s.hands.do(func() { v, panicked = s.handle(ctx, t) })
 	if panicked {
 		s.metrics.observe(t.Type, "panic", time.Since(began))
 		return &panicError{t}

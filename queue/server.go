@@ -64,6 +64,7 @@ type Server struct {
 	acks        *ackClient   // the engines' connection
 	closeTopics func() error // closes what they subscribe on
 
+	hands   hands              // run handlers
 	running sync.WaitGroup     // handlers
 	closing context.Context    // ends when the grace is over
 	close   context.CancelFunc // ends closing
@@ -172,6 +173,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.close()
 	s.acks.giveUp = s.closing.Done()
+	s.hands = hands{jobs: make(chan job), quit: s.closing.Done()}
 	if err := register(ctx, s.redis, s.queues); err != nil {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}

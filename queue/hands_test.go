@@ -1,0 +1,38 @@
+package queue
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestHands run what they are given, all at the same time if need be, also when one asks for another, and after they were told to end.
+func TestHands(t *testing.T) {
+	t.Parallel()
+	quit := make(chan struct{})
+	h := hands{jobs: make(chan job), quit: quit}
+	const jobs = 20
+	for range 3 {
+		var together, ended sync.WaitGroup
+		together.Add(jobs)
+		ran := make(chan int, jobs)
+		for i := range jobs {
+			ended.Go(func() {
+				h.do(func() {
+					together.Done()
+					together.Wait() // as long as one of them has not begun, none ends
+					h.do(func() { ran <- i })
+				})
+			})
+		}
+		ended.Wait()
+		if len(ran) != jobs {
+			t.Errorf("%d of %d ran", len(ran), jobs)
+		}
+	}
+	close(quit)
+	late := false
+	h.do(func() { late = true })
+	if !late {
+		t.Error("what came late was not done")
+	}
+}
