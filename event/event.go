@@ -83,13 +83,16 @@ func New(id string, t Type, account string, at time.Time, data any) (Event, erro
 	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond), Data: raw}, nil
 }
 
-// Line writes the event as it stands in the stream.
+// Line writes the event as it stands in the stream. Its data, which New wrote, is put in as it is: as a part of the event it would be read and
+// checked once more.
 func (e Event) Line() (string, error) {
+	data := e.Data
+	e.Data = json.RawMessage("0")
 	raw, err := plainJSON(e)
 	if err != nil {
 		return "", fmt.Errorf("write event %s: %w", e.ID, err)
 	}
-	return string(raw), nil
+	return string(bytes.TrimSuffix(raw, []byte("0}"))) + string(data) + "}", nil
 }
 
 // plainJSON leaves < and > as they are, so that message ids stay readable in the bodies of webhooks.
