@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -138,7 +139,7 @@ func (d *document) object(member func(key []byte)) {
 		}
 		key := d.span(from+1, to-1)
 		if escaped {
-			key = unescape(key)
+			key = []byte(unescape(key))
 		}
 		d.pos++
 		member(key)
@@ -245,11 +246,20 @@ func (d *document) digits() (n int) {
 	return n
 }
 
+// string takes a string.
+func (d *document) string() string {
+	raw, escaped := d.rawString()
+	if escaped && !d.bad {
+		return unescape(raw)
+	}
+	return string(raw)
+}
+
 // stringBytes takes a string. The result is a slice of the text where nothing had to be unescaped, and good until more is read.
 func (d *document) stringBytes() []byte {
 	raw, escaped := d.rawString()
 	if escaped && !d.bad {
-		return unescape(raw)
+		return []byte(unescape(raw))
 	}
 	return raw
 }
@@ -335,33 +345,35 @@ func (d *document) escape() bool {
 }
 
 // unescape resolves the escapes of a checked string. A lone half of a surrogate pair becomes U+FFFD, as in encoding/json.
-func unescape(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		if raw[i] != '\\' {
-			out = append(out, raw[i])
-			i++
+func unescape(raw []byte) string {
+	var out strings.Builder
+	out.Grow(len(raw))
+	for {
+		escape := bytes.IndexByte(raw, '\\')
+		if escape < 0 {
+			out.Write(raw)
+			return out.String()
+		}
+		out.Write(raw[:escape])
+		raw = raw[escape+1:]
+		if raw[0] != 'u' {
+			out.WriteByte(unescaped(raw[0]))
+			raw = raw[1:]
 			continue
 		}
-		if raw[i+1] != 'u' {
-			out = append(out, unescaped(raw[i+1]))
-			i += 2
-			continue
-		}
-		r, _ := hex4(raw[i+2 : i+6])
-		i += 6
+		r, _ := hex4(raw[1:5])
+		raw = raw[5:]
 		if utf16.IsSurrogate(r) {
 			low := rune(0)
-			if i+6 <= len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
-				low, _ = hex4(raw[i+2 : i+6])
+			if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+				low, _ = hex4(raw[2:6])
 			}
 			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-				i += 6
+				raw = raw[6:]
 			}
 		}
-		out = utf8.AppendRune(out, r)
+		out.WriteRune(r)
 	}
-	return out
 }
 
 func unescaped(c byte) byte {

@@ -241,7 +241,7 @@ func stringShape(l limits) shape {
 		if !d.expect('"', "must be a string") {
 			return
 		}
-		s := string(d.stringBytes())
+		s := d.string()
 		for _, what := range l.ofString(s) {
 			d.fault(what)
 		}
@@ -254,7 +254,7 @@ func readEmail(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
 	}
-	s := string(d.stringBytes())
+	s := d.string()
 	if _, err := message.NormalizeAddress(s); err != nil && !d.bad {
 		d.fault(err.Error())
 	}
@@ -317,7 +317,7 @@ func readTime(d *document, into reflect.Value) {
 	if !d.expect('"', "must be in ISO 8601 date format") {
 		return
 	}
-	t, err := parseTime(string(d.stringBytes()))
+	t, err := parseTime(d.string())
 	if err != nil {
 		d.fault("must be in ISO 8601 date format")
 		return
