@@ -19,34 +19,44 @@ const (
 // textEncoding chooses how a text with CRLF line ends travels. ASCII in short lines goes as it is, unless a line starts with a dot or with
 // "From ", which some relays change, breaking signatures. Mostly ASCII becomes quoted-printable; the rest base64, which is then shorter.
 func textEncoding(text []byte) transferEncoding {
-	plain := true
-	escapes, column := 0, 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\n':
-			column = -1
-		case c == '\r', c == '\t':
-		case c < ' ' || c >= 0x7f:
-			plain = false
+	if isPlain(text) {
+		return sevenBit
+	}
+	escapes := 0
+	for _, c := range text {
+		if c == '=' || !plainByte[c] && c != '\n' {
 			escapes++
-		case c == '=':
-			escapes++
-		case column == 0 && (c == '.' || c == 'F' && bytes.HasPrefix(text[i:], []byte("From "))):
-			plain = false
-		}
-		column++
-		if column > maxColumns && c != '\r' {
-			plain = false
 		}
 	}
-	switch {
-	case plain:
-		return sevenBit
-	case escapes*6 <= len(text):
+	if escapes*6 <= len(text) {
 		return quotedPrintable
 	}
 	return base64Encoding
+}
+
+// plainByte are the bytes of a line that travels as it is.
+var plainByte = func() (plain [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		plain[c] = true
+	}
+	plain['\t'], plain['\r'] = true, true
+	return plain
+}()
+
+// isPlain says whether every line of a text may travel as it is.
+func isPlain(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if len(bytes.TrimSuffix(line, []byte("\r"))) > maxColumns || bytes.HasPrefix(line, []byte(".")) || bytes.HasPrefix(line, []byte("From ")) {
+			return false
+		}
+		for _, c := range line {
+			if !plainByte[c] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // encodedSize estimates from above how many bytes a body takes, so that the result is allocated once.
