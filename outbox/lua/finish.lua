@@ -17,7 +17,8 @@ local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'acc
 if m[2] == ARGV[2] and not m[6] then return {'OK'} end -- the attempt is recorded: this very call has come again, perhaps long after
 if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
 local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
-redis.call('HDEL', KEYS[1], 'lease') -- begin set it, and it outlives its end: until here the attempt has not been recorded
+local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
+if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- begin set it, and it outlives its end: until here the attempt has not been recorded
 
 if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   local to = 'waiting'
@@ -36,7 +37,7 @@ end
 if ARGV[7] == '1' then count(now, at, 'attempts') end
 if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
 if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
-if outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped' then
+if ends then
   local stays = remember_text(id, ARGV[9], ARGV[14])
   remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, ARGV[9], stays)
 elseif outcome == 'delayed' or outcome == 'failed' then
