@@ -13,7 +13,8 @@
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
 
-local id, now, due, lane, account = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+-- Times are handed on as they came: a number is written out anew for each call.
+local id, now, due, lane, account = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = ARGV[11] ~= '' and KEYS[2]
 local incoming = ARGV[9] == '' and prefix .. 'incoming:' .. id
 
@@ -61,7 +62,7 @@ if incoming and redis.call('EXISTS', incoming) == 0 then return {'LOST'} end
 if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end -- it will come again
 
 local state = 'waiting'
-if due > now then
+if tonumber(due) > tonumber(now) then
   state = 'delayed'
   redis.call('ZADD', prefix .. 'due', due, id)
 end

@@ -20,7 +20,7 @@ if tonumber(m[2]) > now then return {'EARLY', m[2]} end
 local fence = tostring(tonumber(m[14]) + 1)
 move(id, {lane = m[12], state = m[1], created = m[13], account = m[18]}, 'active', ARGV[3])
 redis.call('ZREM', prefix .. 'unqueued', id)
-redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', ARGV[3], 'began', now, 'doubt', '')
+redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', ARGV[3], 'began', ARGV[2], 'doubt', '')
 if m[15] or m[16] or m[17] then redis.call('HDEL', KEYS[1], 'slot', 'urgent', 'reason', 'held') end
 local content = content_key(id)
 content = (m[20] or redis.call('STRLEN', content) <= tonumber(ARGV[4])) and redis.call('GET', content) or ''

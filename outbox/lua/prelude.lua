@@ -25,7 +25,7 @@ end
 -- count adds one to a counter of the current minute, of everybody and of the account. An hour's minutes share a hash that lives a little
 -- longer than the longest window.
 local function count(now, at, name)
-  local minute = math.floor(now / 60000)
+  local minute = math.floor(tonumber(now) / 60000)
   local all, field = prefix .. 'stats:' .. math.floor(minute / 60), name .. ':' .. at.lane .. ':' .. (minute % 60)
   for _, key in ipairs({all, all .. ':' .. at.account}) do
     if redis.call('HINCRBY', key, field, 1) == 1 then redis.call('EXPIRE', key, 93600) end
