@@ -142,7 +142,7 @@ func TestMemoryIsShared(t *testing.T) {
 // pass by, and all are taken in the end.
 func TestLargeMessagesAreWorkedOnAFewAtATime(t *testing.T) {
 	w := setup(t, settings{})
-	processors := runtime.GOMAXPROCS(0)
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	entered, leave := make(chan struct{}, 2*processors), make(chan struct{})
 	w.outbox.answer = func(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 		if len(req.Raw) > 1<<20 {
