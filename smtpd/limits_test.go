@@ -127,13 +127,20 @@ func TestTooLarge(t *testing.T) {
 func TestMemoryIsShared(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{MaxMessage: 4 << 20, BodyMemory: 4 << 20}})
 	large := strings.Repeat(strings.Repeat("x", 998)+"\r\n", 3000)
+	entered, leave := make(chan struct{}, 2), make(chan struct{})
+	w.outbox.answer = func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error) {
+		entered <- struct{}{}
+		<-leave
+		return api.SubmitAnswer{QueueID: "Q1"}, nil
+	}
 	first, second := w.loggedIn(), w.loggedIn()
 	first.begin()
-	first.send(large)
-	waitFor(t, func() bool { return w.inlet.MemoryTaken() }, "the first message takes memory")
+	first.send(large + ".\r\n")
+	<-entered // all of it is held
 	second.begin()
 	second.say(large+".", "452 4.3.1 .*")
-	first.say(".", "250 .*")
+	close(leave)
+	first.expect("250 .*")
 	second.begin()
 	second.say(large+".", "250 .*")
 }
