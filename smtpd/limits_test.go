@@ -291,7 +291,7 @@ func TestBrokenOffMessageIsNotTaken(t *testing.T) {
 
 // TestStop: a message on its way in is taken, everybody else is told to go, and nobody new is let in.
 func TestStop(t *testing.T) {
-	w := setup(t, settings{})
+	w := setup(t, settings{Options: smtpd.Options{Grace: patience}})
 	stranger, between, inside, within := w.connect(), w.loggedIn(), w.loggedIn(), w.loggedIn()
 	inside.begin()
 	inside.send("Subject: x\r\n")
