@@ -215,7 +215,7 @@ func TestProxyTroubles(t *testing.T) {
 			t.Parallel()
 			patience := 15 * time.Second
 			if row.fails == "ETIMEDOUT" {
-				patience = 300 * time.Millisecond
+				patience = 2 * time.Second
 			}
 			relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: row.scheme + "://proxy-user:proxy-secret@" + listening(t, row.does)}
 			e := failure(t, newSender(t, smtpsend.Options{Timeout: patience}).Verify(t.Context(), relay))
