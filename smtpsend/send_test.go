@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -245,13 +246,8 @@ func TestLargeMessages(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
-	sender := newSender(t, smtpsend.Options{Timeout: 10 * time.Second})
+	port := testport.Free(t)
+	sender := newSender(t, smtpsend.Options{Timeout: 30 * time.Second})
 	for _, row := range []struct {
 		host, name string
 		phase      smtpsend.Phase
