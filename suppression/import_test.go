@@ -177,8 +177,10 @@ func TestAnImportWhoseProcessDiedSaysSo(t *testing.T) {
 		defer close(done)
 		_, _ = b.Import(ctx, "", reader, api.SuppressionImportOptions{ID: "under-way"})
 	}()
-	if _, err := writer.Write([]byte("ann@example.com\n")); err != nil {
-		t.Fatal(err)
+	for _, line := range []string{"ann@example.com\n", "\n"} { // with the second, which means nothing, it is through with the first
+		if _, err := writer.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	running, err := b.Progress(t.Context(), "", "under-way")
 	if err != nil || running.State != "running" {
