@@ -200,9 +200,13 @@ func TestAnImportSaysThatRedisWentAway(t *testing.T) {
 	p := testredis.Server(t)
 	b := on(t, testredis.Connect(t, redisdb.Options{URL: p.URL()}), suppression.Options{})
 	first := strings.Repeat("ann@example.com\n", 10)
-	file := io.MultiReader(strings.NewReader(first), readerFunc(func([]byte) (int, error) { p.Kill(); return 0, io.EOF }))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	file := io.MultiReader(strings.NewReader(first), readerFunc(func([]byte) (int, error) {
+		p.Kill()
+		time.AfterFunc(2*time.Second, cancel)
+		return 0, io.EOF
+	}))
 	if told, err := b.Import(ctx, "", file, api.SuppressionImportOptions{ID: "under-way"}); !fault.Is(err, fault.Unavailable) || told.State != "interrupted" {
 		t.Errorf("%+v, %v", told, err)
 	}
