@@ -168,7 +168,11 @@ func TestOneProcessReconciles(t *testing.T) {
 	a := setup(t, func(o *Options) { o.Sources, o.Every = []Source{one}, 50*time.Millisecond })
 	b := setupOn(t, a.db, func(o *Options) { o.Sources, o.Every = []Source{two}, 50*time.Millisecond })
 	stop := a.run()
-	a.eventually("the first process reconciles", func() bool { return len(one.take()) > 0 })
+	a.eventually("the first process has reconciled, and noted when", func() bool {
+		s, err := a.Status(t.Context())
+		return err == nil && s.Reconciliation[0].Ran != nil
+	})
+	one.take()
 	b.run()
 	a.advance(time.Hour)
 	b.advance(time.Hour)

@@ -170,7 +170,7 @@ func (b *bundle) counts(source string) map[string]int64 {
 
 func (b *bundle) eventually(what string, ok func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * claimFor); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("never: %s", what)
 		}

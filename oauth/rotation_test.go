@@ -71,10 +71,10 @@ func TestUnstoredTokenGoesOn(t *testing.T) {
 func TestProcessDiesWhileItAsks(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate, s.current = true, "known-to-the-dead-only" })
+	began := time.Now()
 	if _, ours, err := p.store.claim(t.Context(), shop, "of the dead", 300*time.Millisecond); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
-	began := time.Now()
 	if e := p.fails(t, s.client(), ""); !e.Permanent || e.Code != "invalid_grant" || e.Description != "used already" {
 		t.Error(e)
 	}

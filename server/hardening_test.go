@@ -265,7 +265,7 @@ func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 // TestAWaitingBodyIsForgottenWithItsClient: a client that goes away while its body waits for its turn leaves nothing behind.
 func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
-	processors := runtime.GOMAXPROCS(0)
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	entered, leave := make(chan struct{}, processors), make(chan struct{})
 	w.parts.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {
 		entered <- struct{}{}

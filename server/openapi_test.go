@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -58,7 +59,7 @@ func newChecked(t *testing.T, s *Server) *checked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &checked{t: t, inner: &http.Transport{}, router: router}
+	return &checked{t: t, inner: &http.Transport{ExpectContinueTimeout: time.Minute}, router: router}
 }
 
 // described keeps what was made of the document: it is the same for all servers, and takes long to read.

@@ -32,7 +32,7 @@ func TestStopping(t *testing.T) {
 		<-leave
 		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
 	}
-	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 3 * time.Second, Grace: time.Minute})
+	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 8 * time.Second, Grace: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testcpu"
 	"github.com/postroom/postroom/mailtemplate"
 )
 
@@ -192,9 +193,10 @@ func TestLargeTemplate(t *testing.T) {
 	if err != nil || got.Content != content {
 		t.Errorf("%d bytes, %v", len(got.Content.HTML), err)
 	}
-	_, err = w.client.CreateTemplate(t.Context(), api.TemplateRequest{Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: strings.Repeat("x", 5<<20)}}})
-	if !refused(err, http.StatusRequestEntityTooLarge) {
-		t.Errorf("%v", err)
+	// A body that is refused unread is not sent, or the answer might be lost in the reset connection.
+	body := `{"name":"n","content":{"text":"` + strings.Repeat("x", 5<<20) + `"}}`
+	if got := w.do(t, "POST", "/v1/templates/template", adminToken, body, "Expect", "100-continue"); got.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 
@@ -233,9 +235,9 @@ func TestHostileTemplates(t *testing.T) {
 		"a huge output":        "{{#each params.l}}" + strings.Repeat("x", 100_000) + "{{/each}}",
 		"deep nesting":         strings.Repeat("{{#if a}}", 20_000),
 	} {
-		start := time.Now()
+		start := testcpu.Used(t)
 		_, err := w.client.TryTemplate(ctx, api.TemplateTrial{TemplateDefinition: html(text), Params: params})
-		if took := time.Since(start); !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
+		if took := testcpu.Used(t) - start; !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 	}

@@ -19,15 +19,6 @@ func (i *Inlet) ServeFrom(conn net.Conn, remote netip.Addr) {
 	}()
 }
 
-// MemoryTaken says whether a message takes some of what all share.
-func (i *Inlet) MemoryTaken() bool {
-	if !i.memory.TryAcquire(i.opts.BodyMemory) {
-		return true
-	}
-	i.memory.Release(i.opts.BodyMemory)
-	return false
-}
-
 // Converse holds a whole conversation on a connection, with a client that is logged in already.
 func (i *Inlet) Converse(conn net.Conn) {
 	w := newWire(conn, i.opts.IdleTimeout)

@@ -71,11 +71,12 @@ func TestAdmitRefusedWaitsForOurOwn(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{Discard: true})
 	var held atomic.Int64
 	sender := newSender(t, smtpsend.Options{Admit: func(context.Context, smtpsend.Relay) (func(), error) {
-		if held.Add(1) > 2 {
-			held.Add(-1)
-			return nil, full{}
+		for n := held.Load(); n < 2; n = held.Load() {
+			if held.CompareAndSwap(n, n+1) {
+				return func() { held.Add(-1) }, nil
+			}
 		}
-		return func() { held.Add(-1) }, nil
+		return nil, full{}
 	}})
 	relay := relayTo(server)
 	relay.Shared, relay.MessagesPerConnection = "gateway:g", 7

@@ -77,27 +77,32 @@ func TestChainIsOneWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	withDot := make(chan string, 1)
+	content, withDot := make(chan struct{}), make(chan string, 1)
 	go func() {
+		defer close(withDot)
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer conn.Close()
 		buf := make([]byte, 64<<10)
+		got := ""
 		for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n"} {
 			_, _ = conn.Write([]byte(reply))
-			_, _ = conn.Read(buf)
+			n, _ := conn.Read(buf)
+			got = string(buf[:n])
 		}
-		for { // the last read was the content, or the first part of it
-			n, err := conn.Read(buf)
-			if got := string(buf[:n]); err != nil || strings.Contains(got, "\r\n.\r\n") {
-				withDot <- got
-				return
-			}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		for err == nil && !strings.HasSuffix(got, "world") {
+			var n int
+			n, err = conn.Read(buf)
+			got += string(buf[:n])
 		}
+		close(content) // or the dot could be read together with the end of it
+		n, _ := conn.Read(buf)
+		withDot <- string(buf[:n])
 	}()
-	sender := newSender(t, smtpsend.Options{Timeout: 5 * time.Second})
+	sender := newSender(t, smtpsend.Options{Timeout: time.Minute})
 	relay := smtpsend.Relay{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Connections: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -105,6 +110,7 @@ func TestChainIsOneWrite(t *testing.T) {
 	m.BeforeDot = func(context.Context, []string) error {
 		group.Go(func() { _, _ = sender.Send(ctx, relay, mail("c@example.org")) })
 		eventually(t, "the second is in line", func() bool { return sender.InLine() == 1 })
+		<-content
 		return nil
 	}
 	_, _ = sender.Send(t.Context(), relay, m)

@@ -215,7 +215,7 @@ func TestProxyTroubles(t *testing.T) {
 			t.Parallel()
 			patience := 15 * time.Second
 			if row.fails == "ETIMEDOUT" {
-				patience = 300 * time.Millisecond
+				patience = 2 * time.Second
 			}
 			relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: row.scheme + "://proxy-user:proxy-secret@" + listening(t, row.does)}
 			e := failure(t, newSender(t, smtpsend.Options{Timeout: patience}).Verify(t.Context(), relay))
@@ -232,7 +232,7 @@ func TestProxyTroubles(t *testing.T) {
 func TestProxyNotThere(t *testing.T) {
 	for _, proxy := range []string{"http://127.0.0.1:1", "socks5://u:secret@no-such-proxy.invalid:1080"} {
 		relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: proxy}
-		e := failure(t, newSender(t, smtpsend.Options{Timeout: 15 * time.Second}).Verify(t.Context(), relay))
+		e := failure(t, newSender(t, smtpsend.Options{Timeout: 30 * time.Second}).Verify(t.Context(), relay))
 		if e.Phase != smtpsend.PhaseConnect || e.Verdict != smtpsend.Soft || !strings.Contains(e.Error(), "proxy: ") || strings.Contains(e.Error(), "secret") {
 			t.Errorf("%s: %s at %s: %v", proxy, e.Verdict, e.Phase, e)
 		}

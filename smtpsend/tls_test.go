@@ -39,7 +39,7 @@ func TestBytesAheadOfTheHandshake(t *testing.T) {
 	}()
 	addr := listener.Addr().(*net.TCPAddr)
 	relay := smtpsend.Relay{Host: "127.0.0.1", Port: addr.Port, Username: "u", Password: "p"}
-	e := failure(t, newSender(t, smtpsend.Options{Timeout: 3 * time.Second}).Verify(t.Context(), relay))
+	e := failure(t, newSender(t, smtpsend.Options{Timeout: 20 * time.Second}).Verify(t.Context(), relay))
 	<-done
 	if e.Name() != "ETLS" || e.Verdict != smtpsend.Auth || !strings.Contains(e.Error(), "ahead of the TLS handshake") {
 		t.Errorf("%s %s: %v", e.Name(), e.Verdict, e)

@@ -177,8 +177,10 @@ func TestAnImportWhoseProcessDiedSaysSo(t *testing.T) {
 		defer close(done)
 		_, _ = b.Import(ctx, "", reader, api.SuppressionImportOptions{ID: "under-way"})
 	}()
-	if _, err := writer.Write([]byte("ann@example.com\n")); err != nil {
-		t.Fatal(err)
+	for _, line := range []string{"ann@example.com\n", "\n"} { // with the second, which means nothing, it is through with the first
+		if _, err := writer.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	running, err := b.Progress(t.Context(), "", "under-way")
 	if err != nil || running.State != "running" {
@@ -198,9 +200,13 @@ func TestAnImportSaysThatRedisWentAway(t *testing.T) {
 	p := testredis.Server(t)
 	b := on(t, testredis.Connect(t, redisdb.Options{URL: p.URL()}), suppression.Options{})
 	first := strings.Repeat("ann@example.com\n", 10)
-	file := io.MultiReader(strings.NewReader(first), readerFunc(func([]byte) (int, error) { p.Kill(); return 0, io.EOF }))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	file := io.MultiReader(strings.NewReader(first), readerFunc(func([]byte) (int, error) {
+		p.Kill()
+		time.AfterFunc(2*time.Second, cancel)
+		return 0, io.EOF
+	}))
 	if told, err := b.Import(ctx, "", file, api.SuppressionImportOptions{ID: "under-way"}); !fault.Is(err, fault.Unavailable) || told.State != "interrupted" {
 		t.Errorf("%+v, %v", told, err)
 	}
