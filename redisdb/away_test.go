@@ -32,7 +32,7 @@ func TestRefusedConnectionsFailFast(t *testing.T) {
 	if !redisdb.Unavailable(err) {
 		t.Errorf("error %v doesn't count as unavailable", err)
 	}
-	if took := time.Since(start); took > 5*time.Second { // 1.5 on a machine with nothing else to do
+	if took := time.Since(start); took > 20*time.Second { // 1.5 on a machine with nothing else to do
 		t.Errorf("it took %v to give up", took)
 	}
 	server.Restart(t)
@@ -89,7 +89,7 @@ func TestCutConnectionsAreRemadeUnnoticed(t *testing.T) {
 
 func TestRunTellsWhenRedisGoesAndComes(t *testing.T) {
 	t.Parallel()
-	server := testredis.Server(t)
+	server := testredis.Server(t, "--appendfsync", "everysec")
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	var log logBuffer
 	db := testredis.Connect(t, redisdb.Options{URL: "redis://" + proxy.Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
