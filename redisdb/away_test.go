@@ -89,7 +89,7 @@ func TestCutConnectionsAreRemadeUnnoticed(t *testing.T) {
 
 func TestRunTellsWhenRedisGoesAndComes(t *testing.T) {
 	t.Parallel()
-	server := testredis.Server(t, "--appendfsync", "everysec")
+	server := testredis.Server(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	var log logBuffer
 	db := testredis.Connect(t, redisdb.Options{URL: "redis://" + proxy.Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
