@@ -20,15 +20,9 @@ import (
 
 // TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a monitoring system.
 func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
-	answer := make(chan struct{})
-	resume := sync.OnceFunc(func() { close(answer) })
-	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
-		if c.Verb == "MAIL" {
-			<-answer
-		}
-		return testsmtp.Action{}
-	}})
-	t.Cleanup(resume)
+	slow := newGate("MAIL")
+	relay := testsmtp.Start(t, testsmtp.Options{Respond: slow.respond})
+	t.Cleanup(slow.open)
 	team, log := alerted(t), &logbook{}
 	a := startLogging(t, map[string]string{
 		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "workers.submit": "1",
@@ -44,25 +38,23 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 		if _, err := client.Submit(t.Context(), api.SubmitRequest{To: to, Text: "Hello"}); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, "the worker is with the relay", slow.reached)
 	}
-	raised := team.wait(t, event.AlertRaised, "queueAge")
-	if raised.Queue != "submit" || raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "what they talk to is slow") {
+	raised := team.wait(t, event.AlertRaised, "queueAge", "submit")
+	if raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "what they talk to is slow") {
 		t.Errorf("%+v", raised)
 	}
-	if !log.has(`level=ERROR msg="alert raised" alert=queueAge`) {
-		t.Errorf("no line in the log:\n%s", log)
-	}
-	if page := metrics(t, a); !strings.Contains(page, "postroom_alert{alert=\"queueAge\"} 1\n") {
-		t.Error("the metric does not show it")
-	}
+	eventually(t, "the log has a line", func() bool { return log.has(`level=ERROR msg="alert raised" alert=queueAge`) })
+	eventually(t, "the metric shows it", func() bool { return strings.Contains(metrics(t, a), "postroom_alert{alert=\"queueAge\"} 1\n") })
 
-	resume()
-	resolved := team.wait(t, event.AlertResolved, "queueAge")
+	slow.open()
+	resolved := team.wait(t, event.AlertResolved, "queueAge", "submit")
 	if !resolved.Since.Equal(raised.Since) || resolved.Resolved == nil || !resolved.Resolved.After(raised.Since) {
 		t.Errorf("%+v", resolved)
 	}
-	if n := len(team.all(event.AlertRaised)); n != 1 {
-		t.Errorf("%d alerts about one trouble: %+v", n, team.all(event.AlertRaised))
+	others := func(a event.Alert) bool { return a.Queue != "submit" } // on a busy machine webhooks may wait for 2 s, too
+	if raised := slices.DeleteFunc(team.all(event.AlertRaised), others); len(raised) != 1 {
+		t.Errorf("%d alerts about one trouble: %+v", len(raised), raised)
 	}
 }
 
@@ -88,12 +80,12 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 		}
 	}
 	persist("no")
-	raised := team.wait(t, event.AlertRaised, "redisForgets")
+	raised := team.wait(t, event.AlertRaised, "redisForgets", "")
 	if !strings.Contains(raised.Text, "Set appendonly yes.") {
 		t.Errorf("%+v", raised)
 	}
 	persist("yes")
-	team.wait(t, event.AlertResolved, "redisForgets")
+	team.wait(t, event.AlertResolved, "redisForgets", "")
 	if raised, resolved := team.all(event.AlertRaised), team.all(event.AlertResolved); len(raised) != 1 || len(resolved) != 1 {
 		t.Errorf("of two processes: raised %+v, resolved %+v", raised, resolved)
 	}
@@ -143,11 +135,11 @@ func (r *team) all(kind event.Type) []event.Alert {
 	return all
 }
 
-func (r *team) wait(t *testing.T, kind event.Type, name string) (found event.Alert) {
+func (r *team) wait(t *testing.T, kind event.Type, name, queue string) (found event.Alert) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the webhook %s of %s", kind, name), func() bool {
 		all := r.all(kind)
-		i := slices.IndexFunc(all, func(a event.Alert) bool { return a.Alert == name })
+		i := slices.IndexFunc(all, func(a event.Alert) bool { return a.Alert == name && a.Queue == queue })
 		if i >= 0 {
 			found = all[i]
 		}

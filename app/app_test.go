@@ -116,7 +116,7 @@ func receive(t *testing.T) *receiver {
 // wait waits for the first webhook of a type.
 func (r *receiver) wait(t *testing.T, kind event.Type) event.Message {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(patience)
 	for {
 		r.mu.Lock()
 		i := slices.IndexFunc(r.got, func(h hook) bool { return h.Event == kind })
@@ -128,7 +128,7 @@ func (r *receiver) wait(t *testing.T, kind event.Type) event.Message {
 		select {
 		case <-r.more:
 		case <-late:
-			t.Fatalf("no %s within 30 s", kind)
+			t.Fatalf("no %s within %s", kind, patience)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestEventsAreArchived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		files, err := filepath.Glob(filepath.Join(dir, "events-*.ndjson"))
 		if err != nil {
 			t.Fatal(err)

@@ -146,7 +146,7 @@ func TestRepeatedOverSMTP(t *testing.T) {
 
 // TestRedisKilledUnderTheInlet: what can't be made durable is answered 451, and taken when it comes again.
 func TestRedisKilledUnderTheInlet(t *testing.T) {
-	redis := testredis.Server(t, "--appendonly", "yes", "--appendfsync", "always")
+	redis := testredis.Server(t)
 	a, relay, _ := startInlet(t, map[string]string{"redis.url": redis.URL()})
 	s := logIn(t, a)
 	s.hand(t, "Subject: before\r\n\r\nHello\r\n", 250)

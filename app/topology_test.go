@@ -102,8 +102,7 @@ func submitInTurn(t *testing.T, apis []*process, n int) []string {
 		wg.Go(func() {
 			for i := part; i < n; i += 10 {
 				accepted[i] = fmt.Sprintf("ann%d@example.net", i)
-				req := api.SubmitRequest{To: api.Addresses{{Address: accepted[i]}}, Subject: "Hello", Text: "Hello"}
-				if _, err := apis[i/10%len(apis)].client.Submit(t.Context(), req); err != nil {
+				if err := insist(t, apis[i/10%len(apis)].client, accepted[i]); err != nil {
 					t.Errorf("submit %d: %v", i, err)
 					return
 				}

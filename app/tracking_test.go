@@ -210,7 +210,7 @@ func TestWhoseMailIsTracked(t *testing.T) {
 // TestLinksWorkWhileRedisIsAway: and what was done meanwhile is told later.
 func TestLinksWorkWhileRedisIsAway(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	server := testredis.Server(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := testredis.Server(t)
 	a := start(t, map[string]string{
 		"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
 		"documents.store": "none",

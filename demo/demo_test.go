@@ -53,7 +53,7 @@ func (s *screen) look() (text string, changed <-chan struct{}) {
 // wait waits until the demo has told of something, and gives what the pattern's group matched.
 func (s *screen) wait(t *testing.T, pattern string) string {
 	t.Helper()
-	p, late := regexp.MustCompile(pattern), time.After(2*time.Minute)
+	p, late := regexp.MustCompile(pattern), time.After(5*time.Minute)
 	for {
 		text, changed := s.look()
 		if m := p.FindStringSubmatch(text); m != nil {

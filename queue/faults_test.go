@@ -156,7 +156,7 @@ func TestFullMemory(t *testing.T) {
 // Redis killed and started again under running workers: everything accepted is handled.
 func TestRedisRestart(t *testing.T) {
 	t.Parallel()
-	p := testredis.Server(t, "--appendfsync", "always")
+	p := testredis.Server(t)
 	b := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}).Client())
 	l := logging(func(Task, int) Verdict { time.Sleep(5 * time.Millisecond); return Done() })
 	b.enqueue(t, many(500)...)

@@ -38,7 +38,7 @@ func TestRecoveryAfterKillIsQuick(t *testing.T) {
 	}
 	killed := time.Now()
 	until(t, "the task has run elsewhere", func() bool { return l.count("k.1") == 1 })
-	if took := time.Since(killed); took > 15*time.Second {
+	if took := time.Since(killed); took > 45*time.Second { // 9 on a machine with nothing else to do
 		t.Errorf("recovered after %v", took)
 	}
 	until(t, "the task is gone", func() bool { return b.hashes(t) == 0 })

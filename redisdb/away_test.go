@@ -32,7 +32,7 @@ func TestRefusedConnectionsFailFast(t *testing.T) {
 	if !redisdb.Unavailable(err) {
 		t.Errorf("error %v doesn't count as unavailable", err)
 	}
-	if took := time.Since(start); took > 5*time.Second { // 1.5 on a machine with nothing else to do
+	if took := time.Since(start); took > 20*time.Second { // 1.5 on a machine with nothing else to do
 		t.Errorf("it took %v to give up", took)
 	}
 	server.Restart(t)
@@ -67,7 +67,7 @@ func TestDeadlineCutsAHungCall(t *testing.T) {
 			if err := call(ctx); !redisdb.Unavailable(err) {
 				t.Errorf("error %v doesn't count as unavailable", err)
 			}
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > 8*time.Second { // the client by itself gives up after ten
 				t.Errorf("a deadline of 200 ms ended after %v", took)
 			}
 		})
@@ -225,9 +225,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"address":        {redisdb.Options{URL: "localhost"}, "redis.url"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			db, err := redisdb.Open(ctx, row.o)
+			db, err := redisdb.Open(t.Context(), row.o)
 			if err == nil {
 				db.Close()
 				t.Fatal("opened")

@@ -68,7 +68,7 @@ func TestEmbeddedKeepsItsDataOverARestart(t *testing.T) {
 
 func TestEmbeddedIsRestartedAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir()})
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), Fsync: "always"})
 	if err != nil {
 		t.Fatal(err)
 	}

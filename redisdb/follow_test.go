@@ -204,9 +204,7 @@ func TestFollowSetsAPoisonedEntryAside(t *testing.T) {
 	if slices.Contains(b.all(), "7") {
 		t.Fatal("the poison was handled")
 	}
-	if n := pending(t, db, 0); n != 1 {
-		t.Errorf("%d entries are held, want the poison only", n)
-	}
+	within(t, "all but the poison to be acknowledged", func() bool { return pending(t, db, 0) == 1 })
 	b.mu.Lock()
 	healed = true
 	b.mu.Unlock()
@@ -249,12 +247,12 @@ func TestFollowKeepsWhatItIsBusyWith(t *testing.T) {
 		calls++
 		mu.Unlock()
 		select {
-		case <-time.After(2 * time.Second): // four times as long as an entry may be silent
+		case <-time.After(9 * time.Second): // half as long again as an entry may be silent
 		case <-ctx.Done():
 		}
 		return nil
 	}
-	f := redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 500 * time.Millisecond}
+	f := redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 6 * time.Second} // a busy machine may not come to hold it for a while
 	follow(t, db, f, slow)
 	follow(t, db, f, slow)
 	within(t, "the entry to be read", func() bool { mu.Lock(); defer mu.Unlock(); return calls > 0 })
@@ -301,7 +299,7 @@ func TestFollowFinishesTheWorkInHand(t *testing.T) {
 
 func TestFollowLosesNothingWhenRedisIsKilled(t *testing.T) {
 	t.Parallel()
-	server := testredis.Server(t, "--appendfsync", "always")
+	server := testredis.Server(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})) // shown when the test fails
 	db := testredis.Connect(t, redisdb.Options{URL: server.URL(), Logger: log})
 	var b inbox

@@ -26,7 +26,7 @@ func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1, WaitTimeout: 2 * time.Second})
 	var mu sync.Mutex
 	var confirmed []string
-	enough := make(chan struct{})
+	enough, killed := make(chan struct{}), make(chan struct{})
 	var writers sync.WaitGroup
 	for w := range 8 {
 		writers.Go(func() {
@@ -36,7 +36,12 @@ func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 					if !redisdb.Unavailable(err) && !fault.Is(err, fault.Unavailable) {
 						t.Errorf("write %s: %v", value, err)
 					}
-					return
+					select {
+					case <-killed:
+						return
+					default: // a replica that is slow for once
+						continue
+					}
 				}
 				mu.Lock()
 				confirmed = append(confirmed, value)
@@ -49,6 +54,7 @@ func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 	}
 	<-enough
 	g.Masters[0].Kill()
+	close(killed)
 	writers.Wait()
 	g.Replicas[0].Promote(t)
 	kept := map[string]bool{}
@@ -194,7 +200,7 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 // TestNothingIsWaitedForUnlessAsked: without the option both are what they are without the word replicated.
 func TestNothingIsWaitedForUnlessAsked(t *testing.T) {
 	t.Parallel()
-	db := testredis.New(t)
+	db := testredis.Connect(t, redisdb.Options{URL: testredis.Server(t).URL()}) // other tests have the common server forget its scripts
 	sent := testredis.CountCommands(db)
 	keys := []string{redisdb.Key(0, "list")}
 	p := db.ReplicatedPipeline()

@@ -100,7 +100,7 @@ func (s *Shared) queued() int {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -193,6 +193,23 @@ func TestSharedCallsAreRepeatedByThemselves(t *testing.T) {
 	}
 }
 
+// deadline is a context whose deadline passes when the test says so.
+type deadline struct {
+	context.Context
+	passed chan struct{}
+}
+
+func (c *deadline) Done() <-chan struct{} { return c.passed }
+
+func (c *deadline) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // proto is an error as Redis answers it.
 type proto string
 
@@ -202,9 +219,12 @@ func (proto) RedisError()     {}
 func TestDeadlineCutsASharedCallAndCancellationDoesNot(t *testing.T) {
 	t.Parallel()
 	l, s := newLine(t)
-	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := s.EvalSha(late, "sha", nil, "late").Err(); !errors.Is(err, context.DeadlineExceeded) || !Unavailable(err) {
+	late := &deadline{Context: t.Context(), passed: make(chan struct{})}
+	failed := make(chan error, 1)
+	go func() { failed <- s.EvalSha(late, "sha", nil, "late").Err() }()
+	eventually(t, "it to be on its way", func() bool { return len(l.seen()) == 1 })
+	close(late.passed)
+	if err := <-failed; !errors.Is(err, context.DeadlineExceeded) || !Unavailable(err) {
 		t.Errorf("error %v, want that of the deadline", err)
 	}
 	if err := s.EvalSha(late, "sha", nil, "later").Err(); !errors.Is(err, context.DeadlineExceeded) || len(l.seen()) != 1 {

@@ -20,6 +20,8 @@ func TestEventReachesItsEndpointSigned(t *testing.T) {
 	t.Parallel()
 	rc := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write([]byte("thanks\x1b[2J")) })
 	b := setup(t)
+	now := b.clock()
+	b.now = func() time.Time { return now } // the time that a delivery was queued for is in a header
 	ep := b.endpoint(rc.URL+"/hook?token=t0p", func(r *api.EndpointRequest) { r.Headers = map[string]string{"X-My": "v1"} })
 	b.emit("E1", event.MessageSent, "snd")
 	b.relayAll()

@@ -45,10 +45,10 @@ func echo(t *testing.T) string {
 
 // say sends a line over c and waits at most d for its echo.
 func say(c net.Conn, line string, d time.Duration) error {
-	if err := c.SetDeadline(time.Now().Add(d)); err != nil {
+	if _, err := fmt.Fprintln(c, line); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(c, line); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
 		return err
 	}
 	got, err := bufio.NewReader(c).ReadString('\n')
@@ -221,7 +221,7 @@ func TestDelayIsALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	const lines = 20
+	const lines = 200                          // twenty seconds, one after the other
 	line := strings.Repeat("x", 40_000) + "\n" // more than goes in one piece
 	go func() { _, _ = io.WriteString(c, strings.Repeat(line, lines)) }()
 	r := bufio.NewReader(c)

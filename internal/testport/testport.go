@@ -51,11 +51,12 @@ func hold(t testing.TB, port int) (held int, ok bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Close(fd) })
-	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		t.Fatal(err)
-	}
 	if syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) != nil {
 		return 0, false
+	}
+	// Only now: with it from the beginning, a port that another test holds, and whose server does not listen yet, would be given away twice.
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
 	}
 	name, err := syscall.Getsockname(fd)
 	if err != nil {

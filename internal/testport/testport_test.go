@@ -27,6 +27,13 @@ func TestAHeldPortIsGivenToItsServerAndToNobodyElse(t *testing.T) {
 	}
 }
 
+func TestAHeldPortIsHeldOnce(t *testing.T) {
+	port := Free(t)
+	if _, ok := hold(t, port); ok {
+		t.Errorf("port %d is held by two", port)
+	}
+}
+
 func TestPair(t *testing.T) {
 	port := Pair(t, 10000)
 	for _, p := range []int{port, port + 10000} {

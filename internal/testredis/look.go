@@ -3,6 +3,7 @@ package testredis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -48,6 +49,9 @@ func Holds(t testing.TB, db *redisdb.DB, text string) bool {
 	keys := c.Scan(t.Context(), 0, "*", 1000).Iterator()
 	for keys.Next(t.Context()) {
 		dump, err := c.Dump(t.Context(), keys.Val()).Bytes()
+		if errors.Is(err, redis.Nil) {
+			continue // it went meanwhile
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 // readyWithin is generous: the machine may be running every other test package at the same time.
-const readyWithin = 30 * time.Second
+const readyWithin = 2 * time.Minute
 
 // Process is a redis-server that a test may mistreat.
 type Process struct {
@@ -29,6 +30,7 @@ type Process struct {
 	cmd      *exec.Cmd
 	done     chan struct{}
 	out      *output
+	frozen   atomic.Bool
 }
 
 // output collects what the server prints, to be shown when it doesn't start.
@@ -85,6 +87,7 @@ func (p *Process) start() error {
 // run starts the server, or starts it again on the same files, and waits until it answers.
 func (p *Process) run() error {
 	p.out, p.done = &output{}, make(chan struct{})
+	p.frozen.Store(false)
 	base := []string{"--port", fmt.Sprint(p.port), "--unixsocket", p.Socket(), "--dir", p.dir, "--databases", fmt.Sprint(databases), "--save", ""}
 	if p.port > 0 {
 		base = append(base, "--bind", "127.0.0.1")
@@ -165,17 +168,42 @@ func (p *Process) URL() string { return "unix://" + p.Socket() }
 // Pid is the number of the server's process, another one after a Restart.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Kill ends the server as a crash would (SIGKILL) and waits until it is gone.
+// Kill ends the server as a crash would (SIGKILL) and waits until it is gone. What it had acknowledged it has again after a Restart, unless it
+// was frozen, or keeps no append-only file.
 func (p *Process) Kill() {
+	if !p.frozen.Load() {
+		p.writeAll()
+	}
+	p.end()
+}
+
+// writeAll has the server write what it has put off, and put nothing off any more. With fsync everysec it does so, and answers all the same, for up to
+// two seconds while a slow disk is busy with the last second's.
+func (p *Process) writeAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	c := p.dial()
+	defer c.Close()
+	_ = c.ConfigSet(ctx, "appendfsync", "always").Err() // one that can't be told has to be killed as it is
+}
+
+// end kills the server as it is.
+func (p *Process) end() {
 	_ = p.cmd.Process.Kill() // gone already: as wanted
 	<-p.done
 }
 
 // Stop freezes the server (SIGSTOP): connections stay open and nothing is answered.
-func (p *Process) Stop() { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
+func (p *Process) Stop() {
+	p.frozen.Store(true)
+	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+}
 
 // Cont lets a frozen server go on.
-func (p *Process) Cont() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *Process) Cont() {
+	p.frozen.Store(false)
+	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+}
 
 // Restart starts a killed server (a running one is killed first) on the same files, and returns when it answers.
 func (p *Process) Restart(t testing.TB) {
@@ -189,7 +217,7 @@ func (p *Process) Restart(t testing.TB) {
 // remove ends the server and forgets its files.
 func (p *Process) remove() {
 	if p.cmd != nil && p.cmd.Process != nil {
-		p.Kill()
+		p.end()
 	}
 	_ = os.RemoveAll(p.dir)
 }

@@ -107,7 +107,7 @@ func URL(t testing.TB) string {
 // flush empties what an earlier test left.
 func flush(t testing.TB, url string) {
 	t.Helper()
-	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
+	db, err := open(t, redisdb.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +117,22 @@ func flush(t testing.TB, url string) {
 	}
 }
 
+// open opens a Redis that answers, or will. On a machine that is busy with other tests that may take longer than redisdb.Open waits.
+func open(t testing.TB, o redisdb.Options) (*redisdb.DB, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), readyWithin)
+	defer cancel()
+	for {
+		db, err := redisdb.Open(ctx, o)
+		if err == nil || ctx.Err() != nil || !redisdb.Unavailable(err) {
+			return db, err
+		}
+	}
+}
+
 // Connect opens the Redis of o.URL, which may be one of [Server], and closes it when the test ends.
 func Connect(t testing.TB, o redisdb.Options) *redisdb.DB {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	db, err := redisdb.Open(ctx, o)
+	db, err := open(t, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,9 +198,12 @@ func (s *Server) Forget() {
 	s.messages, s.commands = nil, nil
 }
 
-// Wait waits until n messages were accepted and lists those kept. A test fails when that takes longer than 30 s.
+// waitsFor is how long Wait waits on a machine that is busy with other tests.
+const waitsFor = 2 * time.Minute
+
+// Wait waits until n messages were accepted and lists those kept. A test fails when that takes longer than two minutes.
 func (s *Server) Wait(n int) []Message {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waitsFor)
 	defer cancel()
 	messages, err := s.WaitContext(ctx, n)
 	if err != nil && s.tb != nil {
@@ -234,11 +237,12 @@ func (s *Server) accept() {
 		if err != nil {
 			return
 		}
+		if !s.enlist(conn) {
+			_ = conn.Close()
+			return
+		}
 		n := int(s.connections.Add(1))
 		s.open.Add(1)
-		s.mu.Lock()
-		s.live[conn] = struct{}{}
-		s.mu.Unlock()
 		s.group.Add(1)
 		go func() {
 			defer s.group.Done()
@@ -249,6 +253,19 @@ func (s *Server) accept() {
 			delete(s.live, conn)
 			s.mu.Unlock()
 		}()
+	}
+}
+
+// enlist has CutAll reach a connection from now on. It refuses one that Close could not cut any more.
+func (s *Server) enlist(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.done:
+		return false
+	default:
+		s.live[conn] = struct{}{}
+		return true
 	}
 }
 

@@ -211,6 +211,30 @@ func TestCloseEndsHangingConnections(t *testing.T) {
 	}
 }
 
+// TestCloseCutsWhoJustCame: a connection that is taken while the server closes is cut like any other, and not served until its client leaves.
+func TestCloseCutsWhoJustCame(t *testing.T) {
+	for range 300 {
+		s, err := testsmtp.New(testsmtp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan struct{})
+		go func() { s.Close(); close(closed) }()
+		select {
+		case <-closed:
+		case <-time.After(30 * time.Second):
+			_ = conn.Close()
+			<-closed
+			t.Fatal("the server waited for its client to leave")
+		}
+		_ = conn.Close()
+	}
+}
+
 // fakeTB stands in for a test that is expected to fail.
 type fakeTB struct {
 	errors   []string
