@@ -3,6 +3,7 @@ package redisdb
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // Shared runs scripts for many goroutines in few round trips. A call that finds a lane free travels at once, alone; while all lanes are on
 // their way calls gather, and travel together. So a busy process asks Redis more rarely the busier it is, and an idle one waits for
-// nobody. A call is answered as by the client itself, except that what it asked for may still be done after its deadline made it return.
+// nobody. A call is answered as by the client itself, except that what it had sent may still be done after its deadline made it return.
 type Shared struct {
 	client redis.UniversalClient
 	wake   chan struct{} // one for each lane that should look
@@ -83,14 +84,8 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	if err := s.board(r); err != nil {
 		return err
 	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			<-r.done // as with the client itself, only a deadline cuts a call short
-			break
-		}
-		return ctx.Err()
+	if !s.await(ctx, r) {
+		return context.DeadlineExceeded
 	}
 	for _, cmd := range cmds {
 		if passingReply(cmd.Err()) {
@@ -98,6 +93,38 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 		}
 	}
 	return nil
+}
+
+// await waits for the answers, and says whether they came before the deadline. As with the client itself, only a deadline cuts a call short, and it
+// does so also in a context that was cancelled before, or never tells its end.
+func (s *Shared) await(ctx context.Context, r *ride) bool {
+	var late <-chan time.Time
+	if deadline, limited := ctx.Deadline(); limited {
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		late = timer.C
+	}
+	for ended := ctx.Done(); ; {
+		select {
+		case <-r.done:
+			return true
+		case <-late:
+		case <-ended:
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				ended = nil
+				continue
+			}
+		}
+		s.leave(r)
+		return false
+	}
+}
+
+// leave takes back what has not been sent: whoever is told that a submit failed sends it again, and Redis may be away for long while many do.
+func (s *Shared) leave(r *ride) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *ride) bool { return other == r })
 }
 
 // board lines up for the next round trip.

@@ -251,3 +251,64 @@ func TestClosedSharedRefuses(t *testing.T) {
 		t.Errorf("error %v, want that it is closed", err)
 	}
 }
+
+// undone is a context that ends without saying so, as queue gives to asynq's calls.
+type undone struct{ context.Context }
+
+func (undone) Done() <-chan struct{} { return nil }
+
+// TestDeadlineCutsASharedCallInAnyCase has contexts that are of no use to wait for: one ended early, which does not cut the call, the other never
+// says that it ended.
+func TestDeadlineCutsASharedCallInAnyCase(t *testing.T) {
+	t.Parallel()
+	for name, makeIt := range map[string]func(context.Context) context.Context{
+		"cancelled before": func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Millisecond, cancel)
+			return ctx
+		},
+		"it does not tell": func(ctx context.Context) context.Context { return undone{ctx} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, s := newLine(t)
+			late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			answered := make(chan error, 1)
+			go func() { answered <- s.EvalSha(makeIt(late), "sha", nil, "late").Err() }()
+			select {
+			case err := <-answered:
+				if !Unavailable(err) {
+					t.Errorf("error %v doesn't count as unavailable", err)
+				}
+			case <-time.After(tripTime / 2):
+				t.Error("a call goes on after its deadline")
+			}
+		})
+	}
+}
+
+// TestSharedCallsThatGaveUpAreNotSent: whoever was told that a submit failed sends it again, so what was not sent by then must not be.
+func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	var callers sync.WaitGroup
+	occupy(t, l, s, &callers)
+	call := func(ctx context.Context, arg string) {
+		waited := s.queued()
+		callers.Go(func() { s.EvalSha(ctx, "sha", nil, arg) })
+		eventually(t, "it to wait", func() bool { return s.queued() == waited+1 })
+	}
+	call(context.Background(), "x")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.EvalSha(ctx, "sha", nil, "late").Err(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want that of the deadline", err)
+	}
+	call(context.Background(), "y")
+	l.letGo()
+	callers.Wait()
+	if trips := l.seen(); fmt.Sprint(trips[sharedLanes:]) != "[[x y]]" {
+		t.Errorf("round trips %v, want both but for the one that gave up", trips[sharedLanes:])
+	}
+}
