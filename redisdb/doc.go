@@ -31,8 +31,9 @@
 //   - A connection that breaks is remade; commands are repeated for about a second meanwhile. A command may therefore run twice when its
 //     answer was lost, so every script must be harmless the second time.
 //   - A server that restarted and forgot its scripts is sent them again, inside pipelines too.
-//   - Scripts that go through [DB.Shared], and short pipelines of them, share their round trips with those of other goroutines; each is answered
-//     for itself. One that its deadline cut short may still run: as with a lost answer, it must be harmless.
+//   - Scripts that go through [DB.Shared], and short pipelines of them, share their round trips with those of other goroutines (not in a
+//     Cluster, where a node that hangs must hold up nobody else); each is answered for itself. One that its deadline cut short may still run,
+//     if it was sent: as with a lost answer, it must be harmless.
 //   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
 //   - The embedded server is restarted when it dies, loses nothing it acknowledged when its process is killed, and never runs twice on
 //     one data directory.

@@ -12,9 +12,10 @@ import (
 
 // Shared runs scripts for many goroutines in few round trips. A call that finds a lane free travels at once, alone; while all lanes are on
 // their way calls gather, and travel together. So a busy process asks Redis more rarely the busier it is, and an idle one waits for
-// nobody. A call is answered as by the client itself, except that what it had sent may still be done after its deadline made it return.
+// nobody. In a Cluster each call travels by itself, for a node that hangs would hold up what is asked of the others. A call is answered as by the client itself, except that what it had sent may still be done after its deadline made it return.
 type Shared struct {
 	client redis.UniversalClient
+	apart  bool          // each call travels by itself
 	wake   chan struct{} // one for each lane that should look
 	lanes  sync.WaitGroup
 
@@ -39,6 +40,9 @@ const (
 
 func newShared(client redis.UniversalClient) *Shared {
 	s := &Shared{client: client, wake: make(chan struct{}, sharedLanes)}
+	if _, s.apart = client.(*redis.ClusterClient); s.apart {
+		return s
+	}
 	for range sharedLanes {
 		s.lanes.Go(s.lane)
 	}
@@ -81,10 +85,11 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 		return err
 	}
 	r := &ride{cmds: cmds, size: sizeOf(cmds), done: make(chan struct{})}
-	if err := s.board(r); err != nil {
+	if s.apart {
+		s.travel(ctx, []*ride{r})
+	} else if err := s.board(r); err != nil {
 		return err
-	}
-	if !s.await(ctx, r) {
+	} else if !s.await(ctx, r) {
 		return context.DeadlineExceeded
 	}
 	for _, cmd := range cmds {
@@ -146,7 +151,9 @@ func (s *Shared) board(r *ride) error {
 func (s *Shared) lane() {
 	for range s.wake {
 		for trip := s.next(); len(trip) > 0; trip = s.next() {
-			s.travel(trip)
+			ctx, cancel := context.WithTimeout(context.Background(), tripTime)
+			s.travel(ctx, trip)
+			cancel()
 		}
 	}
 }
@@ -170,9 +177,7 @@ func (s *Shared) next() []*ride {
 }
 
 // travel makes one round trip. Each command carries its own error afterwards.
-func (s *Shared) travel(trip []*ride) {
-	ctx, cancel := context.WithTimeout(context.Background(), tripTime)
-	defer cancel()
+func (s *Shared) travel(ctx context.Context, trip []*ride) {
 	if len(trip) == 1 && len(trip[0].cmds) == 1 {
 		_ = s.client.Process(ctx, trip[0].cmds[0])
 	} else {
