@@ -53,6 +53,7 @@ type claim struct {
 	slot      string      // place in a limit, from an earlier attempt that had to wait
 	urgent    bool        // an operator wants it tried even while its account is held
 	cleared   bool        // nobody in it was suppressed as it was begun
+	asked     time.Time   // directly before it was begun, by the machine's clock
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
@@ -91,7 +92,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 	}
 	keys := b.beginKeys(partition, id)
 	for waited := false; ; waited = true {
-		now := b.clock.Now()
+		asked, now := b.clock.now(), b.clock.Now()
 		answer, err := b.store.runOn(ctx, beginScript, keys, id, id, millis(now), millis(now.Add(b.opts.Lease)), small)
 		if err != nil {
 			return nil, queue.Verdict{}, err
@@ -102,6 +103,7 @@ func (b *Outbox) begin(ctx context.Context, id string) (*claim, queue.Verdict, e
 			if err != nil {
 				return nil, queue.Verdict{}, err
 			}
+			c.asked = asked
 			return c, queue.Verdict{}, nil
 		case "EARLY", "HELD":
 			ms, _ := strconv.ParseInt(answer[1], 10, 64)
@@ -175,7 +177,7 @@ func (b *Outbox) attempt(ctx context.Context, c *claim, started time.Time) decis
 	p = b.policy(account.Retry)
 	p.hold = account.Hold
 	queued := c.status.having(rcptQueued)
-	stopped, err := b.stopsNow(ctx, c, queued, started)
+	stopped, err := b.stopsNow(ctx, c, queued)
 	switch {
 	case err != nil:
 		b.log.WarnContext(ctx, "suppressions not asked", "message_id", c.id, "error", err)

@@ -40,14 +40,15 @@ func (b *Outbox) stops(ctx context.Context, e envelope, lane api.Lane, which []i
 
 // stopsNow says directly before an attempt, as late as can be, which recipients must not be mailed: who unsubscribes a moment before is not.
 // Where the claim of the message says that nobody is, and is not older than a moment, nobody has to be asked.
-func (b *Outbox) stopsNow(ctx context.Context, c *claim, which []int, began time.Time) (map[int]*suppression.Entry, error) {
-	if c.cleared && b.clock.Now().Sub(began) < clearedFor {
+func (b *Outbox) stopsNow(ctx context.Context, c *claim, which []int) (map[int]*suppression.Entry, error) {
+	if c.cleared && b.clock.now().Sub(c.asked) < clearedFor {
 		return nil, nil
 	}
 	return b.stops(ctx, c.envelope, c.lane, which)
 }
 
-// clearedFor is how long an attempt goes by what it was told when it began. Nearly all get to their relay within a millisecond or two.
+// clearedFor is how long an attempt goes by what it was told when it began, from the moment when that was asked: the answer may be long on its way,
+// and says nothing of what was added meanwhile. Nearly all get to their relay within a millisecond or two.
 const clearedFor = 250 * time.Millisecond
 
 // question is what accept.lua is to look at, to know that everybody in a message may be mailed; nil: it can't, or need not.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -138,6 +139,44 @@ func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 		b.clock.advance(clearedFor)
 		b.record(t.Context(), c, b.attempt(t.Context(), c, began))
 	})
+}
+
+// TestUnsubscribeWhileTheAnswerIsOnItsWay: the message is begun, but its worker hears of that late.
+func TestUnsubscribeWhileTheAnswerIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{}, suppression.Options{})
+	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
+		p, _ := partitionOf(id, b.DB.Partitions())
+		b.DB.Client().AddHook(&lateAnswer{about: b.beginKeys(p, id), meanwhile: func() {
+			unsubscribe()
+			b.clock.advance(clearedFor)
+		}})
+		b.deliver(t, id)
+	})
+}
+
+// lateAnswer lets something happen between a script's end and its answer, once.
+type lateAnswer struct {
+	about     []string // the keys of the script
+	meanwhile func()
+}
+
+func (l *lateAnswer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *lateAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (l *lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if l.meanwhile != nil && err == nil && len(cmd.Args()) > 4 && cmd.Args()[3] == l.about[0] && cmd.Args()[4] == l.about[1] {
+			meanwhile := l.meanwhile
+			l.meanwhile = nil
+			meanwhile()
+		}
+		return err
+	}
 }
 
 // mailedButForAnn submits a message for two, of whom ann unsubscribes before it is delivered.
