@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -243,10 +244,10 @@ func passingReply(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, prefix := range [...]string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "ERR max number of clients"} {
+	for _, prefix := range [...]string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "ERR max number of clients"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}
 	}
-	return false
+	return strings.Contains(err.Error(), " -READONLY ") // in a script, before Redis 7
 }

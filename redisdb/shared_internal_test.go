@@ -167,12 +167,26 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 // A server that is starting, or has become a replica, did nothing. The client repeats what it is told so, but not within a pipeline.
 func TestSharedCallsAreRepeatedByThemselves(t *testing.T) {
 	t.Parallel()
+	for _, refusal := range []proto{
+		"LOADING Redis is loading the dataset in memory",
+		"NOREPLICAS Not enough good replicas to write.",
+		"ERR Error running script (call to f_e0): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+	} {
+		t.Run(strings.Fields(string(refusal))[0], func(t *testing.T) {
+			t.Parallel()
+			repeatedByItself(t, refusal)
+		})
+	}
+}
+
+func repeatedByItself(t *testing.T, refusal proto) {
+	t.Helper()
 	l, s := newLine(t)
 	refused := 0
 	l.answer = func(arg string) error {
 		if arg[0] == 'r' && refused == 0 {
 			refused++
-			return proto("LOADING Redis is loading the dataset in memory")
+			return refusal
 		}
 		return nil
 	}
