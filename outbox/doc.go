@@ -29,7 +29,8 @@
 //
 // It never talks SMTP itself nor picks the relay (packages smtpsend and routes do), never decides from a task's own counters, and never writes outside its keys.
 //
-// What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and every event.
+// What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and every event. The content of a short
+// mail stays beside it until the search index has read it, where there is one (Options.KeepText).
 //
 // Keys, all under postroom:{partition}: message:, envelope:, content:, incoming:, status: and ended: followed by the message's id; index:<lane>:<state>
 // and log:<lane>:<result>, each also with an account at its end; due, leases, held, held:<account>, unqueued, dead, ended,
