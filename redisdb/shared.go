@@ -27,16 +27,17 @@ type Shared struct {
 
 // ride is what one goroutine sends: one command, or a few in order. Until done is closed they belong to the lane.
 type ride struct {
-	cmds []*redis.Cmd
-	size int // bytes of their arguments, about
-	done chan struct{}
+	cmds     []*redis.Cmd
+	size     int       // bytes of their arguments, about
+	deadline time.Time // when it gives up; zero: never
+	done     chan struct{}
 }
 
 const (
 	sharedLanes = 2                // round trips under way at once
 	tripRides   = 128              // rides in one of them
 	tripBytes   = 256 << 10        // and bytes: what is larger travels alone
-	tripTime    = 10 * time.Second // how long one may take, repetitions included
+	tripTime    = 10 * time.Second // how long one may take at most, repetitions included
 )
 
 func newShared(client redis.UniversalClient) *Shared {
@@ -86,6 +87,7 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 		return err
 	}
 	r := &ride{cmds: cmds, size: sizeOf(cmds), done: make(chan struct{})}
+	r.deadline, _ = ctx.Deadline()
 	if s.apart {
 		s.travel(ctx, []*ride{r})
 	} else if err := s.board(r); err != nil {
@@ -105,8 +107,8 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 // does so also in a context that was cancelled before, or never tells its end.
 func (s *Shared) await(ctx context.Context, r *ride) bool {
 	var late <-chan time.Time
-	if deadline, limited := ctx.Deadline(); limited {
-		timer := time.NewTimer(time.Until(deadline))
+	if !r.deadline.IsZero() {
+		timer := time.NewTimer(time.Until(r.deadline))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -152,7 +154,7 @@ func (s *Shared) board(r *ride) error {
 func (s *Shared) lane() {
 	for range s.wake {
 		for trip := s.next(); len(trip) > 0; trip = s.next() {
-			ctx, cancel := context.WithTimeout(context.Background(), tripTime)
+			ctx, cancel := context.WithDeadline(context.Background(), arrival(trip, time.Now()))
 			s.travel(ctx, trip)
 			cancel()
 		}
@@ -175,6 +177,23 @@ func (s *Shared) next() []*ride {
 		s.waiting = nil
 	}
 	return trip
+}
+
+// arrival is when a round trip must be over: at the latest when all in it have given up, for what it repeats after that is done for nobody.
+func arrival(trip []*ride, now time.Time) time.Time {
+	last := now
+	for _, r := range trip {
+		if r.deadline.IsZero() {
+			return now.Add(tripTime)
+		}
+		if r.deadline.After(last) {
+			last = r.deadline
+		}
+	}
+	if most := now.Add(tripTime); last.After(most) {
+		return most
+	}
+	return last
 }
 
 // travel makes one round trip. Each command carries its own error afterwards.

@@ -326,3 +326,25 @@ func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
 		t.Errorf("round trips %v, want both but for the one that gave up", trips[sharedLanes:])
 	}
 }
+
+// TestALaneIsFreeWhenAllOnItsWayGaveUp: nobody waits for what it could still bring, and what it would repeat somebody else may have sent again.
+func TestALaneIsFreeWhenAllOnItsWayGaveUp(t *testing.T) {
+	t.Parallel()
+	l, s := newLine(t)
+	late, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var callers sync.WaitGroup
+	for i := range sharedLanes {
+		callers.Go(func() { s.EvalSha(late, "sha", nil, "late") })
+		eventually(t, "a call to be on its way", func() bool { return len(l.seen()) == i+1 })
+	}
+	callers.Wait()
+	start := time.Now()
+	callers.Go(func() { s.EvalSha(context.Background(), "sha", nil, "next") })
+	eventually(t, "the next call to be on its way", func() bool { return len(l.seen()) == sharedLanes+1 || time.Since(start) > tripTime/2 })
+	if n := len(l.seen()); n != sharedLanes+1 {
+		t.Errorf("%d calls on their way: the lanes wait for those that gave up", n)
+	}
+	l.letGo()
+	callers.Wait()
+}
