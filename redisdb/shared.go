@@ -13,7 +13,8 @@ import (
 
 // Shared runs scripts for many goroutines in few round trips. A call that finds a lane free travels at once, alone; while all lanes are on
 // their way calls gather, and travel together. So a busy process asks Redis more rarely the busier it is, and an idle one waits for
-// nobody. In a Cluster each call travels by itself, for a node that hangs would hold up what is asked of the others. A call is answered as by the client itself, except that what it had sent may still be done after its deadline made it return.
+// nobody. In a Cluster each call travels by itself, for a node that hangs would hold up what is asked of the others. A call is answered as
+// by the client itself, except that what it had sent may still be done after its deadline made it return.
 type Shared struct {
 	client redis.UniversalClient
 	apart  bool          // each call travels by itself
