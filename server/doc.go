@@ -4,7 +4,7 @@
 // It promises:
 //
 //   - A request is refused whole or not at all, and all its faults are told at once: unknown keys of body and query, wrong types, broken
-//     limits, and what only the outbox can know.
+//     limits, and what only the outbox can know of a submit, and the suppressions of what is added to them.
 //   - The limits enforced, the OpenAPI document and the Go types are one thing: all three come from the tags in package api.
 //   - The text of an internal error is logged under the request's id and never reaches a client; no token is logged.
 //   - A route is closed unless the table says it is public, and a token bound to an account sees nothing beyond it: what belongs to

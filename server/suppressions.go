@@ -20,6 +20,8 @@ type SuppressionEntries interface {
 	// Lookup tells all that is known against an address.
 	Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error)
 	Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error)
+	// Faults is what Put would refuse; nil: nothing. It adds nothing.
+	Faults(bound string, list []api.NewSuppression) error
 	Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error)
 }
 
@@ -103,27 +105,59 @@ func (s *Server) listSuppressions(ctx context.Context, in *listSuppressionsInput
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
 
 func (s *Server) addSuppressions(ctx context.Context, in *addSuppressionsInput) (api.SuppressionsAdded, error) {
-	one := in.Body.NewSuppression != api.NewSuppression{}
-	switch {
-	case one && in.Body.Suppressions != nil:
-		return api.SuppressionsAdded{}, fault.InvalidFields([]fault.Field{wrong("suppressions", "can't be combined with other fields")})
-	case in.Body.Suppressions != nil:
-		return s.Suppressions.Put(ctx, boundTo(ctx), in.Body.Suppressions)
+	list, err := in.list()
+	if err != nil {
+		return api.SuppressionsAdded{}, err
 	}
-	answer, err := s.Suppressions.Put(ctx, boundTo(ctx), []api.NewSuppression{in.Body.NewSuppression})
-	return answer, ofOne(err)
+	answer, err := s.Suppressions.Put(ctx, boundTo(ctx), list)
+	return answer, in.named(err)
 }
 
-// ofOne names the fields of a single suppression as the request has them.
-func ofOne(err error) error {
+// list is what is to be added.
+func (in *addSuppressionsInput) list() ([]api.NewSuppression, error) {
+	if in.Body.Suppressions == nil {
+		return []api.NewSuppression{in.Body.NewSuppression}, nil
+	}
+	if in.Body.NewSuppression != (api.NewSuppression{}) {
+		return nil, fault.InvalidFields([]fault.Field{wrong("suppressions", "can't be combined with other fields")})
+	}
+	return in.Body.Suppressions, nil
+}
+
+// named gives the fields of a single suppression the names that the request has for them.
+func (in *addSuppressionsInput) named(err error) error {
 	f, ok := err.(*fault.Error)
-	if !ok {
+	if !ok || in.Body.Suppressions != nil {
 		return err
 	}
 	for i := range f.Fields {
 		f.Fields[i].Key = strings.TrimPrefix(f.Fields[i].Key, "suppressions[0].")
 	}
 	return f
+}
+
+// complete adds to the faults of the JSON those that only the store can find. What lies in a value that could not be read is told once.
+func (in *addSuppressionsInput) complete(ctx context.Context, s *Server, found *fault.Error) {
+	told := map[string]bool{}
+	for _, f := range found.Fields {
+		told[f.Key] = true
+	}
+	if told[""] || told["suppressions"] {
+		return // the body is no object, or it can't be said what is to be added
+	}
+	list, err := in.list()
+	if err == nil {
+		err = in.named(s.Suppressions.Faults(boundTo(ctx), list))
+	}
+	if e, ok := err.(*fault.Error); ok && e.Kind == fault.Invalid {
+		for _, f := range e.Fields {
+			of := f.Key[:strings.LastIndexByte(f.Key, '.')+1] // the entry of a list, with its dot
+			unread := told[f.Key] || told[strings.TrimSuffix(of, ".")] || f.Key == of+"email" && told[of+"domain"]
+			if !unread {
+				found.Fields = append(found.Fields, f)
+			}
+		}
+	}
 }
 
 type removeSuppressionInput struct {

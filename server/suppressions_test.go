@@ -34,6 +34,8 @@ func (p fakeSuppressions) Put(_ context.Context, bound string, list []api.NewSup
 	return api.SuppressionsAdded{Success: true, Added: len(list)}, p.asked("Suppressions.Put " + bound)
 }
 
+func (p fakeSuppressions) Faults(string, []api.NewSuppression) error { return nil }
+
 func (p fakeSuppressions) Delete(_ context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error) {
 	return api.SuppressionRemoved{Deleted: true}, p.asked("Suppressions.Delete " + bound)
 }
@@ -136,8 +138,8 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 func TestWrongSuppressionsAreRefused(t *testing.T) {
 	w := setupReal(t)
 	for _, c := range []struct{ name, method, path, body, key string }{
-		{"nothing", "POST", "/v1/suppressions", `{}`, "address"},
-		{"no address", "POST", "/v1/suppressions", `{"email":"ann"}`, "address"},
+		{"nothing", "POST", "/v1/suppressions", `{}`, "email"},
+		{"no address", "POST", "/v1/suppressions", `{"email":"ann"}`, "email"},
 		{"a reason of one's own", "POST", "/v1/suppressions", `{"email":"ann@example.com","reason":"dislike"}`, "reason"},
 		{"one and many", "POST", "/v1/suppressions", `{"email":"ann@example.com","suppressions":[{"email":"a@example.com"}]}`, "suppressions"},
 		{"one of many", "POST", "/v1/suppressions", `{"suppressions":[{"email":"a@example.com"},{"domain":"a b"}]}`, "suppressions[1].domain"},
@@ -145,8 +147,9 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 		{"an address that is none", "GET", "/v1/suppressions?address=ann", "", "address"},
 		{"a cursor of nothing", "GET", "/v1/suppressions?cursor=x", "", "cursor"},
 		{"two scopes", "GET", "/v1/suppressions?scope=instance&list=news", "", "scope"},
-		{"remove nothing", "DELETE", "/v1/suppressions", "", "address"},
+		{"remove nothing", "DELETE", "/v1/suppressions", "", "email"},
 		{"check nothing", "GET", "/v1/suppressions/check", "", "email"},
+		{"check what is none", "GET", "/v1/suppressions/check?email=ann", "", "email"},
 		{"an id of few letters", "POST", "/v1/suppressions/import?id=x", "", "id"},
 		{"block nobody", "POST", "/v1/blocklist/news", `{"recipient":"ann"}`, "recipient"},
 		{"a list of no name", "POST", "/v1/blocklist/a%20b", `{"recipient":"ann@example.com"}`, "listId"},
@@ -164,6 +167,46 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 	}
 	if got := w.do(t, "POST", "/v1/suppressions/import", adminToken, "{}"); got.status != http.StatusUnsupportedMediaType {
 		t.Errorf("JSON as a file: %d %s", got.status, got.body)
+	}
+}
+
+// TestAllFaultsOfASuppressionAreToldAtOnce: those of the JSON and those that only the store can find.
+func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
+	w := setupReal(t)
+	const (
+		noAddress = "is not a valid email address: it has no @"
+		reasons   = "must be one of [unsubscribe, hard_bounce, spam_report, manual]"
+	)
+	for _, c := range []struct {
+		name, path, body string
+		want             []string
+	}{
+		{"address and reason", "", `{"email":"ann","reason":"dislike"}`, []string{"reason " + reasons, "email " + noAddress}},
+		{"the query too", "?x=1", `{"email":"ann"}`, []string{"x is not allowed", "email " + noAddress}},
+		{"scope and source", "", `{"domain":"a b","account":"shop","list":"news","source":"123456789012345678901"}`, []string{
+			"source length must be less than or equal to 20 characters long", "domain is not a valid domain", "list can't be given together with account"}},
+		{"of many", "", `{"suppressions":[{"email":"ann","reason":"dislike"},{"email":"ben@example.com"},{"domain":"a b","foo":1}]}`, []string{
+			"suppressions[0].reason " + reasons, "suppressions[2].foo is not allowed", "suppressions[0].email " + noAddress, "suppressions[2].domain is not a valid domain"}},
+		{"one and many", "", `{"email":"ann@example.com","foo":1,"suppressions":[{"email":"a@example.com"}]}`, []string{
+			"foo is not allowed", "suppressions can't be combined with other fields"}},
+		{"what could not be read is told once", "", `{"email":5,"reason":"dislike"}`, []string{"email must be a string", "reason " + reasons}},
+		{"a domain that could not be read", "", `{"domain":5}`, []string{"domain must be a string"}},
+		{"an entry that could not be read", "", `{"suppressions":[5,{"email":"ann"}]}`, []string{"suppressions[0] must be of type object", "suppressions[1].email " + noAddress}},
+		{"none that could be read", "", `{"suppressions":5}`, []string{"suppressions must be an array"}},
+		{"two of a kind", "", `{"email":"ann@example.com","domain":"example.com"}`, []string{"domain can't be given together with an address"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, f := range w.do(t, "POST", "/v1/suppressions"+c.path, adminToken, c.body).problem.Fields {
+				got = append(got, f.Key+" "+strings.TrimPrefix(f.Message, `"`+f.Key+`" `))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+	if page, err := w.client.Suppressions(t.Context(), api.SuppressionQuery{}); err != nil || page.Total != 0 {
+		t.Errorf("something was added: %+v, %v", page, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package suppression
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -72,7 +73,7 @@ func orNil(t time.Time) *time.Time {
 func (s *Store) Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error) {
 	entries, err := s.Find(ctx, email)
 	if err != nil {
-		return api.SuppressionFound{}, err
+		return api.SuppressionFound{}, asAsked(err)
 	}
 	if bound != "" {
 		entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Account != bound })
@@ -80,8 +81,31 @@ func (s *Store) Lookup(ctx context.Context, bound, email string) (api.Suppressio
 	return api.SuppressionFound{Email: foldAddress(email), Suppressions: s.rowsFor(entries)}, nil
 }
 
-// Put adds entries.
+// Put adds entries. When one of them is wrong nothing is added, and the error names the fields as the API has them.
 func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error) {
+	entries, err := newEntries(bound, list)
+	if err != nil {
+		return api.SuppressionsAdded{}, err
+	}
+	added, err := s.Add(ctx, entries...)
+	if err != nil {
+		return api.SuppressionsAdded{}, asAsked(err)
+	}
+	return api.SuppressionsAdded{Success: true, Added: added, Known: len(list) - added}, nil
+}
+
+// Faults is what Put would refuse entries for; nil: nothing. It adds nothing and asks nobody.
+func (s *Store) Faults(bound string, list []api.NewSuppression) error {
+	entries, err := newEntries(bound, list)
+	if err != nil {
+		return err
+	}
+	_, err = normalAll(entries, s.now())
+	return asAsked(err)
+}
+
+// newEntries reads what is to be added, and keeps it within the scope of the caller.
+func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 	entries := make([]Entry, len(list))
 	for i, n := range list {
 		e := Entry{
@@ -100,15 +124,25 @@ func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression
 			e.Account = bound
 		}
 		if err := mayChange(bound, e.Account, e.List); err != nil {
-			return api.SuppressionsAdded{}, err
+			return nil, err
 		}
 		entries[i] = e
 	}
-	added, err := s.Add(ctx, entries...)
-	if err != nil {
-		return api.SuppressionsAdded{}, err
+	return entries, nil
+}
+
+// asAsked names the fields of a refusal as a request has them, where an address is called email.
+func asAsked(err error) error {
+	f, ok := err.(*fault.Error)
+	if !ok {
+		return err
 	}
-	return api.SuppressionsAdded{Success: true, Added: added, Known: len(list) - added}, nil
+	for i, field := range f.Fields {
+		if path, isAddress := strings.CutSuffix(field.Key, "address"); isAddress {
+			f.Fields[i].Key = path + "email"
+		}
+	}
+	return f
 }
 
 // Delete removes what one scope has against an address or a domain.
@@ -121,5 +155,5 @@ func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemov
 		return api.SuppressionRemoved{}, err
 	}
 	removed, err := s.Remove(ctx, e)
-	return api.SuppressionRemoved{Deleted: removed}, err
+	return api.SuppressionRemoved{Deleted: removed}, asAsked(err)
 }

@@ -19,6 +19,15 @@ const addBatch = 200
 // error, of kind fault.Invalid, names the fields as suppressions[0].address. After any other error some may have been added.
 func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error) {
 	now := s.now()
+	normal, err := normalAll(entries, now)
+	if err != nil {
+		return 0, err
+	}
+	return s.add(ctx, normal, now)
+}
+
+// normalAll brings entries into their normal form, or names all fields that are wrong.
+func normalAll(entries []Entry, now time.Time) ([]Entry, error) {
 	normal := make([]Entry, len(entries))
 	var wrong []fault.Field
 	for i, e := range entries {
@@ -26,10 +35,7 @@ func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error
 		normal[i], fields = e.Normal("suppressions["+strconv.Itoa(i)+"].", now)
 		wrong = append(wrong, fields...)
 	}
-	if len(wrong) > 0 {
-		return 0, fault.InvalidFields(wrong)
-	}
-	return s.add(ctx, normal, now)
+	return normal, fault.InvalidFields(wrong)
 }
 
 // add adds entries that are in normal form, with one round trip.

@@ -80,7 +80,7 @@ func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
 	case e.Address == "" && e.Domain == "":
 		fail("address", "is required, or domain")
 	case e.Address != "" && e.Domain != "":
-		fail("domain", "can't be given together with address")
+		fail("domain", "can't be given together with an address")
 	case e.Address != "":
 		address, err := normalAddress(e.Address)
 		if err != nil {

@@ -62,7 +62,7 @@ func TestFilesOfAllSorts(t *testing.T) {
 			{Line: 3, Reason: "address is not a valid email address: nothing stands after the @"}, {Line: 4, Reason: "has neither an address nor a domain"},
 			{Line: 5, Reason: "reason must be one of unsubscribe, hard_bounce, spam_report, manual"}, {Line: 6, Reason: "has a quote that does not end; a line break can't be quoted"},
 			{Line: 7, Reason: "expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z"}, {Line: 8, Reason: "is longer than 8,192 bytes"},
-			{Line: 9, Reason: "is not UTF-8"}, {Line: 10, Reason: "domain can't be given together with address"},
+			{Line: 9, Reason: "is not UTF-8"}, {Line: 10, Reason: "domain can't be given together with an address"},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
