@@ -165,11 +165,8 @@ func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
 	door := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
 	switch {
-	case door && (j.Verdict == smtpsend.Soft && j.Rule == "" || j.Verdict == smtpsend.Hard):
+	case door && j.Verdict == smtpsend.Soft && j.Scope == smtpsend.ScopeDestination:
 		// Turned away at the door for good, before anybody was named. To ourselves another host may still open; the server that writes has tried them.
-		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
-	case e.Code == 521 && j.Verdict == smtpsend.Hard:
-		// The server takes no mail from there at all (RFC 7504 section 4): no word about the mailbox.
 		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
 	case j.Verdict == smtpsend.Auth:
 		// The login between two servers of others is not ours: our relay took the message.

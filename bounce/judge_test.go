@@ -16,6 +16,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"550 5.1.1 <x@receiver.example>: Recipient address rejected: User unknown", smtpsend.Hard, true},
 		{"host mx.receiver.example refused to talk to me: 554 mx.receiver.example ESMTP not accepting messages", smtpsend.Block, false},
+		{"host mx.receiver.example refused to talk to me: 550 5.1.1 mx.receiver.example: user unknown", smtpsend.Block, false},
 		{"521 5.2.1 : the server will not accept delivery of this message.", smtpsend.Block, false},
 		{"554 5.4.6 Too many hops", smtpsend.Soft, false},
 		{"554 5.4.14 Hop count exceeded - possible mail loop ATTR34", smtpsend.Soft, false},

@@ -44,6 +44,11 @@ func Classify(e Evidence) Judgement {
 	if !decided {
 		j = byCode(e)
 	}
+	if e.Code == 521 && j.Verdict == Hard {
+		// 521 is how a host takes no mail at all (RFC 7504), and how AOL, AT&T and Postfix turn a client away; AOL puts 5.2.1 beside it
+		// all the same. It is no word about the mailbox.
+		j = Judgement{Verdict: Block, Scope: ScopeDestination, Rule: j.Rule}
+	}
 	if j.Verdict == Soft && aboutServer(e) {
 		j.Scope = ScopeConnection
 	}
@@ -127,7 +132,9 @@ func byEffect(e Evidence, f effect) (Judgement, bool) {
 	case effectGreylist:
 		return Judgement{Verdict: Soft, Scope: ScopeRecipient}, true
 	case effectGone:
-		return Judgement{Verdict: Hard, Scope: ScopeRecipient}, true
+		j := unknownRecipient(e)
+		j.Suppress = false
+		return j, true
 	case effectUnknown:
 		return unknownRecipient(e), true
 	case effectRejectedAddress:
