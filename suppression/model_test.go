@@ -92,10 +92,12 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 				return e
 			}
 			for step := range 120 {
+				swept := false
 				switch r.IntN(6) {
 				case 0:
 					now = now.Add(time.Duration(r.IntN(60)) * time.Minute)
 				case 1:
+					swept = true
 					removed, err := s.Sweep(t.Context())
 					gone := m.entries(func(e Entry) bool { return !e.Expires.IsZero() && !e.Expires.After(now) })
 					for _, e := range gone {
@@ -138,6 +140,7 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 					}
 				}
 				m.compare(t, s, step, now)
+				m.compareMarks(t, s, swept)
 			}
 			for _, e := range m {
 				if _, err := s.Remove(t.Context(), e); err != nil {
