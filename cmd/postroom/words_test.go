@@ -80,6 +80,24 @@ func TestStrangersTextStaysOnItsLine(t *testing.T) {
 	}
 }
 
+// TestQueuesThatOverlapSaySo: submit counts the mail of both lanes, that of bulk too.
+func TestQueuesThatOverlapSaySo(t *testing.T) {
+	var plain bytes.Buffer
+	(&console{out: &plain}).show(queueGrid([]api.QueueStatus{
+		{Queue: "submit", Jobs: api.Jobs{Waiting: 9}}, {Queue: "bulk", Jobs: api.Jobs{Waiting: 3}, Paused: true}, {Queue: "notify"}, {Queue: "documents"},
+	}))
+	var got []string
+	for line := range strings.Lines(plain.String()) {
+		name, rest, _ := strings.Cut(line, "  ")
+		runs, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		got = append(got, name+": "+runs)
+	}
+	want := []string{"QUEUE: RUNS", "submit (both lanes): yes", "bulk (part of submit): paused", "notify: yes", "documents: yes"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestLastWord(t *testing.T) {
 	refused := &api.DeliveryFault{Message: "451 busy"}
 	for _, tc := range []struct {
