@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
@@ -121,7 +122,7 @@ func chainedRate(ctx context.Context, address string, n, connections int) (float
 	}
 	message := []byte(lineMessage())
 	began := time.Now()
-	err = inParallel(ctx, n, 3*connections, func(ctx context.Context, _ int) error {
+	err = rig.InParallel(ctx, n, 3*connections, func(ctx context.Context, _ int) error {
 		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo}, Body: smtpsend.Bytes(message)})
 		return err
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/pprof"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/table"
-	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -166,23 +165,12 @@ func withRoom(ctx context.Context, relay *testsmtp.Server, do func(*room) error)
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	loaded, err := config.Load(config.Sources{Flags: map[string]string{
-		"data": dir, "http.listen": "127.0.0.1:0", "smtp": relay.URL(), "from": "bench@example.com",
-	}})
+	a, stop, err := process.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(), "from": "bench@example.com"})
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	a, err := app.New(ctx, &loaded.Config, app.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
-	go func() { done <- a.Run(running) }()
 	err = do(&room{app: a, client: api.NewClient(a.URL(), a.Token(), client())})
-	stop()
-	return firstOf(err, <-done)
+	return firstOf(err, stop())
 }
 
 func firstOf(errs ...error) error {

@@ -8,13 +8,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -25,6 +25,9 @@ var body = strings.Repeat("All work and no play makes a dull boy. \r\n", 100)
 func client() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200}, Timeout: 30 * time.Second}
 }
+
+// often is how often is looked whether something has come about.
+const often = 2 * time.Millisecond
 
 // quantiles of a series of durations.
 type quantiles struct{ p50, p99 time.Duration }
@@ -47,7 +50,7 @@ func rawRate(ctx context.Context, sink *testsmtp.Server, n, senders int) (float6
 	relay := smtpsend.Relay{Host: sink.Host(), Port: sink.Port(), TLS: smtpsend.TLSNone}
 	data := []byte("From: bench@example.com\r\nTo: ann@example.net\r\nSubject: bench\r\n\r\n" + body)
 	began := time.Now()
-	err = inParallel(ctx, n, senders, func(ctx context.Context, _ int) error {
+	err = rig.InParallel(ctx, n, senders, func(ctx context.Context, _ int) error {
 		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"}, Body: smtpsend.Bytes(data)})
 		return err
 	})
@@ -79,18 +82,18 @@ func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float
 	defer server.Close()
 	r := &room{client: api.NewClient(server.URL, "", client())}
 	began := time.Now()
-	err = inParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
+	err = rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
 // throughput is how many messages a second go from submit over HTTP to the relay, all of them delivered.
 func (r *room) throughput(ctx context.Context, relay *testsmtp.Server, n, senders int) (float64, error) {
 	before, began := relay.Count(), time.Now()
-	err := inParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
+	err := rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
 	if err != nil {
 		return 0, err
 	}
-	if err := until(ctx, 2*time.Minute, func() bool { return relay.Count()-before >= n }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() bool { return relay.Count()-before >= n }); err != nil {
 		return 0, fmt.Errorf("%d of %d messages arrived: %w", relay.Count()-before, n, err)
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
@@ -159,7 +162,7 @@ func (r *room) pickup(ctx context.Context, sink *testsmtp.Server, n int) (quanti
 // list is the slowest page of an outbox with n scheduled messages.
 func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 	later := time.Now().Add(time.Hour)
-	if err := inParallel(ctx, n, 50, func(ctx context.Context, i int) error { return r.submit(ctx, i, &later) }); err != nil {
+	if err := rig.InParallel(ctx, n, 50, func(ctx context.Context, i int) error { return r.submit(ctx, i, &later) }); err != nil {
 		return 0, err
 	}
 	var slowest time.Duration
@@ -179,7 +182,7 @@ func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 
 func (r *room) drained(ctx context.Context) error {
 	var failed error
-	err := until(ctx, time.Minute, func() bool {
+	err := rig.Until(ctx, time.Minute, often, func() bool {
 		page, err := r.client.Outbox(ctx, api.OutboxQuery{})
 		failed = err
 		return err != nil || page.Total == 0
@@ -195,38 +198,6 @@ func (r *room) submit(ctx context.Context, i int, at *time.Time) error {
 		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "bench", Text: body, SendAt: at,
 	})
 	return err
-}
-
-// inParallel does n things, so many at a time.
-func inParallel(ctx context.Context, n, workers int, do func(context.Context, int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range workers {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := do(ctx, i); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return group.Wait()
-}
-
-// until waits for a condition.
-func until(ctx context.Context, limit time.Duration, ok func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for !ok() {
-		if err := wait(ctx, 2*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -61,7 +61,7 @@ func (h *house) cancel(ctx context.Context) error {
 		q := quantilesOf(b.took)
 		table.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers), q.p99 <= slowForOthers)
 	}
-	left, err := h.rdb.LLen(ctx, "asynq:{submit}:pending").Result()
+	left, err := h.DB.LLen(ctx, "asynq:{submit}:pending").Result()
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer h.close()
+	defer h.Close()
 	table.Title(fmt.Sprintf("%d messages that wait, submitted by %d clients", o.messages, o.clients))
 	for _, step := range []func(context.Context) error{h.fill, h.memory, h.pages, h.cancel, h.drain, h.mailLog} {
 		if err := step(ctx); err != nil {

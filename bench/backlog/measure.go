@@ -48,7 +48,7 @@ func (h *house) load(ctx context.Context, p *process.Process) (load, error) {
 	if err != nil {
 		return load{}, err
 	}
-	return load{postroom: p.CPU(), redis: h.server.CPU(), commands: n}, nil
+	return load{postroom: p.CPU(), redis: h.Redis.CPU(), commands: n}, nil
 }
 
 func (l load) since(before load) load {

@@ -80,7 +80,7 @@ func (h *house) memory(ctx context.Context) error {
 // settle waits until every task is noted as queued.
 func (h *house) settle(ctx context.Context) error {
 	return until(ctx, time.Minute, func() (bool, error) {
-		n, err := h.rdb.ZCard(ctx, redisdb.Key(0, "unqueued")).Result()
+		n, err := h.DB.ZCard(ctx, redisdb.Key(0, "unqueued")).Result()
 		return n == 0, err
 	})
 }
@@ -90,11 +90,11 @@ func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
 	kinds := map[string]kind{}
 	var cursor uint64
 	for {
-		keys, next, err := h.rdb.Scan(ctx, cursor, "", 2000).Result()
+		keys, next, err := h.DB.Scan(ctx, cursor, "", 2000).Result()
 		if err != nil {
 			return nil, err
 		}
-		pipe, sizes := h.rdb.Pipeline(), map[string][]*redis.IntCmd{}
+		pipe, sizes := h.DB.Pipeline(), map[string][]*redis.IntCmd{}
 		for _, key := range keys {
 			name := kindOf(key)
 			k := kinds[name]

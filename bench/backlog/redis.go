@@ -12,7 +12,7 @@ import (
 
 // info reads a section of INFO.
 func (h *house) info(ctx context.Context, section string) (map[string]string, error) {
-	text, err := h.rdb.Info(ctx, section).Result()
+	text, err := h.DB.Info(ctx, section).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (h *house) used(ctx context.Context) (int64, error) {
 
 // tellWorst tells the slowest command since it was last asked, and what else kept Redis from answering.
 func (h *house) tellWorst(ctx context.Context, when string) error {
-	slow, err := h.rdb.SlowLogGet(ctx, -1).Result()
+	slow, err := h.DB.SlowLogGet(ctx, -1).Result()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (h *house) tellWorst(ctx context.Context, when string) error {
 	}
 	table.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms", worst <= 25*time.Millisecond)
 	table.Tell("  "+what, fmt.Sprintf("%d over 5 ms", len(slow)))
-	events, err := h.rdb.Do(ctx, "LATENCY", "LATEST").Slice()
+	events, err := h.DB.Do(ctx, "LATENCY", "LATEST").Slice()
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ func (h *house) tellWorst(ctx context.Context, when string) error {
 }
 
 func (h *house) forgetWorst(ctx context.Context) error {
-	if err := h.rdb.Do(ctx, "LATENCY", "RESET").Err(); err != nil {
+	if err := h.DB.Do(ctx, "LATENCY", "RESET").Err(); err != nil {
 		return err
 	}
-	return h.rdb.Do(ctx, "SLOWLOG", "RESET").Err()
+	return h.DB.Do(ctx, "SLOWLOG", "RESET").Err()
 }
 
 // describe names a command for people: a script by its first key.

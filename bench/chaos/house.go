@@ -15,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -27,6 +28,7 @@ const (
 
 // house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the lines between them.
 type house struct {
+	rig.Closing
 	o         options
 	dir       string
 	ledger    *ledger
@@ -37,7 +39,6 @@ type house struct {
 	receivers []*receiver
 	hookLines []*faultproxy.Proxy
 	http      *http.Client
-	closing   []func() // the last one first
 }
 
 // postroom is one process of Postroom and its lines.
@@ -55,8 +56,9 @@ func open(ctx context.Context, o options, l *ledger) (*house, error) {
 	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l), http: &http.Client{
 		Transport: &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 50}, Timeout: 5 * time.Second,
 	}}
+	h.OnClose(h.http.CloseIdleConnections)
 	if err := h.build(ctx); err != nil {
-		h.close()
+		h.Close()
 		return nil, err
 	}
 	return h, nil
@@ -70,7 +72,7 @@ func (h *house) build(ctx context.Context) error {
 	if h.redis, err = newRedis(h.dir, h.o.partitions, h.ledger); err != nil {
 		return err
 	}
-	h.onClose(func() { _ = h.redis.rdb.Close() })
+	h.OnClose(func() { _ = h.redis.rdb.Close() })
 	h.start(h.redis.program)
 	if err := h.redis.program.await(ctx); err != nil {
 		return err
@@ -99,16 +101,14 @@ func (h *house) start(p *program) {
 	var running sync.WaitGroup
 	p.want()
 	running.Go(func() { p.run(ctx) })
-	h.onClose(func() { stop(); running.Wait() })
+	h.OnClose(func() { stop(); running.Wait() })
 }
-
-func (h *house) onClose(do func()) { h.closing = append(h.closing, do) }
 
 // line puts a faulty line in front of a server.
 func (h *house) line(network, server string) (*faultproxy.Proxy, error) {
 	p, err := faultproxy.Listen(network, server)
 	if err == nil {
-		h.onClose(p.Close)
+		h.OnClose(p.Close)
 	}
 	return p, err
 }
@@ -123,7 +123,7 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 	if p.relay, err = h.relays.listen(name); err != nil {
 		return err
 	}
-	h.onClose(p.relay.Close)
+	h.OnClose(p.relay.Close)
 	if p.smtpLine, err = h.line("tcp", p.relay.Addr()); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (h *house) subscribe(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.onClose(r.close)
+		h.OnClose(r.close)
 		line, err := h.line("tcp", r.listen.Addr().String())
 		if err != nil {
 			return err
@@ -218,13 +218,4 @@ func (h *house) heal(ctx context.Context) error {
 		errs = append(errs, p.await(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// close ends everything, the last started first: Postroom's processes need Redis to stop well.
-func (h *house) close() {
-	for i := len(h.closing) - 1; i >= 0; i-- {
-		h.closing[i]()
-	}
-	h.closing = nil
-	h.http.CloseIdleConnections()
 }

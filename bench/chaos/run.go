@@ -42,7 +42,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	defer h.close()
+	defer h.Close()
 	l.began = time.Now()
 	r := &round{h: h, w: w, clients: newClients(h)}
 	if err := r.play(ctx); err != nil {
@@ -53,7 +53,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 		fmt.Fprintf(w, "the logs are in %s\n", h.dir)
 		return err
 	}
-	h.close()
+	h.Close()
 	return os.RemoveAll(h.dir)
 }
 

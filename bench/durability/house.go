@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -15,8 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/bench/internal/process"
 )
 
 // clients is how many submit at once when the rate is measured.
@@ -69,22 +67,14 @@ func (h *house) startRedis(ctx context.Context) error {
 }
 
 func (h *house) startPostroom(ctx context.Context) error {
-	loaded, err := config.Load(config.Sources{Flags: map[string]string{
-		"data": h.dir, "http.listen": "127.0.0.1:0", "role": "api", "redis.url": "redis://127.0.0.1:" + h.servers[0].port,
+	a, stop, err := process.Within(ctx, map[string]string{
+		"data": h.dir, "role": "api", "redis.url": "redis://127.0.0.1:" + h.servers[0].port,
 		"redis.waitReplicas": fmt.Sprint(h.wait), "smtp": "smtp://127.0.0.1:25", "from": "bench@example.com",
-	}})
+	})
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	a, err := app.New(ctx, &loaded.Config, app.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
-	go func() { done <- a.Run(running) }()
-	h.stop = func() error { cancel(); return <-done }
+	h.stop = stop
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients}
 	h.client = api.NewClient(a.URL(), a.Token(), &http.Client{Transport: transport, Timeout: 30 * time.Second})
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -20,7 +21,7 @@ func (h *house) deliver(ctx context.Context) error {
 	}
 	atRest, _ := worker.Resident()
 	began := time.Now()
-	if err := until(ctx, 5*time.Minute, func() bool { return h.sink.count() >= h.o.messages }); err != nil {
+	if err := rig.Until(ctx, 5*time.Minute, 20*time.Millisecond, func() bool { return h.sink.count() >= h.o.messages }); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.count(), h.o.messages, err)
 	}
 	h.tellTime("delivered", time.Since(began), worker)
@@ -37,14 +38,14 @@ func (h *house) tellTime(what string, took time.Duration, p *process.Process) {
 
 // tellRedis tells the memory of Redis, and what kept it from answering others.
 func (h *house) tellRedis(ctx context.Context) error {
-	info, err := h.rdb.InfoMap(ctx, "memory").Result()
+	info, err := h.DB.InfoMap(ctx, "memory").Result()
 	if err != nil {
 		return err
 	}
 	used, _ := strconv.ParseInt(info["Memory"]["used_memory"], 10, 64)
-	_, most := h.redis.Resident()
+	_, most := h.Redis.Resident()
 	table.Tell("memory that Redis uses now, of its process at most", both(used, most))
-	slow, err := h.rdb.SlowLogGet(ctx, -1).Result()
+	slow, err := h.DB.SlowLogGet(ctx, -1).Result()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (h *house) tellRedis(ctx context.Context) error {
 		}
 	}
 	table.Tell("slowest Redis command: "+what, worst.Round(100*time.Microsecond).String())
-	return h.rdb.Do(ctx, "SLOWLOG", "RESET").Err()
+	return h.DB.Do(ctx, "SLOWLOG", "RESET").Err()
 }
 
 func both(one, other int64) string { return fmt.Sprintf("%d MB, %d MB", one>>20, other>>20) }

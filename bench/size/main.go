@@ -52,7 +52,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer h.close()
+	defer h.Close()
 	if err := h.accept(ctx); err != nil {
 		return err
 	}

@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/seal"
 	"github.com/postroom/postroom/stamp"
@@ -27,10 +25,15 @@ const (
 	target = "https://shop.example.com/autumn?utm_source=news&utm_medium=email"
 )
 
+const (
+	submitters = 50                    // at once
+	often      = 20 * time.Millisecond // how often is looked whether something has come about
+)
+
 // house is everything that runs: Redis, Postroom, the sink, and the bare server.
 type house struct {
+	rig.Rig
 	o        options
-	dir      string
 	sink     *testsmtp.Server
 	postroom *process.Process
 	url      string
@@ -38,14 +41,13 @@ type house struct {
 	client   *api.Client
 	paths    []string // of pictures and links, by message
 	hits     int      // made so far, to Postroom
-	closing  []func()
 }
 
 // open starts everything. On an error it closes what it started.
 func open(ctx context.Context, o options) (*house, error) {
 	h := &house{o: o}
 	if err := h.build(ctx); err != nil {
-		h.close()
+		h.Close()
 		return nil, err
 	}
 	return h, nil
@@ -53,40 +55,33 @@ func open(ctx context.Context, o options) (*house, error) {
 
 func (h *house) build(ctx context.Context) error {
 	var err error
-	if h.dir, err = os.MkdirTemp("", "tracking-"); err != nil {
+	if err = h.MakeDir("", "tracking-"); err != nil {
 		return err
 	}
-	h.onClose(func() { _ = os.RemoveAll(h.dir) })
 	if h.sink, err = testsmtp.New(testsmtp.Options{Discard: true}); err != nil {
 		return err
 	}
-	h.onClose(h.sink.Close)
-	cmd, socket := process.RedisCommand(h.dir)
-	redis, _, err := process.Start(cmd, filepath.Join(h.dir, "redis.log"))
-	if err != nil {
-		return fmt.Errorf("redis-server is needed: %w", err)
-	}
-	h.onClose(redis.Stop)
-	if err := until(ctx, time.Minute, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
+	h.OnClose(h.sink.Close)
+	if err := h.StartRedis(ctx); err != nil {
 		return err
 	}
 	set := map[string]string{
-		"redis.url": "unix://" + socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
+		"redis.url": "unix://" + h.Socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
 		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
 	}
 	role := "all"
 	if h.o.apart {
 		role = "api"
-		worker, _, err := process.StartPostroom("worker", h.dir, set)
+		worker, _, err := process.StartPostroom("worker", h.Dir, set)
 		if err != nil {
 			return err
 		}
-		h.onClose(worker.Stop)
+		h.OnClose(worker.Stop)
 	}
-	if h.postroom, h.url, err = process.StartPostroom(role, h.dir, set); err != nil {
+	if h.postroom, h.url, err = process.StartPostroom(role, h.Dir, set); err != nil {
 		return err
 	}
-	h.onClose(h.postroom.Stop)
+	h.OnClose(h.postroom.Stop)
 	h.client = api.NewClient(h.url, token, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}, Timeout: time.Minute})
 	return h.startBare()
 }
@@ -99,11 +94,11 @@ func (h *house) startBare() error {
 	}
 	cmd := exec.Command(self) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), askedBare+"=1")
-	p, out, err := process.Start(cmd, filepath.Join(h.dir, "bare.log"))
+	p, out, err := process.Start(cmd, filepath.Join(h.Dir, "bare.log"))
 	if err != nil {
 		return err
 	}
-	h.onClose(p.Stop)
+	h.OnClose(p.Stop)
 	h.bareURL, err = bareAddress(out)
 	return err
 }
@@ -111,7 +106,7 @@ func (h *house) startBare() error {
 // fill sends messages, and makes the tokens that are in them.
 func (h *house) fill(ctx context.Context) error {
 	ids := make([]string, h.o.messages)
-	err := inParallel(ctx, h.o.messages, func(ctx context.Context, i int) (err error) {
+	err := rig.InParallel(ctx, h.o.messages, submitters, func(ctx context.Context, i int) (err error) {
 		ids[i], err = h.submit(ctx, i)
 		return err
 	})
@@ -152,7 +147,7 @@ func (h *house) hit(i int) string { return h.paths[i%len(h.paths)] }
 // send sends messages as fast as it goes, and answers how many a second arrived.
 func (h *house) send(ctx context.Context) (float64, error) {
 	before, began := h.sink.Count(), time.Now()
-	err := inParallel(ctx, h.o.messages, func(ctx context.Context, i int) error { _, err := h.submit(ctx, i); return err })
+	err := rig.InParallel(ctx, h.o.messages, submitters, func(ctx context.Context, i int) error { _, err := h.submit(ctx, i); return err })
 	if err == nil {
 		err = h.arrived(ctx, before+h.o.messages)
 	}
@@ -167,7 +162,7 @@ func (h *house) submit(ctx context.Context, i int) (string, error) {
 }
 
 func (h *house) arrived(ctx context.Context, n int) error {
-	if err := until(ctx, 2*time.Minute, func() bool { return h.sink.Count() >= n }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() bool { return h.sink.Count() >= n }); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.Count(), n, err)
 	}
 	return nil
@@ -181,50 +176,6 @@ func (h *house) counted(ctx context.Context) int {
 	}
 	l := s.Counters.LaterDay
 	return l.Opened + l.OpenedBots + l.Clicked + l.ClickedBots
-}
-
-func (h *house) onClose(do func()) { h.closing = append(h.closing, do) }
-
-// close ends everything, the last started first: Postroom needs Redis to stop well.
-func (h *house) close() {
-	for i := len(h.closing) - 1; i >= 0; i-- {
-		h.closing[i]()
-	}
-	h.closing = nil
-}
-
-// inParallel does n things, 50 at a time.
-func inParallel(ctx context.Context, n int, do func(context.Context, int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range 50 {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := do(ctx, i); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	return group.Wait()
-}
-
-// until waits for a condition.
-func until(ctx context.Context, limit time.Duration, ok func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for !ok() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // bareAddress reads where the bare server listens.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/internal/process"
+	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/bench/internal/table"
 )
 
@@ -47,7 +48,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer h.close()
+	defer h.Close()
 	if err := h.fill(ctx); err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (h *house) answers(ctx context.Context) error {
 // caughtUp waits until every hit is on its message, and counted.
 func (h *house) caughtUp(ctx context.Context) error {
 	began := time.Now()
-	err := until(ctx, 2*time.Minute, func() bool { return h.counted(ctx) >= h.hits })
+	err := rig.Until(ctx, 2*time.Minute, often, func() bool { return h.counted(ctx) >= h.hits })
 	if err != nil {
 		return fmt.Errorf("%d of %d hits were counted: %w", h.counted(ctx), h.hits, err)
 	}

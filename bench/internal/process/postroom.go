@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -39,19 +40,37 @@ func serve(settings string) error {
 	if err := json.Unmarshal([]byte(settings), &set); err != nil {
 		return err
 	}
-	loaded, err := config.Load(config.Sources{Flags: set})
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: loaded.Log.Level}))
-	a, err := app.New(ctx, &loaded.Config, app.Options{Logger: log})
+	a, err := build(ctx, set)
 	if err != nil {
 		return err
 	}
 	fmt.Println(ready + a.URL())
 	return a.Run(ctx)
+}
+
+func build(ctx context.Context, settings map[string]string) (*app.App, error) {
+	loaded, err := config.Load(config.Sources{Flags: settings})
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: loaded.Log.Level}))
+	return app.New(ctx, &loaded.Config, app.Options{Logger: log})
+}
+
+// Within runs Postroom with these settings in this very process, for what is measured from inside; it logs errors only. Stop ends it, and
+// says how it ended.
+func Within(ctx context.Context, settings map[string]string) (a *app.App, stop func() error, err error) {
+	set := maps.Clone(settings)
+	set["http.listen"], set["log.level"] = "127.0.0.1:0", "error"
+	if a, err = build(ctx, set); err != nil {
+		return nil, nil, err
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- a.Run(running) }()
+	return a, func() error { cancel(); return <-done }, nil
 }
 
 // ready begins the only line that such a process says on its standard output.
