@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/records"
@@ -24,7 +25,7 @@ type bundle struct {
 	*Accounts
 	relays *relays.Relays
 	db     *redisdb.DB
-	clock  *testrecords.Clock
+	clock  *testclock.Clock
 	url    string
 }
 
@@ -43,7 +44,7 @@ func process(t *testing.T, url, secret string, configured *api.Account) bundle {
 func processWith(t *testing.T, url string, ring *seal.Ring, configured *api.Account) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := &testrecords.Clock{}
+	c := testrecords.Clock()
 	gateways, err := relays.New(db, ring, relays.Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)

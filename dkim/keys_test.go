@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/records"
@@ -23,7 +24,7 @@ import (
 type bundle struct {
 	*Keys
 	db    *redisdb.DB
-	clock *testrecords.Clock
+	clock *testclock.Clock
 	url   string
 }
 
@@ -37,7 +38,7 @@ func setup(t *testing.T) bundle {
 func process(t *testing.T, url string, current string, older ...string) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := &testrecords.Clock{}
+	c := testrecords.Clock()
 	k, err := NewKeys(db, testrecords.Ring(t, current, older...), Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (k keysOf) For(_ context.Context, domain string) (*Signature, error) {
 
 func TestSignerChoosesTheKey(t *testing.T) {
 	stored := &Signature{Domain: "example.com", Selector: "stored", Key: parsed(t, Ed25519)}
-	s := &Signer{keys: keysOf{"example.com": stored, "news.example.com": stored}, now: (&testrecords.Clock{}).Now}
+	s := &Signer{keys: keysOf{"example.com": stored, "news.example.com": stored}, now: testrecords.Clock().Now}
 	account := func(domain string) *api.DKIM {
 		return &api.DKIM{Domain: domain, Selector: "account", PrivateKey: pems()[Ed25519]}
 	}
@@ -65,7 +65,7 @@ func TestSignerChoosesTheKey(t *testing.T) {
 }
 
 func TestSignerFails(t *testing.T) {
-	s := &Signer{keys: keysOf{}, now: (&testrecords.Clock{}).Now}
+	s := &Signer{keys: keysOf{}, now: testrecords.Clock().Now}
 	mail := wire("From: ann@broken.example\n\nx\n")
 	if out, err := s.Sign(t.Context(), nil, "broken.example", mail); err == nil || !bytes.Equal(out, mail) {
 		t.Errorf("no store: %q, %v", out, err)
@@ -80,7 +80,7 @@ func TestSignerFails(t *testing.T) {
 }
 
 func TestSignerParsesAnAccountsKeyOnce(t *testing.T) {
-	s := &Signer{keys: keysOf{}, now: (&testrecords.Clock{}).Now}
+	s := &Signer{keys: keysOf{}, now: testrecords.Clock().Now}
 	d := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: pems()[RSA]}
 	first, err := s.ofAccount(d)
 	if err != nil {

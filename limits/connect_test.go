@@ -61,7 +61,7 @@ func TestLeases(t *testing.T) {
 		}
 	}
 	for range 4 {
-		alive.advance(renewEvery)
+		alive.Advance(renewEvery)
 		alive.renew(t.Context())
 	}
 	if n := alive.state(t, "account:x").Connections; n != 1 {
@@ -73,7 +73,7 @@ func TestLeases(t *testing.T) {
 	if _, err := alive.Connect(t.Context(), "account:x", 2); err == nil {
 		t.Error("a third connection of two")
 	}
-	alive.advance(lease + time.Second) // it could not renew for so long: Redis was away
+	alive.Advance(lease + time.Second) // it could not renew for so long: Redis was away
 	alive.renew(t.Context())
 	if n := alive.state(t, "account:x").Connections; n != 2 {
 		t.Errorf("%d connections count again, want 2", n)

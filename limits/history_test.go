@@ -51,12 +51,12 @@ func (h *history) pass(t *rapid.T, until time.Time) {
 		next := h.waiting[0]
 		h.waiting = h.waiting[1:]
 		if next.At.After(h.Now()) {
-			h.set(next.At.Add(time.Duration(rapid.Int64Range(0, int64(h.late)).Draw(t, "late"))))
+			h.Set(next.At.Add(time.Duration(rapid.Int64Range(0, int64(h.late)).Draw(t, "late"))))
 		}
 		h.come(t, next.Slot, next.message)
 	}
 	if until.After(h.Now()) {
-		h.set(until)
+		h.Set(until)
 	}
 }
 

@@ -3,10 +3,10 @@ package limits
 import (
 	"container/heap"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -19,36 +19,21 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 // bench is Limits on an empty Redis, with a clock that stands still unless it is moved.
 type bench struct {
 	*Limits
+	*testclock.Clock
 	db *redisdb.DB
-	mu sync.Mutex
-	at time.Time
 }
 
 func setup(t testing.TB) *bench { return on(t, testredis.New(t)) }
 
 func on(t testing.TB, db *redisdb.DB) *bench {
 	t.Helper()
-	b := &bench{db: db, at: start}
+	b := &bench{Clock: testclock.At(start), db: db}
 	var err error
 	if b.Limits, err = New(db, Options{Now: b.Now}); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
-
-func (b *bench) Now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.at
-}
-
-func (b *bench) set(at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.at = at
-}
-
-func (b *bench) advance(d time.Duration) { b.set(b.Now().Add(d)) }
 
 // take asks for n in the given scopes.
 func (b *bench) take(t testing.TB, slot Slot, n int, scopes ...Scope) Answer {
@@ -87,7 +72,7 @@ func (b *bench) drain(t testing.TB, queue []Answer, scopes ...Scope) (asks []int
 			continue
 		}
 		if next.At.After(b.Now()) {
-			b.set(next.At)
+			b.Set(next.At)
 		}
 		asks[next.message]++
 		next.Answer = b.take(t, next.Slot, 1, scopes...)

@@ -59,7 +59,7 @@ func TestWaits(t *testing.T) {
 			b := setup(t)
 			var got []ask
 			for _, a := range row.asks {
-				b.advance(a.after)
+				b.Advance(a.after)
 				a.wait = b.wait(t, a.n, account(row.rate)).Round(ms)
 				got = append(got, a)
 			}
@@ -96,7 +96,7 @@ func TestSlot(t *testing.T) {
 			if want := start.Add(10 * time.Second); !a.At.Equal(want) || a.Reason != "account x: 0.1 a second" {
 				t.Fatalf("told to wait until %v for %q, want %v", a.At, a.Reason, want)
 			}
-			b.set(a.At.Add(row.come))
+			b.Set(a.At.Add(row.come))
 			if row.change == (Rate{}) {
 				row.change = rate
 			}
@@ -123,7 +123,7 @@ func TestSlotLapses(t *testing.T) {
 	b, x := setup(t), account(Rate{PerSecond: 0.1, Burst: 1})
 	b.take(t, "", 1, x)
 	a := b.take(t, "", 1, x)
-	b.set(a.At.Add(time.Hour))
+	b.Set(a.At.Add(time.Hour))
 	b.take(t, "", 1, x)
 	if again := b.take(t, a.Slot, 1, x); again.OK {
 		t.Error("a slot an hour old went beside the one whose turn it was")
@@ -140,7 +140,7 @@ func TestLowerRateVoidsBookings(t *testing.T) {
 		answers = append(answers, b.take(t, "", 1, before))
 	}
 	for i, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 30 * time.Second} {
-		b.set(answers[i].At)
+		b.Set(answers[i].At)
 		a := b.take(t, answers[i].Slot, 1, after)
 		if at := answers[0].At.Add(want); a.OK != (want == 0) || !a.OK && !a.At.Equal(at) {
 			t.Errorf("message %d goes at %v, want %v", i, a.At, at)
@@ -184,7 +184,7 @@ func TestHeapOfLateOnes(t *testing.T) {
 	for range 200 {
 		slots = append(slots, b.take(t, "", 1, x).Slot)
 	}
-	b.advance(150 * time.Second)
+	b.Advance(150 * time.Second)
 	gone, last := 0, start.Add(199*time.Second)
 	for _, s := range slots[1:150] {
 		a := b.take(t, s, 1, x)
@@ -209,7 +209,7 @@ func TestOneLateDoesNotDoubleSlots(t *testing.T) {
 		b, x := setup(t), account(rate)
 		b.take(t, "", 1, x)
 		big := b.take(t, "", 30, x)
-		b.set(big.At.Add(5 * time.Second))
+		b.Set(big.At.Add(5 * time.Second))
 		if a := b.take(t, big.Slot, 30, x); !a.OK {
 			t.Fatalf("%+v: it has to wait again: %+v", rate, a)
 		}
@@ -238,12 +238,12 @@ func TestScopesInOrder(t *testing.T) {
 	for range 5 { // the account's long queue books nothing of the gateway
 		b.take(t, "", 1, x, g)
 	}
-	b.set(first.At)
+	b.Set(first.At)
 	second := b.take(t, first.Slot, 1, x, g)
 	if want := start.Add(100 * time.Second); !second.At.Equal(want) || second.Reason != "gateway g: 0.01 a second" {
 		t.Fatalf("then waits until %v for %q, want %v for the gateway", second.At, second.Reason, want)
 	}
-	b.set(second.At)
+	b.Set(second.At)
 	if third := b.take(t, second.Slot, 1, x, g); !third.OK {
 		t.Fatalf("waits a third time: %+v", third)
 	}
@@ -261,7 +261,7 @@ func TestSlotsAtSeveralGateways(t *testing.T) {
 	b.take(t, "", 1, h)
 	a := b.take(t, "", 1, x, g)
 	a = b.take(t, a.Slot, 1, x, h)
-	b.set(a.At)
+	b.Set(a.At)
 	if a := b.take(t, a.Slot, 1, x, g); !a.OK {
 		t.Errorf("the first gateway forgot: %+v", a)
 	}

@@ -53,7 +53,7 @@ func TestPauses(t *testing.T) {
 			b := setup(t)
 			var got []throttle
 			for _, s := range row.says {
-				b.advance(s.after)
+				b.Advance(s.after)
 				b.slowDown(t, "account:x", s.asked)
 				s.pause = b.state(t, "account:x").Until.Sub(b.Now())
 				got = append(got, s)
@@ -88,7 +88,7 @@ func TestSlowStart(t *testing.T) {
 			t.Errorf("%d in the %d. half minute, want about %d", got, i+1, want)
 		}
 	}
-	b.set(first.At.Add(15 * time.Minute))
+	b.Set(first.At.Add(15 * time.Minute))
 	b.take(t, "", 1, x)
 	sent := testredis.CountCommands(b.db)
 	for range 500 {
@@ -106,7 +106,7 @@ func TestSlowStartSavesNothingUp(t *testing.T) {
 	t.Parallel()
 	b, x := setup(t), account(Rate{})
 	b.slowDown(t, "account:x", time.Minute)
-	b.advance(time.Minute + 2*doubling) // 0.4 a second by now
+	b.Advance(time.Minute + 2*doubling) // 0.4 a second by now
 	if w := b.wait(t, 1, x); w != 0 {
 		t.Errorf("the first waits %v", w)
 	}
@@ -124,7 +124,7 @@ func TestThrottledVoidsBookings(t *testing.T) {
 	passed := b.take(t, "", 1, x, g)
 	booked := b.take(t, "", 1, x)
 	b.slowDown(t, "account:x", time.Hour)
-	b.set(passed.At)
+	b.Set(passed.At)
 	end := start.Add(time.Hour)
 	for name, a := range map[string]Answer{"passed": b.take(t, passed.Slot, 1, x, g), "booked": b.take(t, booked.Slot, 1, x), "new": b.take(t, "", 1, x)} {
 		if a.OK || a.At.Before(end) {
@@ -168,7 +168,7 @@ func TestOtherProcessesLearn(t *testing.T) {
 	if here.wait(t, 1, x) == 0 {
 		t.Error("the process that reported it goes on")
 	}
-	there.advance(time.Second)
+	there.Advance(time.Second)
 	if there.wait(t, 1, x) == 0 {
 		t.Error("another process goes on after a second")
 	}
@@ -201,7 +201,7 @@ func TestState(t *testing.T) {
 		{doubling * 9, State{Pace: 51.2, Pauses: 1}},
 		{recovered, State{}},
 	} {
-		b.set(end.Add(row.after))
+		b.Set(end.Add(row.after))
 		near := cmpopts.EquateApprox(0, 1e-9)
 		if diff := cmp.Diff(row.want, b.state(t, "account:x"), near); diff != "" {
 			t.Errorf("%v after the pause: %s", row.after, diff)
@@ -218,13 +218,13 @@ func TestPaceAgrees(t *testing.T) {
 	b, x := setup(t), account(Rate{})
 	b.slowDown(t, "account:x", time.Minute)
 	end := start.Add(time.Minute)
-	b.set(end)
+	b.Set(end)
 	var at []time.Time
 	for range 400 {
 		at = append(at, b.take(t, "", 1, x).At)
 	}
 	for _, i := range []int{50, 100, 200, 390} {
-		b.set(at[i])
+		b.Set(at[i])
 		pace := 2 / at[i+1].Sub(at[i-1]).Seconds()
 		if shown := b.state(t, "account:x").Pace; math.Abs(shown-pace) > pace/20 {
 			t.Errorf("%v after the pause: shown %.3f a second, done %.3f", at[i].Sub(end), shown, pace)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
@@ -18,7 +19,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Limits: l, db: db, at: time.Now()}
+	b := &bench{Limits: l, Clock: testclock.At(time.Now()), db: db}
 	x, g := account(Rate{PerMinute: 2, PerDay: 100}), gateway(Rate{PerSecond: 0.01, Burst: 1})
 	if a := b.take(t, "", 1, x, g); !a.OK {
 		t.Fatalf("the first waits: %+v", a)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/seal"
@@ -109,21 +110,7 @@ type process struct {
 	*Tokens
 	db  *redisdb.DB
 	log *journal
-
-	mu sync.Mutex
-	at time.Time
-}
-
-func (p *process) clock() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at
-}
-
-func (p *process) pass(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.at = p.at.Add(d)
+	*testclock.Clock
 }
 
 // journal is a log to look into.
@@ -162,8 +149,8 @@ func start(t *testing.T, url string, o Options, secrets ...string) *process {
 	if secrets == nil {
 		secrets = []string{"s"}
 	}
-	p := &process{db: testredis.Connect(t, redisdb.Options{URL: url}), log: &journal{}, at: time.Now()}
-	o.Logger, o.Now = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})), p.clock
+	p := &process{db: testredis.Connect(t, redisdb.Options{URL: url}), log: &journal{}, Clock: testclock.At(time.Now())}
+	o.Logger, o.Now = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})), p.Now
 	var err error
 	if p.Tokens, err = New(p.db, ring(t, secrets...), o); err != nil {
 		t.Fatal(err)

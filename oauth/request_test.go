@@ -143,7 +143,7 @@ func TestSlowTokenServer(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	s.set(func() { s.meddle = func() { <-stop } })
-	p.asker = newAsker(&http.Client{Timeout: 50 * time.Millisecond}, p.clock)
+	p.asker = newAsker(&http.Client{Timeout: 50 * time.Millisecond}, p.Now)
 	e := p.fails(t, s.client(), "")
 	if e.Permanent || e.Err == nil {
 		t.Error(e)

@@ -47,7 +47,7 @@ func TestUnstoredTokenGivesWay(t *testing.T) {
 	s.set(func() { s.rotate = true })
 	p.access(t, s.client(), "", "access-token-1")
 	p.setUnstored(shop, &rotation{before: record{Access: "older"}, after: record{Access: "lost", Refresh: "lost"}})
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.access(t, s.client(), "", "access-token-2")
 	if p.owners[shop].unstored != nil {
 		t.Error("it is still kept")
@@ -91,7 +91,7 @@ func TestLockLostAndNobodyElse(t *testing.T) {
 		s.meddle = func() { p.db.Client().Del(t.Context(), lockKey(shop)) }
 	})
 	p.access(t, s.client(), "", "access-token-1")
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.access(t, s.client(), "", "access-token-2")
 }
 
@@ -117,7 +117,7 @@ func TestOvertaken(t *testing.T) {
 func TestForgottenMeanwhile(t *testing.T) {
 	p, s := setup(t)
 	p.access(t, s.client(), "", "access-token-1")
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	s.set(func() {
 		s.meddle = func() {
 			if err := p.Forget(t.Context(), shop); err != nil {
@@ -162,7 +162,7 @@ func TestReseal(t *testing.T) {
 	}
 	after := start(t, u, Options{}, "n")
 	after.access(t, s.client(), "", "access-token-1")
-	after.pass(time.Hour)
+	after.Advance(time.Hour)
 	after.access(t, s.client(), "", "access-token-3")
 	if n, err := old.Reseal(t.Context()); n != 0 || err == nil {
 		t.Errorf("with the old secret alone: resealed %d, %v", n, err)
@@ -175,7 +175,7 @@ func TestResealWhileTokensChange(t *testing.T) {
 	s, u := newTokenServer(t), testredis.URL(t)
 	start(t, u, Options{}, "o").access(t, s.client(), "", "access-token-1")
 	p := start(t, u, Options{}, "n", "o")
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	s.set(func() {
 		s.rotate = true
 		s.meddle = func() {
@@ -207,7 +207,7 @@ func TestNothingReadable(t *testing.T) {
 	p.access(t, s.client(), "", "access-token-1")
 	p.access(t, s.client(), "access-token-1", "access-token-2")
 	s.set(func() { s.current = "none" })
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.fails(t, s.client(), "")
 	if !testredis.Holds(t, p.db, shop) {
 		t.Error("the search finds nothing at all")

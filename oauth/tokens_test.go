@@ -23,12 +23,12 @@ func TestTokenIsUsedUntilAMinuteBeforeItEnds(t *testing.T) {
 	c.Scope = "mail"
 	p.access(t, c, "", "access-token-1")
 	sent := testredis.CountCommands(p.db)
-	p.pass(57 * time.Minute)
+	p.Advance(57 * time.Minute)
 	p.access(t, c, "", "access-token-1")
 	if n := sent.Sent(); n != 0 {
 		t.Errorf("a token in hand costs %d Redis commands", n)
 	}
-	p.pass(2 * time.Minute)
+	p.Advance(2 * time.Minute)
 	p.access(t, c, "", "access-token-2")
 	want := url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {firstRefresh}, "client_id": {"client-id"}, "client_secret": {clientSecret}, "scope": {"mail"},
@@ -80,7 +80,7 @@ func TestProcessesAskOnce(t *testing.T) {
 			t.Fatalf("%d requests in %d rounds", n, round)
 		}
 		for _, p := range two {
-			p.pass(time.Hour)
+			p.Advance(time.Hour)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestRefusedTokenIsReplacedOnce(t *testing.T) {
 		t.Errorf("refused again: %v", e)
 	}
 	two.access(t, s.client(), "", "access-token-2")
-	two.pass(2 * time.Minute)
+	two.Advance(2 * time.Minute)
 	two.access(t, s.client(), "access-token-2", "access-token-3")
 }
 
@@ -114,14 +114,14 @@ func TestConfigurationChanges(t *testing.T) {
 	p.access(t, c, "", "access-token-1")
 	used := func() string { all := s.requests(); return all[len(all)-1].Get("refresh_token") }
 
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.access(t, c, "", "access-token-2")
 	if used() != "refresh-token-1" {
 		t.Errorf("the rotated token was not used but %s", used())
 	}
 	c.ClientSecret = "another-secret" // the consent is still the same
 	p.access(t, c, "", "access-token-2")
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.access(t, c, "", "access-token-3")
 	if used() != "refresh-token-2" {
 		t.Errorf("after a new client secret %s was used", used())
@@ -146,7 +146,7 @@ func TestRotatedTokenSurvivesARestart(t *testing.T) {
 	start(t, u, Options{}).access(t, s.client(), "", "access-token-1")
 	next := start(t, u, Options{})
 	next.access(t, s.client(), "", "access-token-1")
-	next.pass(24 * time.Hour)
+	next.Advance(24 * time.Hour)
 	next.access(t, s.client(), "", "access-token-2")
 }
 
@@ -156,7 +156,7 @@ func TestOldRefreshTokenMayStillBeGood(t *testing.T) {
 	s.set(func() { s.rotate = true })
 	p.access(t, s.client(), "", "access-token-1")
 	s.set(func() { s.current = firstRefresh })
-	p.pass(time.Hour)
+	p.Advance(time.Hour)
 	p.access(t, s.client(), "", "access-token-3")
 }
 
@@ -167,9 +167,9 @@ func TestRedisAway(t *testing.T) {
 	p.access(t, s.client(), "", "access-token-1")
 	server.Kill()
 	p.access(t, s.client(), "", "access-token-1")
-	p.pass(59 * time.Minute) // to be replaced, but alive
+	p.Advance(59 * time.Minute) // to be replaced, but alive
 	p.access(t, s.client(), "", "access-token-1")
-	p.pass(time.Minute)
+	p.Advance(time.Minute)
 	if e := p.fails(t, s.client(), ""); e.Permanent || !redisdb.Unavailable(e) {
 		t.Errorf("without a good token: %v", e)
 	}
@@ -183,14 +183,14 @@ func TestTokenServerAway(t *testing.T) {
 	start(t, u, Options{}).access(t, s.client(), "", "access-token-1")
 	p := start(t, u, Options{})
 	s.answering(http.StatusServiceUnavailable, "")
-	p.pass(59 * time.Minute)
+	p.Advance(59 * time.Minute)
 	p.access(t, s.client(), "", "access-token-1") // better than none
 	p.access(t, s.client(), "", "access-token-1")
 	if n := len(s.requests()); n != 2 {
 		t.Errorf("%d requests, though the server is to be left alone", n)
 	}
 	p.fails(t, s.client(), "access-token-1")
-	p.pass(time.Minute)
+	p.Advance(time.Minute)
 	if e := p.fails(t, s.client(), ""); e.Permanent || e.Status != http.StatusServiceUnavailable {
 		t.Error(e)
 	}
@@ -208,7 +208,7 @@ func TestRefusalIsRememberedForAWhile(t *testing.T) {
 	c := s.client()
 	c.ClientSecret = "corrected"
 	p.fails(t, c, "")
-	p.pass(time.Minute)
+	p.Advance(time.Minute)
 	p.fails(t, c, "")
 	if n := len(s.requests()); n != 3 {
 		t.Errorf("%d requests after a change and a minute", n)

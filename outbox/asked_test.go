@@ -49,16 +49,6 @@ func setupCounted(t *testing.T, db *redisdb.DB, o Options) (*bundle, *lookups) {
 	return setupSiftedOn(t, db, o, suppression.Options{Registry: l.reg}), l
 }
 
-// recordOf is what Redis has of a live message.
-func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
-	t.Helper()
-	p, err := b.store.place(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.DB.Client().HGetAll(t.Context(), b.store.message(p, id)).Val()
-}
-
 func toMany(n int) (to api.Addresses) {
 	for i := range n {
 		to = append(to, api.Address{Address: fmt.Sprintf("ann@x%d.test", i)})
@@ -97,7 +87,7 @@ func noLookups(t *testing.T, db *redisdb.DB) {
 
 func TestNobodyIsLookedUpWithoutNeed(t *testing.T) {
 	t.Parallel()
-	noLookups(t, testredis.Open(t, redisdb.Options{Partitions: 3}))
+	noLookups(t, spread(t))
 }
 
 func TestNobodyIsLookedUpWithReplicas(t *testing.T) {
@@ -184,7 +174,7 @@ func TestEveryAttemptIsCleared(t *testing.T) {
 			b.suppress(t, suppression.Entry{Address: "other@x.test", Reason: suppression.Manual})
 		}
 		b.deliver(t, id)
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		if n := looked.since(t); n != want {
 			t.Errorf("%d were looked up, want %d", n, want)
 		}
@@ -200,7 +190,7 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 			t.Parallel()
 			b, _ := setupCounted(t, testredis.New(t), Options{})
 			b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
-			later := b.clock.now().Add(time.Hour)
+			later := b.clock.Now().Add(time.Hour)
 			file := []api.Attachment{{Filename: "f", Content: []byte(text)}}
 			for _, at := range []*time.Time{nil, &later} {
 				a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at, Attachments: file})
@@ -315,7 +305,7 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 		{"ann@x.test", api.Corrections{To: api.Emails{"dead@x.test", "bob@x.test"}}, []string{"bob@x.test"}},
 		{"left@x.test", api.Corrections{Account: "other", To: api.Emails{"left@x.test", "bob@x.test"}}, []string{"bob@x.test"}},
 	} {
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		id := b.submit(t, api.SubmitRequest{To: for1(c.first)})
 		b.deliver(t, id)
 		*to = nil
@@ -332,13 +322,13 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 // TestMergeLooksUpTheSuppressed: of a mail merge only those are looked up who may be suppressed.
 func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	t.Parallel()
-	b, looked := setupCounted(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	b, looked := setupCounted(t, spread(t), Options{})
 	list := entries(600)
 	for i := 0; i < 600; i += 100 {
 		b.suppress(t, suppression.Entry{Address: list[i].To.Address, Reason: suppression.Manual})
 	}
-	b.suppress(t, suppression.Entry{Address: list[1].To.Address, Reason: suppression.Manual, Expires: b.clock.now().Add(time.Second)})
-	b.clock.advance(time.Minute)
+	b.suppress(t, suppression.Entry{Address: list[1].To.Address, Reason: suppression.Manual, Expires: b.clock.Now().Add(time.Second)})
+	b.clock.Advance(time.Minute)
 	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, Lane: api.Bulk})
 	if err != nil {
 		t.Fatal(err)

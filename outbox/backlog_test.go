@@ -112,7 +112,7 @@ func (b *bundle) tasksIn(ctx context.Context, name string, state queue.State) ([
 // fillFast submits messages as fill does, several at a time.
 func fillFast(t *testing.T, b *bundle, n int) {
 	t.Helper()
-	later := b.clock.now().Add(time.Hour)
+	later := b.clock.Now().Add(time.Hour)
 	parallel(t, 8, n, func(i int) error {
 		req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Tags: []string{fmt.Sprintf("t%d", i%2)}}
 		if i%10 == 0 || i%10 == 1 {
@@ -121,7 +121,7 @@ func fillFast(t *testing.T, b *bundle, n int) {
 		if i%20 == 2 || i%20 == 3 {
 			req.SendAt = &later
 		}
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 		_, err := b.Submit(t.Context(), req)
 		return err
 	})
@@ -139,7 +139,7 @@ func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.now()); err != nil {
+	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.DB.Client().XLen(t.Context(), key).Val(); n > 1200 { // Redis drops whole nodes of 100

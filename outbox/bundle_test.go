@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -21,28 +22,10 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 // storyBegin is when every simulated clock starts.
 var storyBegin = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fakeClock moves only when told to.
-type fakeClock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *fakeClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *fakeClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
-
 // bundle is an outbox on a Redis of its own, with a relay that does as it is told.
 type bundle struct {
 	*Outbox
-	clock  *fakeClock
+	clock  *testclock.Clock
 	sender *scriptedSender
 	people *scriptedAccounts
 }
@@ -54,8 +37,8 @@ func setup(t testing.TB, o Options) *bundle {
 
 func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	t.Helper()
-	clock := &fakeClock{at: storyBegin}
-	o.Now = clock.now
+	clock := testclock.At(storyBegin)
+	o.Now = clock.Now
 	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{clock: clock}
 	c := db.Client()
 	b, err := New(Parts{
@@ -67,9 +50,56 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	return &bundle{Outbox: b, clock: clock, sender: sender, people: people}
 }
 
+// spread is a Redis whose messages are spread over three partitions.
+func spread(t testing.TB) *redisdb.DB {
+	t.Helper()
+	return testredis.Open(t, redisdb.Options{Partitions: 3})
+}
+
+// setupSifted is an outbox that asks whom not to mail.
+func setupSifted(t *testing.T, o Options) *bundle {
+	t.Helper()
+	return setupSiftedOn(t, spread(t), o, suppression.Options{})
+}
+
+func setupSiftedOn(t *testing.T, db *redisdb.DB, o Options, so suppression.Options) *bundle {
+	t.Helper()
+	b := setupOn(t, db, o)
+	so.Now = b.clock.Now
+	var err error
+	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {
+	t.Helper()
+	if _, err := b.Suppressions.Add(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sentTo has the relay note whom it got mail for.
+func (b *bundle) sentTo() *[]string {
+	var to []string
+	b.sender.got = func(m smtpsend.Message) { to = append(to, m.To...) }
+	return &to
+}
+
+// recordOf is what Redis has of a live message.
+func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
+	t.Helper()
+	p, err := b.store.place(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.DB.Client().HGetAll(t.Context(), b.store.message(p, id)).Val()
+}
+
 // scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds the account.
 type scriptedAccounts struct {
-	clock *fakeClock
+	clock *testclock.Clock
 	hold  bool
 	held  *Held
 }
@@ -104,7 +134,7 @@ func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	case err == nil:
 		a.held = nil
 	case a.hold && a.held == nil && errors.As(err, &se) && se.Verdict == smtpsend.Auth:
-		a.held = &Held{Reason: se.Line, Next: a.clock.now().Add(time.Minute)}
+		a.held = &Held{Reason: se.Line, Next: a.clock.Now().Add(time.Minute)}
 	}
 }
 
@@ -112,7 +142,7 @@ func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
 	if a.held == nil {
 		return true, nil
 	}
-	if a.clock.now().Before(a.held.Next) {
+	if a.clock.Now().Before(a.held.Next) {
 		return false, nil
 	}
 	a.held = &Held{Reason: a.held.Reason, Next: a.held.Next.Add(5 * time.Minute)}

@@ -21,7 +21,7 @@ func TestCancelOfAMessageThatMovedOn(t *testing.T) {
 		t.Fatalf("%+v, %v", seen, err)
 	}
 	b.sender.replies["ann@x.test"] = ""
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	if r, err := b.read(t.Context(), id); err != nil || r.state != stateDelayed || r.fence == seen[0].fence {
 		t.Fatalf("%+v, %v", r, err)

@@ -17,7 +17,7 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	args, err := b.finishArgs(t.Context(), c, b.attempt(t.Context(), c, b.clock.now()))
+	args, err := b.finishArgs(t.Context(), c, b.attempt(t.Context(), c, b.clock.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	b.sender.replies["ann@x.test"] = "451 4.7.1 greylisted"
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
-		b.clock.advance(time.Minute)
-		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.store.events(0)}, millis(b.clock.now()), sweepBatch).Err(); err != nil {
+		b.clock.Advance(time.Minute)
+		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.store.events(0)}, millis(b.clock.Now()), sweepBatch).Err(); err != nil {
 			t.Fatal(err)
 		}
 	})

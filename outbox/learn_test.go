@@ -11,7 +11,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -48,17 +47,17 @@ func (b *bundle) learn(t *testing.T, facts ...Later) []LearnResult {
 
 func TestLaterFactsJoinTheStory(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	b := setupOn(t, spread(t), Options{})
 	id := b.submit(t, api.SubmitRequest{
 		To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Tags: []string{"a"}, Metadata: json.RawMessage(`{"order":1}`),
 	})
 	b.deliver(t, id)
-	at := b.clock.now()
+	at := b.clock.Now()
 	bounce := Later{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at, Told: event.Later{
 		Source: "ses", BounceType: "hard", Status: "5.1.1", Code: 550, Diagnostic: "550 5.1.1 no such user",
 	}}
 	opened := Later{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute), Told: event.Later{Source: "track", Bot: true, BotReason: "head"}}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	if diff := cmp.Diff([]LearnResult{LearnNew, LearnNew, LearnAgain}, b.learn(t, bounce, opened, bounce)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
@@ -114,8 +113,8 @@ func TestLearningHasBounds(t *testing.T) {
 		t.Errorf("the last two came to %v", results[maxLater-1:])
 	}
 	unknown := b.learn(t,
-		Later{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.now(), 0)},
-		Later{Key: "2", Type: event.TrackOpen, MessageID: newID(b.clock.now(), 0), Account: "default"},
+		Later{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0)},
+		Later{Key: "2", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0), Account: "default"},
 		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
 		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
 		Later{Key: "4", Type: event.TrackOpen, MessageID: "no id"},
@@ -124,7 +123,7 @@ func TestLearningHasBounds(t *testing.T) {
 		t.Errorf("of unknown messages (-want +got):\n%s", diff)
 	}
 
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if err := newSweeper(b.Outbox).sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +158,7 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 
 func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{KeepReferences: time.Hour})
+	b := setupOn(t, spread(t), Options{KeepReferences: time.Hour})
 	b.sender.host = "email-smtp.eu-west-1.amazonaws.com:587"
 	b.sender.replies["ann@x.test"] = "250 Ok 0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000"
 	own := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), MessageID: "<order-1@shop.test>"})
@@ -183,7 +182,7 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	if id, ok := MessageOf("<order-1@shop.test>"); ok {
 		t.Errorf("somebody else's message id tells %q", id)
 	}
-	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.now(), 1)})
+	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.Now(), 1)})
 	if err != nil || !who[0].Known || who[0].Account != "default" || !slices.Equal(who[0].To, []string{"ann@x.test"}) || who[1].Known {
 		t.Errorf("recipients %+v, %v", who, err)
 	}

@@ -18,7 +18,7 @@ import (
 // fill submits n messages, a millisecond apart: every third is bulk, every fourth is scheduled, and tags and subjects tell them apart.
 func fill(t *testing.T, b *bundle, n int) []string {
 	t.Helper()
-	later := b.clock.now().Add(time.Hour)
+	later := b.clock.Now().Add(time.Hour)
 	var ids []string
 	for i := range n {
 		req := api.SubmitRequest{
@@ -36,7 +36,7 @@ func fill(t *testing.T, b *bundle, n int) []string {
 			t.Fatal(err)
 		}
 		ids = append(ids, a.QueueID)
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 	}
 	return ids
 }
@@ -53,7 +53,7 @@ func TestListSelects(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
 		b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: partitions}), Options{})
-		begin := b.clock.now()
+		begin := b.clock.Now()
 		ids := fill(t, b, 12)
 		for name, c := range map[string]struct {
 			q     api.OutboxQuery
@@ -102,7 +102,7 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 		b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 2}), Options{})
 		ids := fill(t, b, 20)
 		for range 5 {
-			b.clock.advance(-time.Millisecond)
+			b.clock.Advance(-time.Millisecond)
 			ids = append(ids, fill(t, b, 1)...)
 		}
 		q.PageSize = 3
@@ -234,12 +234,12 @@ func TestCountersAreExact(t *testing.T) {
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("now (-want +got):\n%s", diff)
 	}
-	b.clock.advance(time.Hour + time.Minute)
+	b.clock.Advance(time.Hour + time.Minute)
 	want.QueuedHour, want.SentHour, want.AttemptsHour = 0, 0, 0
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
 	}
-	b.clock.advance(23 * time.Hour)
+	b.clock.Advance(23 * time.Hour)
 	if diff := cmp.Diff(api.Counters{Pending: 1}, count()); diff != "" {
 		t.Errorf("a day later (-want +got):\n%s", diff)
 	}

@@ -24,7 +24,7 @@ func (b *bundle) submit(t *testing.T, req api.SubmitRequest) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	return a.QueueID
 }
 
@@ -52,7 +52,7 @@ func (b *bundle) logOf(t *testing.T, q api.LogQuery) []string {
 // TestLogKnowsEveryMessage takes messages through every state and asks for them in every way.
 func TestLogKnowsEveryMessage(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	b := setupOn(t, spread(t), Options{})
 	ctx := t.Context()
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	b.sender.replies["later@x.test"] = "451 4.7.1 later"
@@ -151,7 +151,7 @@ func TestStoryOfAMessage(t *testing.T) {
 	b.sender.replies["bob@x.test"] = "451 4.7.1 later"
 	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}, {Address: "eve@x.test"}}, Subject: "Hello"})
 	b.deliver(t, id)
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	b.deliver(t, id)
 	account := "shop"
 	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"zoe@X.test", "bob@x.test"}, Account: account}); err != nil {
@@ -230,10 +230,10 @@ func TestLogForgets(t *testing.T) {
 		old := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 		b.deliver(t, old)
 		dead := fail(t, b)
-		b.clock.advance(50 * time.Minute)
+		b.clock.Advance(50 * time.Minute)
 		young := b.submit(t, api.SubmitRequest{To: for1("bob@x.test")})
 		b.deliver(t, young)
-		b.clock.advance(50 * time.Minute)
+		b.clock.Advance(50 * time.Minute)
 		sweep(t, b)
 		if got := b.logOf(t, api.LogQuery{}); !slices.Equal(got, []string{young, dead}) {
 			t.Errorf("left %v, want %v", got, []string{young, dead})
@@ -241,7 +241,7 @@ func TestLogForgets(t *testing.T) {
 		if _, err := b.Message(t.Context(), old); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a forgotten message: %v", err)
 		}
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		sweep(t, b)
 		if m, err := b.Message(t.Context(), dead); err != nil || m.Status != api.StatusFailed || m.Error == nil || m.Reason != reasonRetention {
 			t.Errorf("a dead letter past its retention: %+v, %v", m, err)
@@ -261,7 +261,7 @@ func TestLogForgets(t *testing.T) {
 		}
 		b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")}))
 		sweep(t, b)
-		b.clock.advance(tidyEvery + time.Second)
+		b.clock.Advance(tidyEvery + time.Second)
 		sweep(t, b)
 		page, err := b.Messages(t.Context(), api.LogQuery{})
 		if err != nil || page.Total != 5 || len(page.Messages) != 5 {
@@ -288,7 +288,7 @@ func TestRetentionKeepsUp(t *testing.T) {
 	for range 3 * sweepBatch {
 		b.deliver(t, one(t, b))
 	}
-	b.clock.advance(2 * time.Minute)
+	b.clock.Advance(2 * time.Minute)
 	sweep(t, b)
 	if page, err := b.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 0 {
 		t.Errorf("%d left, %v", page.Total, err)
@@ -346,10 +346,10 @@ func TestCountersByAccountAndLane(t *testing.T) {
 	} {
 		b.deliver(t, b.submit(t, m))
 	}
-	b.clock.advance(30 * time.Minute)
+	b.clock.Advance(30 * time.Minute)
 	b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Account: "shop"}))
 	b.submit(t, api.SubmitRequest{To: for1("bob@x.test"), Account: "shop"})
-	b.clock.advance(40 * time.Minute)
+	b.clock.Advance(40 * time.Minute)
 	for name, row := range map[string]struct {
 		q    api.CounterQuery
 		want api.Counters

@@ -14,8 +14,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/stamp"
 )
@@ -34,7 +32,7 @@ func setupMarked(t *testing.T, o Options) *bundle {
 	if o.ServiceURL == nil {
 		o.ServiceURL = func() string { return "https://p.test/base/" }
 	}
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o)
+	b := setupOn(t, spread(t), o)
 	b.Stamps = testStamps(t)
 	return b
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
@@ -125,7 +124,7 @@ func TestMergeKeepsOneLetter(t *testing.T) {
 
 func TestMergeAnswersEachEntry(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	b := setupOn(t, spread(t), Options{})
 	later := storyBegin.Add(time.Hour)
 	list := entries(6)
 	list[1].To.Address = "nobody"
@@ -344,7 +343,7 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	}
 	for epoch := 1; epoch <= 3; epoch++ {
 		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, fmt.Sprint(epoch))})
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 	}
 	if len(got["ann@x.test"]) != 3 || len(got["boss@x.test"]) != 1 {
 		t.Fatalf("%d and %d attempts, want 3 and 1", len(got["ann@x.test"]), len(got["boss@x.test"]))
@@ -363,7 +362,7 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	}
 
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.deliver(t, a.QueueID)
 	dead, err := b.DeadLetter(t.Context(), a.QueueID)
 	if err != nil || !bytes.Equal(dead.Content, content) || dead.Template == nil || dead.Template.ID != "welcome" {

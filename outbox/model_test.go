@@ -91,7 +91,7 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}, barred: map[string]int{}}
 	var err error
-	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.now}); err != nil {
+	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.Now}); err != nil {
 		rt.Fatal(err)
 	}
 	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}, troubled: map[string]bool{}}
@@ -109,7 +109,7 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 // start makes a process.
 func (m *model) start() *proc {
 	o := m.options
-	o.Now = m.clock.now
+	o.Now = m.clock.Now
 	c := m.DB.Client()
 	b, err := New(Parts{
 		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people, Templates: scriptedTemplates{},
@@ -279,7 +279,7 @@ func (m *model) settle() {
 		if rounds == 40 {
 			m.rt.Fatalf("%d messages are still live: %v\n%s", m.live(), m.standing(), m.log.String())
 		}
-		m.clock.advance(time.Minute)
+		m.clock.Advance(time.Minute)
 		if err := newSweeper(m.procs[0].Outbox).sweep(m.ctx); err != nil {
 			m.rt.Fatal(err)
 		}

@@ -62,11 +62,11 @@ func (m *model) step() {
 			return m.fine(err)
 		})
 	case "advance": // even seconds: a worker waits out a fraction
-		m.clock.advance(2 * time.Second * time.Duration(rapid.IntRange(1, 15).Draw(m.rt, "seconds")))
+		m.clock.Advance(2 * time.Second * time.Duration(rapid.IntRange(1, 15).Draw(m.rt, "seconds")))
 	case "expire":
 		m.expire()
 	case "limit":
-		m.sender.full = m.clock.now().Add(10 * time.Second)
+		m.sender.full = m.clock.Now().Add(10 * time.Second)
 	case "lose task", "shelve task", "flush queues":
 		m.meddle(verb)
 	case "haunt":
@@ -132,7 +132,7 @@ func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func(
 	if verb == "cancel" {
 		return m.cancel(id)
 	}
-	do, now := deeds[verb], m.clock.now()
+	do, now := deeds[verb], m.clock.Now()
 	return func(ctx context.Context, b *Outbox) func() { return m.fine(do(ctx, b, id, now)) }
 }
 
@@ -157,7 +157,7 @@ func (m *model) race() {
 
 // expire has all leases run out, and a sweeper notice that is well.
 func (m *model) expire() {
-	m.clock.advance(10 * time.Second)
+	m.clock.Advance(10 * time.Second)
 	if err := newSweeper(m.anyProc().Outbox).sweep(m.ctx); err != nil {
 		m.rt.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func (m *model) submit() {
 		req.To = append(req.To, api.Address{Address: fmt.Sprintf("r%d-%d@x.test", n, i)})
 	}
 	if rapid.Bool().Draw(m.rt, "scheduled") {
-		at := m.clock.now().Add(20 * time.Second)
+		at := m.clock.Now().Add(20 * time.Second)
 		req.SendAt = &at
 	}
 	if rapid.Bool().Draw(m.rt, "bulk") {

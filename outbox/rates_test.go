@@ -12,7 +12,7 @@ import (
 
 func TestRatesOfACampaign(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.sender.replies["r3@x.test"] = "550 5.1.1 no such user"
 	b.suppress(t, suppression.Entry{Address: "r4@x.test", Reason: suppression.Manual})
 	ids := make([]string, 6)
@@ -42,7 +42,7 @@ func TestRatesOfACampaign(t *testing.T) {
 	}
 	for name, q := range map[string]api.RatesQuery{
 		"nobody's tag": {Tag: "winter"}, "another account": {Account: "other"}, "the other lane": {Lane: api.Transactional}, "no list": {ListID: "news"}, "no gateway": {Gateway: "gw"},
-		"later": {CreatedAfter: b.clock.now().Add(time.Hour)},
+		"later": {CreatedAfter: b.clock.Now().Add(time.Hour)},
 	} {
 		if got, err := b.Rates(t.Context(), q); err != nil || got != (api.Rates{}) {
 			t.Errorf("%s: %+v, %v", name, got, err)

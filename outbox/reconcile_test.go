@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 )
@@ -31,7 +32,7 @@ func stateOf(t *testing.T, b *bundle, id string) string {
 func oneIn(t *testing.T, b *bundle, state string) string {
 	t.Helper()
 	if state == "" {
-		return newID(b.clock.now(), 0)
+		return newID(b.clock.Now(), 0)
 	}
 	if state == stateFailed {
 		b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
@@ -39,7 +40,7 @@ func oneIn(t *testing.T, b *bundle, state string) string {
 	}
 	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}
 	if state == stateDelayed {
-		at := b.clock.now().Add(time.Hour)
+		at := b.clock.Now().Add(time.Hour)
 		req.SendAt = &at
 	}
 	a, err := b.Submit(t.Context(), req)
@@ -91,7 +92,7 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 			if err := row.change(asynq.NewInspectorFromRedisClient(b.DB.Client()), taskID(id, "1")); err != nil {
 				t.Fatal(err)
 			}
-			b.clock.advance(waitBefore + sweepEvery)
+			b.clock.Advance(waitBefore + sweepEvery)
 			sweep(t, b)
 			if got := tasksOf(t, b, id, row.epoch); got != row.task {
 				t.Errorf("task %s is %q, want %q", row.epoch, got, row.task)
@@ -125,7 +126,7 @@ func TestQueuePausedBehindOurBack(t *testing.T) {
 		if err := step.do(queue.Submit); err != nil {
 			t.Fatal(err)
 		}
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		sweep(t, b)
 		if m, err := b.Get(t.Context(), id); err != nil || m.State != step.want {
 			t.Errorf("the message reads %s, %v; want %s", m.State, err, step.want)
@@ -173,7 +174,7 @@ func TestTaskWithoutMessage(t *testing.T) {
 	b.Deliver(t.Context(), queue.Task{ID: taskID(sent, "1")})
 	for name, id := range map[string]string{
 		"sent": taskID(sent, "1"), "sent, under a later epoch": taskID(sent, "7"), "never there": taskID(oneIn(t, b, ""), "1"),
-		"of a partition there is not": taskID(newID(b.clock.now(), 5), "1"), "no id": "lorem.ipsum", "empty": "",
+		"of a partition there is not": taskID(newID(b.clock.Now(), 5), "1"), "no id": "lorem.ipsum", "empty": "",
 	} {
 		if v := b.Deliver(t.Context(), queue.Task{ID: id}); v.String() != "drop" {
 			t.Errorf("%s: %s, want drop", name, v)
@@ -188,13 +189,13 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 	const messages = 2*matchBatch + 500
 	for range messages {
 		one(t, b)
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 	}
 	b.queued.flush(t.Context())
 	if err := b.DB.Client().Eval(t.Context(), `for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end return 1`, nil).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(waitBefore)
+	b.clock.Advance(waitBefore)
 	s := newSweeper(b.Outbox)
 	rounds := 0
 	for back := 0; back < messages; rounds++ {
@@ -215,13 +216,13 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 // busyRedis takes a second for each call.
 type busyRedis struct {
 	fates
-	clock *fakeClock
+	clock *testclock.Clock
 }
 
 // ProcessHook implements redis.Hook.
 func (r busyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		r.clock.advance(time.Second)
+		r.clock.Advance(time.Second)
 		return next(ctx, cmd)
 	}
 }

@@ -56,7 +56,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
 	t.Parallel()
 	const limit = 20
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{MaxLive: limit})
+	b := setupOn(t, spread(t), Options{MaxLive: limit})
 	var accepted atomic.Int64
 	parallel(t, 10, 200, func(i int) error {
 		req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}

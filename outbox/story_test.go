@@ -20,6 +20,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -107,14 +108,14 @@ func (s *story) do(words []string) []string {
 	case "advance":
 		d, err := time.ParseDuration(words[1])
 		s.must(err)
-		s.clock.advance(d)
+		s.clock.Advance(d)
 		return nil
 	case "work":
 		return s.work(ctx)
 	case "limit": // limit 30s: until then the relay takes no more
 		d, err := time.ParseDuration(words[1])
 		s.must(err)
-		s.sender.full = s.clock.now().Add(d)
+		s.sender.full = s.clock.Now().Add(d)
 		return nil
 	case "portion": // portion 2: recipients in one transaction
 		n, err := strconv.Atoi(words[1])
@@ -184,7 +185,7 @@ func (s *story) submit(ctx context.Context, args map[string]string) []string {
 		if v := args[key]; v != "" {
 			d, err := time.ParseDuration(v)
 			s.must(err)
-			at := s.clock.now().Add(d)
+			at := s.clock.Now().Add(d)
 			*field = &at
 		}
 	}
@@ -233,7 +234,7 @@ func (s *story) patch(ctx context.Context, id string, args map[string]string) []
 	if v := args["at"]; v != "" {
 		d, err := time.ParseDuration(v)
 		s.must(err)
-		at := s.clock.now().Add(d)
+		at := s.clock.Now().Add(d)
 		p.SendAt = &at
 	}
 	if v := args["attempts"]; v != "" {
@@ -374,7 +375,7 @@ func (s *story) must(err error) {
 
 // scriptedSender answers for a relay: each recipient's reply is what the story set, or 250.
 type scriptedSender struct {
-	clock   *fakeClock
+	clock   *testclock.Clock
 	replies map[string]string
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)
@@ -385,16 +386,16 @@ type scriptedSender struct {
 }
 
 func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
-	if now := f.clock.now(); now.Before(f.full) && d.Slot == "" {
+	if now := f.clock.Now(); now.Before(f.full) && d.Slot == "" {
 		return Dispatched{Wait: f.full, Slot: "mine", Reason: "the limit of the relay"}
 	}
 	if f.got != nil {
 		f.got(d.Message)
 	}
-	start := f.clock.now()
+	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
 	out := Dispatched{Result: r, Err: err}
-	out.Tries = []Try{{Gateway: d.Gateway, Host: or(f.host, "relay.test:25"), Start: start, End: f.clock.now(), Result: r, Err: err}}
+	out.Tries = []Try{{Gateway: d.Gateway, Host: or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
 	return out
 }
 

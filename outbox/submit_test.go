@@ -106,7 +106,7 @@ func TestRawMessageSpeaksForItself(t *testing.T) {
 // TestOneKeyManyClients submits the same body under one key from many clients on two processes: one message.
 func TestOneKeyManyClients(t *testing.T) {
 	t.Parallel()
-	db := testredis.Open(t, redisdb.Options{Partitions: 3})
+	db := spread(t)
 	first, second := setupOn(t, db, Options{}), setupOn(t, db, Options{})
 	var mu sync.Mutex
 	ids, misses := map[string]bool{}, 0

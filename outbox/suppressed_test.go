@@ -15,47 +15,14 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 )
 
-// setupSifted is an outbox that asks whom not to mail.
-func setupSifted(t *testing.T, o Options, so suppression.Options) *bundle {
-	t.Helper()
-	return setupSiftedOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), o, so)
-}
-
-func setupSiftedOn(t *testing.T, db *redisdb.DB, o Options, so suppression.Options) *bundle {
-	t.Helper()
-	b := setupOn(t, db, o)
-	so.Now = b.clock.now
-	var err error
-	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {
-	t.Helper()
-	if _, err := b.Suppressions.Add(t.Context(), entries...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// sentTo has the relay note whom it got mail for.
-func (b *bundle) sentTo() *[]string {
-	var to []string
-	b.sender.got = func(m smtpsend.Message) { to = append(to, m.To...) }
-	return &to
-}
-
 func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.suppress(t, suppression.Entry{Address: "Dead@x.test", Reason: suppression.HardBounce, Source: "ses"})
 	a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@X.test"), Text: "x", Subject: "Hello"})
 	if err != nil {
@@ -87,7 +54,7 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 
 func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{RefuseSuppressed: true}, suppression.Options{})
+	b := setupSifted(t, Options{RefuseSuppressed: true})
 	b.suppress(t, suppression.Entry{Domain: "gone.test", Reason: suppression.Manual})
 	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@gone.test"), Text: "x"})
 	if f, _ := err.(*fault.Error); f == nil || f.Code != "RecipientSuppressed" || f.Kind != fault.Unprocessable || f.Details["skipped"] == nil {
@@ -102,7 +69,7 @@ func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
 // TestKeyWinsOverSuppression repeats a submit whose recipient was suppressed after it was accepted: the client is told what it was told.
 func TestKeyWinsOverSuppression(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	req := api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "k"}
 	first, err := b.Submit(t.Context(), req)
 	if err != nil {
@@ -118,7 +85,7 @@ func TestKeyWinsOverSuppression(t *testing.T) {
 // TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: a worker is about to take the message up.
 func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
 		unsubscribe()
 		b.deliver(t, id)
@@ -128,15 +95,15 @@ func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 // TestUnsubscribeWhileAMessageIsWritten: the worker has the message in hand, and has had it for a while.
 func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
 		c, _, err := b.begin(t.Context(), id)
 		if err != nil || c == nil {
 			t.Fatal(err)
 		}
-		began := b.clock.now()
+		began := b.clock.Now()
 		unsubscribe()
-		b.clock.advance(clearedFor)
+		b.clock.Advance(clearedFor)
 		b.record(t.Context(), c, b.attempt(t.Context(), c, began))
 	})
 }
@@ -208,13 +175,13 @@ func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscri
 
 func TestSuppressedBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	to := b.sentTo()
 	b.sender.replies["ann@x.test"] = "451 4.2.1 later"
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
 	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.SpamReport, Source: "bounce"})
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	m, err := b.Message(t.Context(), id)
 	if err != nil || m.Status != api.StatusSuppressed || m.AttemptsMade != 1 || len(m.Log) != 1 || m.Reason != "spam_report" {
@@ -231,7 +198,7 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 // TestLanesAndReasons shows who is mailed in which lane.
 func TestLanesAndReasons(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }}, suppression.Options{})
+	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }})
 	b.Stamps = testStamps(t)
 	b.suppress(t,
 		suppression.Entry{Address: "left@x.test", Reason: suppression.Unsubscribe, Account: "default"},
@@ -267,7 +234,7 @@ func TestLanesAndReasons(t *testing.T) {
 
 func TestMergeSkips(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	list := entries(600)
 	for i := 0; i < 600; i += 100 {
 		b.suppress(t, suppression.Entry{Address: list[i].To.Address, Reason: suppression.Manual})
@@ -290,7 +257,7 @@ func TestMergeSkips(t *testing.T) {
 // TestRepliesTeach has addresses fail in several ways, and asks who would be mailed after that.
 func TestRepliesTeach(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{Attempts: func() int { return 1 }}, suppression.Options{SoftBounces: 3})
+	b := setupSiftedOn(t, spread(t), Options{Attempts: func() int { return 1 }}, suppression.Options{SoftBounces: 3})
 	b.sender.refusals = map[string]*smtpsend.Error{
 		"dead@x.test":   {Phase: smtpsend.PhaseRcpt, Code: 550, Enhanced: "5.1.1", Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
 		"policy@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage},
@@ -329,7 +296,7 @@ func TestRepliesTeach(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" || all[0].Response != "550 5.1.1 no such user" || all[0].Account != "" {
 		t.Errorf("evidence %+v, %v", all, err)
 	}
-	b.clock.advance(15 * 24 * time.Hour)
+	b.clock.Advance(15 * 24 * time.Hour)
 	if r := stopped("full@x.test"); r != "" {
 		t.Errorf("a full mailbox is stopped after two weeks still: %s", r)
 	}
@@ -341,7 +308,7 @@ func TestRepliesTeach(t *testing.T) {
 // TestReplayToNobody: a dead letter for an address that turned out to be dead is not lost by being sent again.
 func TestReplayToNobody(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.sender.refusals = map[string]*smtpsend.Error{
 		"dead@x.test": {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
 	}

@@ -51,7 +51,7 @@ func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
 	if got := tasksOf(t, b, id, "1"); got != "" {
 		t.Fatalf("queued again at once (%s): the process may still be at it", got)
 	}
-	b.clock.advance(owedAfter + time.Millisecond)
+	b.clock.Advance(owedAfter + time.Millisecond)
 	sweep(t, b)
 	if got := tasksOf(t, b, id, "1"); got != queue.Waiting {
 		t.Errorf("task is %q, want it queued", got)
@@ -63,7 +63,7 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := one(t, b)
-	later := b.clock.now().Add(time.Hour)
+	later := b.clock.Now().Add(time.Hour)
 	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}}, Text: "x", SendAt: &later})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	if err := rdb.Del(t.Context(), keys...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(waitBefore + time.Millisecond)
+	b.clock.Advance(waitBefore + time.Millisecond)
 	sweep(t, b)
 	if got := tasksOf(t, b, id, "2"); got != queue.Waiting {
 		t.Errorf("the waiting message's task is %q", got)
@@ -108,7 +108,7 @@ func TestHugeQueueComesBack(t *testing.T) {
 	if err := rdb.Del(t.Context(), keys...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(waitBefore + time.Millisecond)
+	b.clock.Advance(waitBefore + time.Millisecond)
 	sweep(t, b)
 	if n := rdb.LLen(t.Context(), "asynq:{submit}:pending").Val(); n != many {
 		t.Errorf("%d tasks after one round, want %d", n, many)
@@ -126,9 +126,9 @@ func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	}
 	_, release := b.leases.hold(t.Context(), c.partition, id, c.fence)
 	defer release()
-	b.clock.advance(7 * time.Second)
+	b.clock.Advance(7 * time.Second)
 	b.leases.extend(t.Context())
-	b.clock.advance(7 * time.Second)
+	b.clock.Advance(7 * time.Second)
 	sweep(t, b)
 	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Active {
 		t.Errorf("state %s, %v; want active", m.State, err)
@@ -147,7 +147,7 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	}
 	held, release := b.leases.hold(ctx, frozen.partition, id, frozen.fence)
 	defer release()
-	b.clock.advance(9 * time.Second)
+	b.clock.Advance(9 * time.Second)
 	sweep(t, b)
 	other, _, err := b.begin(ctx, id)
 	if err != nil || other == nil {
@@ -160,7 +160,7 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	if context.Cause(held) != errLeaseLost { //nolint:errorlint // the very sentinel
 		t.Error("the frozen worker was not told that its lease is lost")
 	}
-	d := decision{outcome: sent, at: b.clock.now(), status: frozen.status}
+	d := decision{outcome: sent, at: b.clock.Now(), status: frozen.status}
 	if v := b.record(ctx, frozen, d); v.String() != "drop" {
 		t.Errorf("the frozen worker's result was taken: %s", v)
 	}
@@ -178,9 +178,9 @@ func TestAnswerOutlivesLease(t *testing.T) {
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	sweep(t, b)
-	started := b.clock.now()
+	started := b.clock.Now()
 	d := b.attempt(t.Context(), c, started)
 	// The lease is gone, so the dot must not have been written, and nothing was delivered.
 	if d.outcome != released {
@@ -201,7 +201,7 @@ func TestRetentionForgets(t *testing.T) {
 	for range 4 {
 		id := one(t, b)
 		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		ids = append(ids, id)
 	}
 	sweep(t, b)
@@ -209,7 +209,7 @@ func TestRetentionForgets(t *testing.T) {
 	if err != nil || page.Total != 2 || page.Messages[0].QueueID != ids[2] {
 		t.Errorf("%d dead letters, %v; want the last two", page.Total, err)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	sweep(t, b)
 	if n := len(messageKeys(t, b.DB)); n != 0 {
 		t.Errorf("%d keys of messages are left after their retention", n)

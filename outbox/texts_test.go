@@ -7,14 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestTextsForTheIndex asks for messages in every state: those that wait are read, of those that ended the text is kept until it is indexed.
 func TestTextsForTheIndex(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{KeepText: 20})
+	b := setupOn(t, spread(t), Options{KeepText: 20})
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	submit := func(req api.SubmitRequest) string {
 		a, err := b.Submit(t.Context(), req)
@@ -81,8 +79,8 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 
 	b.opts.KeepEnded = 1 // what the log forgets has no text either
-	b.clock.advance(1e9)
-	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.now()); err != nil {
+	b.clock.Advance(1e9)
+	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, forgotten)).Val() != 0 {

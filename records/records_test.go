@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
@@ -54,7 +55,7 @@ func kind() Kind[thing] {
 type bundle struct {
 	*Store[thing]
 	db    *redisdb.DB
-	clock *testrecords.Clock
+	clock *testclock.Clock
 	url   string
 }
 
@@ -67,7 +68,7 @@ func setup(t *testing.T, standIn *Record[thing]) bundle {
 // process is one more process on the same Redis.
 func process(t *testing.T, url string, ring *seal.Ring, standIn *Record[thing]) bundle {
 	t.Helper()
-	db, clock := testredis.Connect(t, redisdb.Options{URL: url}), &testrecords.Clock{}
+	db, clock := testredis.Connect(t, redisdb.Options{URL: url}), testrecords.Clock()
 	return bundle{New(db, ring, kind(), Options[thing]{StandIn: standIn, Now: clock.Now}), db, clock, url}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/records"
@@ -22,7 +23,7 @@ import (
 type bundle struct {
 	*Relays
 	db    *redisdb.DB
-	clock *testrecords.Clock
+	clock *testclock.Clock
 	url   string
 }
 
@@ -36,7 +37,7 @@ func setup(t *testing.T) bundle {
 func process(t *testing.T, url string, ring *seal.Ring) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := &testrecords.Clock{}
+	c := testrecords.Clock()
 	r, err := New(db, ring, Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)

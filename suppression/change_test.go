@@ -21,7 +21,7 @@ func TestAddingAgainProlongs(t *testing.T) {
 	b := setup(t)
 	e := suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Expires: start.Add(time.Hour), Source: "smtp", MessageID: "m1", Response: "550 no such user"}
 	b.add(t, 1, e)
-	b.advance(time.Minute)
+	b.Advance(time.Minute)
 	shorter := e
 	shorter.Expires, shorter.Source, shorter.MessageID, shorter.Response = start.Add(30*time.Minute), "ses", "m2", ""
 	b.add(t, 0, shorter)
@@ -48,7 +48,7 @@ func TestAnExpiredEntryIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual", Expires: start.Add(time.Hour), Response: "old words"})
-	b.advance(2 * time.Hour)
+	b.Advance(2 * time.Hour)
 	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual", Expires: start.Add(3 * time.Hour), Source: "api"})
 	want := []suppression.Entry{{
 		Address: "ann@example.com", Reason: "manual", Created: start.Add(2 * time.Hour), Expires: start.Add(3 * time.Hour), Source: "api",
@@ -163,11 +163,11 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	b.add(t, 300, entries...)
-	b.advance(time.Hour)
+	b.Advance(time.Hour)
 	if n, err := b.Sweep(t.Context()); err != nil || n != 100 {
 		t.Errorf("%d swept away, %v; want 100", n, err)
 	}
-	b.advance(time.Hour)
+	b.Advance(time.Hour)
 	if n, err := b.Sweep(t.Context()); err != nil || n != 100 {
 		t.Errorf("%d swept away, %v; want 100", n, err)
 	}
@@ -198,16 +198,16 @@ func TestSoftBouncesAddUp(t *testing.T) {
 	soft := func(id string, want bool) {
 		t.Helper()
 		e := suppression.Entry{Address: "Ann@example.com", Account: "shop", Source: "smtp", MessageID: id, Response: "452 mailbox full"}
-		if got, err := b.Soft(t.Context(), e, b.now()); err != nil || got != want {
+		if got, err := b.Soft(t.Context(), e, b.Now()); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", id, got, err, want)
 		}
 	}
 	soft("m1", false)
 	soft("m1", false)
 	soft("m1", false)
-	b.advance(20 * time.Hour)
+	b.Advance(20 * time.Hour)
 	soft("m2", false)
-	b.advance(5 * time.Hour)
+	b.Advance(5 * time.Hour)
 	soft("m3", false) // m1 is too long ago
 	if got := b.check(t, suppression.Question{}, "ann@example.com"); got != "" {
 		t.Errorf("stopped by %s", got)
@@ -219,7 +219,7 @@ func TestSoftBouncesAddUp(t *testing.T) {
 	}
 	want := []suppression.Entry{{
 		Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "m4", Response: "452 mailbox full",
-		Created: b.now(), Expires: b.now().Add(48 * time.Hour),
+		Created: b.Now(), Expires: b.Now().Add(48 * time.Hour),
 	}}
 	if diff := cmp.Diff(want, b.all(t, suppression.Filter{}, 10)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -310,7 +310,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if all := b.all(t, suppression.Filter{List: "News"}, 10); len(all) != 1 || all[0].Address != "ann@example.com" {
 		t.Errorf("the list has %v", all)
 	}
-	b.advance(time.Hour)
+	b.Advance(time.Hour)
 	if n, err := b.Sweep(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d swept away, %v", n, err)
 	}

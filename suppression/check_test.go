@@ -91,11 +91,11 @@ func TestStrongestReasonIsTold(t *testing.T) {
 	if got := b.check(t, ask, "ann@example.com"); got != suppression.Manual {
 		t.Errorf("%q, want what was said of the domain", got)
 	}
-	b.advance(30 * time.Minute)
+	b.Advance(30 * time.Minute)
 	if got := b.check(t, ask, "ann@example.com"); got != suppression.HardBounce {
 		t.Errorf("%q, want the bounce again", got)
 	}
-	b.advance(30 * time.Minute)
+	b.Advance(30 * time.Minute)
 	if got := b.check(t, ask, "ann@example.com"); got != suppression.Unsubscribe {
 		t.Errorf("%q, want what is left when the bounce has expired", got)
 	}

@@ -186,7 +186,7 @@ func TestAnImportWhoseProcessDiedSaysSo(t *testing.T) {
 	if err != nil || running.State != "running" {
 		t.Errorf("%+v, %v", running, err)
 	}
-	b.advance(2 * time.Minute)
+	b.Advance(2 * time.Minute)
 	if dead, err := b.Progress(t.Context(), "", "under-way"); err != nil || dead.State != "interrupted" {
 		t.Errorf("%+v, %v", dead, err)
 	}

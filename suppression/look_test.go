@@ -70,7 +70,7 @@ func checkVersions(t *testing.T, b *bench) {
 		}
 		fresh("the version was lost")
 	}
-	b.advance(time.Hour)
+	b.Advance(time.Hour)
 	b.add(t, 1, ben)
 	last := fresh("an entry that had expired")
 	if _, err := b.Remove(t.Context(), ben); err != nil {

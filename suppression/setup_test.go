@@ -2,10 +2,10 @@ package suppression_test
 
 import (
 	"os"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
@@ -18,34 +18,21 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 // bench is a store on an empty Redis, with a clock that stands still unless it is moved.
 type bench struct {
 	*suppression.Store
+	*testclock.Clock
 	db *redisdb.DB
-	mu sync.Mutex
-	at time.Time
 }
 
 func setup(t testing.TB) *bench { return on(t, testredis.New(t), suppression.Options{}) }
 
 func on(t testing.TB, db *redisdb.DB, o suppression.Options) *bench {
 	t.Helper()
-	b := &bench{db: db, at: start}
-	o.Now = b.now
+	b := &bench{Clock: testclock.At(start), db: db}
+	o.Now = b.Now
 	var err error
 	if b.Store, err = suppression.New(db, o); err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func (b *bench) now() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.at
-}
-
-func (b *bench) advance(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.at = b.at.Add(d)
 }
 
 // add adds entries and wants so many of them to be new.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/mailtemplate"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 type bundle struct {
 	*Templates
 	db    *redisdb.DB
-	clock *testrecords.Clock
+	clock *testclock.Clock
 	url   string
 }
 
@@ -38,7 +39,7 @@ func setup(t *testing.T, change ...func(*Options)) bundle {
 // process is one more process on the same Redis.
 func process(t *testing.T, url string, change ...func(*Options)) bundle {
 	t.Helper()
-	b := bundle{db: testredis.Connect(t, redisdb.Options{URL: url}), clock: &testrecords.Clock{}, url: url}
+	b := bundle{db: testredis.Connect(t, redisdb.Options{URL: url}), clock: testrecords.Clock(), url: url}
 	o := Options{Now: b.clock.Now}
 	for _, c := range change {
 		c(&o)

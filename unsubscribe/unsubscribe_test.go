@@ -18,6 +18,7 @@ import (
 
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/stamp"
@@ -35,9 +36,7 @@ type bundle struct {
 	inbox *inbox
 	log   *bytes.Buffer
 	reg   *prometheus.Registry
-
-	mu  sync.Mutex
-	now time.Time
+	clock *testclock.Clock
 }
 
 type inbox struct {
@@ -63,17 +62,16 @@ func (s senders) Sender(_ context.Context, account string) (Sender, error) {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(), now: time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC)}
+	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(), clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
 	var err error
 	if b.ring, err = stamp.New([]stamp.Key{stamp.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, stamp.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	clock := func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now }
-	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: clock}); err != nil {
+	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	b.Unsubscribe, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}}, Options{
-		Now: clock, Registry: b.reg, Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now: b.clock.Now, Registry: b.reg, Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +138,7 @@ func TestLeavingAList(t *testing.T) {
 		}
 	}
 	want := []outbox.Later{{
-		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET", At: b.now.Truncate(time.Second),
+		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET", At: b.clock.Now().Truncate(time.Second),
 		Told: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
 	}}
 	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
@@ -197,9 +195,7 @@ func TestRepeatedWishesAreOne(t *testing.T) {
 		t.Errorf("told under %d keys: %v", len(keys), keys)
 	}
 	told := len(b.inbox.facts)
-	b.mu.Lock()
-	b.now = b.now.Add(2 * time.Hour)
-	b.mu.Unlock()
+	b.clock.Advance(2 * time.Hour)
 	b.must(b.Leave(t.Context(), v, List, OneClick))
 	if len(b.inbox.facts) != told {
 		t.Error("a wish of hours ago is told again")

@@ -3,36 +3,19 @@ package testrecords
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/seal"
 )
 
-// Start is the time at which a [Clock] starts.
+// Start is the time that a clock of [Clock] begins with.
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Clock tells the time that a test says it is. The zero value tells [Start]. It is safe for concurrent use.
-type Clock struct {
-	mu     sync.Mutex
-	passed time.Duration
-}
-
-// Now is the time by this clock.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return Start.Add(c.passed)
-}
-
-// Advance lets time pass.
-func (c *Clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.passed += d
-}
+// Clock makes a clock that tells [Start].
+func Clock() *testclock.Clock { return testclock.At(Start) }
 
 // Ring makes the key ring of an instance with these secrets, the current one first. They may be short.
 func Ring(t testing.TB, current string, older ...string) *seal.Ring {
