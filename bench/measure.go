@@ -117,7 +117,7 @@ func (r *room) accept(ctx context.Context, rate int, length time.Duration) (quan
 	for i := range n {
 		at := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		if err := wait(ctx, time.Until(at)); err != nil {
-			return quantiles{}, err
+			return quantiles{}, firstOf(group.Wait(), err) // a submit that failed is why the rest is not sent
 		}
 		group.Go(func() error {
 			sent := time.Now()

@@ -111,12 +111,12 @@ func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 // TestUnsubscribeWhileTheAnswerIsOnItsWay: the message is begun, but its worker hears of that late.
 func TestUnsubscribeWhileTheAnswerIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{}, suppression.Options{})
+	b := setupSifted(t, Options{})
 	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
 		p, _ := partitionOf(id, b.DB.Partitions())
 		b.DB.Client().AddHook(&lateAnswer{about: b.beginKeys(p, id), meanwhile: func() {
 			unsubscribe()
-			b.clock.advance(clearedFor)
+			b.clock.Advance(clearedFor)
 		}})
 		b.deliver(t, id)
 	})
