@@ -35,8 +35,8 @@
 //     Cluster, where a node that hangs must hold up nobody else); each is answered for itself. One that its deadline cut short may still run,
 //     if it was sent: as with a lost answer, it must be harmless.
 //   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
-//   - The embedded server is restarted when it dies, loses nothing it acknowledged when its process is killed, and never runs twice on
-//     one data directory.
+//   - The embedded server is restarted when it dies, and never runs twice on one data directory. When its process is killed it loses nothing
+//     it acknowledged, save what a slow disk had it put off: two seconds at most, and nothing with Options.Fsync "always".
 //   - What goes through [DB.ReplicatedPipeline] or [DB.RunReplicated] is on Options.WaitReplicas replicas before it counts as written. Where that
 //     is not to be had it fails, and says whether anything was written.
 //   - Passwords in addresses appear in no error and no log.

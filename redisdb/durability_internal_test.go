@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 		says         string   // a part of String
 	}{
 		"everything on":       {safe, map[string]string{"appendfsync": "always", "save": "", "min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; replicas: 1, needed for a write: 1"},
-		"every second":        {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil, "a power cut a second at most"},
+		"every second":        {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil, "a power cut loses a second, two when the disk is slow"},
 		"config forbidden":    {safe, nil, true, nil, "append-only file; replicas: 1"},
 		"fsync by the system": {safe, map[string]string{"appendfsync": "no", "save": ""}, true, []string{"appendfsync no"}, "append-only file"},
 		"snapshots only":      {with("aof_enabled", "0"), map[string]string{"appendfsync": "everysec", "save": "3600 1"}, true, []string{"snapshots only"}, "snapshots only"},
