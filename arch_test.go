@@ -22,15 +22,15 @@ var free = regexp.MustCompile(`^(internal/.*|bench.*|examples/.*|config/gendocs)
 var homes = map[string][]string{
 	"github.com/hibiken/asynq":                       {"queue"},
 	"github.com/hibiken/asynqmon":                    {"queue"},
-	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "records", "limits", "oauth", "access", "settings", "watch", "documents", "suppression", "feedback"},
+	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/settings", "watch", "documents", "suppression", "feedback"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
-	"github.com/yuin/goldmark":                       {"mailtemplate"},
-	"github.com/andybalholm/cascadia":                {"inlinecss"},
-	"github.com/tdewolff/parse/v2/css":               {"inlinecss"},
+	"github.com/yuin/goldmark":                       {"templates/mailtemplate"},
+	"github.com/andybalholm/cascadia":                {"templates/inlinecss"},
+	"github.com/tdewolff/parse/v2/css":               {"templates/inlinecss"},
 	"github.com/blevesearch/bleve/v2/index/scorch":   {"documents/bleve"},
 	"github.com/opensearch-project/opensearch-go/v4": {"documents/opensearch"},
-	module + "config":                                {"cmd/postroom", "demo", "app"},
+	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }
 
 type pkg struct {

@@ -12,12 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // DefaultID is the account that messages go through which name none, and the name of the account from the configuration.
@@ -38,7 +38,7 @@ type Options struct {
 // Gateways are the relays that accounts share. relays.Relays implements it.
 type Gateways interface {
 	// Resolve gives a gateway ready to use. Unknown: NotFound.
-	Resolve(ctx context.Context, id string) (relays.Route, error)
+	Resolve(ctx context.Context, id string) (gateways.Route, error)
 	// Exists reports whether there is a gateway of this id.
 	Exists(ctx context.Context, id string) (bool, error)
 }

@@ -9,21 +9,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // bundle is an Accounts on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Accounts
-	relays *relays.Relays
+	relays *gateways.Relays
 	db     *redisdb.DB
 	clock  *testclock.Clock
 	url    string
@@ -45,7 +45,7 @@ func processWith(t *testing.T, url string, ring *seal.Ring, configured *api.Acco
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
 	c := testrecords.Clock()
-	gateways, err := relays.New(db, ring, relays.Options{Now: c.Now})
+	gateways, err := gateways.New(db, ring, gateways.Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

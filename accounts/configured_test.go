@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/records"
-	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/redisdb/records"
 )
 
 func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
@@ -100,7 +100,7 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	wrong := configuredAccount()
 	wrong.Email, wrong.SMTP.Port = "", 0
 	ring := testrecords.Ring(t, "s")
-	gateways, err := relays.New(db, ring, relays.Options{})
+	gateways, err := gateways.New(db, ring, gateways.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -85,7 +85,7 @@ func TestOneTroubleMakesOneEvent(t *testing.T) {
 		do   func()
 		want int
 	}{
-		{"login refused", func() { b.Outcome(t.Context(), "a", relays.Via("g", refused())) }, 1},
+		{"login refused", func() { b.Outcome(t.Context(), "a", gateways.Via("g", refused())) }, 1},
 		{"again", func() { b.Outcome(t.Context(), "a", refused()) }, 1},
 		{"an hour later", func() { b.clock.Advance(time.Hour); b.Outcome(t.Context(), "a", refused()) }, 1},
 		{"something passing", func() { b.Outcome(t.Context(), "a", unreachable()) }, 1},

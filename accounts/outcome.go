@@ -8,10 +8,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/oauth"
-	"github.com/postroom/postroom/relays"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -77,7 +77,7 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 		a.remember(id, outcome{state: m.state, written: now.Add(settling - rewriteAfter)})
 	case "trouble":
 		a.senders.Clear()
-		a.log.ErrorContext(ctx, "account refused", "account", id, "code", m.kind, "gateway", relays.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
+		a.log.ErrorContext(ctx, "account refused", "account", id, "code", m.kind, "gateway", gateways.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
 	case "over":
 		a.senders.Clear()
 		a.log.InfoContext(ctx, "account held no longer", "account", id)
@@ -87,9 +87,9 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 // metOf decides what the end of an attempt says about the account.
 func metOf(err error) met {
 	if kind := troubleKind(err); kind != "" {
-		return met{state: metTrouble, text: relays.Printable(err.Error()), kind: kind}
+		return met{state: metTrouble, text: gateways.Printable(err.Error()), kind: kind}
 	}
-	state, text, _ := relays.Met(err)
+	state, text, _ := gateways.Met(err)
 	return met{state: state, text: text}
 }
 
@@ -110,8 +110,8 @@ func troubleKind(err error) string {
 // troubleLine writes the event of a trouble as it stands in the stream. Whether it goes there is up to the script.
 func troubleLine(id string, err error, hold bool, now time.Time) (string, error) {
 	data := event.Trouble{
-		Failure: event.Failure{Error: relays.Printable(err.Error()), ErrorCode: troubleKind(err)},
-		Gateway: relays.GatewayOf(err), Held: hold, Since: now.UTC().Truncate(time.Millisecond),
+		Failure: event.Failure{Error: gateways.Printable(err.Error()), ErrorCode: troubleKind(err)},
+		Gateway: gateways.GatewayOf(err), Held: hold, Since: now.UTC().Truncate(time.Millisecond),
 	}
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 		data.SMTPResponse, data.SMTPCommand = e.Line, e.Command

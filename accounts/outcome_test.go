@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/oauth"
-	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -21,7 +21,7 @@ func TestWhatAnAttemptSaysAboutTheAccount(t *testing.T) {
 		{"success", nil, met{state: stateConnected}},
 		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient}, met{state: stateConnected}},
 		{"login refused", refused(), met{state: metTrouble, text: "smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
-		{"login refused at a gateway", fmt.Errorf("send: %w", relays.Via("g", refused())), met{state: metTrouble, text: "send: smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
+		{"login refused at a gateway", fmt.Errorf("send: %w", gateways.Via("g", refused())), met{state: metTrouble, text: "send: smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
 		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")},
 			met{state: stateError, text: "smtp connect: refused"}},
 		{"consent taken back", &oauth.Error{Owner: "account:a", Permanent: true, Code: "invalid_grant"},

@@ -1,9 +1,9 @@
 package accounts
 
 import (
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/records"
-	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/redisdb/records"
 )
 
 // stored is an account as it is kept.
@@ -14,7 +14,7 @@ func place(id string) string { return "account:" + id }
 
 // secrets lists the secrets of an account where they stand, in its own copy of what holds them.
 func secrets(account *api.Account) []records.Secret {
-	all := relays.AccountSecrets(account)
+	all := gateways.AccountSecrets(account)
 	if account.DKIM != nil {
 		account.DKIM = new(*account.DKIM)
 		all = append(all, records.Secret{Field: "dkim.privateKey", Value: &account.DKIM.PrivateKey})

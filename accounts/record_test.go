@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/records"
+	"github.com/postroom/postroom/redisdb/records"
 )
 
 // secretive is an account that has all secrets, each with the word battery in it, but for the password.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 var (

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/limits"
-	"github.com/postroom/postroom/relays"
 )
 
 // Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
@@ -18,17 +18,17 @@ type Sender struct {
 	ID       string
 	Name     string // display name; empty: none
 	Email    string
-	Locale   string          // of the templates it uses; empty: en
-	TZ       string          // time zone of dates in templates; empty: UTC
-	Opens    *bool           // whether opens of its mail are counted; nil: the setting
-	Clicks   *bool           // whether clicks are, likewise
-	Webhooks string          // URL that gets the account's events; empty: none
-	Routes   []relays.Route  // the account's own relay first, then its gateways in order; see Ready. Not to be changed
-	Retry    []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
-	Rate     limits.Rate     // of the account, whichever route its mail takes; zero: not bounded
-	Hold     bool            // mail waits while the account itself is refused, instead of failing
-	Held     *Held           // nil: it does not wait now
-	DKIM     *api.DKIM       // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
+	Locale   string           // of the templates it uses; empty: en
+	TZ       string           // time zone of dates in templates; empty: UTC
+	Opens    *bool            // whether opens of its mail are counted; nil: the setting
+	Clicks   *bool            // whether clicks are, likewise
+	Webhooks string           // URL that gets the account's events; empty: none
+	Routes   []gateways.Route // the account's own relay first, then its gateways in order; see Ready. Not to be changed
+	Retry    []time.Duration  // delays between attempts, the last repeats; nil: the setting. Not to be changed
+	Rate     limits.Rate      // of the account, whichever route its mail takes; zero: not bounded
+	Hold     bool             // mail waits while the account itself is refused, instead of failing
+	Held     *Held            // nil: it does not wait now
+	DKIM     *api.DKIM        // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
 }
 
 // Ready says whether there is any relay that the sender's mail of a lane can go through. Conflict, code AccountWithoutRelay, with a message
@@ -105,7 +105,7 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 // withGateways adds the gateways to an account's own relay.
 func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 	s := e.sender
-	s.Routes = append(make([]relays.Route, 0, len(s.Routes)+len(e.gateways)), s.Routes...)
+	s.Routes = append(make([]gateways.Route, 0, len(s.Routes)+len(e.gateways)), s.Routes...)
 	for _, g := range e.gateways {
 		route, err := a.gateways.Resolve(ctx, g.Gateway)
 		switch {
@@ -149,14 +149,14 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 
 // newEntry makes an account, with its secrets in clear, ready to use. holdByDefault stands in for an absent accountTrouble.
 func newEntry(account api.Account, holdByDefault bool) (entry, error) {
-	settings := relays.OfAccount(account)
+	settings := gateways.OfAccount(account)
 	s := Sender{
 		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
 		Opens: account.TrackOpens, Clicks: account.TrackClicks,
-		Rate: relays.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
+		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
 	if account.SMTP != nil {
-		s.Routes = []relays.Route{settings.Route(place(account.Account))}
+		s.Routes = []gateways.Route{settings.Route(place(account.Account))}
 	}
 	for _, text := range account.Retry {
 		d, err := time.ParseDuration(text)
@@ -169,8 +169,8 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 }
 
 // Described gives the relay that a request to verify settings describes. Invalid reports every wrong field.
-func Described(req api.VerifyRequest) (relays.Route, error) {
-	settings := relays.OfAccount(api.Account{
+func Described(req api.VerifyRequest) (gateways.Route, error) {
+	settings := gateways.OfAccount(api.Account{
 		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName,
 	})
 	f := settings.Check()
@@ -178,7 +178,7 @@ func Described(req api.VerifyRequest) (relays.Route, error) {
 		f.Add("smtp", "is required: the relay to try")
 	}
 	if err := fault.InvalidFields(f); err != nil {
-		return relays.Route{}, err
+		return gateways.Route{}, err
 	}
 	return settings.Route(""), nil
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/relays"
 )
 
 func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
@@ -108,7 +108,7 @@ func TestResolveWhileRedisIsAway(t *testing.T) {
 func BenchmarkResolve(b *testing.B) {
 	db := testredis.New(b)
 	ring := testrecords.Ring(b, "secret")
-	gateways, err := relays.New(db, ring, relays.Options{})
+	gateways, err := gateways.New(db, ring, gateways.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/records"
+	"github.com/postroom/postroom/redisdb/records"
 )
 
 func TestUpdateChangesWhatThePatchHas(t *testing.T) {

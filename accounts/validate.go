@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/relays"
+	"github.com/postroom/postroom/templates/locale"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // faults collects what is wrong with a request.
-type faults struct{ relays.Faults }
+type faults struct{ gateways.Faults }
 
 // validate reports everything wrong with an account at once, as far as it can be known without asking Redis.
 func validate(account api.Account) error { return fault.InvalidFields(check(account).Faults) }
@@ -40,7 +40,7 @@ func check(account api.Account) *faults {
 	if _, err := locale.Zone(account.TZ); err != nil {
 		f.Add("tz", "%v", err)
 	}
-	f.Faults = append(f.Faults, relays.OfAccount(account).Check()...)
+	f.Faults = append(f.Faults, gateways.OfAccount(account).Check()...)
 	if account.SMTP == nil {
 		f.withoutRelay(account)
 	}
@@ -120,7 +120,7 @@ func (f *faults) gateways(account api.Account) {
 func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.Account, old *stored) error {
 	for i, g := range account.Gateways {
 		listed := func(r api.Route) bool { return r.Gateway == g.Gateway }
-		if old != nil && slices.ContainsFunc(old.Value.Gateways, listed) || !relays.ValidID(g.Gateway) {
+		if old != nil && slices.ContainsFunc(old.Value.Gateways, listed) || !gateways.ValidID(g.Gateway) {
 			continue
 		}
 		exists, err := a.gateways.Exists(ctx, g.Gateway)

@@ -11,30 +11,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/limits"
-	"github.com/postroom/postroom/oauth"
+	"github.com/postroom/postroom/feedback/tracking"
+	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/routes"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server"
-	"github.com/postroom/postroom/settings"
-	"github.com/postroom/postroom/smtpd"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/server/smtpd"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/tracking"
-	"github.com/postroom/postroom/unsubscribe"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -56,9 +56,9 @@ type App struct {
 
 	db           *redisdb.DB
 	ring         *seal.Ring
-	stamps       *stamp.Ring
+	stamps       *signedtoken.Ring
 	settings     *settings.Settings
-	relays       *relays.Relays
+	relays       *gateways.Relays
 	accounts     *accounts.Accounts
 	access       *access.Access
 	oauth        *oauth.Tokens
@@ -68,7 +68,7 @@ type App struct {
 	control      *queue.Control
 	limits       *limits.Limits
 	sender       *smtpsend.Sender
-	routes       *routes.Routes
+	routes       *routing.Routes
 	outbox       *outbox.Outbox
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
@@ -167,7 +167,7 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("settings", a.settings.Run)
-	a.relays, err = relays.New(a.db, a.ring, relays.Options{Logger: a.log})
+	a.relays, err = gateways.New(a.db, a.ring, gateways.Options{Logger: a.log})
 	if err != nil {
 		return err
 	}

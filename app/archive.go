@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/postroom/postroom/archive"
+	"github.com/postroom/postroom/webhooks/archive"
 )
 
 // buildArchive makes what keeps events for good, in the processes that deliver.

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/limits"
-	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/routes"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -81,8 +81,8 @@ func (a *App) buildRoutes() error {
 	}
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
-	a.routes, err = routes.New(routes.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.relays},
-		routes.Options{Logger: a.log, Registry: a.metrics})
+	a.routes, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.relays},
+		routing.Options{Logger: a.log, Registry: a.metrics})
 	return err
 }
 
@@ -113,7 +113,7 @@ func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release fun
 // senders gives the outbox its accounts.
 type senders struct {
 	accounts *accounts.Accounts
-	relays   *relays.Relays
+	relays   *gateways.Relays
 }
 
 // Account implements outbox.Accounts.
@@ -145,7 +145,7 @@ func (s senders) Trial(ctx context.Context, id string) (bool, error) {
 
 // dispatcher gives the outbox its way to the relays.
 type dispatcher struct {
-	routes   *routes.Routes
+	routes   *routing.Routes
 	accounts *accounts.Accounts
 }
 
@@ -155,16 +155,16 @@ func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatc
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
-	s := d.routes.Send(ctx, routes.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Slot: limits.Slot(in.Slot)})
+	s := d.routes.Send(ctx, routing.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Slot: limits.Slot(in.Slot)})
 	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Slot), Reason: s.Reason}
 	for _, t := range s.Tries {
 		out.Tries = append(out.Tries, outbox.Try(t))
 	}
 	switch n := len(s.Tries); {
-	case errors.Is(s.Err, routes.ErrNoGateway):
+	case errors.Is(s.Err, routing.ErrNoGateway):
 		out.Err = outbox.ErrNoGateway
 	case n > 0:
-		out.Err = relays.Via(s.Tries[n-1].Gateway, s.Err)
+		out.Err = gateways.Via(s.Tries[n-1].Gateway, s.Err)
 	}
 	return out
 }
@@ -200,7 +200,7 @@ func (s accountStore) Delete(ctx context.Context, id string) error {
 
 // gatewayStore is accountStore for gateways.
 type gatewayStore struct {
-	*relays.Relays
+	*gateways.Relays
 	tokens *oauth.Tokens
 }
 

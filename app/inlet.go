@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/smtpd"
+	"github.com/postroom/postroom/server/smtpd"
 )
 
 // buildInlet makes the door for applications that speak SMTP, where the settings ask for one. It stands beside the API: a process that

@@ -7,17 +7,17 @@ import (
 	"errors"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/mailtemplate"
-	"github.com/postroom/postroom/oauth"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/routes"
-	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/templates/mailtemplate"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -79,9 +79,9 @@ func (s previewers) ServiceURL() string { return s.settings.Current().ServiceURL
 
 // verifier tries the login of relays.
 type verifier struct {
-	routes   *routes.Routes
+	routes   *routing.Routes
 	accounts *accounts.Accounts
-	relays   *relays.Relays
+	relays   *gateways.Relays
 	tokens   *oauth.Tokens
 }
 
@@ -119,13 +119,13 @@ func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.S
 	case req.Account != "":
 		return v.accounts.Resolve(ctx, req.Account)
 	}
-	route, err := relays.Route{}, error(nil)
+	route, err := gateways.Route{}, error(nil)
 	if req.Gateway != "" {
 		route, err = v.relays.Resolve(ctx, req.Gateway)
 	} else {
 		route, err = accounts.Described(req)
 	}
-	made.Routes = []relays.Route{route}
+	made.Routes = []gateways.Route{route}
 	return made, err
 }
 

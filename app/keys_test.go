@@ -16,9 +16,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/dkim"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/smtpd"
+	"github.com/postroom/postroom/server/smtpd"
 )
 
 // buildReturns makes what takes in mail that came back, and its doors for mail servers, where the settings ask for them. Like the API, they are

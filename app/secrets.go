@@ -11,7 +11,7 @@ import (
 
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Resealed is how much of one kind was sealed again.

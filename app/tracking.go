@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/tracking"
+	"github.com/postroom/postroom/feedback/tracking"
 )
 
 // buildTracking makes what counts opens and clicks, in processes that answer HTTP. It is stopped after the server, so that the last hits are

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/unsubscribe"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
 // buildUnsubscribe makes what the unsubscribe pages ask. Only a process with an API has those.

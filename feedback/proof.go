@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/bounce"
+	"github.com/postroom/postroom/feedback/bounce"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/stamp"
 )
 
 // claimed is the message that a mail that came back says it is about, and what speaks for that.
@@ -59,7 +59,7 @@ func matters(report bounce.Report) bool {
 
 // claim finds the message: by the token in the address the mail came to, by the one in the mail, or by the Message-ID.
 func (r *Returns) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
-	c := claimed{recipient: stamp.Whole}
+	c := claimed{recipient: signedtoken.Whole}
 	for _, address := range []string{envelopeTo, report.ReturnPath} {
 		if s, err := r.stamps.ReadReturnPath(address); err == nil && c.id == "" {
 			c.id, c.recipient, c.proof = s.MessageID, s.Recipient, ByToken

@@ -9,15 +9,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/bounce"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/feedback/bounce"
+	"github.com/postroom/postroom/message/signedtoken"
 )
 
 // Stamps reads the return paths of messages. stamp.Ring implements it.
 type Stamps interface {
 	// ReadReturnPath fails with stamp.ErrForged or stamp.ErrUnknownKey.
-	ReadReturnPath(address string) (stamp.Stamp, error)
+	ReadReturnPath(address string) (signedtoken.Stamp, error)
 }
 
 // ReturnOptions say where mail comes back to. The zero value takes it from whoever hands it over, and expects none by SMTP.

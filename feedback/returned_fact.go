@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/bounce"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
 )

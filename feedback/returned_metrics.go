@@ -3,7 +3,7 @@ package feedback
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/bounce"
+	"github.com/postroom/postroom/feedback/bounce"
 )
 
 // returnMetrics count mail that came back.

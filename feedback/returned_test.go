@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/postroom/postroom/bounce"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -122,7 +122,7 @@ func (r *remembered) Learnt(e suppression.Entry) suppression.Entry {
 type postbox struct {
 	*feedback.Returns
 	*remembered
-	stamps *stamp.Ring
+	stamps *signedtoken.Ring
 	f      *feedback.Feedback
 	t      *testing.T
 }
@@ -134,7 +134,7 @@ func openPostbox(t *testing.T) *postbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamps, err := stamp.New([]stamp.Key{stamp.KeyOf([]byte(strings.Repeat("k", 32)))}, stamp.Options{})
+	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))}, signedtoken.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestReturned(t *testing.T) {
 			facts:   []outbox.Later{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
 		},
 		{
-			name: "by the token of the whole message, about nobody it was sent to", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo, index: stamp.Whole,
+			name: "by the token of the whole message, about nobody it was sent to", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo, index: signedtoken.Whole,
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{

@@ -13,10 +13,10 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 // retryAfterOutage is when a client that found Redis away or full should come back.
@@ -26,9 +26,9 @@ const retryAfterOutage = 5 * time.Second
 type submission struct {
 	id          string
 	envelope    envelope
-	content     []byte      // the message itself; unused with a letter
-	letter      *source     // what it is written from each time it is needed; nil: nothing
-	slip        letter.Slip // what it has of its own beside the letter
+	content     []byte     // the message itself; unused with a letter
+	letter      *source    // what it is written from each time it is needed; nil: nothing
+	slip        batch.Slip // what it has of its own beside the letter
 	lane        api.Lane
 	gateway     string
 	attempts    int

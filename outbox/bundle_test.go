@@ -10,11 +10,11 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 // errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the relay is not to blame.
@@ -47,13 +47,13 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
-	letter    string      // what the message is written from; empty: it is the content
-	slip      letter.Slip // what it has of its own beside its letter
-	text      string      // what a letter said
-	slot      string      // place in a limit, from an earlier attempt that had to wait
-	urgent    bool        // an operator wants it tried even while its account is held
-	cleared   bool        // nobody in it was suppressed as it was begun
-	asked     time.Time   // directly before it was begun, by the machine's clock
+	letter    string     // what the message is written from; empty: it is the content
+	slip      batch.Slip // what it has of its own beside its letter
+	text      string     // what a letter said
+	slot      string     // place in a limit, from an earlier attempt that had to wait
+	urgent    bool       // an operator wants it tried even while its account is held
+	cleared   bool       // nobody in it was suppressed as it was begun
+	asked     time.Time  // directly before it was begun, by the machine's clock
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
@@ -262,7 +262,7 @@ func (b *Outbox) returnPath(c *claim) string {
 	if !c.envelope.Returns || b.Stamps == nil || b.opts.BounceDomain == "" {
 		return c.envelope.From
 	}
-	recipient := stamp.Whole
+	recipient := signedtoken.Whole
 	if len(c.envelope.To) == 1 {
 		recipient = 0
 	}

@@ -8,15 +8,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 // letters keeps what messages are written from: in Redis once for each partition that has such messages, and in this process those that
 // were used last.
 type letters struct {
 	outbox *Outbox
-	cache  *letter.Cache
+	cache  *batch.Cache
 
 	mu     sync.Mutex
 	shared map[sharedLetter]time.Time
@@ -42,18 +42,18 @@ const maxWords = 8 << 20
 var errNoLetter = errors.New("the letter it is written from is gone from Redis")
 
 func newLetters(b *Outbox) *letters {
-	return &letters{outbox: b, cache: letter.NewCache(0), shared: make(map[sharedLetter]time.Time)}
+	return &letters{outbox: b, cache: batch.NewCache(0), shared: make(map[sharedLetter]time.Time)}
 }
 
 // source is what a message is written from.
 type source struct {
 	name   string
 	packed []byte
-	writer *letter.Writer
+	writer *batch.Writer
 }
 
 // source makes a letter ready to be written from and to be shared.
-func (l *letters) source(ctx context.Context, from letter.Letter) (*source, error) {
+func (l *letters) source(ctx context.Context, from batch.Letter) (*source, error) {
 	name, packed, err := from.Pack()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (l *letters) forget(p int, s *source) {
 }
 
 // writer finds what the messages of a partition are written from.
-func (l *letters) writer(ctx context.Context, p int, name string) (*letter.Writer, error) {
+func (l *letters) writer(ctx context.Context, p int, name string) (*batch.Writer, error) {
 	b := l.outbox
 	return l.cache.Get(ctx, name, func(ctx context.Context) ([]byte, error) {
 		packed, err := b.DB.Client().Get(ctx, b.store.letter(p, name)).Bytes()
@@ -117,14 +117,14 @@ func (l *letters) writer(ctx context.Context, p int, name string) (*letter.Write
 }
 
 // write writes a message from its letter, signed, as it is for each of its attempts.
-func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, s letter.Slip) (*message.Composed, letter.Words, error) {
+func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, s batch.Slip) (*message.Composed, batch.Words, error) {
 	w, err := b.letters.writer(ctx, p, name)
 	if err != nil {
-		return nil, letter.Words{}, err
+		return nil, batch.Words{}, err
 	}
 	called, err := b.nameIn(id, e, w.Letter())
 	if err != nil {
-		return nil, letter.Words{}, err
+		return nil, batch.Words{}, err
 	}
 	c, words, err := w.Write(ctx, s, called)
 	if err != nil {
@@ -140,10 +140,10 @@ func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, 
 }
 
 // rewrite writes a message as write does, from what it keeps of its own.
-func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, letter.Words, error) {
-	var s letter.Slip
+func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, batch.Words, error) {
+	var s batch.Slip
 	if err := b.jsons.unpack(r.id, packed, &s); err != nil {
-		return nil, letter.Words{}, err
+		return nil, batch.Words{}, err
 	}
 	return b.write(ctx, p, r.letter, r.id, r.envelope, s)
 }

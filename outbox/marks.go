@@ -10,10 +10,10 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
+	"github.com/postroom/postroom/feedback/tracking/links"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/stamp"
-	"github.com/postroom/postroom/tracking/links"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 // marks are what Postroom adds to a message of its own, when the message is written: header fields of a mailing list, links that lead over
@@ -129,18 +129,18 @@ func (m marks) single(c *message.Composed) []fault.Field {
 }
 
 // name is what a letter calls a message by, and what it adds to that message alone. Base is where its links lead, domain the author's.
-func (b *Outbox) name(id string, e envelope, base, domain string) (letter.Name, error) {
-	n := letter.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
+func (b *Outbox) name(id string, e envelope, base, domain string) (batch.Name, error) {
+	n := batch.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
 	if b.Stamps == nil || base == "" {
 		return n, nil
 	}
-	about := stamp.Stamp{Account: e.Account, MessageID: id, Recipient: stamp.Whole}
+	about := signedtoken.Stamp{Account: e.Account, MessageID: id, Recipient: signedtoken.Whole}
 	if len(e.To) == 1 {
 		about.Recipient = 0
 		personal := about
 		personal.List, personal.Address = e.ListID, e.To[0]
-		token, err := b.Stamps.Token(stamp.Unsubscribe, personal)
+		token, err := b.Stamps.Token(signedtoken.Unsubscribe, personal)
 		if err != nil {
 			return n, fmt.Errorf("make the unsubscribe link of message %s: %w", id, err)
 		}
@@ -160,7 +160,7 @@ func (b *Outbox) name(id string, e envelope, base, domain string) (letter.Name, 
 }
 
 // nameIn is name for a message of a letter.
-func (b *Outbox) nameIn(id string, e envelope, l letter.Letter) (letter.Name, error) {
+func (b *Outbox) nameIn(id string, e envelope, l batch.Letter) (batch.Name, error) {
 	return b.name(id, e, l.ServiceURL, domainOf(l.From.Address))
 }
 
@@ -180,10 +180,10 @@ func (b *Outbox) marked(ctx context.Context, id string, e envelope, raw []byte) 
 }
 
 // tracked leads the links of a message over Postroom, and adds the picture that counts opens.
-func (b *Outbox) tracked(html, base string, about stamp.Stamp, m marks) (string, error) {
+func (b *Outbox) tracked(html, base string, about signedtoken.Stamp, m marks) (string, error) {
 	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
 	if m.Opens {
-		token, err := b.Stamps.Token(stamp.Open, about)
+		token, err := b.Stamps.Token(signedtoken.Open, about)
 		if err != nil {
 			return "", err
 		}
@@ -193,7 +193,7 @@ func (b *Outbox) tracked(html, base string, about stamp.Stamp, m marks) (string,
 		o.Link = func(target string) (string, error) {
 			to := about
 			to.URL = target
-			token, err := b.Stamps.Token(stamp.Click, to)
+			token, err := b.Stamps.Token(signedtoken.Click, to)
 			return base + "/c/" + token, err
 		}
 	}

@@ -14,13 +14,13 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/stamp"
 )
 
-func testStamps(t testing.TB) *stamp.Ring {
+func testStamps(t testing.TB) *signedtoken.Ring {
 	t.Helper()
-	ring, err := stamp.New([]stamp.Key{stamp.KeyOf(bytes.Repeat([]byte{7}, 32))}, stamp.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(bytes.Repeat([]byte{7}, 32))}, signedtoken.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,15 +90,15 @@ func TestTrackedMail(t *testing.T) {
 	if len(urls) != 3 {
 		t.Fatalf("html: %s", html)
 	}
-	click, err := b.Stamps.Read(stamp.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
-	if want := (stamp.Stamp{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
+	click, err := b.Stamps.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
+	if want := (signedtoken.Stamp{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
 		t.Errorf("the link stands for %+v, %v", click, err)
 	}
 	if urls[1][1] != "mailto:x@x.test" {
 		t.Errorf("the address became %s", urls[1][1])
 	}
-	open, err := b.Stamps.Read(stamp.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
-	if want := (stamp.Stamp{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
+	open, err := b.Stamps.Read(signedtoken.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
+	if want := (signedtoken.Stamp{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
 		t.Errorf("the picture stands for %+v, %v", open, err)
 	}
 
@@ -231,8 +231,8 @@ func TestMailOfAList(t *testing.T) {
 			t.Errorf("List-Unsubscribe-Post %q", post)
 		}
 		link := strings.Trim(header.Get("List-Unsubscribe"), "<>")
-		s, err := b.Stamps.Read(stamp.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
-		if want := (stamp.Stamp{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
+		s, err := b.Stamps.Read(signedtoken.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
+		if want := (signedtoken.Stamp{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
 			t.Errorf("the link %s stands for %+v, %v", link, s, err)
 		}
 		if strings.Contains(link, "ann") || seen[link] {
@@ -308,9 +308,9 @@ func TestReturnPaths(t *testing.T) {
 			case "", "whole":
 				who := 0
 				if c.want != "" {
-					who = stamp.Whole
+					who = signedtoken.Whole
 				}
-				if err != nil || s != (stamp.Stamp{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
+				if err != nil || s != (signedtoken.Stamp{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
 					t.Errorf("%s stands for %+v, %v", from, s, err)
 				}
 			default:

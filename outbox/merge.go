@@ -16,11 +16,11 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 const (
@@ -156,11 +156,11 @@ func entryField(key string) bool {
 }
 
 // slip is what the message of an entry has of its own.
-func (m *merger) slip(i int, id string) (letter.Slip, letter.Name) {
+func (m *merger) slip(i int, id string) (batch.Slip, batch.Name) {
 	entry := m.req.MailMerge[i]
 	one := m.req
 	one.MessageID = entry.MessageID
-	return letter.Slip{
+	return batch.Slip{
 		To: []message.Address{message.Address(entry.To)}, InReplyTo: m.req.InReplyTo, References: m.req.References, Params: entry.Params, Date: m.date,
 	}, nameOf(one, m.letter.writer.Letter().From, id)
 }

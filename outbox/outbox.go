@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of the task's id before the dot;
@@ -129,7 +129,7 @@ type Parts struct {
 
 	Suppressions *suppression.Store // whom not to mail; nil: everybody may be mailed
 
-	Stamps *stamp.Ring // makes the tokens of links, pictures and return paths; nil: there are none
+	Stamps *signedtoken.Ring // makes the tokens of links, pictures and return paths; nil: there are none
 }
 
 // Options are the settings of an Outbox. The zero value of each field means its default.

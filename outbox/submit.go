@@ -14,9 +14,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
-	"github.com/postroom/postroom/locale"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/locale"
 )
 
 // Doors a message can come in by.
@@ -133,7 +133,7 @@ type composed struct {
 	id       string // empty: not known yet
 	template *api.TemplateRef
 	letter   *source // nil: the message is its own content
-	slip     letter.Slip
+	slip     batch.Slip
 	marks    marks
 }
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/letter"
-	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // lettered says whether a request's message is written from a letter when it is sent, because its words are a template's.
@@ -16,8 +16,8 @@ func lettered(req api.SubmitRequest) bool {
 }
 
 // letterOf is what the messages of a request have in common.
-func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (letter.Letter, *api.TemplateRef, error) {
-	l := letter.Letter{
+func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (batch.Letter, *api.TemplateRef, error) {
+	l := batch.Letter{
 		Source:  mailtemplate.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
 		Strict:  b.opts.StrictWords,
 		Account: mailtemplate.Person{Name: account.Name, Address: account.Email},
@@ -66,7 +66,7 @@ func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Acco
 	if err != nil {
 		return req, nil, err
 	}
-	w, err := letter.New(l)
+	w, err := batch.New(l)
 	if err != nil {
 		return req, nil, err
 	}
@@ -76,8 +76,8 @@ func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Acco
 }
 
 // slipOf is what the message of a request has of its own.
-func slipOf(req api.SubmitRequest, date int64) letter.Slip {
-	s := letter.Slip{To: people(req.To), Cc: people(req.CC), InReplyTo: req.InReplyTo, References: req.References, Date: date}
+func slipOf(req api.SubmitRequest, date int64) batch.Slip {
+	s := batch.Slip{To: people(req.To), Cc: people(req.CC), InReplyTo: req.InReplyTo, References: req.References, Date: date}
 	if req.Render != nil {
 		s.Params = req.Render.Params
 	}
@@ -85,8 +85,8 @@ func slipOf(req api.SubmitRequest, date int64) letter.Slip {
 }
 
 // nameOf is what the message of a request is called.
-func nameOf(req api.SubmitRequest, from message.Address, id string) letter.Name {
-	n := letter.Name{MessageID: or(req.MessageID, ownMessageID(id, from)), Bcc: people(req.BCC)}
+func nameOf(req api.SubmitRequest, from message.Address, id string) batch.Name {
+	n := batch.Name{MessageID: or(req.MessageID, ownMessageID(id, from)), Bcc: people(req.BCC)}
 	if req.Envelope != nil {
 		n.Envelope = message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
 	}

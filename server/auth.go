@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 // grantKey is under which the caller's grant stands in a request's context.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server/access"
 )
 
 // call makes the simplest request that a route takes.

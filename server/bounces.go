@@ -10,9 +10,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bounce"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/bounce"
 )
 
 // Returns takes in mail that came back. It is feedback.Returns.

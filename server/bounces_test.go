@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bounce"
 	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -29,14 +29,14 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 )
@@ -116,7 +116,7 @@ func openOffice(t *testing.T) (*office, *signer) {
 	db := testredis.New(t)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	must(err)
-	gateways, err := relays.New(db, ring, relays.Options{})
+	gateways, err := gateways.New(db, ring, gateways.Options{})
 	must(err)
 	senders, err := accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
 		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 587},

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server/access"
 )
 
 // Parts are what the server answers from. All are required.

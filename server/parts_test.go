@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 // parts is everything the server asks, in one.

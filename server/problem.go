@@ -12,9 +12,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 // clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the metrics.

@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/seal"
-	"github.com/postroom/postroom/settings"
+	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
@@ -39,7 +39,7 @@ func setupReal(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	gateways, err := relays.New(db, ring, relays.Options{})
+	gateways, err := gateways.New(db, ring, gateways.Options{})
 	must(err)
 	senders, err := accounts.New(db, ring, gateways, accounts.Options{})
 	must(err)

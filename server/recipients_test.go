@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/stamp"
 	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/unsubscribe"
 )
 
 // nobodys knows no link.
@@ -29,7 +29,7 @@ type recipients struct {
 	*world
 	t     *testing.T
 	store *suppression.Store
-	ring  *stamp.Ring
+	ring  *signedtoken.Ring
 	told  []outbox.Later
 	who   unsubscribe.Sender
 	http  *http.Client
@@ -73,7 +73,7 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	t.Helper()
 	r := &recipients{t: t, who: unsubscribe.Sender{Name: "Example Shop", Address: "shop@example.com"}}
 	var err error
-	if r.ring, err = stamp.New([]stamp.Key{stamp.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, stamp.Options{}); err != nil {
+	if r.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if r.store, err = suppression.New(testredis.New(t), suppression.Options{}); err != nil {
@@ -105,7 +105,7 @@ const mailID = "01JGJ3V8ZG0000000000000000"
 
 func (r *recipients) token(list, address string) string {
 	r.t.Helper()
-	token, err := r.ring.Token(stamp.Unsubscribe, stamp.Stamp{Account: "shop", MessageID: mailID, List: list, Address: address})
+	token, err := r.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: mailID, List: list, Address: address})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testcpu"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // fakeTemplates answers for the store of templates.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/tracking"
+	"github.com/postroom/postroom/feedback/tracking"
 )
 
 // Tracking counts opens and clicks. It never waits, and works while Redis is away. It is tracking.Tracking.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/postroom/postroom/feedback/tracking"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/stamp"
-	"github.com/postroom/postroom/tracking"
 )
 
 // fakeTracking knows one token, and notes who asked.
@@ -32,7 +32,7 @@ func (f fakeTracking) Click(token string, v tracking.Visit) (string, bool) {
 // hits is a server whose links and pictures are real, with an inbox that a test can fail.
 type hits struct {
 	*world
-	ring *stamp.Ring
+	ring *signedtoken.Ring
 	run  func() // hands over what was noted
 	mu   sync.Mutex
 	got  []outbox.Later
@@ -50,7 +50,7 @@ func setupHits(t *testing.T) *hits {
 	t.Helper()
 	h := &hits{}
 	var err error
-	if h.ring, err = stamp.New([]stamp.Key{stamp.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, stamp.Options{}); err != nil {
+	if h.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	real, err := tracking.New(h.ring, h, tracking.Options{})
@@ -75,13 +75,13 @@ func setupHits(t *testing.T) *hits {
 	return h
 }
 
-func (h *hits) token(t *testing.T, p stamp.Purpose, target string) string {
+func (h *hits) token(t *testing.T, p signedtoken.Purpose, target string) string {
 	t.Helper()
 	id, err := ulid.New(ulid.Timestamp(time.Now().Add(-time.Hour)), ulid.DefaultEntropy())
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := h.ring.Token(p, stamp.Stamp{Account: "shop", MessageID: id.String(), URL: target})
+	token, err := h.ring.Token(p, signedtoken.Stamp{Account: "shop", MessageID: id.String(), URL: target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (w *world) visit(t *testing.T, method, path string) (*http.Response, string
 
 func TestThePictureOfAMail(t *testing.T) {
 	h := setupHits(t)
-	good := h.token(t, stamp.Open, "")
+	good := h.token(t, signedtoken.Open, "")
 	for _, path := range []string{"/o/" + good, "/o/" + good + "x", "/o/forged", "/track/open?mid=" + good, "/track/open?mid=forged", "/track/open"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			resp, body := h.visit(t, method, path)
@@ -134,7 +134,7 @@ func TestThePictureOfAMail(t *testing.T) {
 func TestALinkOfAMail(t *testing.T) {
 	h := setupHits(t)
 	const target = "https://shop.test/a?b=c&d=%C3%BC#e"
-	good := h.token(t, stamp.Click, target)
+	good := h.token(t, signedtoken.Click, target)
 	for _, path := range []string{"/c/" + good, "/track/click?mid=" + good + "&url=" + url.QueryEscape(target)} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			resp, body := h.visit(t, method, path)
@@ -155,11 +155,11 @@ func TestALinkOfAMail(t *testing.T) {
 func TestNoOpenRedirect(t *testing.T) {
 	h := setupHits(t)
 	const target = "https://shop.test/"
-	good := h.token(t, stamp.Click, target)
+	good := h.token(t, signedtoken.Click, target)
 	paths := []string{
-		"/c/", "/c/" + good + "x", "/c/" + good[:20], "/c/" + h.token(t, stamp.Open, ""), "/c/" + url.PathEscape("https://evil.test/"), "/c//evil.test/",
-		"/c/" + h.token(t, stamp.Click, "javascript:alert(1)"), "/c/" + h.token(t, stamp.Click, "//evil.test"), "/c/" + h.token(t, stamp.Click, "https://a@evil.test"),
-		"/c/" + h.token(t, stamp.Click, "https://x.test/\r\nSet-Cookie: a=b"), "/c/x?token=" + good, "/c/x?mid=" + good, "/track/click", "/track/click?mid=" + good,
+		"/c/", "/c/" + good + "x", "/c/" + good[:20], "/c/" + h.token(t, signedtoken.Open, ""), "/c/" + url.PathEscape("https://evil.test/"), "/c//evil.test/",
+		"/c/" + h.token(t, signedtoken.Click, "javascript:alert(1)"), "/c/" + h.token(t, signedtoken.Click, "//evil.test"), "/c/" + h.token(t, signedtoken.Click, "https://a@evil.test"),
+		"/c/" + h.token(t, signedtoken.Click, "https://x.test/\r\nSet-Cookie: a=b"), "/c/x?token=" + good, "/c/x?mid=" + good, "/track/click", "/track/click?mid=" + good,
 		"/track/click?url=https://evil.test/", "/track/click?mid=&url=https://evil.test/",
 	}
 	for _, other := range []string{
@@ -188,10 +188,10 @@ func TestNoOpenRedirect(t *testing.T) {
 func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
 	h := setupHits(t)
 	h.err = errors.New("away")
-	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, stamp.Click, "https://shop.test/")); resp.StatusCode != 302 {
+	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, signedtoken.Click, "https://shop.test/")); resp.StatusCode != 302 {
 		t.Errorf("%d", resp.StatusCode)
 	}
-	if resp, _ := h.visit(t, http.MethodGet, "/o/"+h.token(t, stamp.Open, "")); resp.StatusCode != 200 {
+	if resp, _ := h.visit(t, http.MethodGet, "/o/"+h.token(t, signedtoken.Open, "")); resp.StatusCode != 200 {
 		t.Errorf("%d", resp.StatusCode)
 	}
 }

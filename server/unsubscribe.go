@@ -11,7 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/unsubscribe"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
 // Unsubscribe does what recipients ask for. It is unsubscribe.Unsubscribe.

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/unsubscribe"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
 // publicVisit is a recipient on one of the public pages.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/unsubscribe"
 )
 
 func TestUnsubscribePage(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 const (

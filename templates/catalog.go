@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // catalog is all templates, without their content, as they were at one version of the store. It doesn't change any more, but for what it

@@ -13,7 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/handlebars"
+	"github.com/postroom/postroom/templates/handlebars"
 )
 
 // Bounds of what is stored.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // Template is a template ready to be read and rendered. What it points to is shared and must not be changed.

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 func TestPartialsAndLayouts(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/handlebars"
 	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/templates/handlebars"
 )
 
 // FuzzNormalise feeds samples: writing them in one way changes nothing of what they say, and doing it again changes nothing at all.

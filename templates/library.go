@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/postroom/postroom/handlebars"
-	"github.com/postroom/postroom/mailtemplate"
-	"github.com/postroom/postroom/records"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/templates/handlebars"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // library puts templates together: from a catalog, and the definitions of what they can reach.

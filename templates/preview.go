@@ -8,8 +8,8 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/locale"
-	"github.com/postroom/postroom/mailtemplate"
+	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // previewTimeout bounds a preview, with all that has to be read for it.

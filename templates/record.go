@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/handlebars"
-	"github.com/postroom/postroom/mailtemplate"
-	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/templates/handlebars"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // The kinds of template.

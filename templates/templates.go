@@ -9,9 +9,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/mailtemplate"
-	"github.com/postroom/postroom/records"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 // Senders tells previews what a template is told of the one who sends. Package app makes it of accounts and settings.

@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/templates/mailtemplate"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

@@ -18,11 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/server/access"
 )
 
 func TestEveryPageIsSafeAndWhole(t *testing.T) {
@@ -303,7 +303,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Suppressions: struct{ Suppressions }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gateways{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
+		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Suppressions: struct{ Suppressions }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gatewayList{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
 		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
 	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server/access"
 )
 
 // Parts are what the pages show and change. All are required.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 // grantKey is under which the viewer's grant stands in a request's context.

@@ -19,20 +19,20 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/access"
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/mailtemplate"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/relays"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	mailtemplates "github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/templates/mailtemplate"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -50,7 +50,7 @@ type world struct {
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
 	relay    *relay
-	gateways *gateways
+	gateways *gatewayList
 	stored   *mailtemplates.Templates
 	found    *finder
 	barred   *suppression.Store
@@ -72,12 +72,12 @@ func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
 
 func setupOn(t *testing.T, db *redisdb.DB) *world {
 	t.Helper()
-	w := &world{t: t, found: &finder{}, relay: &relay{replies: map[string]string{}}, gateways: &gateways{}}
+	w := &world{t: t, found: &finder{}, relay: &relay{replies: map[string]string{}}, gateways: &gatewayList{}}
 	c := db.Client()
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	w.must(err)
-	gateways, err := relays.New(db, ring, relays.Options{})
+	gateways, err := gateways.New(db, ring, gateways.Options{})
 	w.must(err)
 	w.accounts, err = accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
@@ -314,10 +314,10 @@ func (senders) Trial(context.Context, string) (bool, error) { return true, nil }
 
 func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
 
-// gateways are those of a list.
-type gateways struct{ list []api.GatewayInfo }
+// gatewayList serves a fixed list of gateways.
+type gatewayList struct{ list []api.GatewayInfo }
 
-func (g *gateways) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
+func (g *gatewayList) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
 	from := min(page*pageSize, len(g.list))
 	rows := g.list[from:min(from+pageSize, len(g.list))]
 	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize, Gateways: rows}, nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Target is an endpoint that nobody made through the API: it comes from the settings, or from an account.

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 const masked = "******" // stands for a secret value in answers; sent back in an edit, it means "as it was"

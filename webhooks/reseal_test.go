@@ -6,7 +6,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // secretsAre gives the process a ring of these secrets, the current one first.

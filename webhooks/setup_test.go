@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

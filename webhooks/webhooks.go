@@ -14,7 +14,7 @@ import (
 
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // TaskType is the type of the tasks that [Webhooks.Deliver] handles. They wait in queue.Notify.

@@ -14,8 +14,8 @@ import (
 	"github.com/postroom/postroom/bench/internal/process"
 	"github.com/postroom/postroom/bench/internal/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/seal"
-	"github.com/postroom/postroom/stamp"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // token is the admin token, secret what tokens in links are signed with.
@@ -121,18 +121,18 @@ func (h *house) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ring, err := stamp.New([]stamp.Key{stamp.KeyOf(key)}, stamp.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(key)}, signedtoken.Options{})
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		about := stamp.Stamp{Account: "default", MessageID: id}
-		open, err := ring.Token(stamp.Open, about)
+		about := signedtoken.Stamp{Account: "default", MessageID: id}
+		open, err := ring.Token(signedtoken.Open, about)
 		if err != nil {
 			return err
 		}
 		about.URL = target
-		click, err := ring.Token(stamp.Click, about)
+		click, err := ring.Token(signedtoken.Click, about)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/postroom/postroom/demo"
+	"github.com/postroom/postroom/app/demo"
 )
 
 // demoCmd shows Postroom at work.

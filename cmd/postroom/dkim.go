@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dkim"
 )
 
 // dkimCmd is about the keys that mail is signed with.

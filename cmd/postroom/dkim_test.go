@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/dkim"
+	"github.com/postroom/postroom/accounts/dkim"
 )
 
 func TestDKIMCheck(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/seal"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Start is the time that a clock of [Clock] begins with.

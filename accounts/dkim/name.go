@@ -1,0 +1,103 @@
+package dkim
+
+import (
+	"errors"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb/records"
+)
+
+// Check gives a key's domain and selector in normal form and reports what is wrong, under the names domain, selector and privateKey. With
+// masked true a privateKey of ****** passes: it stands for the stored one.
+func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
+	var wrong []fault.Field
+	add := func(key string, err error) {
+		if err != nil {
+			wrong = append(wrong, fault.Field{Key: key, Message: err.Error()})
+		}
+	}
+	var err error
+	d.Domain, err = CheckDomain(d.Domain)
+	add("domain", err)
+	d.Selector, err = CheckSelector(d.Selector)
+	add("selector", err)
+	if !masked || d.PrivateKey != records.Mask {
+		_, err = Parse(d.PrivateKey)
+		add("privateKey", err)
+	}
+	return d, wrong
+}
+
+// CheckDomain gives a domain in the form that a signature names it: in lower case, as A-labels (RFC 6376 section 3.5). The error goes after
+// the name of a field.
+func CheckDomain(domain string) (string, error) {
+	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(domain, "."))
+	if err != nil || !isName(ascii) || !strings.Contains(ascii, ".") {
+		return "", errors.New("is not a domain name such as example.com")
+	}
+	if suffix, known := publicsuffix.PublicSuffix(ascii); known && suffix == ascii {
+		return "", errors.New("is a domain that others register names below: receivers ignore its keys")
+	}
+	return ascii, nil
+}
+
+// CheckSelector gives a selector in lower case: letters, digits and hyphens, in labels separated by dots (RFC 6376 section 3.1). The error
+// goes after the name of a field.
+func CheckSelector(selector string) (string, error) {
+	selector = strings.ToLower(selector)
+	if !isName(selector) || len(selector) > 128 {
+		return "", errors.New("is not a selector such as s1 or mail-2030: letters, digits and hyphens")
+	}
+	return selector, nil
+}
+
+// isName checks labels of letters, digits and hyphens.
+func isName(name string) bool {
+	if name == "" || len(name) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, c := range []byte(label) {
+			if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// aligned says whether a signature by a domain counts for mail from another, as DMARC's relaxed mode has it: both belong to one
+// organisational domain.
+func aligned(domain, from string) bool {
+	if domain == from {
+		return true
+	}
+	one, err := publicsuffix.EffectiveTLDPlusOne(domain)
+	if err != nil {
+		return false
+	}
+	other, err := publicsuffix.EffectiveTLDPlusOne(from)
+	return err == nil && one == other
+}
+
+// candidates are the domains whose key may sign mail from a domain, the nearest first.
+func candidates(from string) []string {
+	list := []string{from}
+	top, err := publicsuffix.EffectiveTLDPlusOne(from)
+	if err != nil {
+		return list
+	}
+	for domain := from; domain != top; {
+		_, domain, _ = strings.Cut(domain, ".")
+		list = append(list, domain)
+	}
+	return list
+}

@@ -1,0 +1,277 @@
+package gateways
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// Faults collects what is wrong with a request.
+type Faults []fault.Field
+
+// Add notes one wrong field.
+func (f *Faults) Add(key, format string, args ...any) {
+	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// Text checks a line of text that has at most limit characters.
+func (f *Faults) Text(key, s string, limit int) {
+	switch {
+	case utf8.RuneCountInString(s) > limit:
+		f.Add(key, "must not be longer than %d characters", limit)
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		f.Add(key, "must not contain control characters")
+	}
+}
+
+// ID checks the name of an account or gateway.
+func (f *Faults) ID(key, id string) {
+	switch {
+	case id == "":
+		f.Add(key, "is required")
+	case len(id) > 256:
+		f.Add(key, "must not be longer than 256 characters")
+	case !ValidID(id):
+		f.Add(key, "must begin with a letter or digit and contain only letters, digits and . _ @ + -")
+	}
+}
+
+// ValidID reports whether a name can be that of an account or gateway.
+func ValidID(id string) bool { return idPattern.MatchString(id) }
+
+// Check reports everything that is wrong with settings. Masked secrets pass.
+func (s *Settings) Check() Faults {
+	var f Faults
+	if s.localAddress != "" {
+		if _, err := netip.ParseAddr(s.localAddress); err != nil {
+			f.Add("localAddress", "must be an IP address")
+		}
+	}
+	if s.ehloName != "" && !validHost(s.ehloName) && !addressLiteral(s.ehloName) {
+		f.Add("smtpEhloName", "must be a host name, or an IP address in brackets")
+	}
+	f.proxy(s.proxy)
+	if !s.absent {
+		s.checkServer(&f)
+		s.checkLogin(&f)
+		s.checkTLS(&f)
+	}
+	f.limits(s.limits)
+	return f
+}
+
+// checkServer checks where the relay is.
+func (s *Settings) checkServer(f *Faults) {
+	name := s.server.Preset
+	p, known := presets[name]
+	if name != "" && !known {
+		f.Add(s.at+"preset", "must be gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic")
+	}
+	switch host := s.host(); {
+	case host != "" && !validHost(host):
+		f.Add(s.at+"host", "must be a host name or an IP address, in ASCII and without port")
+	case host == "" && name == "ses":
+		f.Add(s.at+"host", "is required: SES has one for each region, such as email-smtp.eu-west-1.amazonaws.com")
+	case host == "":
+		f.Add(s.at+"host", "is required")
+	}
+	switch {
+	case s.server.Secure && known && p.Implicit == 0:
+		f.Add(s.at+"secure", "must be false: %s has no port with TLS from the first byte, it uses STARTTLS on port %d", name, p.Port)
+	case s.port() < 1 || s.port() > 65535:
+		f.Add(s.at+"port", "must be 1 to 65535")
+	}
+}
+
+// checkLogin checks the credentials: user with password or access token, or OAuth 2.0, or none.
+func (s *Settings) checkLogin(f *Faults) {
+	auth := s.server.Auth
+	if auth == nil {
+		auth = &api.SMTPAuth{}
+	}
+	f.Text(s.login+"user", auth.User, 256)
+	f.Text(s.login+"accessToken", auth.AccessToken, 16384)
+	if len(auth.Pass) > 4096 || strings.ContainsRune(auth.Pass, 0) {
+		f.Add(s.login+"pass", "must not be longer than 4096 bytes or contain a NUL")
+	}
+	hasSecret := auth.Pass != "" || auth.AccessToken != ""
+	if s.oauth != nil {
+		if hasSecret || auth.User != "" {
+			f.Add("oauth2", "can't be combined with a user and password; leave one of them out")
+		}
+		s.checkOAuth(f, *s.oauth)
+		return
+	}
+	switch {
+	case auth.User == "" && hasSecret:
+		f.Add(s.login+"user", "is required with a password or access token")
+	case auth.User != "" && !hasSecret && s.login != "":
+		f.Add(s.login+"pass", "is required (or accessToken); send ****** to keep the stored one")
+	case auth.User != "" && !hasSecret:
+		f.Add("pass", "is required with user; send ****** to keep the stored one")
+	}
+}
+
+func (s *Settings) checkOAuth(f *Faults, o api.OAuth2) {
+	switch {
+	case !slices.Contains([]string{"", "gmail", "office365"}, o.Provider):
+		f.Add("oauth2.provider", "must be gmail or office365; for others give tokenUrl instead")
+	case s.provider() == "" && o.TokenURL == "":
+		f.Add("oauth2.provider", "is required (gmail or office365), or tokenUrl")
+	}
+	if o.TokenURL != "" {
+		if len(o.TokenURL) > 2048 {
+			f.Add("oauth2.tokenUrl", "must not be longer than 2048 characters")
+		} else if err := oauth.CheckTokenURL(o.TokenURL); err != nil {
+			f.Add("oauth2.tokenUrl", "%v", err)
+		}
+	}
+	for _, field := range []struct {
+		name, value string
+		required    bool
+		limit       int
+	}{
+		{"clientId", o.ClientID, true, 1024}, {"clientSecret", o.ClientSecret, false, 4096}, {"refreshToken", o.RefreshToken, true, 16384},
+		{"scope", o.Scope, false, 1024}, {"user", o.User, true, 256},
+	} {
+		if field.value == "" && field.required {
+			f.Add("oauth2."+field.name, "is required")
+		}
+		f.Text("oauth2."+field.name, field.value, field.limit)
+	}
+}
+
+func (s *Settings) checkTLS(f *Faults) {
+	t := s.server.TLS
+	if t == nil {
+		return
+	}
+	if !slices.Contains([]string{"", "TLSv1.2", "TLSv1.3"}, t.MinVersion) {
+		f.Add(s.at+"tls.minVersion", "must be TLSv1.2 or TLSv1.3")
+	}
+	switch {
+	case !slices.Contains([]string{"", "required", "opportunistic", "off"}, t.StartTLS):
+		f.Add(s.at+"tls.starttls", "must be required, opportunistic or off")
+	case (t.StartTLS == "opportunistic" || t.StartTLS == "off") && s.loggedIn() && !onThisMachine(s.host()):
+		f.Add(s.at+"tls.starttls", "must be required, or absent, with credentials: they never travel in clear")
+	case t.StartTLS != "" && s.server.Secure:
+		f.Add(s.at+"tls.starttls", "must be absent when %ssecure is true", s.at)
+	}
+	if t.CA != "" && (len(t.CA) > 65536 || !certificates(t.CA)) {
+		f.Add(s.at+"tls.ca", "must be certificates in PEM, of 64 KiB at most")
+	}
+	if t.PinSHA256 != "" && !pins(t.PinSHA256) {
+		f.Add(s.at+"tls.pinSha256", "must be the SHA-256 of a public key in base64 (44 characters), several separated by spaces")
+	}
+}
+
+// certificates reports whether a text is nothing but certificates in PEM, at least one.
+func certificates(text string) bool {
+	rest := []byte(text)
+	for n := 0; ; n++ {
+		if strings.TrimSpace(string(rest)) == "" {
+			return n > 0
+		}
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+	}
+}
+
+// pins reports whether a text is hashes of public keys, separated by spaces.
+func pins(text string) bool {
+	all := strings.Fields(text)
+	for _, pin := range all {
+		if sum, err := base64.StdEncoding.DecodeString(pin); err != nil || len(sum) != sha256.Size {
+			return false
+		}
+	}
+	return len(all) > 0 && len(text) <= 1024
+}
+
+// proxy checks the URL of a proxy. It may hold a password, so no message repeats any of it.
+func (f *Faults) proxy(text string) {
+	if text == "" {
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > 2048:
+		f.Add("proxy", "must not be longer than 2048 characters")
+	case err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || !validHost(u.Hostname()):
+		f.Add("proxy", "must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		f.Add("proxy", "must not have a path, query or fragment")
+	case u.Port() != "" && !validPort(u.Port()):
+		f.Add("proxy", "must have a port of 1 to 65535")
+	case u.User != nil && !validUser(u):
+		f.Add("proxy", "must have a user name and a password of at most 255 bytes each, or none") // RFC 1929 section 2
+	}
+}
+
+func validPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= 65535
+}
+
+func validUser(u *url.URL) bool {
+	password, _ := u.User.Password()
+	name := u.User.Username()
+	return name != "" && len(name) <= 255 && len(password) <= 255 && !strings.ContainsFunc(name+password, unicode.IsControl) &&
+		(u.Scheme == "socks5" || !strings.Contains(name, ":")) // RFC 7617 section 2
+}
+
+func (f *Faults) limits(l *api.Limits) {
+	if l == nil {
+		return
+	}
+	for _, rate := range []struct {
+		name        string
+		value, most float64
+	}{{"perSecond", l.PerSecond, 100_000}, {"perMinute", l.PerMinute, 6_000_000}, {"perDay", l.PerDay, 1_000_000_000}} {
+		if !(rate.value >= 0 && rate.value <= rate.most) || math.IsNaN(rate.value) {
+			f.Add("limits."+rate.name, "must be 0 to %.0f", rate.most)
+		}
+	}
+	if l.Burst > 0 && l.PerSecond == 0 {
+		f.Add("limits.burst", "goes with limits.perSecond, whose bucket it is")
+	}
+	for _, count := range []struct {
+		name        string
+		value, most int
+	}{{"burst", l.Burst, 100_000}, {"connections", l.Connections, 1000}, {"perConnection", l.PerConnection, 100_000}} {
+		if count.value < 0 || count.value > count.most {
+			f.Add("limits."+count.name, "must be 1 to %d", count.most)
+		}
+	}
+}
+
+// loggedIn says whether there are credentials that a connection would carry.
+func (s *Settings) loggedIn() bool {
+	auth := s.server.Auth
+	return s.oauth != nil || auth != nil && (auth.User != "" || auth.Pass != "" || auth.AccessToken != "")
+}
+
+// onThisMachine says whether what goes to a host never leaves this machine.
+func onThisMachine(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,79 @@
+package gateways
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/redisdb/seal"
+)
+
+var (
+	//go:embed changed.lua
+	changedSource string
+	//go:embed met.lua
+	metSource string
+
+	metScript = redisdb.NewScript("relays/met", metSource)
+)
+
+// stored is a gateway as it is kept.
+type stored = records.Record[api.Gateway]
+
+func newStore(db *redisdb.DB, ring *seal.Ring, now func() time.Time) *records.Store[api.Gateway] {
+	return records.New(db, ring, records.Kind[api.Gateway]{
+		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Changed: changedSource, Secrets: gatewaySecrets,
+	}, records.Options[api.Gateway]{Now: now})
+}
+
+// record names a gateway's record, which is what its connections are counted under.
+func record(id string) string { return "gateway:" + id }
+
+// met notes what a gateway met, if it still exists.
+func (r *Relays) met(ctx context.Context, id string, u use) error {
+	keys := []string{r.store.Key(id), r.store.StateKey(id)}
+	return metScript.Run(ctx, r.client, keys, u.took, ms(u.last), u.state, ms(u.until), u.text, u.code, ms(u.at)).Err()
+}
+
+// info is a gateway as answers show it.
+func (r *Relays) info(g *stored) api.GatewayInfo {
+	info := api.GatewayInfo{Gateway: g.Value, State: stateUnset, Created: g.Created, Updated: g.Updated}
+	readState(&info, g.State, r.now())
+	return info
+}
+
+// readState puts what a gateway met into an answer. A rest that is over is an error still, until the next use says otherwise.
+func readState(info *api.GatewayInfo, values map[string]string, now time.Time) {
+	if state := values["state"]; state != "" {
+		info.State = state
+	}
+	if info.State == stateOpen {
+		if until, ok := timeOf(values["until"]); !ok || !now.Before(until) {
+			info.State = stateError
+		}
+	}
+	info.Deliveries, _ = strconv.ParseInt(values["deliveries"], 10, 64) // zero without
+	if last, ok := timeOf(values["lastUse"]); ok {
+		info.LastUse = &last
+	}
+	if at, ok := timeOf(values["lastErrorAt"]); ok {
+		info.LastError = &api.GatewayError{Response: values["lastError"], ServerResponseCode: values["lastCode"], Time: at}
+	}
+}
+
+// ms writes a time as Redis has it; no time is 0.
+func ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(text string) (time.Time, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return time.UnixMilli(n).UTC(), err == nil && n > 0
+}

@@ -1,0 +1,153 @@
+package gateways
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/redisdb/seal"
+)
+
+// Options are the choices of the one who runs Postroom.
+type Options struct {
+	// Logger gets what could not be written of what gateways met. Nil: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock, for tests. Nil: the machine's.
+	Now func() time.Time
+}
+
+// Relays is the store of gateways. It is safe for concurrent use, by any number of processes on one Redis.
+type Relays struct {
+	client redisdb.Evaler
+	store  *records.Store[api.Gateway]
+	log    *slog.Logger
+	now    func() time.Time
+
+	routes *redisdb.Cache[found]
+
+	mu   sync.Mutex
+	uses map[string]*use // what gateways met and is not written yet
+}
+
+// New prepares the package on an open database. It does no I/O. Run has to run for what gateways met to be written within a second.
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
+	if db == nil || ring == nil {
+		return nil, errors.New("relays: a database and a key ring are needed")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	store := newStore(db, ring, o.Now)
+	return &Relays{
+		client: db.Client(), store: store, log: o.Logger, now: o.Now, uses: map[string]*use{},
+		routes: redisdb.NewCache[found](db, store.VersionKey(), nil),
+	}, nil
+}
+
+// Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every wrong
+// field.
+func (r *Relays) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
+	if err := validate(g); err != nil {
+		return api.GatewayCreated{}, err
+	}
+	existed, err := r.change(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
+	if err != nil {
+		return api.GatewayCreated{}, err
+	}
+	state := "new"
+	if existed {
+		state = "existing"
+	}
+	return api.GatewayCreated{Gateway: g.Gateway, State: state}, nil
+}
+
+// Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown gateway: NotFound. Invalid reports
+// every wrong field.
+func (r *Relays) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
+	_, err := r.change(ctx, id, func(old *stored) (api.Gateway, error) {
+		if old == nil {
+			return api.Gateway{}, notFound()
+		}
+		g := patched(old.Value, p)
+		return g, validate(g)
+	})
+	if err != nil {
+		return api.GatewayUpdated{}, err
+	}
+	return api.GatewayUpdated{Gateway: id}, nil
+}
+
+// change replaces a gateway by what edit makes of the one before, and reports whether there was one.
+func (r *Relays) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool, error) {
+	existed, err := r.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
+		g, err := edit(old)
+		g.Warmup = begun(g.Warmup, r.now().UTC().Truncate(time.Millisecond))
+		return g, err
+	})
+	if err == nil {
+		r.forget(id)
+	}
+	return existed, err
+}
+
+// Get shows a gateway with its state, secrets masked. Unknown: NotFound.
+func (r *Relays) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
+	g, err := r.store.Get(ctx, id)
+	switch {
+	case err != nil:
+		return api.GatewayInfo{}, err
+	case g == nil:
+		return api.GatewayInfo{}, notFound()
+	}
+	return r.info(g), nil
+}
+
+// List shows a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+func (r *Relays) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
+	p, err := r.store.Page(ctx, page, pageSize)
+	if err != nil {
+		return api.GatewayPage{}, err
+	}
+	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo, len(p.Records))}
+	for i, g := range p.Records {
+		answer.Gateways[i] = r.info(g)
+	}
+	return answer, nil
+}
+
+// Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks them first.
+func (r *Relays) Delete(ctx context.Context, id string) error {
+	existed, err := r.store.Delete(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !existed:
+		return notFound()
+	}
+	r.forget(id)
+	return nil
+}
+
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+func (r *Relays) Reseal(ctx context.Context) (int, error) { return r.store.Reseal(ctx) }
+
+// forget drops what is remembered of a gateway after a change made here; what it met is another relay's past.
+func (r *Relays) forget(id string) {
+	r.routes.Clear()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.uses, id)
+}
+
+func notFound() error {
+	return fault.New(fault.NotFound, "GatewayNotFound", "Gateway record was not found for requested ID; add it with POST /v1/gateway")
+}

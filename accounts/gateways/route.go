@@ -1,0 +1,161 @@
+package gateways
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"strings"
+
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// Route is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
+type Route struct {
+	Gateway     string // id of the gateway; empty: an account's own relay
+	Relay       smtpsend.Relay
+	OAuth       *oauth.Client // what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
+	OAuthUser   string        // the mailbox to log in as with OAuth, also in Relay.Username; empty without
+	Rate        limits.Rate   // of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
+	Warmup      *api.Warmup   // see RateAt; nil: none. Not to be changed
+	Lane        api.Lane      // of the mail that may go this way; empty: any
+	Connections int           // connections at once, of all processes together; 0: each process has its own 10
+	Weight      int           // share of the load among the routes that have one; 0: used when those before it fail
+}
+
+// Serves says whether mail of a lane may go this way.
+func (r Route) Serves(lane api.Lane) bool { return r.Lane == "" || r.Lane == lane }
+
+// String names the route without its secrets.
+func (r Route) String() string {
+	if r.Gateway == "" {
+		return "relay " + r.Relay.String()
+	}
+	return "gateway " + r.Gateway
+}
+
+// GoString is String, for %#v.
+func (r Route) GoString() string { return r.String() }
+
+// LogValue is String, for slog.
+func (r Route) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// MarshalText is String, for JSON.
+func (r Route) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Route makes settings ready to use; their secrets must be in clear. The record names whose they are, such as "account:shop": connections
+// are counted under that name, by all processes.
+func (s *Settings) Route(record string) Route {
+	_, id, _ := strings.Cut(record, ":")
+	p, l := s.preset(), s.Limits()
+	r := smtpsend.Relay{
+		ID: id, Host: s.host(), Port: s.port(), Proxy: s.proxy, LocalAddress: s.localAddress, EHLOName: s.ehloName,
+		Connections: l.Connections, MessagesPerConnection: l.PerConnection, RecipientsPerTransaction: p.PerTrans,
+		IdleTimeout: p.Idle, Lifetime: p.Life,
+	}
+	if l.Connections > 0 && record != "" {
+		r.Shared = record
+	}
+	s.secure(&r)
+	route := Route{Relay: r, Connections: l.Connections}
+	s.logIn(&route)
+	return route
+}
+
+// secure says how the connection is protected. A provider's preset requires STARTTLS, unless the port is the one with TLS from the first
+// byte; of a generic relay nothing is known.
+func (s *Settings) secure(r *smtpsend.Relay) {
+	var t api.SMTPTLS
+	if s.server.TLS != nil {
+		t = *s.server.TLS
+	}
+	switch {
+	case s.server.Secure:
+		r.TLS = smtpsend.TLSImplicit
+	case t.StartTLS == "required":
+		r.TLS = smtpsend.TLSRequired
+	case t.StartTLS == "opportunistic":
+		r.TLS = smtpsend.TLSOpportunistic
+	case t.StartTLS == "off":
+		r.TLS = smtpsend.TLSNone
+	case s.server.Preset != "" && s.server.Preset != "generic" && r.Port != 465:
+		r.TLS = smtpsend.TLSRequired
+	}
+	r.InsecureSkipVerify = t.RejectUnauthorized != nil && !*t.RejectUnauthorized
+	r.CA, r.Pin = t.CA, strings.Join(strings.Fields(t.PinSHA256), " ")
+	if t.MinVersion == "TLSv1.3" {
+		r.MinVersion = tls.VersionTLS13
+	}
+}
+
+func (s *Settings) logIn(r *Route) {
+	if o := s.oauth; o != nil {
+		r.OAuth = &oauth.Client{
+			Provider: s.provider(), TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RefreshToken: o.RefreshToken,
+			Scope: o.Scope,
+		}
+		r.OAuthUser, r.Relay.Username = o.User, o.User
+		return
+	}
+	if auth := s.server.Auth; auth != nil {
+		r.Relay.Username, r.Relay.Password, r.Relay.AccessToken = auth.User, auth.Pass, auth.AccessToken
+	}
+}
+
+// Rate is the part of limits that token buckets keep.
+func Rate(l api.Limits) limits.Rate {
+	return limits.Rate{PerSecond: l.PerSecond, PerMinute: l.PerMinute, PerDay: l.PerDay, Burst: l.Burst}
+}
+
+// found is what is remembered of a gateway.
+type found struct {
+	route   Route
+	missing bool
+	broken  error // why its secrets don't open
+}
+
+// Resolve gives a gateway ready to use. What it gives is at most about a second old, and mostly costs no round trip. Unknown: NotFound,
+// code GatewayNotFound.
+func (r *Relays) Resolve(ctx context.Context, id string) (Route, error) {
+	f, err := r.find(ctx, id)
+	switch {
+	case err != nil:
+		return Route{}, err
+	case f.missing:
+		return Route{}, notFound()
+	}
+	return f.route, f.broken
+}
+
+// Exists reports whether there is a gateway of this id, as Resolve knows it: whether its secrets open is another question.
+func (r *Relays) Exists(ctx context.Context, id string) (bool, error) {
+	f, err := r.find(ctx, id)
+	return err == nil && !f.missing, err
+}
+
+// find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways that were deleted.
+func (r *Relays) find(ctx context.Context, id string) (found, error) {
+	f, _, err := r.routes.Get(ctx, id, r.now(), func(ctx context.Context) (found, bool, error) {
+		f, err := r.load(ctx, id)
+		return f, err == nil, err
+	})
+	return f, err
+}
+
+func (r *Relays) load(ctx context.Context, id string) (found, error) {
+	g, err := r.store.Open(ctx, id)
+	switch {
+	case err != nil:
+		return found{}, err
+	case g == nil:
+		return found{missing: true}, nil
+	case g.Broken != nil:
+		return found{broken: g.Broken}, nil
+	}
+	settings := ofGateway(g.Value)
+	route := settings.Route(record(id))
+	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
+	return found{route: route}, nil
+}

@@ -1,0 +1,57 @@
+package gateways
+
+import (
+	"math"
+	"time"
+
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/api"
+)
+
+// usualGrowth is how many times as many a gateway that warms up sends each day as the day before, unless it says otherwise. Receivers get
+// used to a new address within two to eight weeks; from 50 a day, this makes 10,000 a day in two.
+const usualGrowth = 1.5
+
+func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {
+	if w == nil {
+		return
+	}
+	if !(w.PerDay >= 1) {
+		f.Add("warmup.perDay", "must be 1 or more")
+	}
+	if w.Growth != 0 && !(w.Growth >= 1) {
+		f.Add("warmup.growth", "must be 1 or more")
+	}
+	if l != nil && l.PerDay > 0 && w.PerDay > l.PerDay {
+		f.Add("warmup.perDay", "must not be more than limits.perDay, which is where it ends")
+	}
+}
+
+// begun gives a warm-up its first day.
+func begun(w *api.Warmup, now time.Time) *api.Warmup {
+	if w == nil || w.Started != nil {
+		return w
+	}
+	started := *w
+	started.Started = &now
+	return &started
+}
+
+// RateAt is the route's rate at a time: its limits, and on each day of a warm-up what that day allows.
+func (r Route) RateAt(now time.Time) limits.Rate {
+	rate, w := r.Rate, r.Warmup
+	if w == nil || w.Started == nil {
+		return rate
+	}
+	growth := w.Growth
+	if growth == 0 {
+		growth = usualGrowth
+	}
+	day := math.Floor(max(0, now.Sub(*w.Started).Hours()/24))
+	today := math.Floor(w.PerDay * math.Pow(growth, day))
+	if today > 1e9 || rate.PerDay > 0 && today >= rate.PerDay {
+		return rate
+	}
+	rate.PerDay = today
+	return rate
+}

@@ -1,0 +1,161 @@
+package routing
+
+import (
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+const (
+	failuresToRest = 5
+	firstRest      = 30 * time.Second
+	longestRest    = 10 * time.Minute
+	// maxBreakers bounds the memory of a process. Beyond it all relays are thought well of again.
+	maxBreakers = 10_000
+)
+
+// breakers remember which relays fail. Only those that do take memory.
+type breakers struct {
+	mu  sync.Mutex
+	all map[string]*breaker
+}
+
+// breaker is a relay that failed since it last worked. It is closed (mail goes through) until its failures are enough, then open (it rests)
+// until due, then half open: one message may try it, and everybody waits for what that one meets.
+type breaker struct {
+	settings settings // that failed; others are another relay
+	failures int      // in a row
+	rest     time.Duration
+	due      time.Time // end of the rest; zero: closed
+	since    time.Time // when it was opened, last
+	probing  bool      // somebody tries it
+	last     *smtpsend.Error
+}
+
+// settings are what a relay's failures are remembered for: whoever corrects them finds a relay that never failed.
+type settings struct {
+	relay smtpsend.Relay
+	oauth oauth.Client
+}
+
+func settingsOf(r gateways.Route) settings {
+	s := settings{relay: r.Relay}
+	if r.OAuth != nil {
+		s.oauth = *r.OAuth
+	}
+	return s
+}
+
+// pass is the right to try a relay. It has to be given back, by worked, failed or unused.
+type pass struct {
+	name     string
+	settings settings
+	began    time.Time
+	probe    bool
+}
+
+// resting is a relay that must not be tried now, when it is due, and why.
+type resting struct {
+	due time.Time
+	why *smtpsend.Error
+}
+
+// ask says whether a relay may be tried, or else until when it rests.
+func (b *breakers) ask(name string, s settings, now time.Time) (pass, *resting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := pass{name: name, settings: s, began: now}
+	k := b.of(p)
+	switch {
+	case k == nil || k.due.IsZero():
+		return p, nil
+	case now.Before(k.due) || k.probing:
+		return pass{}, &resting{due: k.due, why: k.last}
+	}
+	k.probing, p.probe = true, true
+	return p, nil
+}
+
+// force is a pass for a relay whether it rests or not.
+func (b *breakers) force(name string, s settings, now time.Time) pass {
+	return pass{name: name, settings: s, began: now}
+}
+
+// of finds what is remembered of a relay; nil: nothing that matters.
+func (b *breakers) of(p pass) *breaker {
+	if k := b.all[p.name]; k != nil && k.settings == p.settings {
+		return k
+	}
+	return nil
+}
+
+// worked notes that the relay took mail, or would have taken other mail. It reports whether it had rested.
+func (b *breakers) worked(p pass) (closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.of(p)
+	if k == nil {
+		return false
+	}
+	delete(b.all, p.name)
+	return !k.due.IsZero()
+}
+
+// failed notes that the relay failed. It returns until when it rests from now on; zero: nothing changed in that. A try that began before
+// the relay was opened tells nothing new: fifty messages that fail together are one failure, not fifty.
+func (b *breakers) failed(p pass, why *smtpsend.Error, now time.Time) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.of(p)
+	if k == nil {
+		k = b.remember(p)
+	}
+	if p.probe {
+		k.probing = false
+	}
+	if p.began.Before(k.since) {
+		return time.Time{}
+	}
+	k.failures++
+	k.last = why
+	if k.failures < failuresToRest {
+		return time.Time{}
+	}
+	k.rest = min(max(2*k.rest, firstRest), longestRest)
+	k.due, k.since = now.Add(k.rest), now
+	return k.due
+}
+
+func (b *breakers) remember(p pass) *breaker {
+	if b.all == nil || len(b.all) >= maxBreakers {
+		b.all = map[string]*breaker{}
+	}
+	k := &breaker{settings: p.settings}
+	b.all[p.name] = k
+	return k
+}
+
+// unused gives a pass back with which nothing was learnt.
+func (b *breakers) unused(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if k := b.of(p); k != nil && p.probe {
+		k.probing = false
+	}
+}
+
+// count counts the relays that rest, or are tried after a rest: gateways and accounts' own.
+func (b *breakers) count(gateways bool) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0.0
+	for name, k := range b.all {
+		if !k.due.IsZero() && isGateway(name) == gateways {
+			n++
+		}
+	}
+	return n
+}

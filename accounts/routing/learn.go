@@ -1,0 +1,106 @@
+package routing
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// learn draws the conclusions from a try, for the messages that come after this one.
+func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
+	what, why := judge(t, ctx.Err() != nil)
+	a.metrics.tries[c.kind()][what].Inc()
+	ctx = context.WithoutCancel(ctx) // what a relay said counts even when the lease on the message was lost meanwhile
+	switch what {
+	case delivered, refused:
+		if a.breakers.worked(p) {
+			a.log.InfoContext(ctx, "relay works again", "relay", c.scope)
+		}
+	case unreachable:
+		a.rest(ctx, c, p, why)
+	default:
+		a.breakers.unused(p)
+	}
+	if wait, ok := asksToSlowDown(t.Result); ok {
+		if err := a.Limits.Throttled(ctx, c.scope, wait); err != nil {
+			a.log.WarnContext(ctx, "relay not slowed down", "relay", c.scope, "error", err)
+		}
+	}
+	if c.Gateway == "" || what == broken && why == nil {
+		return
+	}
+	took := 0
+	if what == delivered {
+		took = 1
+	}
+	var err error
+	if why != nil {
+		err = why
+	}
+	a.Gateways.Outcome(ctx, c.Gateway, took, err)
+}
+
+// rest notes a failure, after which the relay may rest.
+func (a *attempt) rest(ctx context.Context, c candidate, p pass, why *smtpsend.Error) {
+	until := a.breakers.failed(p, why, a.now())
+	if until.IsZero() {
+		return
+	}
+	a.metrics.rests[c.kind()].Inc()
+	a.log.WarnContext(ctx, "relay rests", "relay", c.scope, "until", until, "error", why)
+	if c.Gateway != "" {
+		a.Gateways.Opened(ctx, c.Gateway, until)
+	}
+}
+
+// outcome is what a try says about the relay.
+type outcome string
+
+const (
+	delivered   outcome = "delivered"   // it took the message for somebody
+	refused     outcome = "refused"     // it judged the message or its recipients, and took it for nobody
+	unreachable outcome = "unreachable" // it could not be reached or used, and judged nothing
+	slowed      outcome = "slowed"      // it asked us to slow down
+	broken      outcome = "broken"      // the conversation ended without an answer, or we ended it
+)
+
+var outcomes = []outcome{delivered, refused, unreachable, slowed, broken}
+
+// judge says what a try says about its relay, and with which failure the relay itself is to blame; nil: it is not.
+func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
+	what := broken
+	var why *smtpsend.Error
+	for _, r := range t.Result.Recipients {
+		switch e := r.Err; {
+		case e == nil:
+			return delivered, nil
+		case stopped && e.Code == 0: // our doing
+		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient && e.Scope != smtpsend.ScopeMessage:
+			what, why = slowed, e
+		case elsewhere(e) && !e.Reconnect:
+			if what == broken {
+				what, why = unreachable, e
+			}
+		case e.Code != 0:
+			if what != slowed {
+				what, why = refused, nil
+			}
+		}
+	}
+	return what, why
+}
+
+// asksToSlowDown reports whether a relay said that it gets too much, from whom or for what ever, and the longest wait it asked for.
+func asksToSlowDown(r smtpsend.Result) (time.Duration, bool) {
+	var wait time.Duration
+	asks := false
+	for _, got := range r.Recipients {
+		e := got.Err
+		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || e.Scope == smtpsend.ScopeRecipient || e.Scope == smtpsend.ScopeMessage {
+			continue
+		}
+		asks, wait = true, max(wait, e.RetryAfter)
+	}
+	return wait, asks
+}

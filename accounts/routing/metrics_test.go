@@ -1,0 +1,65 @@
+package routing
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestMetrics(t *testing.T) {
+	w := setup(t)
+	w.relays.does = map[string]string{"own": "down"}
+	for range failuresToRest {
+		w.send(list("own", "b"))
+	}
+	w.limits.full["gateway:c"] = begin.Add(time.Minute)
+	w.send(list("c"))
+	err := testutil.GatherAndCompare(w.registry, strings.NewReader(`
+# HELP postroom_route_failovers_total Times a message was taken to a further relay within one attempt.
+# TYPE postroom_route_failovers_total counter
+postroom_route_failovers_total 5
+# HELP postroom_route_resting Relays that rest, or that are about to be tried after a rest.
+# TYPE postroom_route_resting gauge
+postroom_route_resting{kind="gateway"} 0
+postroom_route_resting{kind="relay"} 1
+# HELP postroom_route_rests_total Times a relay that failed again and again was given a rest.
+# TYPE postroom_route_rests_total counter
+postroom_route_rests_total{kind="gateway"} 0
+postroom_route_rests_total{kind="relay"} 1
+# HELP postroom_route_tries_total Relays tried, by what that says about the relay.
+# TYPE postroom_route_tries_total counter
+postroom_route_tries_total{kind="gateway",outcome="broken"} 0
+postroom_route_tries_total{kind="gateway",outcome="delivered"} 5
+postroom_route_tries_total{kind="gateway",outcome="refused"} 0
+postroom_route_tries_total{kind="gateway",outcome="slowed"} 0
+postroom_route_tries_total{kind="gateway",outcome="unreachable"} 0
+postroom_route_tries_total{kind="relay",outcome="broken"} 0
+postroom_route_tries_total{kind="relay",outcome="delivered"} 0
+postroom_route_tries_total{kind="relay",outcome="refused"} 0
+postroom_route_tries_total{kind="relay",outcome="slowed"} 0
+postroom_route_tries_total{kind="relay",outcome="unreachable"} 5
+# HELP postroom_route_waits_total Messages told to come back later, before any relay was tried.
+# TYPE postroom_route_waits_total counter
+postroom_route_waits_total{reason="connections"} 0
+postroom_route_waits_total{reason="limit"} 1
+postroom_route_waits_total{reason="unavailable"} 0
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewNeedsItsParts(t *testing.T) {
+	if _, err := New(Parts{}, Options{}); err == nil {
+		t.Error("made of nothing")
+	}
+	w := setup(t)
+	if _, err := New(w.Parts, Options{Registry: w.registry}); err == nil {
+		t.Error("metrics registered twice")
+	}
+	if r, err := New(w.Parts, Options{}); err != nil || r.now().IsZero() || r.random() >= 1 {
+		t.Errorf("defaults: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package routing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/api"
+)
+
+// candidate is a relay that a message may be taken to.
+type candidate struct {
+	gateways.Route
+	scope string // under which its limits, and its failures, are known
+	owner string // of its access tokens
+	tier  int    // candidates of one tier stand in for each other; a higher one is a fallback for those below
+}
+
+const gatewayScope = "gateway:"
+
+func isGateway(scope string) bool { return strings.HasPrefix(scope, gatewayScope) }
+
+func newCandidate(account string, r gateways.Route, tier int) candidate {
+	if r.Gateway != "" {
+		name := gatewayScope + r.Gateway
+		return candidate{Route: r, scope: name, owner: name, tier: tier}
+	}
+	return candidate{Route: r, scope: "relay:" + account, owner: "account:" + account, tier: tier}
+}
+
+// kind is what metrics call it.
+func (c candidate) kind() string {
+	if c.Gateway != "" {
+		return "gateway"
+	}
+	return "relay"
+}
+
+// order puts an account's relays into the order in which one message tries them. Those with a weight share the place of the first of them,
+// in an order drawn by weight. Random gives numbers from 0 up to, not including, 1.
+func order(account string, routes []gateways.Route, random func() float64) []candidate {
+	out := make([]candidate, 0, len(routes))
+	var weighted []gateways.Route
+	at := -1
+	for _, r := range routes {
+		if r.Weight > 0 {
+			if at < 0 {
+				at = len(out)
+			}
+			weighted = append(weighted, r)
+			continue
+		}
+		out = append(out, newCandidate(account, r, 0))
+	}
+	if at >= 0 {
+		group := make([]candidate, len(weighted))
+		for i, r := range draw(weighted, random) {
+			group[i] = newCandidate(account, r, 0)
+		}
+		out = slices.Insert(out, at, group...)
+	}
+	for i := 1; i < len(out); i++ {
+		out[i].tier = out[i-1].tier
+		if out[i].Weight == 0 || out[i-1].Weight == 0 {
+			out[i].tier++
+		}
+	}
+	return out
+}
+
+// serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are none, those for both. So the
+// mail of a lane that has a way of its own never takes another, whose reputation it would share.
+func serving(routes []gateways.Route, lane api.Lane) []gateways.Route {
+	out := make([]gateways.Route, 0, len(routes))
+	for _, of := range []api.Lane{lane, ""} {
+		for _, r := range routes {
+			if r.Lane == of {
+				out = append(out, r)
+			}
+		}
+		if len(out) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+// draw puts routes into a random order, in which the first is each of them as often as its weight says, the second likewise among the
+// others, and so on.
+func draw(routes []gateways.Route, random func() float64) []gateways.Route {
+	total := 0
+	for _, r := range routes {
+		total += r.Weight
+	}
+	for i := range routes {
+		pick := random() * float64(total)
+		n := i
+		for n < len(routes)-1 && pick >= float64(routes[n].Weight) {
+			pick -= float64(routes[n].Weight)
+			n++
+		}
+		total -= routes[n].Weight
+		routes[i], routes[n] = routes[n], routes[i]
+	}
+	return routes
+}
+
+// preferred puts the candidate first whose place in a limit the message has waited for.
+func preferred(all []candidate, scope string) []candidate {
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(rank(a, scope), rank(b, scope)) })
+	return all
+}
+
+func rank(c candidate, scope string) int {
+	if c.scope == scope {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,51 @@
+package routing
+
+import (
+	"context"
+	"sync"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
+)
+
+// Login is what logging in to one of an account's relays met.
+type Login struct {
+	Gateway string // empty: the account's own relay
+	Host    string // with port, where the settings have one
+	Err     error  // an *smtpsend.Error; nil: it works
+}
+
+// Verify logs in to each of an account's relays, all at once, and lists what that met in the account's order. Nothing is sent, no limit is
+// asked, and nothing is learnt from it about which relays work.
+func (r *Routes) Verify(ctx context.Context, account accounts.Sender) []Login {
+	out := make([]Login, len(account.Routes))
+	var group sync.WaitGroup
+	for i, route := range account.Routes {
+		group.Go(func() {
+			out[i] = Login{Gateway: route.Gateway, Host: host(route.Relay), Err: r.verify(ctx, account.ID, route)}
+		})
+	}
+	group.Wait()
+	return out
+}
+
+// verify logs in to one relay, with another access token if the first is refused.
+func (r *Routes) verify(ctx context.Context, account string, route gateways.Route) error {
+	c := newCandidate(account, route, 0)
+	relay, failure := r.login(ctx, c, "")
+	if failure != nil {
+		return failure
+	}
+	err := r.Sender.Verify(ctx, relay)
+	if c.OAuth == nil || !refusesToken(err) || ctx.Err() != nil {
+		return err
+	}
+	another, failure := r.login(ctx, c, relay.AccessToken)
+	switch {
+	case failure == nil && another.AccessToken == relay.AccessToken, stubborn(failure):
+		return err
+	case failure != nil:
+		return failure
+	}
+	return r.Sender.Verify(ctx, another)
+}

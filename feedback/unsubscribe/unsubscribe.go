@@ -1,0 +1,80 @@
+package unsubscribe
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Tokens reads what stands in the links of a mail. stamp.Ring implements it.
+type Tokens interface {
+	Read(p signedtoken.Purpose, token string) (signedtoken.Stamp, error)
+}
+
+// Suppressions is the list of whom not to mail. suppression.Store implements it.
+type Suppressions interface {
+	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
+	Remove(ctx context.Context, e suppression.Entry) (bool, error)
+	Find(ctx context.Context, address string) ([]suppression.Entry, error)
+}
+
+// Inbox takes facts about messages in. feedback.Feedback implements it.
+type Inbox interface {
+	Append(ctx context.Context, facts []outbox.Later) error
+}
+
+// Senders tells who an account is to its recipients. Package app makes it of accounts.
+type Senders interface {
+	Sender(ctx context.Context, account string) (Sender, error)
+}
+
+// Sender is who an account is to its recipients. The zero Sender is one that nobody knows any more.
+type Sender struct {
+	Name    string // display name; empty: none
+	Address string // that its mail comes from
+	Locale  string // language of its mail (BCP 47); empty: not said
+}
+
+// Parts are what unsubscribing needs. All are required.
+type Parts struct {
+	Tokens       Tokens
+	Suppressions Suppressions
+	Inbox        Inbox
+	Senders      Senders
+}
+
+// Options are the settings. The zero value works.
+type Options struct {
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // nil: time.Now
+}
+
+// Unsubscribe does what recipients ask for. It is safe for concurrent use.
+type Unsubscribe struct {
+	Parts
+	log     *slog.Logger
+	metrics *metrics
+	now     func() time.Time
+}
+
+// New makes an Unsubscribe.
+func New(parts Parts, o Options) (*Unsubscribe, error) {
+	if parts.Tokens == nil || parts.Suppressions == nil || parts.Inbox == nil || parts.Senders == nil {
+		return nil, errors.New("new unsubscribe: a part is missing")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Unsubscribe{Parts: parts, log: o.Logger, metrics: newMetrics(o.Registry), now: o.Now}, nil
+}

@@ -1,0 +1,319 @@
+package unsubscribe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/suppression"
+)
+
+func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
+
+// bundle is an Unsubscribe on a real suppression list, with an inbox that remembers.
+type bundle struct {
+	*Unsubscribe
+	t     *testing.T
+	ring  *signedtoken.Ring
+	store *suppression.Store
+	inbox *inbox
+	log   *bytes.Buffer
+	reg   *prometheus.Registry
+	clock *testclock.Clock
+}
+
+type inbox struct {
+	mu    sync.Mutex
+	facts []outbox.Later
+	err   error
+}
+
+func (i *inbox) Append(_ context.Context, facts []outbox.Later) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.err == nil {
+		i.facts = append(i.facts, facts...)
+	}
+	return i.err
+}
+
+type senders struct{ err error }
+
+func (s senders) Sender(_ context.Context, account string) (Sender, error) {
+	return Sender{Name: "The " + account, Address: account + "@example.com"}, s.err
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(), clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
+	var err error
+	if b.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	b.Unsubscribe, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}}, Options{
+		Now: b.clock.Now, Registry: b.reg, Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+const message = "01JGJ3V8ZG0000000000000000"
+
+func (b *bundle) visit(list, address string) Visit {
+	b.t.Helper()
+	token, err := b.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: message, List: list, Address: address})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	v, err := b.Read(token)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// stopped is why bulk mail of an account and a list is stopped; empty: it is not.
+func (b *bundle) stopped(q suppression.Question) suppression.Reason {
+	b.t.Helper()
+	found, err := b.store.Check(b.t.Context(), q)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if found[0] == nil {
+		return ""
+	}
+	return found[0].Reason
+}
+
+func (b *bundle) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestLeavingAList(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("news.example.com", "Ann@Example.NET")
+	if v.From() != List {
+		t.Errorf("a mail of a list is about %s", v.From())
+	}
+	b.must(b.Leave(t.Context(), v, List, OneClick))
+	ann := []string{"ann@example.net"}
+	for what, c := range map[string]struct {
+		q    suppression.Question
+		want suppression.Reason
+	}{
+		"the list":                       {suppression.Question{Account: "shop", List: "news.example.com", Bulk: true, Addresses: ann}, suppression.Unsubscribe},
+		"the list, transactional":        {suppression.Question{Account: "shop", List: "news.example.com", Addresses: ann}, suppression.Unsubscribe},
+		"another list":                   {suppression.Question{Account: "shop", List: "offers.example.com", Bulk: true, Addresses: ann}, ""},
+		"no list":                        {suppression.Question{Account: "shop", Addresses: ann}, ""},
+		"somebody else of the same list": {suppression.Question{Account: "shop", List: "news.example.com", Bulk: true, Addresses: []string{"bob@example.net"}}, ""},
+	} {
+		if got := b.stopped(c.q); got != c.want {
+			t.Errorf("%s: stopped by %q, want %q", what, got, c.want)
+		}
+	}
+	want := []outbox.Later{{
+		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET", At: b.clock.Now().Truncate(time.Second),
+		Told: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
+	}}
+	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) || !s.Left(List) || s.Left(All) {
+		t.Errorf("standing %+v, %v", s, err)
+	}
+	if log := b.log.String(); strings.Contains(strings.ToLower(log), "ann@") || !strings.Contains(log, message) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+func TestLeavingASenderLetsTransactionalMailPass(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("", "ann@example.net")
+	if v.From() != All {
+		t.Errorf("a mail of no list is about %s", v.From())
+	}
+	b.must(b.Leave(t.Context(), v, All, Page))
+	q := suppression.Question{Account: "shop", Bulk: true, Addresses: []string{"ann@example.net"}}
+	if got := b.stopped(q); got != suppression.Unsubscribe {
+		t.Errorf("bulk mail is stopped by %q", got)
+	}
+	q.Bulk = false
+	if got := b.stopped(q); got != "" {
+		t.Errorf("an invoice is stopped by %q", got)
+	}
+	q.Account, q.Bulk = "other", true
+	if got := b.stopped(q); got != "" {
+		t.Errorf("another sender is stopped by %q", got)
+	}
+	if err := b.Leave(t.Context(), v, List, Page); !fault.Is(err, fault.NotFound) {
+		t.Errorf("leaving a list that there is none of: %v", err)
+	}
+}
+
+func TestRepeatedWishesAreOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("news.example.com", "ann@example.net")
+	for range 5 {
+		b.must(b.Leave(t.Context(), v, List, OneClick))
+	}
+	other := v
+	other.MessageID = "01JGJ3V8ZG0000000000000011"
+	b.must(b.Leave(t.Context(), other, List, OneClick))
+	keys := map[string]bool{}
+	for _, f := range b.inbox.facts {
+		keys[f.Key+f.MessageID] = true
+	}
+	if len(keys) != 1 {
+		t.Errorf("told under %d keys: %v", len(keys), keys)
+	}
+	told := len(b.inbox.facts)
+	b.clock.Advance(2 * time.Hour)
+	b.must(b.Leave(t.Context(), v, List, OneClick))
+	if len(b.inbox.facts) != told {
+		t.Error("a wish of hours ago is told again")
+	}
+	// Coming back and leaving again are new wishes.
+	b.must(b.Return(t.Context(), v, List, Page))
+	b.must(b.Return(t.Context(), v, List, Page))
+	b.must(b.Leave(t.Context(), v, List, Page))
+	last := b.inbox.facts[told:]
+	if len(last) != 2 || last[0].Type != event.ListSubscribe || last[1].Type != event.ListUnsubscribe || keys[last[1].Key+message] {
+		t.Errorf("told then: %+v", last)
+	}
+	if n := testutil.ToFloat64(b.metrics.wishes.WithLabelValues("leave", "one-click", "repeated")); n != 6 {
+		t.Errorf("%v repetitions are counted", n)
+	}
+}
+
+func TestWishThatCouldNotBeToldIsToldByItsRepetition(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("", "ann@example.net")
+	b.inbox.err = fault.New(fault.Unavailable, "InboxFull", "full")
+	b.must(b.Leave(t.Context(), v, All, OneClick))
+	if s, err := b.Standing(t.Context(), v); err != nil || !s.All {
+		t.Errorf("the wish does not hold: %+v, %v", s, err)
+	}
+	if n := testutil.ToFloat64(b.metrics.untold); n != 1 {
+		t.Errorf("%v untold", n)
+	}
+	b.inbox.err = nil
+	b.must(b.Leave(t.Context(), v, All, OneClick))
+	if len(b.inbox.facts) != 1 {
+		t.Errorf("told: %+v", b.inbox.facts)
+	}
+}
+
+func TestComingBackLeavesWhatOthersSay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("news.example.com", "ann@example.net")
+	_, err := b.store.Add(t.Context(),
+		suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, MessageID: "m1", Response: "550 no such user"},
+		suppression.Entry{Address: "ann@example.net", Reason: suppression.SpamReport, Account: "shop"},
+		suppression.Entry{Address: "ann@example.net", Reason: suppression.Manual, List: "news.example.com"},
+		suppression.Entry{Domain: "example.net", Reason: suppression.Unsubscribe, Account: "shop"},
+	)
+	b.must(err)
+	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{}) {
+		t.Errorf("what others say is shown: %+v, %v", s, err)
+	}
+	for _, from := range []From{List, All} {
+		b.must(b.Leave(t.Context(), v, from, Preferences))
+		b.must(b.Return(t.Context(), v, from, Preferences))
+	}
+	left, err := b.store.Find(t.Context(), "ann@example.net")
+	b.must(err)
+	if len(left) != 4 {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestNothingIsClaimedWithoutTheWrite(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("", "ann@example.net")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Leave(ctx, v, All, OneClick); err == nil {
+		t.Error("leaving succeeds without Redis")
+	}
+	if err := b.Return(ctx, v, All, Page); err == nil {
+		t.Error("coming back succeeds without Redis")
+	}
+	if len(b.inbox.facts) > 0 {
+		t.Errorf("told: %+v", b.inbox.facts)
+	}
+}
+
+func TestLinksThatAreNotOurs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	good, err := b.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: message, Address: "ann@example.net"})
+	b.must(err)
+	open, err := b.ring.Token(signedtoken.Open, signedtoken.Stamp{Account: "shop", MessageID: message})
+	b.must(err)
+	for name, token := range map[string]string{
+		"empty": "", "cut off": good[:len(good)-5], "changed": "B" + good[1:], "of another purpose": open, "an address": "ann@example.net", "longer": good + "AAAA",
+	} {
+		if _, err := b.Read(token); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := testutil.ToFloat64(b.metrics.bad.WithLabelValues("forged")) + testutil.ToFloat64(b.metrics.bad.WithLabelValues("unknown_key")); n != 6 {
+		t.Errorf("%v bad links are counted", n)
+	}
+}
+
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"ann@example.net": "a…@example.net", "ä@x.test": "ä…@x.test", `"a@b"@x.test`: `"…@x.test`, "nobody": "…", "@x.test": "…", "": "…",
+	} {
+		if got := (Visit{Address: address}).Masked(); got != want {
+			t.Errorf("%q is shown as %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestSenderWhoIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.visit("", "ann@example.net")
+	if s := b.Sender(t.Context(), v); s.Name != "The shop" {
+		t.Errorf("sender %+v", s)
+	}
+	b.Senders = senders{errors.New("no Redis")}
+	b.Sender(t.Context(), v)
+	if !strings.Contains(b.log.String(), "sender of an unsubscribe page not known") {
+		t.Errorf("log:\n%s", b.log)
+	}
+}

@@ -1,0 +1,282 @@
+package signedtoken
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const messageID = "01JD3Z6Q3N8X4T5V6W7Y8Z9A00"
+
+func testKey(id uint8) Key { return Key{ID: id, Secret: bytes.Repeat([]byte{id + 1}, 32)} }
+
+func ring(t testing.TB, keys ...Key) *Ring {
+	t.Helper()
+	r, err := New(keys, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// samples has a stamp of each purpose that fills all it can.
+func samples() map[Purpose]Stamp {
+	return map[Purpose]Stamp{
+		Open:        {Account: "shop", MessageID: messageID, Recipient: 3},
+		Click:       {Account: "shop", MessageID: messageID, Recipient: Whole, URL: "https://shop.example/a?b=c&d=ü#e"},
+		Unsubscribe: {Account: "shop", MessageID: messageID, Recipient: 65535, List: "news", Address: "ann@example.com"},
+	}
+}
+
+func TestTokenComesBack(t *testing.T) {
+	r := ring(t, testKey(0))
+	for p, full := range samples() {
+		for name, want := range map[string]Stamp{
+			"full": full, "no account": {MessageID: messageID, URL: full.URL}, "large": {Account: strings.Repeat("a", maxName), MessageID: messageID, URL: strings.Repeat(full.URL, 50)},
+		} {
+			if p != Click {
+				want.URL = ""
+			}
+			token, err := r.Token(p, want)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", p, name, err)
+			}
+			if again, _ := r.Token(p, want); again != token {
+				t.Errorf("%s, %s: two tokens of one stamp", p, name)
+			}
+			if strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+				t.Errorf("%s, %s: %q is not for URLs", p, name, token)
+			}
+			got, err := r.Read(p, token)
+			if err != nil {
+				t.Errorf("%s, %s: %v", p, name, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s: %s", p, name, diff)
+			}
+		}
+	}
+}
+
+func TestUnsubscribeWithoutMessage(t *testing.T) {
+	r := ring(t, testKey(0))
+	want := Stamp{Account: "shop", Recipient: Whole, Address: "ann@example.com"}
+	token, err := r.Token(Unsubscribe, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Read(Unsubscribe, token); err != nil || got != want || !got.Time().IsZero() {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestTime(t *testing.T) {
+	if diff := cmp.Diff(time.Date(2024, 11, 20, 5, 2, 31, 541e6, time.UTC), (Stamp{MessageID: messageID}).Time()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoAddressInURLs(t *testing.T) {
+	s := samples()[Unsubscribe]
+	token, err := ring(t, testKey(0)).Token(Unsubscribe, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := base64.RawURLEncoding.DecodeString(token)
+	for _, text := range []string{s.Address, "example", s.List, s.Account} {
+		if bytes.Contains(raw, []byte(text)) || strings.Contains(token, base64.RawURLEncoding.EncodeToString([]byte(text))) {
+			t.Errorf("%q is to be seen in the token", text)
+		}
+	}
+}
+
+func TestForgedTokens(t *testing.T) {
+	r := ring(t, testKey(0))
+	for p, s := range samples() {
+		token, err := r.Token(p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := base64.RawURLEncoding.DecodeString(token)
+		for i := range raw {
+			for bit := range 8 {
+				changed := bytes.Clone(raw)
+				changed[i] ^= 1 << bit
+				if got, err := r.Read(p, base64.RawURLEncoding.EncodeToString(changed)); err == nil {
+					t.Errorf("%s: changed at %d: reads as %+v", p, i, got)
+				}
+			}
+		}
+		foreign, _ := ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}).Token(p, s)
+		for name, forged := range map[string]string{
+			"empty": "", "of another secret": foreign, "cut": token[:len(token)-4], "longer": token + "AAAA", "not base64": "%%%", "padded": token + "=",
+			"line break inside": token[:8] + "\n" + token[8:], "enormous": strings.Repeat("A", 1<<20), "header alone": "EA", "header and nothing": strings.Repeat("EAAA", 6),
+		} {
+			if _, err := r.Read(p, forged); !errors.Is(err, ErrForged) {
+				t.Errorf("%s, %s: %v", p, name, err)
+			}
+		}
+		for other := range Purpose(8) {
+			if got, err := r.Read(other, token); other != p && !errors.Is(err, ErrForged) {
+				t.Errorf("%s token reads as %s: %+v, %v", p, other, got, err)
+			}
+		}
+	}
+}
+
+func TestRotation(t *testing.T) {
+	old := ring(t, testKey(0))
+	both, fresh := ring(t, testKey(1), testKey(0)), ring(t, testKey(1))
+	for p, s := range samples() {
+		token, err := old.Token(p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := both.Read(p, token); err != nil {
+			t.Errorf("%s: under the old key: %v", p, err)
+		}
+		if _, err := fresh.Read(p, token); !errors.Is(err, ErrUnknownKey) {
+			t.Errorf("%s: under a key that was taken away: %v", p, err)
+		}
+		token, _ = both.Token(p, s)
+		if _, err := fresh.Read(p, token); err != nil {
+			t.Errorf("%s: made by the first key: %v", p, err)
+		}
+	}
+}
+
+// TestKeysOfOneID: ids have four bits, so that sooner or later two secrets have the same.
+func TestKeysOfOneID(t *testing.T) {
+	first, second := Key{ID: 5, Secret: bytes.Repeat([]byte{1}, 32)}, Key{ID: 5, Secret: bytes.Repeat([]byte{2}, 32)}
+	both := ring(t, first, second)
+	for p, s := range samples() {
+		token, _ := ring(t, second).Token(p, s)
+		if got, err := both.Read(p, token); err != nil || got != s {
+			t.Errorf("%s: %+v, %v", p, got, err)
+		}
+	}
+	address, _ := ring(t, second).ReturnPath(messageID, 3, "example.com")
+	if _, err := both.ReadReturnPath(address); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeyOf(t *testing.T) {
+	ids := map[uint8]bool{}
+	for i := range byte(100) {
+		secret := bytes.Repeat([]byte{i}, 32)
+		k := KeyOf(secret)
+		if k.ID > 15 || k.ID != KeyOf(secret).ID {
+			t.Fatalf("key id %d", k.ID)
+		}
+		ids[k.ID] = true
+	}
+	if len(ids) < 12 {
+		t.Errorf("100 secrets share %d ids", len(ids))
+	}
+}
+
+func TestStampsThatCannotBeTold(t *testing.T) {
+	r := ring(t, testKey(0))
+	for name, c := range map[string]struct {
+		p Purpose
+		s Stamp
+	}{
+		"no message":                {Open, Stamp{}},
+		"not a ULID":                {Open, Stamp{MessageID: "abc"}},
+		"index below the whole":     {Open, Stamp{MessageID: messageID, Recipient: -2}},
+		"index too large":           {Open, Stamp{MessageID: messageID, Recipient: 1 << 16}},
+		"click without target":      {Click, Stamp{MessageID: messageID}},
+		"open with target":          {Open, Stamp{MessageID: messageID, URL: "https://x.test"}},
+		"target too long":           {Click, Stamp{MessageID: messageID, URL: strings.Repeat("x", MaxURL+1)}},
+		"account too long":          {Open, Stamp{MessageID: messageID, Account: strings.Repeat("x", maxName+1)}},
+		"address of an open":        {Open, Stamp{MessageID: messageID, Address: "ann@example.com"}},
+		"return path for a URL":     {ReturnPath, Stamp{MessageID: messageID}},
+		"a purpose there is not":    {Purpose(9), Stamp{MessageID: messageID}},
+		"unsubscribe, not a ULID":   {Unsubscribe, Stamp{MessageID: "abc"}},
+		"unsubscribe with a target": {Unsubscribe, Stamp{MessageID: messageID, URL: "https://x.test"}},
+	} {
+		if token, err := r.Token(c.p, c.s); err == nil {
+			t.Errorf("%s: %q", name, token)
+		}
+	}
+}
+
+func TestRefusedKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys   []Key
+		prefix string
+	}{
+		"no key":          {},
+		"short secret":    {keys: []Key{{Secret: []byte("short")}}},
+		"id too large":    {keys: []Key{testKey(16)}},
+		"prefix too long": {keys: []Key{testKey(0)}, prefix: "a-very-long-prefix-of-bounces+"},
+	} {
+		if _, err := New(c.keys, Options{Prefix: c.prefix}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestTokensStayTheSame: what was sent by an older version has to read.
+func TestTokensStayTheSame(t *testing.T) {
+	r := ring(t, testKey(0))
+	got := map[string]string{}
+	for p, s := range samples() {
+		got[p.String()], _ = r.Token(p, s)
+	}
+	got["return path"], _ = r.ReturnPath(messageID, 3, "example.com")
+	want := map[string]string{
+		"click":       "EAGTR_NcdUdJouzcP5H0qAAABHNob3AhaHR0cHM6Ly9zaG9wLmV4YW1wbGUvYT9iPWMmZD3DvCNlgdrsMTBhbmYlmjK4OihCCQ",
+		"open":        "EAGTR_NcdUdJouzcP5H0qAAEBHNob3CtE5QIEGr9Zovx3618WGgO",
+		"return path": "bounces+caazgr7tlr2uosnc5tod7epuvaaaimln4jumifmtyihh62q@example.com",
+		"unsubscribe": "EGwy2AiyhMAxHGfHqBFhdOmKwWkJhxr15wJm-zlS6GvSErhXZ_f3tAaOgaYiSNpH5rzJbl4ckTIQgvQ722_TleGrMvHP_8Wrqly1J1sA32DlGTzAZVA",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	r := ring(f, testKey(0), testKey(1))
+	for p, s := range samples() {
+		token, _ := r.Token(p, s)
+		f.Add(uint8(p), token)
+	}
+	f.Fuzz(func(t *testing.T, p uint8, in string) {
+		s, err := r.Read(Purpose(p), in)
+		if err != nil {
+			if s != (Stamp{}) {
+				t.Fatalf("%q is refused, and reads as %+v", in, s)
+			}
+			return
+		}
+		again, err := r.Token(Purpose(p), s)
+		if err != nil {
+			t.Fatalf("%q reads as %+v, which has no token: %v", in, s, err)
+		}
+		if back, err := r.Read(Purpose(p), again); err != nil || back != s {
+			t.Fatalf("%q reads as %+v, whose token reads as %+v, %v", in, s, back, err)
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	r := ring(b, testKey(0))
+	for p, s := range samples() {
+		token, _ := r.Token(p, s)
+		b.Run(p.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.Read(p, token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package signedtoken
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+const (
+	macBytes = 16
+	// maxToken is the longest text that Read looks at.
+	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
+)
+
+// Token is a stamp as text for a URL: base64url without padding, for Open, Click and Unsubscribe. It fails for a stamp that can't be told:
+// without a message where one is needed, with fields of another purpose, or larger than the limits. A Click to more than MaxURL bytes is
+// such a one; the link is best left as it is.
+func (r *Ring) Token(p Purpose, s Stamp) (string, error) {
+	body, err := write(p, s)
+	if err != nil {
+		return "", fmt.Errorf("%s token of message %q: %w", p, s.MessageID, err)
+	}
+	k := r.keys[0]
+	if p == Unsubscribe {
+		return base64.RawURLEncoding.EncodeToString(k.seal(body)), nil
+	}
+	token := append(make([]byte, 0, 1+len(body)+macBytes), k.header())
+	token = append(token, body...)
+	token = append(token, k.mac(p, token, macBytes)...)
+	return base64.RawURLEncoding.EncodeToString(token), nil
+}
+
+// Read says what a token of one purpose stands for. It fails with ErrForged or ErrUnknownKey.
+func (r *Ring) Read(p Purpose, token string) (Stamp, error) {
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // which the decoder would skip
+		return Stamp{}, ErrForged
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) < 1+macBytes || raw[0]>>4 != version {
+		return Stamp{}, ErrForged
+	}
+	var body []byte
+	err = r.tried(raw[0], func(k key) (ok bool) {
+		if p == Unsubscribe {
+			body, ok = k.open(raw)
+			return ok
+		}
+		signed, signature := raw[:len(raw)-macBytes], raw[len(raw)-macBytes:]
+		body = signed[1:]
+		return hmac.Equal(signature, k.mac(p, signed, macBytes))
+	})
+	if err != nil {
+		return Stamp{}, err
+	}
+	return read(p, body)
+}
+
+// seal encrypts a body, with a nonce that is made of it: the same body gives the same token, and no two bodies share a nonce.
+func (k key) seal(body []byte) []byte {
+	h := hmac.New(sha256.New, k.nonces)
+	h.Write([]byte{k.header()})
+	h.Write(body)
+	const size = chacha20poly1305.NonceSizeX
+	token := make([]byte, 1+size, 1+size+len(body)+chacha20poly1305.Overhead)
+	token[0] = k.header()
+	copy(token[1:], h.Sum(nil)[:size])
+	return k.aead.Seal(token, token[1:], body, token[:1])
+}
+
+func (k key) open(token []byte) (body []byte, ok bool) {
+	const size = chacha20poly1305.NonceSizeX
+	if len(token) < 1+size {
+		return nil, false
+	}
+	body, err := k.aead.Open(nil, token[1:1+size], token[1+size:], token[:1])
+	return body, err == nil
+}
+
+// write lays out what a token of a purpose holds: the message, the recipient counted from 1, and the texts of that purpose.
+func write(p Purpose, s Stamp) ([]byte, error) {
+	var id ulid.ULID
+	if s.MessageID != "" || p != Unsubscribe {
+		var err error
+		if id, err = ulid.ParseStrict(s.MessageID); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p != Open && p != Click && p != Unsubscribe:
+		return nil, fmt.Errorf("%s is no purpose of a token in a URL", p)
+	case s.Recipient < Whole || s.Recipient > maxRecipient:
+		return nil, fmt.Errorf("there is no recipient %d", s.Recipient)
+	case len(s.Account) > maxName || len(s.List) > maxName || len(s.Address) > maxName:
+		return nil, fmt.Errorf("an account, list or address of more than %d bytes", maxName)
+	case (s.URL != "") != (p == Click):
+		return nil, fmt.Errorf("a click, and nothing else, has a target")
+	case len(s.URL) > MaxURL:
+		return nil, fmt.Errorf("a target of %d bytes, at most %d are possible", len(s.URL), MaxURL)
+	case p != Unsubscribe && (s.List != "" || s.Address != ""):
+		return nil, fmt.Errorf("only unsubscribe tokens have a list or an address")
+	}
+	body := make([]byte, 0, len(id)+4*binary.MaxVarintLen32+len(s.Account)+len(s.URL)+len(s.List)+len(s.Address))
+	body = append(body, id[:]...)
+	body = binary.AppendUvarint(body, uint64(s.Recipient+1))
+	for _, text := range s.texts(p) {
+		body = binary.AppendUvarint(body, uint64(len(*text)))
+		body = append(body, *text...)
+	}
+	return body, nil
+}
+
+// read is the reverse of write. A body that can't be read was not written by us, whatever its signature says.
+func read(p Purpose, body []byte) (Stamp, error) {
+	var s Stamp
+	if len(body) < len(ulid.ULID{}) {
+		return Stamp{}, ErrForged
+	}
+	id, rest := ulid.ULID(body[:16]), body[16:]
+	if !id.IsZero() {
+		s.MessageID = id.String()
+	}
+	recipient, n := binary.Uvarint(rest)
+	if n <= 0 || recipient > maxRecipient+1 {
+		return Stamp{}, ErrForged
+	}
+	s.Recipient, rest = int(recipient)-1, rest[n:]
+	for _, text := range s.texts(p) {
+		size, n := binary.Uvarint(rest)
+		if n <= 0 || size > uint64(len(rest)-n) {
+			return Stamp{}, ErrForged
+		}
+		*text, rest = string(rest[n:n+int(size)]), rest[n+int(size):]
+	}
+	if len(rest) > 0 {
+		return Stamp{}, ErrForged
+	}
+	return s, nil
+}
+
+// texts are the texts that a token of a purpose holds, in their order.
+func (s *Stamp) texts(p Purpose) []*string {
+	switch p {
+	case Click:
+		return []*string{&s.Account, &s.URL}
+	case Unsubscribe:
+		return []*string{&s.Account, &s.List, &s.Address}
+	}
+	return []*string{&s.Account}
+}

@@ -1,0 +1,156 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
+)
+
+const (
+	// readEvery is how often Run looks for changes made by other processes.
+	readEvery = time.Second
+	// readTimeout ends one such look, so that a hanging Redis does not delay the next.
+	readTimeout = 3 * time.Second
+)
+
+// Options are the values that the configuration gives to settings nobody changed.
+type Options struct {
+	// ServiceURL is the public address. Empty: none is known.
+	ServiceURL string
+	// DeliveryAttempts is how often a message is tried in all. Zero: 10.
+	DeliveryAttempts int
+	// QueueKeep is how many completed jobs stay visible in the queues.
+	QueueKeep int
+	// TrackOpens and TrackClicks say whether opens and clicks are counted, of accounts and messages that don't say.
+	TrackOpens, TrackClicks bool
+	// Logger gets changes, and failures to read. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Settings keeps the settings. It is safe for concurrent use, by any number of processes on one Redis.
+type Settings struct {
+	store    store
+	ring     *seal.Ring
+	log      *slog.Logger
+	defaults Values
+
+	mu      sync.Mutex // held while reading, so that an older answer never replaces a newer one
+	current atomic.Pointer[Values]
+}
+
+// New prepares the package on an open database. It does no I/O: until Get or Run has read Redis, Current gives the defaults.
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
+	if db == nil || ring == nil {
+		return nil, errors.New("settings: a database and a key ring are needed")
+	}
+	s := &Settings{store: store{client: db.Client(), scripts: db.Client()}, ring: ring, log: o.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.DeliveryAttempts == 0 {
+		o.DeliveryAttempts = 10
+	}
+	s.defaults = Values{
+		ServiceURL: o.ServiceURL, DeliveryAttempts: o.DeliveryAttempts, QueueKeep: o.QueueKeep,
+		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks,
+		Webhooks: Webhooks{Enabled: true, Events: []string{"*"}, Headers: []api.CustomHeader{}},
+	}
+	if err := validate(s.defaults.settings()); err != nil {
+		return nil, fmt.Errorf("settings: from the configuration: %w", err)
+	}
+	s.current.Store(&s.defaults)
+	return s, nil
+}
+
+// Run keeps Current up to date until ctx ends, and then returns nil. Trouble is logged when it begins and when it is over.
+func (s *Settings) Run(ctx context.Context) error {
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		err := s.readWithin(ctx, readTimeout)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !failing:
+			s.log.WarnContext(ctx, "settings can't be read; the last known ones stay in force", "error", err)
+		case err == nil && failing:
+			s.log.InfoContext(ctx, "settings can be read again")
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Settings) readWithin(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	_, err := s.read(ctx)
+	return err
+}
+
+// Current gives the settings in force, without asking Redis. Its slices must not be changed.
+func (s *Settings) Current() Values { return *s.current.Load() }
+
+// Get reads the settings; every field of the answer is set.
+func (s *Settings) Get(ctx context.Context) (api.Settings, error) {
+	v, err := s.read(ctx)
+	if err != nil {
+		return api.Settings{}, err
+	}
+	return v.settings(), nil
+}
+
+// Update changes the settings that the request has, and lists them. Invalid reports every wrong field.
+func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []string, err error) {
+	if err := validate(req); err != nil {
+		return nil, err
+	}
+	fields, err := s.encode(req)
+	if err != nil {
+		return nil, err
+	}
+	updated = make([]string, 0, len(fields))
+	for _, f := range fields {
+		updated = append(updated, f.name)
+	}
+	if len(fields) == 0 {
+		return updated, nil
+	}
+	if err := s.store.put(ctx, fields); err != nil {
+		return nil, away(err, "store settings")
+	}
+	s.log.InfoContext(ctx, "settings changed", "settings", updated)
+	if _, err := s.read(ctx); err != nil {
+		s.log.WarnContext(ctx, "changed settings not read back yet", "error", err)
+	}
+	return updated, nil
+}
+
+// read brings Current up to date.
+func (s *Settings) read(ctx context.Context) (Values, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, err := s.store.all(ctx)
+	if err != nil {
+		return Values{}, away(err, "read settings")
+	}
+	v, err := s.decode(stored)
+	if err != nil {
+		return Values{}, err
+	}
+	s.current.Store(&v)
+	return v, nil
+}

@@ -1,0 +1,185 @@
+package handlebars
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/templates/locale"
+)
+
+// Input is what one execution is given beside its data.
+type Input struct {
+	// Strict makes a missing variable an error that names all of them; otherwise they print nothing.
+	Strict bool
+	// Locale is the language that numbers and dates are written in, such as "de" or "pt-BR"; empty: English.
+	Locale string
+	// Zone is the time zone of dates; nil: UTC.
+	Zone *time.Location
+	// Variables are further @variables, such as {"site": …} for {{@site}}.
+	Variables map[string]any
+}
+
+// Result is what a template gave.
+type Result struct {
+	Text    string
+	Missing []Missing // the variables that the data lacked, each once, in the order they were met; 100 at most
+}
+
+// Missing is a variable that was to be printed, or handed to a helper, and that the data lacks.
+type Missing struct {
+	Name         string // as the template writes it
+	Template     string // the partial; empty: the template itself
+	Line, Column int    // of its first use
+}
+
+// maxMissing is how many missing variables are reported.
+const maxMissing = 100
+
+// run is one execution.
+type run struct {
+	template *Template
+	ctx      context.Context
+	input    Input
+	src      *source // that is being executed
+	out      writer
+	steps    int
+	depth    int // of partials
+	words    locale.Locale
+	missing  []Missing
+}
+
+// Execute fills the template with data: maps, slices and scalars as encoding/json decodes them into an any, numbers as float64, int, int64
+// or json.Number. The errors are *Error: a limit was passed, the context ended, a partial with a computed name isn't there, a helper was
+// given what it can't use, or, in strict mode, variables are missing. Beside an error for missing variables the Result is complete.
+func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, error) {
+	r := &run{template: t, ctx: ctx, input: in, src: t.main, words: locale.Find(in.Locale)}
+	r.out = writer{limit: t.limits.Output, escaping: t.options.Escaping, mustache: t.options.Mustache}
+	r.out.text = make([]byte, 0, min(len(t.main.text)*2, t.limits.Output))
+	if err := ctx.Err(); err != nil {
+		return Result{}, r.stopped(err)
+	}
+	e := env{frame: &frame{value: data}, data: &variables{root: data, named: in.Variables}}
+	if err := r.program(t.main.main, e, nil); err != nil {
+		return Result{Missing: r.missing}, err
+	}
+	result := Result{Text: string(r.out.text), Missing: r.missing}
+	if t.options.Escaping == Header {
+		result.Text = oneLine(result.Text)
+	}
+	if in.Strict && len(r.missing) > 0 {
+		return result, r.missingError()
+	}
+	return result, nil
+}
+
+// program executes nodes in an environment. outer is the context around it, in which the partials declared inside are at home.
+func (r *run) program(p *program, e env, outer *frame) error {
+	if p == nil {
+		return nil
+	}
+	if len(p.inlines) > 0 {
+		e.partials = &scope{declared: p.inlines, src: r.src, frame: outer, params: e.params, next: e.partials}
+	}
+	for _, n := range p.body {
+		if err := r.node(n, &e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) node(n node, e *env) error {
+	switch n := n.(type) {
+	case *content:
+		if err := r.spend(1, 0); err != nil {
+			return err
+		}
+		if !r.out.content(n.value) {
+			return r.tooLong()
+		}
+	case *output:
+		return r.print(n, e)
+	case *block:
+		return r.block(n, e)
+	case *partial:
+		return r.partial(n, e)
+	}
+	return nil
+}
+
+// print writes a value.
+func (r *run) print(o *output, e *env) error {
+	v, err := r.value(o.value, e, o.offset)
+	if err != nil {
+		return err
+	}
+	if _, gone := v.(undefined); gone {
+		r.miss(o.value)
+	}
+	text, err := r.textOf(v, o.offset)
+	if err != nil {
+		return err
+	}
+	_, isMarkup := v.(markup)
+	if !r.out.value(text, o.raw || isMarkup) {
+		return r.tooLong()
+	}
+	return nil
+}
+
+// miss notes a variable that isn't there.
+func (r *run) miss(value expression) {
+	p, ok := value.(*path)
+	if !ok || len(r.missing) == maxMissing {
+		return
+	}
+	for _, m := range r.missing {
+		if m.Name == p.original {
+			return
+		}
+	}
+	line, column := r.src.place(p.offset)
+	r.missing = append(r.missing, Missing{Name: p.original, Template: r.src.name, Line: line, Column: column})
+}
+
+func (r *run) missingError() error {
+	first := r.missing[0]
+	names := first.Name
+	for _, m := range r.missing[1:] {
+		names += ", " + m.Name
+	}
+	return &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing, Message: "missing: " + names}
+}
+
+// spend counts n steps. Once in a while it looks whether the time is up.
+func (r *run) spend(n, offset int) error {
+	const interval = 1 << 10
+	before := r.steps
+	r.steps += n
+	if most := r.template.limits.Steps; r.steps > most {
+		return r.src.errorAt(offset, ErrLimit, "more than %d steps", most)
+	}
+	if before/interval != r.steps/interval {
+		if err := r.ctx.Err(); err != nil {
+			return r.stopped(err)
+		}
+	}
+	return nil
+}
+
+func (r *run) stopped(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Message: "the template takes too long", Err: err}
+	}
+	return &Error{Message: "the execution was stopped", Err: err}
+}
+
+func (r *run) tooLong() error {
+	return &Error{Template: r.src.name, Err: ErrLimit, Message: sizeMessage("the result", r.template.limits.Output)}
+}
+
+func sizeMessage(what string, limit int) string {
+	return fmt.Sprintf("%s is longer than %d bytes", what, limit)
+}

@@ -1,0 +1,42 @@
+package mailtemplate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/postroom/postroom/templates/handlebars"
+)
+
+// Bounds of Markdown. Each line of so many nested quotes or lists, or each of so many brackets that are never closed, is looked at again
+// for all those before it: what takes milliseconds at these bounds takes minutes without.
+const (
+	maxMarkdownNesting  = 32
+	maxMarkdownBrackets = 2000
+	maxMarkdownColumns  = 64 // of a table, whose every row is filled up to as many
+)
+
+// tooNested refuses Markdown that would take its reader too long.
+func tooNested(source string) error {
+	for line := range strings.Lines(source) {
+		if strings.Count(line, "|") > maxMarkdownColumns {
+			return &handlebars.Error{Message: fmt.Sprintf("a table of the Markdown has more than %d columns", maxMarkdownColumns), Err: handlebars.ErrLimit}
+		}
+		depth := 0
+		for _, c := range line {
+			if c == '>' || c == '-' || c == '*' || c == '+' {
+				depth++
+			} else if c != ' ' && c != '\t' && c != '.' && c != ')' && (c < '0' || c > '9') {
+				break
+			}
+		}
+		if depth > maxMarkdownNesting && strings.Trim(line, "-*_ \t\r\n") != "" {
+			return &handlebars.Error{Message: fmt.Sprintf("the Markdown is nested more than %d deep", maxMarkdownNesting), Err: handlebars.ErrLimit}
+		}
+	}
+	for _, c := range "[<`*_~" {
+		if strings.Count(source, string(c)) > maxMarkdownBrackets {
+			return &handlebars.Error{Message: fmt.Sprintf("the Markdown has more than %d of %c", maxMarkdownBrackets, c), Err: handlebars.ErrLimit}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package mailtemplate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/handlebars"
+	"github.com/postroom/postroom/templates/inlinecss"
+)
+
+// Input is what one rendering is given.
+type Input struct {
+	Data      any            // maps, slices and scalars, as decoded JSON
+	Variables map[string]any // further @variables
+	Locale    string         // for numbers and dates; empty: English
+	Zone      *time.Location // for dates; nil: UTC
+	Strict    bool           // variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
+}
+
+// Mail is what a rendering gives. Parts that the template hasn't are empty, but for the text, which is made from the html.
+type Mail struct {
+	Subject     string
+	PreviewText string
+	HTML        string
+	Text        string
+	Missing     []Missing // variables that the data lacked, each once
+}
+
+// Missing is a variable that the data lacked.
+type Missing struct {
+	handlebars.Missing        // of the layout, Template is "layout"
+	Part               string // where it was met first: subject, previewText, html or text
+}
+
+// maxMarkdown is how long a text in Markdown may be, for reading it can't be interrupted.
+const maxMarkdown = 64 << 10
+
+// Render fills the template. The errors are faults for the client, or that of the context when it was the caller's that ended.
+func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
+	within, cancel := context.WithTimeout(ctx, t.options.Time)
+	defer cancel()
+	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone, Variables: in.Variables}, data: in.Data}
+	m := Mail{
+		Subject:     r.part("subject", t.subject),
+		PreviewText: r.part("previewText", t.preview),
+		HTML:        r.html(),
+		Text:        r.part("text", t.text),
+	}
+	if r.err != nil {
+		if ctx.Err() != nil {
+			return Mail{}, ctx.Err()
+		}
+		return Mail{}, r.err
+	}
+	if t.text == nil && m.HTML != "" {
+		m.Text = message.TextFromHTML(m.HTML)
+	}
+	m.Missing = r.missing
+	if in.Strict && len(m.Missing) > 0 {
+		return Mail{Missing: m.Missing}, missingFault(r.fields)
+	}
+	return m, nil
+}
+
+// rendering is one rendering under way. After an error its steps do nothing.
+type rendering struct {
+	template *Template
+	ctx      context.Context
+	input    handlebars.Input
+	data     any
+	missing  []Missing
+	fields   []fault.Field // of missing variables
+	err      error
+}
+
+func (r *rendering) part(key string, part *handlebars.Template) string {
+	if part == nil || r.err != nil {
+		return ""
+	}
+	result, err := part.Execute(r.ctx, r.data, r.input)
+	if err != nil {
+		r.err = r.template.faultOf(key, err)
+		return ""
+	}
+	for _, m := range result.Missing {
+		r.miss(key, m)
+	}
+	return result.Text
+}
+
+// miss notes a variable that is missing, once however many parts use it.
+func (r *rendering) miss(key string, m handlebars.Missing) {
+	for _, known := range r.missing {
+		if known.Name == m.Name {
+			return
+		}
+	}
+	if m.Template == layoutName {
+		m.Template = "layout"
+	}
+	r.missing = append(r.missing, Missing{m, key})
+	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)", m.Name, m.Line, m.Column)})
+}
+
+func missingFault(fields []fault.Field) error {
+	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing", Message: "Variables of the template are missing", Fields: fields}
+}
+
+// html renders the html part: fills it, makes html of Markdown, takes the danger out of links, inlines CSS.
+func (r *rendering) html() string {
+	t := r.template
+	page := r.part("html", t.html)
+	if t.format == FormatMarkdown {
+		page = r.markdown(page)
+	}
+	if r.err != nil || page == "" {
+		return ""
+	}
+	page = disarm(page)
+	if !t.options.InlineCSS {
+		return page
+	}
+	inlined, err := inlinecss.Inline(r.ctx, page, t.options.CSS)
+	if err != nil {
+		r.err = t.faultOf("html", err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			r.err = t.faultOf("html", &handlebars.Error{Message: "inlining CSS takes too long", Err: err})
+		}
+	}
+	return inlined
+}
+
+// markdown makes html of Markdown, and puts it into the layout.
+func (r *rendering) markdown(source string) string {
+	if r.err != nil || source == "" {
+		return ""
+	}
+	if len(source) > maxMarkdown {
+		r.err = r.template.faultOf("html", &handlebars.Error{Message: fmt.Sprintf("the Markdown is longer than %d bytes", maxMarkdown), Err: handlebars.ErrLimit})
+		return ""
+	}
+	if err := tooNested(source); err != nil {
+		r.err = r.template.faultOf("html", err)
+		return ""
+	}
+	var out bytes.Buffer
+	if err := reader.Convert([]byte(source), &out); err != nil {
+		r.err = fmt.Errorf("read Markdown: %w", err)
+		return ""
+	}
+	if r.template.layout == nil {
+		return out.String()
+	}
+	around := *r
+	around.input.Variables = map[string]any{}
+	for name, value := range r.input.Variables {
+		around.input.Variables[name] = value
+	}
+	around.input.Variables["body"] = out.String()
+	page := around.part("html", r.template.layout)
+	r.missing, r.fields, r.err = around.missing, around.fields, around.err
+	return page
+}
+
+// reader reads Markdown. Html in it is the author's own: values were escaped when they were filled in.
+var reader = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
+	goldmark.WithRendererOptions(html.WithUnsafe()),
+)

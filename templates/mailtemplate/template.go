@@ -1,0 +1,166 @@
+package mailtemplate
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/templates/handlebars"
+	"github.com/postroom/postroom/templates/inlinecss"
+)
+
+// Format is what the html part of a template is written in.
+type Format string
+
+// The formats.
+const (
+	FormatHTML     Format = "html"     // the default
+	FormatMarkdown Format = "markdown" // CommonMark with tables, strikethrough and html
+)
+
+// Source is a template as it is stored. At least one part is given.
+type Source struct {
+	Format      Format // of HTML; empty: html
+	Subject     string // one line, whatever the data
+	PreviewText string // what lists of mails show beside the subject
+	HTML        string // html or Markdown
+	Text        string // empty: made from the html
+}
+
+// Options say how a template is read and rendered. The zero value works.
+type Options struct {
+	Partials     map[string]string // html, or Markdown for a template in Markdown; Text, Subject and PreviewText may use them too
+	TextPartials map[string]string // what Text, Subject and PreviewText use instead of the partials of the same name
+	Layout       string            // html around the html part, in which {{> @partial-block}} stands for it; empty: none
+	InlineCSS    bool              // write style sheets into style attributes
+	EscapedOnly  bool              // refuse {{{ }}}
+	Mustache     bool              // read templates as Mustache does (handlebars.Options)
+	Limits       handlebars.Limits // of each part
+	CSS          inlinecss.Options
+	Time         time.Duration // for one rendering; 0: 2 s
+}
+
+// Template is a template that was read. Goroutines may share it.
+type Template struct {
+	options Options
+	format  Format
+	subject *handlebars.Template // nil: not given; so are the others
+	preview *handlebars.Template
+	html    *handlebars.Template
+	layout  *handlebars.Template // for Markdown: what the finished html goes into
+	text    *handlebars.Template
+}
+
+// layoutName is the name of the layout among the partials. No template can write it, and nobody is told it.
+const layoutName = "\x00layout"
+
+// told words an error of the template language.
+func told(err error) string { return strings.ReplaceAll(err.Error(), "partial "+layoutName, "layout") }
+
+// markdownBody is what a layout is given when its content is Markdown: the html made of it.
+const markdownBody = "{{{@body}}}"
+
+// Parse reads a template. Its faults are reported all at once: fault.Unprocessable, code TemplateFault, with the fields "subject",
+// "previewText", "html" and "text", or "format".
+func Parse(s Source, o Options) (*Template, error) {
+	if o.Time <= 0 {
+		o.Time = 2 * time.Second
+	}
+	t := &Template{options: o, format: s.Format}
+	var faults []fault.Field
+	switch s.Format {
+	case "":
+		t.format = FormatHTML
+	case FormatHTML, FormatMarkdown:
+	default:
+		faults = append(faults, fault.Field{Key: "format", Message: `must be "html" or "markdown"`})
+	}
+	read := func(key, source string, escaping handlebars.Escaping, layout bool) *handlebars.Template {
+		if source == "" {
+			return nil
+		}
+		language := o.language(escaping, layout)
+		if source == markdownBody { // our own, so only what is around it has to obey
+			if _, err := handlebars.Parse("", language); err != nil {
+				faults = append(faults, fault.Field{Key: key, Message: told(err)})
+				return nil
+			}
+			language.EscapedOnly = false
+		}
+		part, err := handlebars.Parse(source, language)
+		if err != nil {
+			faults = append(faults, fault.Field{Key: key, Message: told(err)})
+			return nil
+		}
+		return part
+	}
+	t.subject = read("subject", s.Subject, handlebars.Header, false)
+	t.preview = read("previewText", s.PreviewText, handlebars.Header, false)
+	t.text = read("text", s.Text, handlebars.Text, false)
+	if t.format == FormatMarkdown {
+		t.html = read("html", s.HTML, handlebars.Markdown, false)
+		if s.HTML != "" && o.Layout != "" {
+			t.layout = read("html", markdownBody, handlebars.HTML, true)
+		}
+	} else {
+		t.html = read("html", s.HTML, handlebars.HTML, o.Layout != "")
+	}
+	if len(faults) > 0 {
+		return nil, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: faults}
+	}
+	return t, nil
+}
+
+// language gives the options for reading one part.
+func (o Options) language(escaping handlebars.Escaping, layout bool) handlebars.Options {
+	h := handlebars.Options{
+		Partials: o.Partials, Escaping: escaping, EscapedOnly: o.EscapedOnly, Mustache: o.Mustache, Limits: o.Limits,
+	}
+	if inText := escaping == handlebars.Text || escaping == handlebars.Header; inText && len(o.TextPartials) > 0 {
+		h.Partials = joined(o.Partials, o.TextPartials)
+	}
+	if layout {
+		h.Partials = joined(o.Partials, map[string]string{layoutName: o.Layout})
+		h.Layout = layoutName
+	}
+	return h
+}
+
+// joined is a map with all of two, the second one's where both have a key.
+func joined(a, b map[string]string) map[string]string {
+	all := make(map[string]string, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
+}
+
+// Variables lists what the template takes from its data, each name once (handlebars.Template.Variables).
+func (t *Template) Variables() []handlebars.Variable {
+	var all []handlebars.Variable
+	seen := map[string]bool{}
+	for _, part := range []*handlebars.Template{t.subject, t.preview, t.html, t.layout, t.text} {
+		if part == nil {
+			continue
+		}
+		for _, v := range part.Variables() {
+			if !seen[v.Name] {
+				seen[v.Name] = true
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// faultOf turns the error of a part into one for the client.
+func (t *Template) faultOf(key string, err error) error {
+	if _, ok := errors.AsType[*handlebars.Error](err); !ok && !errors.Is(err, inlinecss.ErrLimit) {
+		return err
+	}
+	return &fault.Error{
+		Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template can't be rendered with this data",
+		Fields: []fault.Field{{Key: key, Message: told(err)}}, Err: err,
+	}
+}
