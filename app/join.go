@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -66,12 +66,12 @@ type previewers struct {
 }
 
 // Sender implements templates.Senders. Without a default account, nobody in particular sends.
-func (s previewers) Sender(ctx context.Context, account string) (mailtemplate.Person, error) {
+func (s previewers) Sender(ctx context.Context, account string) (render.Person, error) {
 	info, err := s.accounts.Get(ctx, cmp.Or(account, accounts.DefaultID))
 	if account == "" {
 		err = ignoreNotFound(err)
 	}
-	return mailtemplate.Person{Name: info.Name, Address: info.Email}, err
+	return render.Person{Name: info.Name, Address: info.Email}, err
 }
 
 // ServiceURL implements templates.Senders.

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -163,11 +163,11 @@ type scriptedTemplates struct{}
 func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (Template, error) {
 	switch id {
 	case "welcome":
-		return Template{ID: id, Version: 1, Source: mailtemplate.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
+		return Template{ID: id, Version: 1, Source: render.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
 	case "invoice":
-		return Template{ID: id, Version: 7, Source: mailtemplate.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
+		return Template{ID: id, Version: 7, Source: render.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
 	case "strict":
-		return Template{ID: id, Version: 2, Source: mailtemplate.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
+		return Template{ID: id, Version: 2, Source: render.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
 	}
 	return Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
 }

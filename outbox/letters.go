@@ -35,7 +35,7 @@ const (
 	sharedMost = 10_000
 )
 
-// maxWords is more than the words of a letter can take beside its files (mailtemplate's limits).
+// maxWords is more than the words of a letter can take beside its files (render's limits).
 const maxWords = 8 << 20
 
 // errNoLetter ends a message whose letter somebody took out of Redis.

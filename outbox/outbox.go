@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of the task's id before the dot;
@@ -78,8 +78,8 @@ type Templates interface {
 type Template struct {
 	ID      string
 	Version int
-	Source  mailtemplate.Source
-	Options mailtemplate.Options
+	Source  render.Source
+	Options render.Options
 	Strict  bool // variables that are missing are an error
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/templates/batch"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // lettered says whether a request's message is written from a letter when it is sent, because its words are a template's.
@@ -18,9 +18,9 @@ func lettered(req api.SubmitRequest) bool {
 // letterOf is what the messages of a request have in common.
 func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (batch.Letter, *api.TemplateRef, error) {
 	l := batch.Letter{
-		Source:  mailtemplate.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
+		Source:  render.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
 		Strict:  b.opts.StrictWords,
-		Account: mailtemplate.Person{Name: account.Name, Address: account.Email},
+		Account: render.Person{Name: account.Name, Address: account.Email},
 		Locale:  or(req.Locale, account.Locale), TZ: or(req.TZ, account.TZ),
 	}
 	l.ServiceURL = b.publicURL(req)
@@ -40,7 +40,7 @@ func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Ac
 	l.Plain = req.Template == "" && req.Render == nil && len(req.MailMerge) == 0
 	if r := req.Render; r != nil {
 		l.Plain = r.Off
-		l.Source.Format = mailtemplate.Format(or(r.Format, string(l.Source.Format)))
+		l.Source.Format = render.Format(or(r.Format, string(l.Source.Format)))
 		if r.Missing != "" {
 			l.Strict = r.Missing == "error"
 		}

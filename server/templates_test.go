@@ -12,7 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testcpu"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // fakeTemplates answers for the store of templates.
@@ -249,8 +249,8 @@ func TestHostileTemplates(t *testing.T) {
 // noSenders knows nobody.
 type noSenders struct{}
 
-func (noSenders) Sender(context.Context, string) (mailtemplate.Person, error) {
-	return mailtemplate.Person{}, nil
+func (noSenders) Sender(context.Context, string) (render.Person, error) {
+	return render.Person{}, nil
 }
 
 func (noSenders) ServiceURL() string { return "" }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 const (
@@ -145,7 +145,7 @@ func (l *library) verifyLayout(e *entry) (f faults) {
 }
 
 // readVariant reads an entry in one variant, and reports what is wrong.
-func (l *library) readVariant(e *entry, locale string) (a assembled, read *mailtemplate.Template, f faults) {
+func (l *library) readVariant(e *entry, locale string) (a assembled, read *render.Template, f faults) {
 	a = l.assemble(e, locale)
 	own := l.have[e.ID].Locales[a.locale]
 	key := func(part string) string {
@@ -159,7 +159,7 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *mailt
 		}
 		return "locales." + a.locale + "." + part
 	}
-	read, err := mailtemplate.Parse(a.source, a.options)
+	read, err := render.Parse(a.source, a.options)
 	if err != nil {
 		wrong, ok := errors.AsType[*fault.Error](err)
 		if !ok {

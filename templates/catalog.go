@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // catalog is all templates, without their content, as they were at one version of the store. It doesn't change any more, but for what it
@@ -225,7 +225,7 @@ func chosen(reach []*entry, locale string) string {
 	var b strings.Builder
 	for _, e := range reach {
 		if len(e.Value.Locales) > 0 {
-			b.WriteString(mailtemplate.Choose(locale, e.Value.Locales))
+			b.WriteString(render.Choose(locale, e.Value.Locales))
 		}
 		b.WriteByte(',')
 	}

@@ -1,6 +1,6 @@
 // Package templates keeps the templates that mail is made of, for the doors, where people write them, and for the outbox, which asks for one
 // with every message that names it. A record is a template, a partial, which others include by its name, or a layout, which stands around
-// the html of others. The language and the rendering are those of package mailtemplate.
+// the html of others. The language and the rendering are those of package render.
 //
 // It promises:
 //   - What is stored can be read. A template is refused while it has a fault of syntax, names a partial or layout that isn't there, or

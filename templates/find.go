@@ -4,16 +4,16 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // Template is a template ready to be read and rendered. What it points to is shared and must not be changed.
 type Template struct {
 	ID      string
 	Version int
-	Source  mailtemplate.Source  // in its variant for a locale
-	Options mailtemplate.Options // with the partials that it can reach, and no others
-	Strict  bool                 // a variable that the data lacks is an error
+	Source  render.Source  // in its variant for a locale
+	Options render.Options // with the partials that it can reach, and no others
+	Strict  bool           // a variable that the data lacks is an error
 }
 
 // prepared is what a catalog remembers of a template that is in use.

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 func TestPartialsAndLayouts(t *testing.T) {
@@ -122,7 +122,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	c := newCatalog("0", nil)
 	for i := range 300 {
 		e := &entry{ID: fmt.Sprint(i), Value: record{Kind: kindTemplate}}
-		c.remember(e, "", Template{Source: mailtemplate.Source{HTML: strings.Repeat("x", 1<<20)}})
+		c.remember(e, "", Template{Source: render.Source{HTML: strings.Repeat("x", 1<<20)}})
 		if c.bytes > maxReady || len(c.ready) > 64 {
 			t.Fatalf("%d bytes in %d", c.bytes, len(c.ready))
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/postroom/postroom/redisdb/records"
 	"github.com/postroom/postroom/templates/handlebars"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // library puts templates together: from a catalog, and the definitions of what they can reach.
@@ -78,8 +78,8 @@ func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*d
 
 // assembled is a template in its variant for a locale, with all that it reaches.
 type assembled struct {
-	source  mailtemplate.Source
-	options mailtemplate.Options
+	source  render.Source
+	options render.Options
 	locale  string // of the variant; empty: the content itself
 }
 
@@ -88,8 +88,8 @@ func (l *library) assemble(e *entry, locale string) assembled {
 	d := l.have[e.ID]
 	c, chosen := variantOf(d, locale)
 	a := assembled{
-		source:  mailtemplate.Source{Format: mailtemplate.Format(formatOf(d)), Subject: c.Subject, PreviewText: c.PreviewText, HTML: c.HTML, Text: c.Text},
-		options: mailtemplate.Options{InlineCSS: d.InlineCSS, EscapedOnly: l.escapedOnly},
+		source:  render.Source{Format: render.Format(formatOf(d)), Subject: c.Subject, PreviewText: c.PreviewText, HTML: c.HTML, Text: c.Text},
+		options: render.Options{InlineCSS: d.InlineCSS, EscapedOnly: l.escapedOnly},
 		locale:  chosen,
 	}
 	if layout := l.layout(&e.Value); layout != nil {
@@ -144,7 +144,7 @@ func (l *library) refer(source string) handlebars.References {
 	return refs
 }
 
-// divide writes the partials of html and of texts as package mailtemplate wants them: those of texts apart only where they differ.
+// divide writes the partials of html and of texts as package render wants them: those of texts apart only where they differ.
 func divide(inHTML, inText map[string]string) (partials, texts map[string]string) {
 	for name, source := range inText {
 		if other, both := inHTML[name]; both && other != source {

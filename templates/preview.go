@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/templates/locale"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // previewTimeout bounds a preview, with all that has to be read for it.
@@ -97,7 +97,7 @@ func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p prev
 	}
 	within, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
-	mail, err := t.fill(within, e, d, p, mailtemplate.Input{Data: data, Locale: p.locale, Zone: zone})
+	mail, err := t.fill(within, e, d, p, render.Input{Data: data, Locale: p.locale, Zone: zone})
 	if ctx.Err() == nil && isTimeout(err) {
 		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template takes too long to read and render")
 	}
@@ -105,7 +105,7 @@ func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p prev
 }
 
 // fill reads and renders an entry with what it can reach at this moment.
-func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in mailtemplate.Input) (api.TemplatePreview, error) {
+func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in render.Input) (api.TemplatePreview, error) {
 	l, err := t.libraryNow(ctx, e, d)
 	if err != nil {
 		return api.TemplatePreview{}, err
@@ -116,7 +116,7 @@ func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview
 	}
 	if e.Value.Kind == kindLayout {
 		a.options.Layout, a.source.HTML = a.source.HTML, shownInLayout
-		if read, err = mailtemplate.Parse(a.source, a.options); err != nil {
+		if read, err = render.Parse(a.source, a.options); err != nil {
 			return api.TemplatePreview{}, err
 		}
 	}
@@ -148,9 +148,9 @@ func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[str
 	if err != nil {
 		return nil, err
 	}
-	told := mailtemplate.Context{Account: sender, ServiceURL: t.senders.ServiceURL()}
+	told := render.Context{Account: sender, ServiceURL: t.senders.ServiceURL()}
 	if p.to != nil {
-		told.Recipient = mailtemplate.Person{Name: p.to.Name, Address: p.to.Address}
+		told.Recipient = render.Person{Name: p.to.Name, Address: p.to.Address}
 	}
 	raw := p.params
 	if len(raw) == 0 {
@@ -169,7 +169,7 @@ func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[str
 }
 
 // previewed words a mail.
-func previewed(read *mailtemplate.Template, mail mailtemplate.Mail, locale string) api.TemplatePreview {
+func previewed(read *render.Template, mail render.Mail, locale string) api.TemplatePreview {
 	p := api.TemplatePreview{
 		Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML, Text: mail.Text, Locale: locale,
 		Missing: []api.TemplateMissing{}, Variables: []string{},

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/records"
 	"github.com/postroom/postroom/templates/handlebars"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // The kinds of template.
@@ -124,7 +124,7 @@ func (r *record) mayUse(account string) bool { return r.Account == "" || r.Accou
 // formatOf is the format of a definition, which may leave it to the default.
 func formatOf(d *definition) string {
 	if d.Format == "" {
-		return string(mailtemplate.FormatHTML)
+		return string(render.FormatHTML)
 	}
 	return d.Format
 }
@@ -132,7 +132,7 @@ func formatOf(d *definition) string {
 // variantOf gives the content for a locale, and the locale of the variant it is made from, if there is one. Parts that the variant lacks are
 // those of the content itself; but a text goes with its html, which it repeats.
 func variantOf(d *definition, locale string) (api.TemplateContent, string) {
-	chosen := mailtemplate.Choose(locale, slices.Sorted(maps.Keys(d.Locales)))
+	chosen := render.Choose(locale, slices.Sorted(maps.Keys(d.Locales)))
 	if chosen == "" {
 		return d.Content, ""
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // Senders tells previews what a template is told of the one who sends. Package app makes it of accounts and settings.
 type Senders interface {
 	// Sender gives name and address of an account; empty: the default one. Unknown: NotFound.
-	Sender(ctx context.Context, account string) (mailtemplate.Person, error)
+	Sender(ctx context.Context, account string) (render.Person, error)
 	// ServiceURL is where this Postroom is reached; empty: nowhere public.
 	ServiceURL() string
 }

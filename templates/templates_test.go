@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -54,14 +54,14 @@ func process(t *testing.T, url string, change ...func(*Options)) bundle {
 // people are two accounts.
 type people struct{}
 
-func (people) Sender(_ context.Context, account string) (mailtemplate.Person, error) {
+func (people) Sender(_ context.Context, account string) (render.Person, error) {
 	switch account {
 	case "", "shop":
-		return mailtemplate.Person{Name: "Shop", Address: "shop@example.com"}, nil
+		return render.Person{Name: "Shop", Address: "shop@example.com"}, nil
 	case "blog":
-		return mailtemplate.Person{Name: "Blog", Address: "blog@example.com"}, nil
+		return render.Person{Name: "Blog", Address: "blog@example.com"}, nil
 	}
-	return mailtemplate.Person{}, fault.New(fault.NotFound, "AccountNotFound", "There is no such account")
+	return render.Person{}, fault.New(fault.NotFound, "AccountNotFound", "There is no such account")
 }
 
 func (people) ServiceURL() string { return "https://mail.example.com" }
@@ -103,11 +103,11 @@ func (b bundle) says(t *testing.T, account, id, locale string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := mailtemplate.Parse(found.Source, found.Options)
+	read, err := render.Parse(found.Source, found.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mail, err := read.Render(t.Context(), mailtemplate.Input{Data: map[string]any{"x": "<x>"}})
+	mail, err := read.Render(t.Context(), render.Input{Data: map[string]any{"x": "<x>"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	mailtemplates "github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -326,8 +326,8 @@ func (g *gatewayList) List(_ context.Context, page, pageSize int) (api.GatewayPa
 // shop is who would send what is previewed.
 type shop struct{}
 
-func (shop) Sender(context.Context, string) (mailtemplate.Person, error) {
-	return mailtemplate.Person{Name: "Shop", Address: "shop@example.com"}, nil
+func (shop) Sender(context.Context, string) (render.Person, error) {
+	return render.Person{Name: "Shop", Address: "shop@example.com"}, nil
 }
 
 func (shop) ServiceURL() string { return "" }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 var update = flag.Bool("update", false, "write testdata/golden anew")
@@ -29,11 +29,11 @@ var goldenLetters = map[string]struct {
 }{
 	"order": {
 		letter: Letter{
-			Source: mailtemplate.Source{
+			Source: render.Source{
 				Subject: "Your order {{params.number}} of {{currency params.total \"EUR\"}}",
 				HTML:    "{{#> frame}}<p class=\"big\">Dear {{params.name}},</p>\n<table>{{#each params.items}}<tr><td>{{count}} × {{title}}</td></tr>{{/each}}</table>{{/frame}}",
 			},
-			Options: mailtemplate.Options{
+			Options: render.Options{
 				InlineCSS: true,
 				Partials:  map[string]string{"frame": "<html><head><style>.big{font-size:20px} td{padding:4px}</style></head><body>{{> @partial-block}}<p>{{account.name}}</p></body></html>"},
 			},
@@ -46,8 +46,8 @@ var goldenLetters = map[string]struct {
 	},
 	"news": {
 		letter: Letter{
-			Source:  mailtemplate.Source{Format: mailtemplate.FormatMarkdown, Subject: "News", PreviewText: "For {{params.name}}", HTML: "# Hello {{params.name}}\n\nRead [more]({{params.url}}).\n"},
-			Options: mailtemplate.Options{Layout: "<html><body>{{> @partial-block}}</body></html>"},
+			Source:  render.Source{Format: render.FormatMarkdown, Subject: "News", PreviewText: "For {{params.name}}", HTML: "# Hello {{params.name}}\n\nRead [more]({{params.url}}).\n"},
+			Options: render.Options{Layout: "<html><body>{{> @partial-block}}</body></html>"},
 		},
 		params:  `{"name":"*Ann*","url":"https://example.com/?a=1&b=2"}`,
 		subject: "News",
@@ -56,7 +56,7 @@ var goldenLetters = map[string]struct {
 	},
 	"reminder": {
 		letter: Letter{
-			Source: mailtemplate.Source{Subject: "{{params.what}}", Text: "{{params.what}} on {{formatDate params.at \"YYYY-MM-DD HH:mm\"}}, dear {{rcpt.name}} <{{rcpt.address}}>\n"},
+			Source: render.Source{Subject: "{{params.what}}", Text: "{{params.what}} on {{formatDate params.at \"YYYY-MM-DD HH:mm\"}}, dear {{rcpt.name}} <{{rcpt.address}}>\n"},
 			TZ:     "America/New_York", Attachments: []message.Attachment{{Filename: "plan.txt", Content: []byte("the plan")}},
 		},
 		params:  `{"what":"Meeting\r\nBcc: all@example.com","at":"2026-07-01T12:00:00Z"}`,
@@ -64,7 +64,7 @@ var goldenLetters = map[string]struct {
 		text:    "on 2026-07-01 08:00, dear Ann <ann@example.net>",
 	},
 	"plain": {
-		letter:  Letter{Source: mailtemplate.Source{Subject: "As {{it}} is", Text: "{{#if}} {{{x}}}\n"}, Plain: true},
+		letter:  Letter{Source: render.Source{Subject: "As {{it}} is", Text: "{{#if}} {{{x}}}\n"}, Plain: true},
 		subject: "As {{it}} is",
 		text:    "{{#if}} {{{x}}}",
 	},
@@ -74,7 +74,7 @@ var goldenLetters = map[string]struct {
 func TestGoldenLetters(t *testing.T) {
 	for name, c := range goldenLetters {
 		t.Run(name, func(t *testing.T) {
-			c.letter.From, c.letter.Account = message.Address{Name: "Shop", Address: "shop@example.com"}, mailtemplate.Person{Name: "Shop", Address: "shop@example.com"}
+			c.letter.From, c.letter.Account = message.Address{Name: "Shop", Address: "shop@example.com"}, render.Person{Name: "Shop", Address: "shop@example.com"}
 			w, err := New(c.letter)
 			if err != nil {
 				t.Fatal(err)

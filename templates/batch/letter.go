@@ -10,20 +10,20 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // Letter is what messages have in common.
 type Letter struct {
-	Source  mailtemplate.Source  `json:"source"`
-	Options mailtemplate.Options `json:"options"`
-	Plain   bool                 `json:"plain,omitempty"`  // the words go as they are
-	Strict  bool                 `json:"strict,omitempty"` // params that the words name and a slip lacks are an error
+	Source  render.Source  `json:"source"`
+	Options render.Options `json:"options"`
+	Plain   bool           `json:"plain,omitempty"`  // the words go as they are
+	Strict  bool           `json:"strict,omitempty"` // params that the words name and a slip lacks are an error
 
-	Account    mailtemplate.Person `json:"account"`              // who sends, as templates are told
-	ServiceURL string              `json:"serviceUrl,omitempty"` // as templates are told
-	Locale     string              `json:"locale,omitempty"`     // how numbers and dates are written; empty: en
-	TZ         string              `json:"tz,omitempty"`         // time zone of dates; empty: UTC
+	Account    render.Person `json:"account"`              // who sends, as templates are told
+	ServiceURL string        `json:"serviceUrl,omitempty"` // as templates are told
+	Locale     string        `json:"locale,omitempty"`     // how numbers and dates are written; empty: en
+	TZ         string        `json:"tz,omitempty"`         // time zone of dates; empty: UTC
 
 	From        message.Address      `json:"from"`
 	ReplyTo     []message.Address    `json:"replyTo,omitempty"`

@@ -13,15 +13,15 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // welcome is a letter with everything.
 func welcome() Letter {
 	return Letter{
-		Source:  mailtemplate.Source{Subject: "Hi {{params.name}}", HTML: "<style>p{color:red}</style><p>{{params.name}} of {{rcpt.address}} at {{formatDate params.at \"HH:mm\"}}</p>"},
-		Options: mailtemplate.Options{InlineCSS: true, Partials: map[string]string{"b": "x", "a": "y"}}, Strict: true, TZ: "Asia/Tokyo", Locale: "ja",
-		Account: mailtemplate.Person{Name: "Shop", Address: "shop@x.test"}, From: message.Address{Name: "Shop", Address: "shop@x.test"},
+		Source:  render.Source{Subject: "Hi {{params.name}}", HTML: "<style>p{color:red}</style><p>{{params.name}} of {{rcpt.address}} at {{formatDate params.at \"HH:mm\"}}</p>"},
+		Options: render.Options{InlineCSS: true, Partials: map[string]string{"b": "x", "a": "y"}}, Strict: true, TZ: "Asia/Tokyo", Locale: "ja",
+		Account: render.Person{Name: "Shop", Address: "shop@x.test"}, From: message.Address{Name: "Shop", Address: "shop@x.test"},
 		ReplyTo: []message.Address{{Address: "help@x.test"}}, Headers: []message.Header{{Name: "X-Campaign", Value: "7"}},
 		Attachments: []message.Attachment{{Filename: "a.txt", Content: []byte("file")}},
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/templates/locale"
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // Writer writes the messages of one letter.
 type Writer struct {
 	letter Letter
 	zone   *time.Location
-	full   *mailtemplate.Template // nil: the words go as they are
-	light  *mailtemplate.Template // the same without what depends on no slip: the CSS
+	full   *render.Template // nil: the words go as they are
+	light  *render.Template // the same without what depends on no slip: the CSS
 }
 
 // Name is what a message is called before it is written: its Message-ID, and its envelope; and what it is given that follows from these.
@@ -42,7 +42,7 @@ type Words struct {
 	Text    string
 }
 
-// New reads the words of a letter. Its faults are those of mailtemplate.Parse, and Invalid for a time zone that there isn't.
+// New reads the words of a letter. Its faults are those of render.Parse, and Invalid for a time zone that there isn't.
 func New(l Letter) (*Writer, error) {
 	zone, err := locale.Zone(l.TZ)
 	if err != nil {
@@ -52,13 +52,13 @@ func New(l Letter) (*Writer, error) {
 	if l.Plain {
 		return w, nil
 	}
-	if w.full, err = mailtemplate.Parse(l.Source, l.Options); err != nil {
+	if w.full, err = render.Parse(l.Source, l.Options); err != nil {
 		return nil, err
 	}
 	w.light = w.full
 	if l.Options.InlineCSS {
 		l.Options.InlineCSS = false
-		w.light, err = mailtemplate.Parse(l.Source, l.Options)
+		w.light, err = render.Parse(l.Source, l.Options)
 	}
 	return w, err
 }
@@ -77,7 +77,7 @@ func (w *Writer) Check(ctx context.Context, s Slip, n Name) (*message.Composed, 
 	return w.write(ctx, w.light, s, n, nil)
 }
 
-func (w *Writer) write(ctx context.Context, t *mailtemplate.Template, s Slip, n Name, files []message.Attachment) (*message.Composed, Words, error) {
+func (w *Writer) write(ctx context.Context, t *render.Template, s Slip, n Name, files []message.Attachment) (*message.Composed, Words, error) {
 	mail, err := w.fill(ctx, t, s, n)
 	if err != nil {
 		return nil, Words{}, err
@@ -103,30 +103,30 @@ func (w *Writer) write(ctx context.Context, t *mailtemplate.Template, s Slip, n 
 }
 
 // Fill gives the words with the params of a slip in them, and nothing else of a message.
-func (w *Writer) Fill(ctx context.Context, s Slip) (mailtemplate.Mail, error) {
+func (w *Writer) Fill(ctx context.Context, s Slip) (render.Mail, error) {
 	return w.fill(ctx, w.full, s, Name{})
 }
 
 // fill gives the words with the params of a slip in them.
-func (w *Writer) fill(ctx context.Context, t *mailtemplate.Template, s Slip, n Name) (mailtemplate.Mail, error) {
+func (w *Writer) fill(ctx context.Context, t *render.Template, s Slip, n Name) (render.Mail, error) {
 	if w.letter.Plain {
 		words := w.letter.Source
-		return mailtemplate.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
+		return render.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
 	}
 	params, err := readParams(s.Params)
 	if err != nil {
-		return mailtemplate.Mail{}, err
+		return render.Mail{}, err
 	}
-	about := mailtemplate.Context{
+	about := render.Context{
 		Account: w.letter.Account, ServiceURL: w.letter.ServiceURL, UnsubscribeURL: n.UnsubscribeURL, PreferencesURL: n.PreferencesURL,
 	}
 	for _, to := range [][]message.Address{s.To, s.Cc} {
 		if len(to) > 0 {
-			about.Recipient = mailtemplate.Person{Name: to[0].Name, Address: to[0].Address}
+			about.Recipient = render.Person{Name: to[0].Name, Address: to[0].Address}
 			break
 		}
 	}
-	return t.Render(ctx, mailtemplate.Input{Data: about.Data(params), Locale: w.letter.Locale, Zone: w.zone, Strict: w.letter.Strict})
+	return t.Render(ctx, render.Input{Data: about.Data(params), Locale: w.letter.Locale, Zone: w.zone, Strict: w.letter.Strict})
 }
 
 // readParams reads the params of a slip, with all the digits their numbers have.

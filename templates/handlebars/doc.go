@@ -16,5 +16,5 @@
 //   - A variable that the data lacks prints nothing and is reported by name ([Result.Missing]); in strict mode it is an error.
 //
 // It reads no file, no network and no clock but the deadline of its context, and owns no Redis keys. It doesn't judge the html around a
-// value: that a link must not begin with "javascript:" is for package mailtemplate to see to.
+// value: that a link must not begin with "javascript:" is for package render to see to.
 package handlebars

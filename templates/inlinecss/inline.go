@@ -1,6 +1,7 @@
 package inlinecss
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,32 +10,27 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ErrLimit is behind each error that says that html or CSS is more than may be worked on; errors.Is finds it.
+// ErrLimit is wrapped by every error that reports too much html or CSS.
 var ErrLimit = errors.New("limit of CSS inlining")
 
 // Options bound the work. A field that is zero takes its default.
 type Options struct {
 	HTML    int // bytes of html; 4 MB
 	CSS     int // bytes of all style elements; 256 KB
-	Matches int // comparisons of a part of a selector with an element; 4,000,000
+	Matches int // comparisons of a selector with an element; 4,000,000
 	Output  int // bytes of declarations written into elements; 4 MB
 }
 
 func (o Options) withDefaults() Options {
-	fill := func(value *int, def int) {
-		if *value <= 0 {
-			*value = def
-		}
-	}
-	fill(&o.HTML, 4<<20)
-	fill(&o.CSS, 256<<10)
-	fill(&o.Matches, 4_000_000)
-	fill(&o.Output, 4<<20)
+	o.HTML = cmp.Or(max(o.HTML, 0), 4<<20)
+	o.CSS = cmp.Or(max(o.CSS, 0), 256<<10)
+	o.Matches = cmp.Or(max(o.Matches, 0), 4_000_000)
+	o.Output = cmp.Or(max(o.Output, 0), 4<<20)
 	return o
 }
 
-// Inline gives the html with the rules of its style elements in style attributes. Html without such rules comes back as it is. The errors
-// are those of the context, and ErrLimit.
+// Inline returns the html with the rules of its style elements in style attributes. Html without such rules is returned unchanged. The
+// errors are those of the context, and ErrLimit.
 func Inline(ctx context.Context, source string, o Options) (string, error) {
 	o = o.withDefaults()
 	if len(source) > o.HTML {
@@ -56,10 +52,10 @@ func Inline(ctx context.Context, source string, o Options) (string, error) {
 		rules = append(rules, read...)
 	}
 	root, err := html.Parse(strings.NewReader(p.marked))
-	if err != nil { // elements inside elements too deep, the only thing that a parser of html refuses
+	if err != nil { // the parser's only error: elements are nested too deep
 		return source, fmt.Errorf("inline CSS: %w: %w", err, ErrLimit)
 	}
-	m := matcher{ctx: ctx, left: o.Matches, room: o.Output}
+	m := matcher{ctx: ctx, steps: o.Matches, space: o.Output}
 	m.collect(root, len(p.tags))
 	for i := range rules {
 		if err := m.apply(&rules[i]); err != nil {

@@ -11,56 +11,46 @@ import (
 	"golang.org/x/net/html"
 )
 
-// matcher finds the elements that rules are for.
+// matcher finds the elements that each rule is for.
 type matcher struct {
 	ctx      context.Context
-	left     int // comparisons
-	room     int // bytes of declarations
+	steps    int // that matching may still take
+	space    int // bytes of declarations that may still be written
 	elements []element
+	weights  map[*html.Node]weight
 	found    map[int]*cascade // by the number of the start tag
 }
 
-// element is an element of the page. Parents and elder siblings come before it.
+// element is an element of the page.
 type element struct {
-	node           *html.Node
-	parent, before int // in the list; -1 for none
-	tag            int // number of its start tag; -1 for one that the html doesn't have
-	children       int // nodes directly inside
-	prefixes       uint64
-	above, beside  uint64 // prefixes matched by any ancestor, by any elder sibling
+	node *html.Node
+	tag  int // number of its start tag; -1 for one that the html does not have
 }
 
-// collect lists the elements, and takes the numbers off their tags again.
+// weight is the work of looking at a node once: a step, and more for one with long attributes.
+type weight struct{ own, children int }
+
+// collect lists the elements, and removes the numbers from their tags.
 func (m *matcher) collect(root *html.Node, tags int) {
-	m.found = map[int]*cascade{}
+	m.found, m.weights = map[int]*cascade{}, map[*html.Node]weight{}
 	seen := make([]bool, tags)
-	type position struct {
-		node           *html.Node
-		parent, before int
-	}
-	var todo []position
-	for p := (position{root.FirstChild, -1, -1}); p.node != nil || len(todo) > 0; {
-		if p.node == nil {
-			p, todo = todo[len(todo)-1], todo[:len(todo)-1]
-			continue
+	for n := range root.Descendants() {
+		w := m.weights[n]
+		w.own = 1
+		if n.Type == html.ElementNode {
+			m.elements = append(m.elements, element{n, takeNumber(n, seen)})
+			for _, a := range n.Attr {
+				w.own += len(a.Key+a.Val) / 64
+			}
 		}
-		if p.parent >= 0 {
-			m.elements[p.parent].children++
-		}
-		next := position{p.node.NextSibling, p.parent, p.before}
-		if p.node.Type == html.ElementNode {
-			i := len(m.elements)
-			m.elements = append(m.elements, element{node: p.node, parent: p.parent, before: p.before, tag: takeNumber(p.node, seen)})
-			next.before = i
-			todo = append(todo, next)
-			p = position{p.node.FirstChild, i, -1}
-			continue
-		}
-		p = next
+		m.weights[n] = w
+		parent := m.weights[n.Parent]
+		parent.children += w.own
+		m.weights[n.Parent] = parent
 	}
 }
 
-// takeNumber reads the number of an element's tag. An element that the parser made twice of one tag has it the first time only.
+// takeNumber reads the number of an element's tag. Of several elements that the parser made of one tag, only the first has it.
 func takeNumber(n *html.Node, seen []bool) int {
 	for i, a := range n.Attr {
 		if a.Key != marker {
@@ -77,79 +67,60 @@ func takeNumber(n *html.Node, seen []bool) int {
 	return -1
 }
 
-// apply notes a rule's declarations at the elements that its selector matches. It goes through the elements once: bit i of prefixes says
-// that the first i+1 parts of the selector match up to this element.
+// apply adds a rule to the elements that its selector matches.
 func (m *matcher) apply(r *rule) error {
-	last := uint64(1) << (len(r.parts) - 1)
-	for i := range m.elements {
+	for i, e := range m.elements {
 		if i%256 == 0 {
 			if err := m.ctx.Err(); err != nil {
 				return err
 			}
 		}
-		e := &m.elements[i]
-		if m.left -= m.cost(e, r.parts); m.left < 0 {
+		m.steps--
+		if r.counts {
+			m.steps -= m.weights[e.node.Parent].children
+		}
+		if m.steps >= 0 && r.parts > 1 && r.subject.Match(e.node) {
+			m.steps -= m.cost(e.node, &r.selector)
+		}
+		if m.steps < 0 {
 			return fmt.Errorf("too many rules for too many elements: %w", ErrLimit)
 		}
-		m.match(e, r.parts)
-		if e.prefixes&last != 0 && e.tag >= 0 && !isInvisible(e.node.Data) {
-			c := m.found[e.tag]
-			if c == nil {
-				c = &cascade{}
-				m.found[e.tag] = c
-			}
-			c.rules = append(c.rules, r)
-			m.left -= 4 // to be put in order later
-			if m.room -= r.size; m.room < 0 {
-				return fmt.Errorf("too many declarations for too many elements: %w", ErrLimit)
-			}
+		if e.tag < 0 || isInvisible(e.node.Data) || !r.whole.Match(e.node) {
+			continue
+		}
+		if m.found[e.tag] == nil {
+			m.found[e.tag] = &cascade{}
+		}
+		m.found[e.tag].rules = append(m.found[e.tag].rules, r)
+		m.steps -= 4 // for the later sort
+		if m.space -= r.size; m.space < 0 {
+			return fmt.Errorf("too many declarations for too many elements: %w", ErrLimit)
 		}
 	}
 	return nil
 }
 
-// cost is how many comparisons it takes to match an element.
-func (m *matcher) cost(e *element, parts []part) int {
-	n := len(parts)
-	for _, p := range parts {
-		if p.counts && e.parent >= 0 {
-			n += m.elements[e.parent].children
+// cost is an upper bound of the nodes that cascadia looks at to match a selector of several parts. For each combinator ' ' or '~' it tries
+// one ancestor or elder sibling after the other, so the bound grows with the number of ways to choose as many of them. A step of
+// cascadia is so much cheaper than a comparison of [Options] that 16 count as one.
+func (m *matcher) cost(n *html.Node, s *selector) int {
+	nodes, choices := 0, 0
+	for a := range n.Ancestors() {
+		w := m.weights[a]
+		nodes += w.own
+		choices++
+		if s.counts {
+			nodes += w.children
 		}
 	}
-	return n
-}
-
-func (m *matcher) match(e *element, parts []part) {
-	var parent, before element
-	e.above, e.beside = 0, 0
-	if e.parent >= 0 {
-		parent = m.elements[e.parent]
-		e.above = parent.above | parent.prefixes
+	if s.siblings {
+		choices = nodes
 	}
-	if e.before >= 0 {
-		before = m.elements[e.before]
-		e.beside = before.beside | before.prefixes
+	steps := s.parts * nodes
+	for i := 1; i < s.ways && steps/16 <= m.steps && i < choices/2; i++ {
+		steps = steps * (choices - i) / (i + 1)
 	}
-	e.prefixes = 0
-	for i, p := range parts {
-		if i > 0 {
-			from := e.above
-			switch p.combinator {
-			case '>':
-				from = parent.prefixes
-			case '+':
-				from = before.prefixes
-			case '~':
-				from = e.beside
-			}
-			if from&(1<<(i-1)) == 0 {
-				continue
-			}
-		}
-		if p.selector.Match(e.node) {
-			e.prefixes |= 1 << i
-		}
-	}
+	return steps / 16
 }
 
 // isInvisible reports whether an element shows nothing that style could change.
@@ -161,11 +132,11 @@ func isInvisible(name string) bool {
 	return false
 }
 
-// cascade is what applies to one element.
+// cascade is the rules that match one element.
 type cascade struct{ rules []*rule }
 
-// text gives the declarations that win, weakest first, together with those of the element's own style attribute. Where a rule says a
-// property twice, both stay: the first is meant for programs that don't understand the second.
+// text returns the declarations that win, weakest first, with those of the element's own style attribute. If a rule has a property
+// twice, both stay: the first is for programs that do not understand the second.
 func (c *cascade) text(own string) string {
 	type entry struct {
 		declaration
@@ -201,7 +172,7 @@ func (c *cascade) text(own string) string {
 		}
 		text := e.property + ": " + e.value
 		if e.weight == isOwn+isImportant {
-			text += " !important" // its author wants it to win over rules in style elements too
+			text += " !important" // it must win over rules in style elements too
 		}
 		result = append(result, text)
 	}

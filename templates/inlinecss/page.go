@@ -7,11 +7,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// page is where things are in the html: offsets, by which the result is put together from the original.
+// page is the offsets in the html from which the result is assembled.
 type page struct {
 	tags   []span  // start tags
 	sheets []sheet // contents of style elements
-	marked string  // the html with each start tag numbered, so that elements of the tree can be found in the text again
+	marked string  // the html with each start tag numbered, to find the elements of the tree in the text
 }
 
 type span struct{ start, end int }
@@ -23,7 +23,7 @@ type sheet struct {
 	kept    string
 }
 
-// marker is the attribute by which a start tag has its number.
+// marker is the attribute that holds the number of a start tag.
 const marker = "data-inlinecss-n"
 
 // scan finds the start tags and style sheets of html.
@@ -37,10 +37,7 @@ func scan(source string) page {
 		token := z.Token()
 		switch token.Type {
 		case html.StartTagToken, html.SelfClosingTagToken:
-			name := 1 + len(token.Data)
-			if name > len(raw) {
-				name = len(raw)
-			}
+			name := min(1+len(token.Data), len(raw))
 			marked.WriteString(raw[:name] + " " + marker + "=" + strconv.Itoa(len(p.tags)) + " " + raw[name:])
 			p.tags = append(p.tags, span{at, at + len(raw)})
 			open = -1
@@ -70,7 +67,7 @@ func scan(source string) page {
 	return p
 }
 
-// isSheet reports whether a style element holds CSS for every screen.
+// isSheet reports whether a style element is CSS for every screen.
 func isSheet(token html.Token) bool {
 	if token.Data != "style" {
 		return false
@@ -87,7 +84,7 @@ func isSheet(token html.Token) bool {
 	return true
 }
 
-// write puts the result together.
+// write assembles the result.
 func (p *page) write(source string, found map[int]*cascade) string {
 	var b strings.Builder
 	b.Grow(len(source) + len(source)/2)
@@ -126,7 +123,7 @@ func (p *page) write(source string, found map[int]*cascade) string {
 	return b.String()
 }
 
-// isDropped reports whether a tag opens a style element of which nothing is left.
+// isDropped reports whether a tag opens a style element that is now empty.
 func (p *page) isDropped(i int) bool {
 	for _, s := range p.sheets {
 		if s.element.start == p.tags[i].start {
@@ -136,7 +133,7 @@ func (p *page) isDropped(i int) bool {
 	return false
 }
 
-// withStyle writes a start tag with the declarations of a cascade, which take the place of its style attribute.
+// withStyle returns a start tag whose style attribute is replaced by the declarations of a cascade.
 func withStyle(tag string, c *cascade) string {
 	from, to, value := styleAttribute(tag)
 	text := c.text(html.UnescapeString(value))
@@ -180,7 +177,7 @@ func styleAttribute(tag string) (from, to int, value string) {
 	return 0, 0, ""
 }
 
-// attributeValue reads the value of an attribute behind its equals sign, and answers where it ends.
+// attributeValue returns the value of an attribute after its equals sign, and its end.
 func attributeValue(tag string, at int) (string, int) {
 	at += len(tag[at:]) - len(strings.TrimLeft(tag[at:], " \t\r\n\f"))
 	if at < len(tag) && (tag[at] == '"' || tag[at] == '\'') {

@@ -7,69 +7,56 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// part is a simple selector, with the way that leads to it from the part before: ' ', '>', '+' or '~'.
-type part struct {
-	selector   cascadia.Sel
-	combinator byte
-	counts     bool // it has a pseudo-class, for which brothers and sisters may have to be counted
+// selector is one selector, compiled by cascadia.
+type selector struct {
+	whole    cascadia.Sel
+	subject  cascadia.Sel // what follows the last combinator; an element that fails it fails the whole
+	parts    int          // compound selectors: combinators and one
+	ways     int          // combinators ' ' and '~', for which cascadia tries one ancestor or sibling after the other
+	siblings bool         // it has '~'
+	counts   bool         // it has '~' or a pseudo-class, for which siblings are visited
 }
 
-// maxParts is how many parts a selector may have; those with more stay in the style element.
-const maxParts = 60
-
-// parseSelector reads a selector. The parts are matched here, one after the other, and only each part by cascadia: its own matching of
-// combined selectors takes exponential time for some. ok is false for what can't be inlined, such as :hover.
-func parseSelector(all []piece) (parts []part, specificity [3]int, ok bool) {
-	var current strings.Builder
-	combinator := byte(' ')
-	flush := func() bool {
-		if current.Len() == 0 {
-			return true
-		}
-		s, err := cascadia.Parse(current.String())
-		if err != nil || len(parts) == maxParts {
-			return false
-		}
-		for i, n := range s.Specificity() {
-			specificity[i] += n
-		}
-		parts = append(parts, part{s, combinator, strings.Contains(current.String(), ":")})
-		combinator = ' '
-		current.Reset()
-		return true
-	}
-	depth := 0
+// parseSelector compiles a selector. ok is false for what cannot be inlined, such as :hover.
+func parseSelector(all []piece) (s selector, ok bool) {
+	depth, subject, combinator := 0, 0, ">" // the first piece of the subject, and the combinator before it
 	for i, p := range all {
+		inside := depth > 0
 		switch p.kind {
 		case css.LeftParenthesisToken, css.FunctionToken, css.LeftBracketToken:
 			depth++
 		case css.RightParenthesisToken, css.RightBracketToken:
 			depth--
+		case css.ColonToken:
+			s.counts = true
+			if !fixedPseudo(all[i+1:]) {
+				return s, false
+			}
 		}
+		isCombinator := p.kind == css.DelimToken && strings.Contains(">+~", p.text)
 		switch {
-		case depth > 0 || p.kind == css.RightParenthesisToken || p.kind == css.RightBracketToken:
-		case p.kind == css.WhitespaceToken:
-			if !flush() {
-				return nil, specificity, false
+		case inside:
+		case p.kind == css.WhitespaceToken && combinator == "":
+			combinator = " "
+		case isCombinator:
+			combinator = p.text
+		case combinator != "" && p.kind != css.WhitespaceToken:
+			s.parts, subject = s.parts+1, i
+			if combinator == " " || combinator == "~" {
+				s.ways++
 			}
-			continue
-		case p.kind == css.DelimToken && strings.Contains(">+~", p.text):
-			if !flush() || len(parts) == 0 || combinator != ' ' {
-				return nil, specificity, false
-			}
-			combinator = p.text[0]
-			continue
+			s.siblings = s.siblings || combinator == "~"
+			combinator = ""
 		}
-		if p.kind == css.ColonToken && !fixedPseudo(all[i+1:]) {
-			return nil, specificity, false
-		}
-		current.WriteString(p.text)
 	}
-	ok = depth == 0 && flush() && len(parts) > 0 && combinator == ' '
-	return parts, specificity, ok
+	s.counts = s.counts || s.siblings
+	var err, subjectErr error
+	s.whole, err = cascadia.Parse(join(all))
+	s.subject, subjectErr = cascadia.Parse(join(all[subject:]))
+	return s, err == nil && subjectErr == nil
 }
 
-// fixedPseudo reports whether a pseudo-class says something that the html decides, and that takes little time to find out.
+// fixedPseudo reports whether a pseudo-class depends on the html only and is quick to match.
 func fixedPseudo(all []piece) bool {
 	if len(all) == 0 {
 		return false
@@ -84,7 +71,7 @@ func fixedPseudo(all []piece) bool {
 	return false
 }
 
-// isSimple reports whether what stands inside the parentheses of :not is nothing but simple selectors, which are matched in a step.
+// isSimple reports whether the argument of :not has only simple selectors, which are matched in one step.
 func isSimple(all []piece) bool {
 	for _, p := range all {
 		switch {

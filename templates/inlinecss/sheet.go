@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/andybalholm/cascadia"
 	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/css"
 )
 
 // rule is one selector with its declarations.
 type rule struct {
-	parts        []part
-	specificity  [3]int
+	selector
+	specificity  cascadia.Specificity
 	order        int
 	declarations []declaration
 	size         int // bytes of the declarations
@@ -29,7 +30,7 @@ type piece struct {
 	text string
 }
 
-// pieces reads all tokens but comments. What isn't CSS becomes tokens too; the lexer takes at least a byte for each.
+// pieces returns all tokens but comments. Each has at least one byte, also in what is not CSS.
 func pieces(text string) []piece {
 	var all []piece
 	l := css.NewLexer(parse.NewInputString(text))
@@ -45,7 +46,7 @@ func pieces(text string) []piece {
 	}
 }
 
-// parseSheet reads a style sheet: the rules that can be inlined, numbered from first, and the text of what stays.
+// parseSheet returns the rules that can be inlined, numbered from first, and the text of the rest.
 func parseSheet(text string, first int) (rules []rule, kept string) {
 	var keep strings.Builder
 	all := pieces(text)
@@ -70,12 +71,12 @@ func parseSheet(text string, first int) (rules []rule, kept string) {
 		declarations := parseDeclarations(body)
 		var others []string
 		for _, selector := range split(head, css.CommaToken) {
-			parts, specificity, ok := parseSelector(selector)
+			compiled, ok := parseSelector(selector)
 			switch {
 			case !ok:
 				others = append(others, strings.TrimSpace(join(selector)))
 			case len(declarations) > 0:
-				rules = append(rules, rule{parts, specificity, first + len(rules), declarations, sizeOf(declarations)})
+				rules = append(rules, rule{compiled, compiled.whole.Specificity(), first + len(rules), declarations, sizeOf(declarations)})
 			}
 		}
 		if others = slices.DeleteFunc(others, func(s string) bool { return s == "" }); len(others) > 0 {
@@ -85,7 +86,7 @@ func parseSheet(text string, first int) (rules []rule, kept string) {
 	return rules, strings.ReplaceAll(keep.String(), "</", "<\\/")
 }
 
-// statement finds the end of the statement that begins at piece i: that of its block, or a semicolon for an at-rule without one.
+// statement finds the end of the statement that begins at piece i: the end of its block, or the semicolon of an at-rule.
 func statement(all []piece, i int) (head, body []piece, next int, hasBody bool) {
 	isAt := all[i].kind == css.AtKeywordToken
 	depth, open := 0, -1
@@ -114,7 +115,7 @@ func statement(all []piece, i int) (head, body []piece, next int, hasBody bool) 
 	return all[i:open], all[open+1:], len(all), true
 }
 
-// parseDeclarations reads the inside of a rule, or a style attribute. What is malformed is left out.
+// parseDeclarations reads the body of a rule, or a style attribute. Malformed declarations are skipped.
 func parseDeclarations(body []piece) []declaration {
 	var result []declaration
 	for _, d := range split(body, css.SemicolonToken) {
@@ -138,7 +139,7 @@ func parseDeclarations(body []piece) []declaration {
 	return result
 }
 
-// sizeOf counts the bytes that declarations take in an attribute.
+// sizeOf returns the length of declarations in an attribute, in bytes.
 func sizeOf(all []declaration) int {
 	n := 0
 	for _, d := range all {
@@ -147,7 +148,7 @@ func sizeOf(all []declaration) int {
 	return n
 }
 
-// split divides pieces at those of a kind that stand outside of any brackets.
+// split splits pieces at tokens of a kind outside of brackets.
 func split(all []piece, at css.TokenType) [][]piece {
 	var result [][]piece
 	depth, start := 0, 0

@@ -1,4 +1,4 @@
-package mailtemplate_test
+package render_test
 
 import (
 	"strings"
@@ -6,35 +6,35 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/templates/mailtemplate"
+	"github.com/postroom/postroom/templates/render"
 )
 
 func TestContext(t *testing.T) {
-	source := mailtemplate.Source{
+	source := render.Source{
 		Subject: "{{params.order}} for {{rcpt.name}} <{{rcpt.address}}>", Text: "{{account.name}} <{{account.email}}> at {{service.url}}",
 	}
-	full := mailtemplate.Context{
-		Account:   mailtemplate.Person{Name: "Shop", Address: "shop@example.com"},
-		Recipient: mailtemplate.Person{Name: "Ada", Address: "ada@example.org"}, ServiceURL: "https://mail.example.com",
+	full := render.Context{
+		Account:   render.Person{Name: "Shop", Address: "shop@example.com"},
+		Recipient: render.Person{Name: "Ada", Address: "ada@example.org"}, ServiceURL: "https://mail.example.com",
 	}
 	for _, test := range []struct {
 		name    string
-		context mailtemplate.Context
+		context render.Context
 		params  any
-		want    mailtemplate.Mail
+		want    render.Mail
 		missing []string
 	}{
-		{"all", full, map[string]any{"order": 7.0}, mailtemplate.Mail{
+		{"all", full, map[string]any{"order": 7.0}, render.Mail{
 			Subject: "7 for Ada <ada@example.org>", Text: "Shop <shop@example.com> at https://mail.example.com",
 		}, nil},
-		{"nothing known", mailtemplate.Context{}, nil, mailtemplate.Mail{Subject: "for  <>", Text: " <> at "}, []string{"params.order"}},
+		{"nothing known", render.Context{}, nil, render.Mail{Subject: "for  <>", Text: " <> at "}, []string{"params.order"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			template, err := mailtemplate.Parse(source, mailtemplate.Options{})
+			template, err := render.Parse(source, render.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := template.Render(t.Context(), mailtemplate.Input{Data: test.context.Data(test.params)})
+			got, err := template.Render(t.Context(), render.Input{Data: test.context.Data(test.params)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,20 +55,20 @@ func TestContext(t *testing.T) {
 
 // TestTextHasPartialsOfItsOwn: a footer of html would be no footer in a text.
 func TestTextHasPartialsOfItsOwn(t *testing.T) {
-	template, err := mailtemplate.Parse(
-		mailtemplate.Source{Subject: "{{> name}}", HTML: "{{> name}}{{> footer}}", Text: "{{> name}}{{> footer}}"},
-		mailtemplate.Options{
+	template, err := render.Parse(
+		render.Source{Subject: "{{> name}}", HTML: "{{> name}}{{> footer}}", Text: "{{> name}}{{> footer}}"},
+		render.Options{
 			Partials:     map[string]string{"name": "{{n}}", "footer": "<hr>{{n}}"},
 			TextPartials: map[string]string{"footer": "-- {{n}}"},
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := template.Render(t.Context(), mailtemplate.Input{Data: map[string]any{"n": "A&B"}})
+	got, err := template.Render(t.Context(), render.Input{Data: map[string]any{"n": "A&B"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mailtemplate.Mail{Subject: "A&B", HTML: "A&amp;B<hr>A&amp;B", Text: "A&B-- A&B"}
+	want := render.Mail{Subject: "A&B", HTML: "A&amp;B<hr>A&amp;B", Text: "A&B-- A&B"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -77,16 +77,16 @@ func TestTextHasPartialsOfItsOwn(t *testing.T) {
 // TestTheLayoutIsCalledSo: what is wrong with it is told of the layout, and not of a partial with a name that nobody gave.
 func TestTheLayoutIsCalledSo(t *testing.T) {
 	for _, layout := range []string{"{{> nobody}}{{> @partial-block}}", "{{#if"} {
-		_, err := mailtemplate.Parse(mailtemplate.Source{HTML: "x"}, mailtemplate.Options{Layout: layout})
+		_, err := render.Parse(render.Source{HTML: "x"}, render.Options{Layout: layout})
 		if err == nil || strings.Contains(err.Error(), "\x00") || !strings.Contains(err.Error(), "layout, line 1") {
 			t.Errorf("%q", err)
 		}
 	}
-	template, err := mailtemplate.Parse(mailtemplate.Source{HTML: "x"}, mailtemplate.Options{Layout: "{{gone}}{{> @partial-block}}"})
+	template, err := render.Parse(render.Source{HTML: "x"}, render.Options{Layout: "{{gone}}{{> @partial-block}}"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := template.Render(t.Context(), mailtemplate.Input{})
+	m, err := template.Render(t.Context(), render.Input{})
 	if err != nil || len(m.Missing) != 1 || m.Missing[0].Template != "layout" {
 		t.Errorf("%+v, %v", m, err)
 	}

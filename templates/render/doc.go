@@ -1,4 +1,4 @@
-// Package mailtemplate makes the subject, html and text of a mail from a stored template and somebody's data, for whoever accepts or
+// Package render makes the subject, html and text of a mail from a stored template and somebody's data, for whoever accepts or
 // delivers messages made of templates.
 //
 // [Parse] reads a template, whose parts are written in the language of package handlebars (docs/templates.md), html or Markdown; it
@@ -9,4 +9,4 @@
 // html runs a script; and that rendering the same with the same gives the same. A template that was read may be shared by goroutines.
 //
 // It reads no file, no network and no clock but that of its deadline, and owns no Redis keys.
-package mailtemplate
+package render

@@ -1,4 +1,4 @@
-package mailtemplate
+package render
 
 // Person is somebody whom templates speak of.
 type Person struct {

@@ -1,4 +1,4 @@
-package mailtemplate
+package render
 
 import (
 	"bytes"
