@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-programs check format vet staticcheck arch generated bench chaos generate tools clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos generate tools clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -25,10 +25,13 @@ demo: build ## See it work in a minute: nothing to configure, nothing stays behi
 test: test-programs ## Run all tests with the race detector; installs the programs they need
 	$(GO) test -race ./...
 
+test-short: ## Run the tests that need no other program, in two minutes; lists what it leaves out
+	@sh tools/test-short.sh
+
 test-programs: ## Install the programs that tests need, where they are missing
 	@sh tools/test-programs.sh
 
-check: format vet staticcheck arch generated test ## Everything that must hold before a change goes in
+check: format vet staticcheck arch house generated test ## Everything that must hold before a change goes in
 
 format: ## Fail on code that gofmt would change
 	@files=$$(gofmt -l .); \
@@ -42,6 +45,9 @@ staticcheck: ## Look for mistakes with staticcheck, at the version of tools/go.m
 
 arch: ## Fail on imports that docs/architecture.md forbids
 	$(GO) test -count=1 .
+
+house: ## Print how large and tangled the code is; fail beyond the bounds of tools/house/bounds.txt
+	@$(GO) run -C tools ./house
 
 generated: ## Fail on generated files that are not what go generate makes
 	@before=$$(cat $(GENERATED) | cksum); $(GO) generate ./... && \

@@ -11,7 +11,7 @@ import (
 // pages are the documents whose links and file names are checked.
 func pages(t *testing.T) []string {
 	t.Helper()
-	files := []string{"README.md", "CHANGELOG.md"}
+	files := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "decisions/*.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil || len(more) == 0 {

@@ -139,7 +139,7 @@ func (m pythonMail) part(t *testing.T, kind string) string {
 
 func readWithPython(t *testing.T, file string) (m pythonMail) {
 	t.Helper()
-	python := exec.Command("python3", filepath.Join("..", "message", "testdata", "read_mail.py"))
+	python := exec.Command("python3", filepath.Join("..", "..", "message", "testdata", "read_mail.py"))
 	python.Stdin = strings.NewReader(file + "\n")
 	var stderr bytes.Buffer
 	python.Stderr = &stderr

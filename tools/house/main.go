@@ -1,0 +1,298 @@
+// Command house prints the figures that say how large and how tangled the code is, and fails where one is
+// beyond its bound in bounds.txt.
+//
+// It is run from the top of the repository: go run -C tools ./house. A bound may be lowered by hand at any
+// time. It is raised only with a reason in the commit message.
+//
+// What is counted:
+//   - code lines: lines of Go that are neither blank nor comment, without tests;
+//   - columns: characters of a line, a tab being one. Lines of data (string literals, tables of tests and of
+//     Markdown, links, fenced code) may be longer;
+//   - methods: those declared on a type, tests included;
+//   - interfaces with one implementation: named interfaces outside of tests that exactly one type of this
+//     module implements, the gear of tests (internal, bench, examples) left out.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	columns       = 110 // the longest line
+	functionLines = 60  // the longest function
+	fileLines     = 500 // the longest file
+	listed        = 12  // offenders shown of each kind
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	h := &house{root: root, methods: map[string]int{}, packages: map[string]bool{}}
+	if err := filepath.WalkDir(root, h.visit); err != nil {
+		return err
+	}
+	single, err := singleInterfaces(root)
+	if err != nil {
+		return err
+	}
+	bounds, err := readBounds("house/bounds.txt")
+	if err != nil {
+		return err
+	}
+	return report(h.figures(single), bounds)
+}
+
+// A figure is one count, with the places it counts where these are worth a look.
+type figure struct {
+	name   string
+	value  int
+	places []string
+}
+
+// house adds up what it finds in the files below root.
+type house struct {
+	root      string
+	lines     int
+	code      int
+	packages  map[string]bool
+	methods   map[string]int // by package and type
+	functions []string       // over functionLines
+	files     []string       // over fileLines
+	long      []string       // lines over columns
+}
+
+func (h *house) visit(path string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	name, _ := filepath.Rel(h.root, path)
+	if d.IsDir() {
+		if d.Name() == "testdata" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.' {
+			return filepath.SkipDir
+		}
+		return nil
+	}
+	switch filepath.Ext(name) {
+	case ".go":
+		return h.goFile(path, name)
+	case ".md":
+		return h.page(path, name)
+	}
+	return nil
+}
+
+// goFile counts one file of Go.
+func (h *house) goFile(path, name string) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	lines := bytes.Split(bytes.TrimSuffix(src, []byte("\n")), []byte("\n"))
+	data := dataLines(files, file)
+	for i, line := range lines {
+		if utf8.RuneCount(line) > columns && !data[i+1] {
+			h.long = append(h.long, fmt.Sprintf("%s:%d", name, i+1))
+		}
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			h.function(files, f, name, test)
+		}
+	}
+	if test {
+		return nil
+	}
+	h.packages[filepath.Dir(name)] = true
+	h.lines += len(lines)
+	h.code += codeLines(files, file, len(lines), lines)
+	if len(lines) > fileLines {
+		h.files = append(h.files, fmt.Sprintf("%s (%d lines)", name, len(lines)))
+	}
+	return nil
+}
+
+// function counts a function or method.
+func (h *house) function(files *token.FileSet, f *ast.FuncDecl, name string, test bool) {
+	if f.Recv != nil {
+		h.methods[filepath.Dir(name)+"."+receiver(f.Recv.List[0].Type)]++
+	}
+	lines := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1
+	if !test && lines > functionLines {
+		h.functions = append(h.functions, fmt.Sprintf("%s %s (%d lines)", name, f.Name.Name, lines))
+	}
+}
+
+// receiver returns the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}
+
+// codeLines counts the lines that hold more than comments.
+func codeLines(files *token.FileSet, file *ast.File, n int, lines [][]byte) int {
+	comment := make([]bool, n+2)
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			from, to := files.Position(c.Pos()), files.Position(c.End())
+			for l := from.Line; l <= to.Line; l++ {
+				before := ""
+				if l == from.Line {
+					before = string(lines[l-1][:from.Column-1])
+				}
+				comment[l] = strings.TrimSpace(before) == ""
+			}
+		}
+	}
+	code := 0
+	for i, line := range lines {
+		if len(bytes.TrimSpace(line)) > 0 && !comment[i+1] {
+			code++
+		}
+	}
+	return code
+}
+
+// dataLines are the lines that hold a string literal of 40 bytes or more: a text is not cut to fit.
+func dataLines(files *token.FileSet, file *ast.File) map[int]bool {
+	data := map[int]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && len(lit.Value) >= 40 {
+			for l := files.Position(lit.Pos()).Line; l <= files.Position(lit.End()).Line; l++ {
+				data[l] = true
+			}
+		}
+		return true
+	})
+	return data
+}
+
+// page counts the long lines of a page of Markdown, but for tables, fenced code and lines that a link makes
+// long.
+func (h *house) page(path, name string) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	fenced := false
+	for i, line := range strings.Split(string(src), "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+		}
+		if fenced || strings.HasPrefix(strings.TrimSpace(line), "|") || strings.HasPrefix(line, "    ") {
+			continue
+		}
+		if utf8.RuneCountInString(line) > columns && strings.Contains(strings.TrimSpace(line), " ") &&
+			!linkMakesLong(line) {
+			h.long = append(h.long, fmt.Sprintf("%s:%d", name, i+1))
+		}
+	}
+	return nil
+}
+
+// linkMakesLong reports whether a line has no space after which it could have been broken in time.
+func linkMakesLong(line string) bool {
+	at := strings.LastIndexByte(strings.TrimRight(line, " "), ' ')
+	return at < len(line)-len(strings.TrimLeft(line, " >-*"))
+}
+
+func (h *house) figures(single []string) []figure {
+	most, where := 0, []string{}
+	for name, n := range h.methods {
+		most = max(most, n)
+		if n > 30 {
+			where = append(where, fmt.Sprintf("%s (%d)", name, n))
+		}
+	}
+	return []figure{
+		{"lines of Go", h.lines, nil},
+		{"lines of code", h.code, nil},
+		{"packages", len(h.packages), nil},
+		{"most methods of a type", most, where},
+		{"interfaces with one implementation", len(single), single},
+		{"functions over 60 lines", len(h.functions), h.functions},
+		{"files over 500 lines", len(h.files), h.files},
+		{"lines over 110 columns", len(h.long), h.long},
+	}
+}
+
+// report prints the figures beside their bounds.
+func report(figures []figure, bounds map[string]int) error {
+	var wrong []string
+	for _, f := range figures {
+		bound, ok := bounds[f.name]
+		if !ok {
+			return fmt.Errorf("bounds.txt has no line for %q", f.name)
+		}
+		fmt.Printf("%-36s %7d  at most %d\n", f.name, f.value, bound)
+		if f.value <= bound {
+			continue
+		}
+		wrong = append(wrong, f.name)
+		slices.Sort(f.places)
+		for _, p := range f.places[:min(len(f.places), listed)] {
+			fmt.Println("    " + p)
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New("beyond the bound: " + strings.Join(wrong, ", "))
+	}
+	return nil
+}
+
+// readBounds reads lines of a number and the name of a figure.
+func readBounds(file string) (map[string]int, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was read
+	bounds := map[string]int{}
+	for in := bufio.NewScanner(f); in.Scan(); {
+		number, name, ok := strings.Cut(strings.TrimSpace(in.Text()), " ")
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("%s: %q is not a number and a name: %w", file, in.Text(),
+				cmp.Or(err, errors.ErrUnsupported))
+		}
+		bounds[strings.TrimSpace(name)] = n
+	}
+	return bounds, nil
+}
