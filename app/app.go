@@ -56,7 +56,7 @@ type App struct {
 
 	db           *redisdb.DB
 	ring         *seal.Ring
-	stamps       *signedtoken.Ring
+	signedTokens *signedtoken.Ring
 	settings     *settings.Settings
 	relays       *gateways.Relays
 	accounts     *accounts.Accounts
@@ -187,7 +187,7 @@ func (a *App) buildStores(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.stamps, err = newStamps(a.ring); err != nil {
+	if a.signedTokens, err = newSignedTokens(a.ring); err != nil {
 		return err
 	}
 	if err := a.openSuppressions(); err != nil {

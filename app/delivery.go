@@ -34,7 +34,7 @@ func (a *App) buildDelivery(context.Context) error {
 	}
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.routes, a.accounts}, Accounts: senders{a.accounts, a.relays},
-		Signer: signers{signer, a.accounts}, Templates: words{a.stored}, Suppressions: a.suppressions, Stamps: a.stamps,
+		Signer: signers{signer, a.accounts}, Templates: words{a.stored}, Suppressions: a.suppressions, Tokens: a.signedTokens,
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {

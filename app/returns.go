@@ -13,7 +13,7 @@ import (
 func (a *App) buildReturns(context.Context) error {
 	c := a.cfg.Bounce
 	var err error
-	a.returns, err = feedback.NewReturns(a.feedback, a.stamps, feedback.ReturnOptions{Domain: c.Domain, Address: c.Address, Registry: a.metrics})
+	a.returns, err = feedback.NewReturns(a.feedback, a.signedTokens, feedback.ReturnOptions{Domain: c.Domain, Address: c.Address, Registry: a.metrics})
 	if err != nil || a.cfg.Role == "worker" || c.Listen == "" && c.LMTP == "" {
 		return err
 	}

@@ -17,7 +17,7 @@ func (a *App) buildTracking(context.Context) error {
 		return err
 	}
 	c := a.cfg.Tracking
-	a.tracking, err = tracking.New(a.stamps, a.feedback, tracking.Options{
+	a.tracking, err = tracking.New(a.signedTokens, a.feedback, tracking.Options{
 		Expiry: c.Expiry, Address: c.StoreAddress, Secret: visitors, Registry: a.metrics, Logger: a.log,
 	})
 	if err != nil {

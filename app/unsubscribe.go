@@ -16,7 +16,7 @@ func (a *App) buildUnsubscribe(context.Context) (err error) {
 		a.log.Warn("following an unsubscribe link unsubscribes: scanners of links, which many mail servers have, will unsubscribe people who never asked", "setting", "unsubscribe.getUnsubscribes")
 	}
 	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
-		Tokens: a.stamps, Suppressions: a.suppressions, Inbox: a.feedback, Senders: shownSenders{a.accounts},
+		Tokens: a.signedTokens, Suppressions: a.suppressions, Inbox: a.feedback, Senders: shownSenders{a.accounts},
 	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics})
 	return err
 }

@@ -16,7 +16,7 @@ type claimed struct {
 	outbox.Addressed
 	id        string
 	proof     Proof
-	recipient int // by the token; stamp.Whole: it does not say
+	recipient int // by the token; signedtoken.Whole: it does not say
 }
 
 // judge says what a mail proves, as entries for the inbox.

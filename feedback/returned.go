@@ -14,10 +14,10 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 )
 
-// Stamps reads the return paths of messages. stamp.Ring implements it.
+// Stamps reads the return paths of messages. signedtoken.Ring implements it.
 type Stamps interface {
-	// ReadReturnPath fails with stamp.ErrForged or stamp.ErrUnknownKey.
-	ReadReturnPath(address string) (signedtoken.Stamp, error)
+	// ReadReturnPath fails with ErrForged or ErrUnknownKey of package signedtoken.
+	ReadReturnPath(address string) (signedtoken.Token, error)
 }
 
 // ReturnOptions say where mail comes back to. The zero value takes it from whoever hands it over, and expects none by SMTP.

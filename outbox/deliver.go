@@ -259,14 +259,14 @@ func (b *Outbox) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.
 // returnPath is where bounces of a message go: to an address that tells which message and whom it is about, unless its sender wants them
 // elsewhere.
 func (b *Outbox) returnPath(c *claim) string {
-	if !c.envelope.Returns || b.Stamps == nil || b.opts.BounceDomain == "" {
+	if !c.envelope.Returns || b.Tokens == nil || b.opts.BounceDomain == "" {
 		return c.envelope.From
 	}
 	recipient := signedtoken.Whole
 	if len(c.envelope.To) == 1 {
 		recipient = 0
 	}
-	path, err := b.Stamps.ReturnPath(c.id, recipient, b.opts.BounceDomain)
+	path, err := b.Tokens.ReturnPath(c.id, recipient, b.opts.BounceDomain)
 	if err != nil {
 		b.log.Error("no return path of its own", "message_id", c.id, "error", err)
 		return c.envelope.From

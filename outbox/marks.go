@@ -42,7 +42,7 @@ func (b *Outbox) marksOf(req api.SubmitRequest, account Account) (marks, []fault
 		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 	}
 	m := marks{ListID: req.ListID}
-	able := b.Stamps != nil && b.publicURL(req) != ""
+	able := b.Tokens != nil && b.publicURL(req) != ""
 	if err := publicAddress(req.BaseURL); err != nil {
 		refuse("baseUrl", "%s", err)
 	}
@@ -132,15 +132,15 @@ func (m marks) single(c *message.Composed) []fault.Field {
 func (b *Outbox) name(id string, e envelope, base, domain string) (batch.Name, error) {
 	n := batch.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
-	if b.Stamps == nil || base == "" {
+	if b.Tokens == nil || base == "" {
 		return n, nil
 	}
-	about := signedtoken.Stamp{Account: e.Account, MessageID: id, Recipient: signedtoken.Whole}
+	about := signedtoken.Token{Account: e.Account, MessageID: id, Recipient: signedtoken.Whole}
 	if len(e.To) == 1 {
 		about.Recipient = 0
 		personal := about
 		personal.List, personal.Address = e.ListID, e.To[0]
-		token, err := b.Stamps.Token(signedtoken.Unsubscribe, personal)
+		token, err := b.Tokens.Sign(signedtoken.Unsubscribe, personal)
 		if err != nil {
 			return n, fmt.Errorf("make the unsubscribe link of message %s: %w", id, err)
 		}
@@ -180,10 +180,10 @@ func (b *Outbox) marked(ctx context.Context, id string, e envelope, raw []byte) 
 }
 
 // tracked leads the links of a message over Postroom, and adds the picture that counts opens.
-func (b *Outbox) tracked(html, base string, about signedtoken.Stamp, m marks) (string, error) {
+func (b *Outbox) tracked(html, base string, about signedtoken.Token, m marks) (string, error) {
 	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
 	if m.Opens {
-		token, err := b.Stamps.Token(signedtoken.Open, about)
+		token, err := b.Tokens.Sign(signedtoken.Open, about)
 		if err != nil {
 			return "", err
 		}
@@ -193,7 +193,7 @@ func (b *Outbox) tracked(html, base string, about signedtoken.Stamp, m marks) (s
 		o.Link = func(target string) (string, error) {
 			to := about
 			to.URL = target
-			token, err := b.Stamps.Token(signedtoken.Click, to)
+			token, err := b.Tokens.Sign(signedtoken.Click, to)
 			return base + "/c/" + token, err
 		}
 	}

@@ -33,7 +33,7 @@ func setupMarked(t *testing.T, o Options) *bundle {
 		o.ServiceURL = func() string { return "https://p.test/base/" }
 	}
 	b := setupOn(t, spread(t), o)
-	b.Stamps = testStamps(t)
+	b.Tokens = testStamps(t)
 	return b
 }
 
@@ -90,15 +90,15 @@ func TestTrackedMail(t *testing.T) {
 	if len(urls) != 3 {
 		t.Fatalf("html: %s", html)
 	}
-	click, err := b.Stamps.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
-	if want := (signedtoken.Stamp{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
+	click, err := b.Tokens.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
+	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
 		t.Errorf("the link stands for %+v, %v", click, err)
 	}
 	if urls[1][1] != "mailto:x@x.test" {
 		t.Errorf("the address became %s", urls[1][1])
 	}
-	open, err := b.Stamps.Read(signedtoken.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
-	if want := (signedtoken.Stamp{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
+	open, err := b.Tokens.Read(signedtoken.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
+	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
 		t.Errorf("the picture stands for %+v, %v", open, err)
 	}
 
@@ -231,8 +231,8 @@ func TestMailOfAList(t *testing.T) {
 			t.Errorf("List-Unsubscribe-Post %q", post)
 		}
 		link := strings.Trim(header.Get("List-Unsubscribe"), "<>")
-		s, err := b.Stamps.Read(signedtoken.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
-		if want := (signedtoken.Stamp{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
+		s, err := b.Tokens.Read(signedtoken.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
+		if want := (signedtoken.Token{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
 			t.Errorf("the link %s stands for %+v, %v", link, s, err)
 		}
 		if strings.Contains(link, "ann") || seen[link] {
@@ -303,14 +303,14 @@ func TestReturnPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.deliver(t, a.QueueID)
-			s, err := b.Stamps.ReadReturnPath(from)
+			s, err := b.Tokens.ReadReturnPath(from)
 			switch c.want {
 			case "", "whole":
 				who := 0
 				if c.want != "" {
 					who = signedtoken.Whole
 				}
-				if err != nil || s != (signedtoken.Stamp{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
+				if err != nil || s != (signedtoken.Token{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
 					t.Errorf("%s stands for %+v, %v", from, s, err)
 				}
 			default:

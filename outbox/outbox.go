@@ -129,7 +129,7 @@ type Parts struct {
 
 	Suppressions *suppression.Store // whom not to mail; nil: everybody may be mailed
 
-	Stamps *signedtoken.Ring // makes the tokens of links, pictures and return paths; nil: there are none
+	Tokens *signedtoken.Ring // makes the tokens of links, pictures and return paths; nil: there are none
 }
 
 // Options are the settings of an Outbox. The zero value of each field means its default.

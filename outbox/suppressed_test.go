@@ -199,7 +199,7 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 func TestLanesAndReasons(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }})
-	b.Stamps = testStamps(t)
+	b.Tokens = testStamps(t)
 	b.suppress(t,
 		suppression.Entry{Address: "left@x.test", Reason: suppression.Unsubscribe, Account: "default"},
 		suppression.Entry{Address: "leftnews@x.test", Reason: suppression.Unsubscribe, List: "news"},

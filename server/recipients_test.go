@@ -105,7 +105,7 @@ const mailID = "01JGJ3V8ZG0000000000000000"
 
 func (r *recipients) token(list, address string) string {
 	r.t.Helper()
-	token, err := r.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: mailID, List: list, Address: address})
+	token, err := r.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: mailID, List: list, Address: address})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (h *hits) token(t *testing.T, p signedtoken.Purpose, target string) string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := h.ring.Token(p, signedtoken.Stamp{Account: "shop", MessageID: id.String(), URL: target})
+	token, err := h.ring.Sign(p, signedtoken.Token{Account: "shop", MessageID: id.String(), URL: target})
 	if err != nil {
 		t.Fatal(err)
 	}

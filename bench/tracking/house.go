@@ -117,7 +117,7 @@ func (h *house) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key, err := sealing.Derive("stamps")
+	key, err := sealing.Derive("signed tokens")
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (h *house) fill(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		about := signedtoken.Stamp{Account: "default", MessageID: id}
-		open, err := ring.Token(signedtoken.Open, about)
+		about := signedtoken.Token{Account: "default", MessageID: id}
+		open, err := ring.Sign(signedtoken.Open, about)
 		if err != nil {
 			return err
 		}
 		about.URL = target
-		click, err := ring.Token(signedtoken.Click, about)
+		click, err := ring.Sign(signedtoken.Click, about)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@
 //   - Text of strangers is made printable and cut before it is in a Report.
 //
 // It never decides whether to believe a mail: anybody can write a bounce. A Report tells who is said to have failed; the caller has to
-// find a valid token (package stamp) in it, or a Message-ID that was sent to that very recipient, before it acts on that.
+// find a valid token (package signedtoken) in it, or a Message-ID that was sent to that very recipient, before it acts on that.
 //
 // It owns no Redis keys.
 package bounce

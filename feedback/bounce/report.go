@@ -41,7 +41,7 @@ type Report struct {
 	Original   Original
 
 	ReportingMTA string // name of the server that wrote it; empty: it did not say
-	ReturnPath   string // an address that looks like a return path of ours; empty: none was found. Package stamp reads it
+	ReturnPath   string // an address that looks like a return path of ours; empty: none was found. Package signedtoken reads it
 	Truncated    bool   // the mail was longer, deeper, or had more recipients than was read
 }
 

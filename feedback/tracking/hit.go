@@ -21,7 +21,7 @@ const maxAgent = 200
 // hit is an open or a click that waits to be handed over.
 type hit struct {
 	kind   kind
-	stamp  signedtoken.Stamp
+	stamp  signedtoken.Token
 	key    string
 	at     time.Time
 	agent  string
@@ -31,7 +31,7 @@ type hit struct {
 }
 
 // newHit judges a hit by itself, and leaves out what is not to be kept.
-func (t *Tracking) newHit(k kind, s signedtoken.Stamp, v Visit, now time.Time) *hit {
+func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *hit {
 	agent := v.Header.Get("User-Agent")
 	h := &hit{kind: k, stamp: s, key: t.key(k, s, agent, v.Remote, now), at: now}
 	h.reason = machine(k, agent, now.Sub(s.Time()))
@@ -46,7 +46,7 @@ func (t *Tracking) newHit(k kind, s signedtoken.Stamp, v Visit, now time.Time) *
 }
 
 // key tells a hit from others. Of its address and browser it has no more than a keyed hash, cut short.
-func (t *Tracking) key(k kind, s signedtoken.Stamp, agent string, remote netip.Addr, now time.Time) string {
+func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.Addr, now time.Time) string {
 	mac := hmac.New(sha256.New, t.Secret)
 	for _, part := range [...]string{s.URL, agent} {
 		var size [4]byte

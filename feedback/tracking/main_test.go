@@ -106,17 +106,17 @@ func (w *world) message(ago time.Duration) string {
 
 func (w *world) open(id string) string {
 	w.t.Helper()
-	return w.token(signedtoken.Open, signedtoken.Stamp{Account: "shop", MessageID: id})
+	return w.token(signedtoken.Open, signedtoken.Token{Account: "shop", MessageID: id})
 }
 
 func (w *world) click(id, url string) string {
 	w.t.Helper()
-	return w.token(signedtoken.Click, signedtoken.Stamp{Account: "shop", MessageID: id, Recipient: 1, URL: url})
+	return w.token(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: id, Recipient: 1, URL: url})
 }
 
-func (w *world) token(p signedtoken.Purpose, s signedtoken.Stamp) string {
+func (w *world) token(p signedtoken.Purpose, s signedtoken.Token) string {
 	w.t.Helper()
-	token, err := w.ring.Token(p, s)
+	token, err := w.ring.Sign(p, s)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (k kind) event() event.Type {
 }
 
 // note keeps a hit for Run, or counts why not.
-func (t *Tracking) note(k kind, s signedtoken.Stamp, v Visit) {
+func (t *Tracking) note(k kind, s signedtoken.Token, v Visit) {
 	now := t.Now()
 	switch {
 	case v.Method == http.MethodHead || prefetches(v.Header):

@@ -51,7 +51,7 @@ func TestForgedTokensSayNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := other.Token(signedtoken.Click, signedtoken.Stamp{Account: "shop", MessageID: w.id, URL: "https://evil.test/"})
+	foreign, err := other.Sign(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: w.id, URL: "https://evil.test/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestForgedTokensSayNothing(t *testing.T) {
 	rows := map[string]string{
 		"empty": "", "no token": "hello", "a URL": "https://evil.test/", "cut": click[:len(click)-1], "longer": click + "A",
 		"with padding": click + "=", "an open": open, "another key": foreign, "another host of the same length": swapped(click, "shop.test", "evil.test"),
-		"an unsubscribe": w.token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: w.id, Address: "a@x.test"}),
+		"an unsubscribe": w.token(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: w.id, Address: "a@x.test"}),
 		"very long":      strings.Repeat("A", 1<<20), "line break": click[:8] + "\r\n" + click[8:],
 	}
 	for i := range len(click) {
@@ -247,7 +247,7 @@ func BenchmarkClick(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	token, err := ring.Token(signedtoken.Click, signedtoken.Stamp{Account: "shop", MessageID: "01KAKY0000000000000000000A", URL: "https://shop.test/autumn?utm_source=mail"})
+	token, err := ring.Sign(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: "01KAKY0000000000000000000A", URL: "https://shop.test/autumn?utm_source=mail"})
 	if err != nil {
 		b.Fatal(err)
 	}

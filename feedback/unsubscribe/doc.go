@@ -1,7 +1,7 @@
 // Package unsubscribe does what recipients ask for: to hear no more of a list or of a sender, and to hear of them again. It serves the
 // public pages and the one-click button of mail clients (RFC 8058), which package server answers.
 //
-// Whoever asks has a token that stood in a mail to them (package stamp): it names the message, the account, the list and the address, is
+// Whoever asks has a token that stood in a mail to them (package signedtoken): it names the message, the account, the list and the address, is
 // sealed, and can't be made up. There is nothing to log in to.
 //
 // # What it promises

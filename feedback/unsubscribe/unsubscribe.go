@@ -13,9 +13,9 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Tokens reads what stands in the links of a mail. stamp.Ring implements it.
+// Tokens reads what stands in the links of a mail. signedtoken.Ring implements it.
 type Tokens interface {
-	Read(p signedtoken.Purpose, token string) (signedtoken.Stamp, error)
+	Read(p signedtoken.Purpose, token string) (signedtoken.Token, error)
 }
 
 // Suppressions is the list of whom not to mail. suppression.Store implements it.

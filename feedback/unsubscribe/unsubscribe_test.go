@@ -83,7 +83,7 @@ const message = "01JGJ3V8ZG0000000000000000"
 
 func (b *bundle) visit(list, address string) Visit {
 	b.t.Helper()
-	token, err := b.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: message, List: list, Address: address})
+	token, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message, List: list, Address: address})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -277,9 +277,9 @@ func TestNothingIsClaimedWithoutTheWrite(t *testing.T) {
 func TestLinksThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	good, err := b.ring.Token(signedtoken.Unsubscribe, signedtoken.Stamp{Account: "shop", MessageID: message, Address: "ann@example.net"})
+	good, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message, Address: "ann@example.net"})
 	b.must(err)
-	open, err := b.ring.Token(signedtoken.Open, signedtoken.Stamp{Account: "shop", MessageID: message})
+	open, err := b.ring.Sign(signedtoken.Open, signedtoken.Token{Account: "shop", MessageID: message})
 	b.must(err)
 	for name, token := range map[string]string{
 		"empty": "", "cut off": good[:len(good)-5], "changed": "B" + good[1:], "of another purpose": open, "an address": "ann@example.net", "longer": good + "AAAA",

@@ -1,27 +1,28 @@
-// Package signedtoken makes and reads the signed references to a message that leave the house with it and come back in the hands of strangers:
-// the tokens of tracking pixels, of links and of unsubscribe pages, and return paths, "bounces+<token>@example.com" (VERP: variable
-// envelope return path). It serves whoever writes mail, and whoever answers what comes of it.
+// Package signedtoken makes and reads the signed references to a message that leave Postroom in mail and come back from
+// strangers: the tokens in tracking pixels, links and unsubscribe pages, and return paths such as
+// "bounces+<token>@example.com" (VERP, variable envelope return path). Package outbox makes them; package feedback reads them.
 //
-// A token holds the id of the message, the index of the recipient in its envelope, the account, and what its purpose needs: a link its
-// target, an unsubscribe page its list and the recipient's address. So none of them needs a store: a redirect works while Redis is away.
+// A token holds the message's id, the recipient's index in the envelope, the account, and what its purpose needs: a click
+// its target, an unsubscribe page its list and the recipient's address. No token needs a store: a redirect works while
+// Redis is unreachable.
 //
 // # Promises
 //
-//   - A token that was changed, made up, or cut out of another does not read, and one of a purpose is none of another: the purpose is
-//     signed with it. The signature of URLs is an HMAC-SHA-256 cut to 128 bits. Return paths have room for 88: forging one takes 2^87
-//     attempts on average, each of which is a mail to us.
-//   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305, the nonce made of the content): who sees the URL doesn't see whose it
-//     is. No other token holds an address.
-//   - The same stamp has the same token each time, so that a mail that is written twice is the same mail.
-//   - A link leads where it led in the mail, and nowhere else: its target is signed.
-//   - Return paths survive servers that change the case of the local part, being of a-z and 2-7 and read in either case. The local part
-//     is at most 64 octets (RFC 5321 section 4.5.3.1.1): 58 with the usual prefix.
-//   - Comparison takes the same time whatever the difference is, and the error does not say what was wrong, save that no key of the
-//     token's id is known, which the token tells in clear.
-//   - Keys rotate: the first key makes tokens, all of them read. A key's id is drawn from its secret; where two keys get the same, both
-//     are tried.
+//   - A token that was changed, invented or cut out of another is refused. A token of one purpose is refused for every
+//     other: the purpose is part of what is signed. Tokens in URLs have an HMAC-SHA-256 cut to 128 bits. Return paths have
+//     room for 88 bits: forging one takes 2^87 attempts on average, and each attempt is a mail to us.
+//   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305 with a nonce made of the content), so the URL does not
+//     show whose it is. No other token holds an address.
+//   - Equal content gives an equal token, so a mail that is written twice is the same mail.
+//   - The target of a link is signed: the link leads there and nowhere else.
+//   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read in either
+//     case. The local part is at most 64 octets (RFC 5321 section 4.5.3.1.1): 58 with the default prefix.
+//   - Comparison takes constant time, and the error does not say what was wrong. The only exception is an unknown key
+//     id, which the token shows in clear anyway.
+//   - Keys rotate: the first key signs, all keys verify. A key's id is derived from its secret. If two keys share an id,
+//     both are tried.
 //
-// It never stores anything, puts no key and no token into errors, and does not judge how old a token may be: [Stamp.Time] says when the
-// message was accepted, and the caller knows what that means. What it signs in clear can be read by anybody: the ids of message and
-// account, and targets of links, which stood in the mail. It owns no Redis keys.
+// The package stores nothing and puts no key and no token into errors. It does not judge a token's age: [Token.Time] is
+// the time the message was accepted, and the caller decides. Everybody can read what is signed in clear: the ids of
+// message and account, and targets of links, which were in the mail anyway. It owns no Redis keys.
 package signedtoken

@@ -15,10 +15,10 @@ const (
 	returnPathLen  = ((1+16+binary.MaxVarintLen16+returnMacBytes)*8 + 4) / 5
 )
 
-// alphabet is base32 in lower case, as RFC 4648 numbers it.
+// alphabet is the base32 alphabet of RFC 4648 in lower case.
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// ReturnPath is the return path (MAIL FROM) of a message to one recipient, or with Whole to all of them. The domain is not checked.
+// ReturnPath is the return path (MAIL FROM) of a message for one recipient, or with Whole for all. domain is not checked.
 func (r *Ring) ReturnPath(messageID string, recipient int, domain string) (string, error) {
 	id, err := ulid.ParseStrict(messageID)
 	if err != nil {
@@ -36,30 +36,30 @@ func (r *Ring) ReturnPath(messageID string, recipient int, domain string) (strin
 	return r.prefix + alphabet.EncodeToString(token) + "@" + domain, nil
 }
 
-// ReadReturnPath says which message and recipient a return path stands for; whatever its domain is. The account is not in it. It fails
-// with ErrForged or ErrUnknownKey.
-func (r *Ring) ReadReturnPath(address string) (Stamp, error) {
+// ReadReturnPath verifies a return path and returns its message and recipient. The domain is ignored. The account is not
+// part of it. It fails with ErrForged or ErrUnknownKey.
+func (r *Ring) ReadReturnPath(address string) (Token, error) {
 	token := strings.ToLower(r.tokenOf(address))
 	raw, err := alphabet.DecodeString(token)
 	if err != nil || len(raw) < 1+16+1+returnMacBytes || raw[0]>>4 != version {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
-	if alphabet.EncodeToString(raw) != token { // line breaks, and bits beyond the last byte, which the decoder lets pass
-		return Stamp{}, ErrForged
+	if alphabet.EncodeToString(raw) != token { // the decoder accepts line breaks, and bits beyond the last byte
+		return Token{}, ErrForged
 	}
 	signed, signature := raw[:len(raw)-returnMacBytes], raw[len(raw)-returnMacBytes:]
 	err = r.tried(raw[0], func(k key) bool { return hmac.Equal(signature, k.mac(ReturnPath, signed, returnMacBytes)) })
 	if err != nil {
-		return Stamp{}, err
+		return Token{}, err
 	}
 	recipient, n := binary.Uvarint(signed[17:])
 	if n != len(signed)-17 || recipient > maxRecipient+1 {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
-	return Stamp{MessageID: ulid.ULID(signed[1:17]).String(), Recipient: int(recipient) - 1}, nil
+	return Token{MessageID: ulid.ULID(signed[1:17]).String(), Recipient: int(recipient) - 1}, nil
 }
 
-// tokenOf takes prefix and domain off an address. What lacks the prefix, or is longer than any return path, has no token.
+// tokenOf removes prefix and domain from an address. It is "" if the prefix is missing or the address is too long.
 func (r *Ring) tokenOf(address string) string {
 	local := strings.Trim(address, "<> ")
 	if at := strings.LastIndexByte(local, '@'); at >= 0 {

@@ -10,7 +10,7 @@ import (
 func TestReturnPathComesBack(t *testing.T) {
 	r := ring(t, testKey(0))
 	for _, recipient := range []int{Whole, 0, 1, 127, 128, 9999, 65535} {
-		want := Stamp{MessageID: messageID, Recipient: recipient}
+		want := Token{MessageID: messageID, Recipient: recipient}
 		address, err := r.ReturnPath(messageID, recipient, "example.com")
 		if err != nil {
 			t.Fatal(err)

@@ -14,14 +14,14 @@ import (
 
 const (
 	macBytes = 16
-	// maxToken is the longest text that Read looks at.
+	// maxToken is the longest text that Read accepts.
 	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
 )
 
-// Token is a stamp as text for a URL: base64url without padding, for Open, Click and Unsubscribe. It fails for a stamp that can't be told:
-// without a message where one is needed, with fields of another purpose, or larger than the limits. A Click to more than MaxURL bytes is
-// such a one; the link is best left as it is.
-func (r *Ring) Token(p Purpose, s Stamp) (string, error) {
+// Sign writes a token of purpose Open, Click or Unsubscribe as text for a URL: base64url without padding. It fails if the
+// token lacks a required message, has fields of another purpose, or exceeds a limit. If the target of a Click is longer
+// than MaxURL, leave the link as it is.
+func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	body, err := write(p, s)
 	if err != nil {
 		return "", fmt.Errorf("%s token of message %q: %w", p, s.MessageID, err)
@@ -36,14 +36,14 @@ func (r *Ring) Token(p Purpose, s Stamp) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
-// Read says what a token of one purpose stands for. It fails with ErrForged or ErrUnknownKey.
-func (r *Ring) Read(p Purpose, token string) (Stamp, error) {
-	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // which the decoder would skip
-		return Stamp{}, ErrForged
+// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged or ErrUnknownKey.
+func (r *Ring) Read(p Purpose, token string) (Token, error) {
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder would skip line breaks
+		return Token{}, ErrForged
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) < 1+macBytes || raw[0]>>4 != version {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
 	var body []byte
 	err = r.tried(raw[0], func(k key) (ok bool) {
@@ -56,12 +56,12 @@ func (r *Ring) Read(p Purpose, token string) (Stamp, error) {
 		return hmac.Equal(signature, k.mac(p, signed, macBytes))
 	})
 	if err != nil {
-		return Stamp{}, err
+		return Token{}, err
 	}
 	return read(p, body)
 }
 
-// seal encrypts a body, with a nonce that is made of it: the same body gives the same token, and no two bodies share a nonce.
+// seal encrypts a body with a nonce made of it. Equal bodies give equal tokens; different bodies never share a nonce.
 func (k key) seal(body []byte) []byte {
 	h := hmac.New(sha256.New, k.nonces)
 	h.Write([]byte{k.header()})
@@ -82,8 +82,8 @@ func (k key) open(token []byte) (body []byte, ok bool) {
 	return body, err == nil
 }
 
-// write lays out what a token of a purpose holds: the message, the recipient counted from 1, and the texts of that purpose.
-func write(p Purpose, s Stamp) ([]byte, error) {
+// write encodes the body of a token: the message, the recipient counted from 1, and the texts of the purpose.
+func write(p Purpose, s Token) ([]byte, error) {
 	var id ulid.ULID
 	if s.MessageID != "" || p != Unsubscribe {
 		var err error
@@ -115,11 +115,11 @@ func write(p Purpose, s Stamp) ([]byte, error) {
 	return body, nil
 }
 
-// read is the reverse of write. A body that can't be read was not written by us, whatever its signature says.
-func read(p Purpose, body []byte) (Stamp, error) {
-	var s Stamp
+// read is the reverse of write. A body that can't be decoded was not written by us, even if its signature is right.
+func read(p Purpose, body []byte) (Token, error) {
+	var s Token
 	if len(body) < len(ulid.ULID{}) {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
 	id, rest := ulid.ULID(body[:16]), body[16:]
 	if !id.IsZero() {
@@ -127,24 +127,24 @@ func read(p Purpose, body []byte) (Stamp, error) {
 	}
 	recipient, n := binary.Uvarint(rest)
 	if n <= 0 || recipient > maxRecipient+1 {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
 	s.Recipient, rest = int(recipient)-1, rest[n:]
 	for _, text := range s.texts(p) {
 		size, n := binary.Uvarint(rest)
 		if n <= 0 || size > uint64(len(rest)-n) {
-			return Stamp{}, ErrForged
+			return Token{}, ErrForged
 		}
 		*text, rest = string(rest[n:n+int(size)]), rest[n+int(size):]
 	}
 	if len(rest) > 0 {
-		return Stamp{}, ErrForged
+		return Token{}, ErrForged
 	}
 	return s, nil
 }
 
-// texts are the texts that a token of a purpose holds, in their order.
-func (s *Stamp) texts(p Purpose) []*string {
+// texts are the text fields of a token of the purpose, in encoding order.
+func (s *Token) texts(p Purpose) []*string {
 	switch p {
 	case Click:
 		return []*string{&s.Account, &s.URL}

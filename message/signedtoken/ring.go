@@ -13,15 +13,15 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Why a token says nothing. Nothing may be done on the strength of one that gave either.
+// Errors of Read and ReadReturnPath. A token that gave either error proves nothing.
 var (
-	// ErrForged means the token is malformed, forged, or of another purpose.
+	// ErrForged: the token is malformed, forged, or of another purpose.
 	ErrForged = errors.New("token is malformed or forged")
-	// ErrUnknownKey means that no key of the token's key id is known: it was taken away, or never was one.
+	// ErrUnknownKey: no known key has the token's key id. The key was removed, or never existed.
 	ErrUnknownKey = errors.New("token is signed with a key that is not known")
 )
 
-// Whole is the Recipient of a stamp that is about the message as a whole.
+// Whole is the Recipient of a token about the message as a whole.
 const Whole = -1
 
 // Limits of what a token can hold.
@@ -31,18 +31,18 @@ const (
 	maxName      = 1024 // bytes of an account's or a list's id, or of an address
 )
 
-// Stamp is what a token stands for.
-type Stamp struct {
+// Token is the content of a signed token.
+type Token struct {
 	Account   string // id of the account that sent the message; return paths have no room for it
-	MessageID string // Postroom's id of the message, the queueId of the API: a ULID. Empty is possible for Unsubscribe only: no message
+	MessageID string // Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only
 	Recipient int    // index of the recipient in the envelope, from 0; Whole: the message as a whole
 	URL       string // Click only: the target
 	List      string // Unsubscribe only: id of the list; empty: all mail of the account
 	Address   string // Unsubscribe only: the recipient
 }
 
-// Time is when the message was accepted, to the millisecond; zero without a message.
-func (s Stamp) Time() time.Time {
+// Time is when the message was accepted, to the millisecond. It is zero without a message.
+func (s Token) Time() time.Time {
 	id, err := ulid.ParseStrict(s.MessageID)
 	if err != nil {
 		return time.Time{}
@@ -50,10 +50,10 @@ func (s Stamp) Time() time.Time {
 	return ulid.Time(id.Time()).UTC()
 }
 
-// Purpose is what a token is for. It is signed: a token of one purpose is none of another.
+// Purpose is what a token is for. It is signed: a token of one purpose is refused for every other.
 type Purpose uint8
 
-// The purposes. Their numbers are signed, and must stay what they are.
+// The purposes. Their numbers are part of what is signed and must not change.
 const (
 	Open        Purpose = 1 // the pixel of a mail was fetched
 	Click       Purpose = 2 // a link of a mail was followed
@@ -61,7 +61,7 @@ const (
 	ReturnPath  Purpose = 4 // where bounces of a message go; see Ring.ReturnPath
 )
 
-// String is the name of a purpose, for errors.
+// String is the name of the purpose, for errors.
 func (p Purpose) String() string {
 	switch p {
 	case Open:
@@ -90,33 +90,34 @@ type Key struct {
 	Secret []byte // at least 16 random bytes
 }
 
-// KeyOf is the key of a secret, with an id that is drawn from it: whoever has the secret comes to the same id.
+// KeyOf is the key of a secret. Its id is derived from the secret, so every process computes the same id.
 func KeyOf(secret []byte) Key {
 	h := hmac.New(sha256.New, secret)
-	h.Write([]byte("postroom stamp key id"))
+	h.Write([]byte("postroom stamp key id")) // part of the format, as are the two strings below
 	return Key{ID: h.Sum(nil)[0] & maxKeyID, Secret: secret}
 }
 
-// Options say what return paths look like. The zero value works.
+// Options are the settings of a Ring. The zero value works.
 type Options struct {
-	Prefix string // what stands before the token of a return path; empty: "bounces+". At most 14 octets, compared without regard to case
+	// Prefix is the text before the token of a return path. Empty: "bounces+". At most 14 octets; case is ignored.
+	Prefix string
 }
 
-// Ring makes tokens with its first key and reads those of all. It may be used by many goroutines.
+// Ring signs tokens with its first key and verifies them with all keys. It is safe for concurrent use.
 type Ring struct {
 	prefix string
-	keys   []key // the one that signs first
+	keys   []key // keys[0] signs
 }
 
-// key is a Key, ready for use.
+// key is a Key with the keys derived from it.
 type key struct {
 	id     uint8
 	secret []byte
-	nonces []byte      // makes the nonce of what is sealed
-	aead   cipher.AEAD // seals
+	nonces []byte      // key of the HMAC that makes nonces
+	aead   cipher.AEAD // seals unsubscribe tokens
 }
 
-// New makes a Ring. The first key signs, all verify.
+// New makes a Ring. The first key signs, all keys verify.
 func New(keys []Key, o Options) (*Ring, error) {
 	if o.Prefix == "" {
 		o.Prefix = defaultPrefix
@@ -125,7 +126,7 @@ func New(keys []Key, o Options) (*Ring, error) {
 		return nil, fmt.Errorf("return path prefix %q: the local part would have %d octets, at most %d are allowed", o.Prefix, longest, maxLocalPart)
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("stamps: no key")
+		return nil, errors.New("signed tokens: no key")
 	}
 	r := &Ring{prefix: o.Prefix}
 	for _, k := range keys {
@@ -141,17 +142,17 @@ func New(keys []Key, o Options) (*Ring, error) {
 func (k Key) ready() (key, error) {
 	switch {
 	case k.ID > maxKeyID:
-		return key{}, fmt.Errorf("stamp key %d: ids are 0 to %d", k.ID, maxKeyID)
+		return key{}, fmt.Errorf("signed token key %d: ids are 0 to %d", k.ID, maxKeyID)
 	case len(k.Secret) < minSecret:
-		return key{}, fmt.Errorf("stamp key %d: the secret has %d bytes, at least %d are needed", k.ID, len(k.Secret), minSecret)
+		return key{}, fmt.Errorf("signed token key %d: the secret has %d bytes, at least %d are needed", k.ID, len(k.Secret), minSecret)
 	}
 	derived, err := hkdf.Key(sha256.New, k.Secret, nil, "postroom stamp sealing v1", chacha20poly1305.KeySize+sha256.Size)
 	if err != nil {
-		return key{}, fmt.Errorf("stamp key %d: derive a key: %w", k.ID, err)
+		return key{}, fmt.Errorf("signed token key %d: derive a key: %w", k.ID, err)
 	}
 	aead, err := chacha20poly1305.NewX(derived[:chacha20poly1305.KeySize])
 	if err != nil {
-		return key{}, fmt.Errorf("stamp key %d: make a sealing key: %w", k.ID, err)
+		return key{}, fmt.Errorf("signed token key %d: make a sealing key: %w", k.ID, err)
 	}
 	return key{id: k.ID, secret: append([]byte(nil), k.Secret...), nonces: derived[chacha20poly1305.KeySize:], aead: aead}, nil
 }
@@ -159,7 +160,7 @@ func (k Key) ready() (key, error) {
 // header is the first byte of every token.
 func (k key) header() byte { return version<<4 | k.id }
 
-// mac signs content for a purpose.
+// mac is the signature of content for a purpose.
 func (k key) mac(p Purpose, content []byte, size int) []byte {
 	h := hmac.New(sha256.New, k.secret)
 	h.Write([]byte("postroom stamp v1\x00"))
@@ -168,7 +169,7 @@ func (k key) mac(p Purpose, content []byte, size int) []byte {
 	return h.Sum(nil)[:size]
 }
 
-// tried calls read with each key that the header of a token names, and says whether one of them could read it.
+// tried calls read with each key that the token's header names. It returns nil as soon as one of them can read the token.
 func (r *Ring) tried(header byte, read func(key) bool) error {
 	err := ErrUnknownKey
 	for _, k := range r.keys {

@@ -24,9 +24,9 @@ func ring(t testing.TB, keys ...Key) *Ring {
 	return r
 }
 
-// samples has a stamp of each purpose that fills all it can.
-func samples() map[Purpose]Stamp {
-	return map[Purpose]Stamp{
+// samples has a token of each purpose that fills all it can.
+func samples() map[Purpose]Token {
+	return map[Purpose]Token{
 		Open:        {Account: "shop", MessageID: messageID, Recipient: 3},
 		Click:       {Account: "shop", MessageID: messageID, Recipient: Whole, URL: "https://shop.example/a?b=c&d=ü#e"},
 		Unsubscribe: {Account: "shop", MessageID: messageID, Recipient: 65535, List: "news", Address: "ann@example.com"},
@@ -36,18 +36,18 @@ func samples() map[Purpose]Stamp {
 func TestTokenComesBack(t *testing.T) {
 	r := ring(t, testKey(0))
 	for p, full := range samples() {
-		for name, want := range map[string]Stamp{
+		for name, want := range map[string]Token{
 			"full": full, "no account": {MessageID: messageID, URL: full.URL}, "large": {Account: strings.Repeat("a", maxName), MessageID: messageID, URL: strings.Repeat(full.URL, 50)},
 		} {
 			if p != Click {
 				want.URL = ""
 			}
-			token, err := r.Token(p, want)
+			token, err := r.Sign(p, want)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", p, name, err)
 			}
-			if again, _ := r.Token(p, want); again != token {
-				t.Errorf("%s, %s: two tokens of one stamp", p, name)
+			if again, _ := r.Sign(p, want); again != token {
+				t.Errorf("%s, %s: two texts of one token", p, name)
 			}
 			if strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 				t.Errorf("%s, %s: %q is not for URLs", p, name, token)
@@ -65,8 +65,8 @@ func TestTokenComesBack(t *testing.T) {
 
 func TestUnsubscribeWithoutMessage(t *testing.T) {
 	r := ring(t, testKey(0))
-	want := Stamp{Account: "shop", Recipient: Whole, Address: "ann@example.com"}
-	token, err := r.Token(Unsubscribe, want)
+	want := Token{Account: "shop", Recipient: Whole, Address: "ann@example.com"}
+	token, err := r.Sign(Unsubscribe, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +76,14 @@ func TestUnsubscribeWithoutMessage(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	if diff := cmp.Diff(time.Date(2024, 11, 20, 5, 2, 31, 541e6, time.UTC), (Stamp{MessageID: messageID}).Time()); diff != "" {
+	if diff := cmp.Diff(time.Date(2024, 11, 20, 5, 2, 31, 541e6, time.UTC), (Token{MessageID: messageID}).Time()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestNoAddressInURLs(t *testing.T) {
 	s := samples()[Unsubscribe]
-	token, err := ring(t, testKey(0)).Token(Unsubscribe, s)
+	token, err := ring(t, testKey(0)).Sign(Unsubscribe, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestNoAddressInURLs(t *testing.T) {
 func TestForgedTokens(t *testing.T) {
 	r := ring(t, testKey(0))
 	for p, s := range samples() {
-		token, err := r.Token(p, s)
+		token, err := r.Sign(p, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestForgedTokens(t *testing.T) {
 				}
 			}
 		}
-		foreign, _ := ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}).Token(p, s)
+		foreign, _ := ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}).Sign(p, s)
 		for name, forged := range map[string]string{
 			"empty": "", "of another secret": foreign, "cut": token[:len(token)-4], "longer": token + "AAAA", "not base64": "%%%", "padded": token + "=",
 			"line break inside": token[:8] + "\n" + token[8:], "enormous": strings.Repeat("A", 1<<20), "header alone": "EA", "header and nothing": strings.Repeat("EAAA", 6),
@@ -133,7 +133,7 @@ func TestRotation(t *testing.T) {
 	old := ring(t, testKey(0))
 	both, fresh := ring(t, testKey(1), testKey(0)), ring(t, testKey(1))
 	for p, s := range samples() {
-		token, err := old.Token(p, s)
+		token, err := old.Sign(p, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestRotation(t *testing.T) {
 		if _, err := fresh.Read(p, token); !errors.Is(err, ErrUnknownKey) {
 			t.Errorf("%s: under a key that was taken away: %v", p, err)
 		}
-		token, _ = both.Token(p, s)
+		token, _ = both.Sign(p, s)
 		if _, err := fresh.Read(p, token); err != nil {
 			t.Errorf("%s: made by the first key: %v", p, err)
 		}
@@ -155,7 +155,7 @@ func TestKeysOfOneID(t *testing.T) {
 	first, second := Key{ID: 5, Secret: bytes.Repeat([]byte{1}, 32)}, Key{ID: 5, Secret: bytes.Repeat([]byte{2}, 32)}
 	both := ring(t, first, second)
 	for p, s := range samples() {
-		token, _ := ring(t, second).Token(p, s)
+		token, _ := ring(t, second).Sign(p, s)
 		if got, err := both.Read(p, token); err != nil || got != s {
 			t.Errorf("%s: %+v, %v", p, got, err)
 		}
@@ -181,27 +181,27 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-func TestStampsThatCannotBeTold(t *testing.T) {
+func TestTokensThatCannotBe(t *testing.T) {
 	r := ring(t, testKey(0))
 	for name, c := range map[string]struct {
 		p Purpose
-		s Stamp
+		s Token
 	}{
-		"no message":                {Open, Stamp{}},
-		"not a ULID":                {Open, Stamp{MessageID: "abc"}},
-		"index below the whole":     {Open, Stamp{MessageID: messageID, Recipient: -2}},
-		"index too large":           {Open, Stamp{MessageID: messageID, Recipient: 1 << 16}},
-		"click without target":      {Click, Stamp{MessageID: messageID}},
-		"open with target":          {Open, Stamp{MessageID: messageID, URL: "https://x.test"}},
-		"target too long":           {Click, Stamp{MessageID: messageID, URL: strings.Repeat("x", MaxURL+1)}},
-		"account too long":          {Open, Stamp{MessageID: messageID, Account: strings.Repeat("x", maxName+1)}},
-		"address of an open":        {Open, Stamp{MessageID: messageID, Address: "ann@example.com"}},
-		"return path for a URL":     {ReturnPath, Stamp{MessageID: messageID}},
-		"a purpose there is not":    {Purpose(9), Stamp{MessageID: messageID}},
-		"unsubscribe, not a ULID":   {Unsubscribe, Stamp{MessageID: "abc"}},
-		"unsubscribe with a target": {Unsubscribe, Stamp{MessageID: messageID, URL: "https://x.test"}},
+		"no message":                {Open, Token{}},
+		"not a ULID":                {Open, Token{MessageID: "abc"}},
+		"index below the whole":     {Open, Token{MessageID: messageID, Recipient: -2}},
+		"index too large":           {Open, Token{MessageID: messageID, Recipient: 1 << 16}},
+		"click without target":      {Click, Token{MessageID: messageID}},
+		"open with target":          {Open, Token{MessageID: messageID, URL: "https://x.test"}},
+		"target too long":           {Click, Token{MessageID: messageID, URL: strings.Repeat("x", MaxURL+1)}},
+		"account too long":          {Open, Token{MessageID: messageID, Account: strings.Repeat("x", maxName+1)}},
+		"address of an open":        {Open, Token{MessageID: messageID, Address: "ann@example.com"}},
+		"return path for a URL":     {ReturnPath, Token{MessageID: messageID}},
+		"a purpose there is not":    {Purpose(9), Token{MessageID: messageID}},
+		"unsubscribe, not a ULID":   {Unsubscribe, Token{MessageID: "abc"}},
+		"unsubscribe with a target": {Unsubscribe, Token{MessageID: messageID, URL: "https://x.test"}},
 	} {
-		if token, err := r.Token(c.p, c.s); err == nil {
+		if token, err := r.Sign(c.p, c.s); err == nil {
 			t.Errorf("%s: %q", name, token)
 		}
 	}
@@ -228,7 +228,7 @@ func TestTokensStayTheSame(t *testing.T) {
 	r := ring(t, testKey(0))
 	got := map[string]string{}
 	for p, s := range samples() {
-		got[p.String()], _ = r.Token(p, s)
+		got[p.String()], _ = r.Sign(p, s)
 	}
 	got["return path"], _ = r.ReturnPath(messageID, 3, "example.com")
 	want := map[string]string{
@@ -245,18 +245,18 @@ func TestTokensStayTheSame(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	r := ring(f, testKey(0), testKey(1))
 	for p, s := range samples() {
-		token, _ := r.Token(p, s)
+		token, _ := r.Sign(p, s)
 		f.Add(uint8(p), token)
 	}
 	f.Fuzz(func(t *testing.T, p uint8, in string) {
 		s, err := r.Read(Purpose(p), in)
 		if err != nil {
-			if s != (Stamp{}) {
+			if s != (Token{}) {
 				t.Fatalf("%q is refused, and reads as %+v", in, s)
 			}
 			return
 		}
-		again, err := r.Token(Purpose(p), s)
+		again, err := r.Sign(Purpose(p), s)
 		if err != nil {
 			t.Fatalf("%q reads as %+v, which has no token: %v", in, s, err)
 		}
@@ -269,7 +269,7 @@ func FuzzRead(f *testing.F) {
 func BenchmarkRead(b *testing.B) {
 	r := ring(b, testKey(0))
 	for p, s := range samples() {
-		token, _ := r.Token(p, s)
+		token, _ := r.Sign(p, s)
 		b.Run(p.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -5,10 +5,10 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// newStamps makes the keys of tracking tokens, unsubscribe pages and return paths from the secrets of the instance. Those made under an
-// older secret read as long as secretPrevious has it.
-func newStamps(ring *seal.Ring) (*signedtoken.Ring, error) {
-	secrets, err := ring.DeriveAll("stamps")
+// newSignedTokens makes the ring of tracking tokens, unsubscribe pages and return paths from the secrets of the instance.
+// Tokens signed under an older secret are valid as long as secretPrevious has that secret.
+func newSignedTokens(ring *seal.Ring) (*signedtoken.Ring, error) {
+	secrets, err := ring.DeriveAll("signed tokens")
 	if err != nil {
 		return nil, err
 	}
