@@ -26,9 +26,9 @@ const retryAfterOutage = 5 * time.Second
 type submission struct {
 	id          string
 	envelope    envelope
-	content     []byte     // the message itself; unused with a letter
-	letter      *source    // what it is written from each time it is needed; nil: nothing
-	slip        batch.Slip // what it has of its own beside the letter
+	content     []byte                // the message itself; unused with a letter
+	letter      *source               // what it is written from each time it is needed; nil: nothing
+	slip        batch.Personalization // what it has of its own beside the letter
 	lane        api.Lane
 	gateway     string
 	attempts    int

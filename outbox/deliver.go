@@ -47,13 +47,13 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
-	letter    string     // what the message is written from; empty: it is the content
-	slip      batch.Slip // what it has of its own beside its letter
-	text      string     // what a letter said
-	slot      string     // place in a limit, from an earlier attempt that had to wait
-	urgent    bool       // an operator wants it tried even while its account is held
-	cleared   bool       // nobody in it was suppressed as it was begun
-	asked     time.Time  // directly before it was begun, by the machine's clock
+	letter    string                // what the message is written from; empty: it is the content
+	slip      batch.Personalization // what it has of its own beside its letter
+	text      string                // what a letter said
+	slot      string                // place in a limit, from an earlier attempt that had to wait
+	urgent    bool                  // an operator wants it tried even while its account is held
+	cleared   bool                  // nobody in it was suppressed as it was begun
+	asked     time.Time             // directly before it was begun, by the machine's clock
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // letters keeps what messages are written from: in Redis once for each partition that has such messages, and in this process those that
@@ -49,11 +50,11 @@ func newLetters(b *Outbox) *letters {
 type source struct {
 	name   string
 	packed []byte
-	writer *batch.Writer
+	writer *batch.Renderer
 }
 
 // source makes a letter ready to be written from and to be shared.
-func (l *letters) source(ctx context.Context, from batch.Letter) (*source, error) {
+func (l *letters) source(ctx context.Context, from batch.Content) (*source, error) {
 	name, packed, err := from.Pack()
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (l *letters) forget(p int, s *source) {
 }
 
 // writer finds what the messages of a partition are written from.
-func (l *letters) writer(ctx context.Context, p int, name string) (*batch.Writer, error) {
+func (l *letters) writer(ctx context.Context, p int, name string) (*batch.Renderer, error) {
 	b := l.outbox
 	return l.cache.Get(ctx, name, func(ctx context.Context) ([]byte, error) {
 		packed, err := b.DB.Client().Get(ctx, b.store.letter(p, name)).Bytes()
@@ -117,16 +118,16 @@ func (l *letters) writer(ctx context.Context, p int, name string) (*batch.Writer
 }
 
 // write writes a message from its letter, signed, as it is for each of its attempts.
-func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, s batch.Slip) (*message.Composed, batch.Words, error) {
+func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, s batch.Personalization) (*message.Composed, render.Mail, error) {
 	w, err := b.letters.writer(ctx, p, name)
 	if err != nil {
-		return nil, batch.Words{}, err
+		return nil, render.Mail{}, err
 	}
-	called, err := b.nameIn(id, e, w.Letter())
+	called, err := b.nameIn(id, e, w.Content())
 	if err != nil {
-		return nil, batch.Words{}, err
+		return nil, render.Mail{}, err
 	}
-	c, words, err := w.Write(ctx, s, called)
+	c, words, err := w.Render(ctx, s, called)
 	if err != nil {
 		return nil, words, err
 	}
@@ -140,10 +141,10 @@ func (b *Outbox) write(ctx context.Context, p int, name, id string, e envelope, 
 }
 
 // rewrite writes a message as write does, from what it keeps of its own.
-func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, batch.Words, error) {
-	var s batch.Slip
+func (b *Outbox) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, render.Mail, error) {
+	var s batch.Personalization
 	if err := b.jsons.unpack(r.id, packed, &s); err != nil {
-		return nil, batch.Words{}, err
+		return nil, render.Mail{}, err
 	}
 	return b.write(ctx, p, r.letter, r.id, r.envelope, s)
 }

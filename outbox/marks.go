@@ -129,8 +129,8 @@ func (m marks) single(c *message.Composed) []fault.Field {
 }
 
 // name is what a letter calls a message by, and what it adds to that message alone. Base is where its links lead, domain the author's.
-func (b *Outbox) name(id string, e envelope, base, domain string) (batch.Name, error) {
-	n := batch.Name{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
+func (b *Outbox) name(id string, e envelope, base, domain string) (batch.Identity, error) {
+	n := batch.Identity{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
 	if b.Tokens == nil || base == "" {
 		return n, nil
@@ -160,7 +160,7 @@ func (b *Outbox) name(id string, e envelope, base, domain string) (batch.Name, e
 }
 
 // nameIn is name for a message of a letter.
-func (b *Outbox) nameIn(id string, e envelope, l batch.Letter) (batch.Name, error) {
+func (b *Outbox) nameIn(id string, e envelope, l batch.Content) (batch.Identity, error) {
 	return b.name(id, e, l.ServiceURL, domainOf(l.From.Address))
 }
 

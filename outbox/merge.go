@@ -121,7 +121,7 @@ func (m *merger) weigh(ctx context.Context) error {
 		if _, _, err := m.letter.writer.Check(ctx, slip, name); m.ofEntry(err) {
 			continue
 		}
-		c, _, err := m.letter.writer.Write(ctx, slip, name)
+		c, _, err := m.letter.writer.Render(ctx, slip, name)
 		if err != nil {
 			return err
 		}
@@ -156,13 +156,13 @@ func entryField(key string) bool {
 }
 
 // slip is what the message of an entry has of its own.
-func (m *merger) slip(i int, id string) (batch.Slip, batch.Name) {
+func (m *merger) slip(i int, id string) (batch.Personalization, batch.Identity) {
 	entry := m.req.MailMerge[i]
 	one := m.req
 	one.MessageID = entry.MessageID
-	return batch.Slip{
+	return batch.Personalization{
 		To: []message.Address{message.Address(entry.To)}, InReplyTo: m.req.InReplyTo, References: m.req.References, Params: entry.Params, Date: m.date,
-	}, nameOf(one, m.letter.writer.Letter().From, id)
+	}, nameOf(one, m.letter.writer.Content().From, id)
 }
 
 // preview checks every entry and shows the messages of the first.
@@ -195,11 +195,11 @@ func (m *merger) written(ctx context.Context, i int, c *message.Composed) (*mess
 	id := b.idFor(m.account.ID, "")
 	slip, _ := m.slip(i, id)
 	e := envelope{Account: m.account.ID, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, marks: m.marks}
-	name, err := b.nameIn(id, e, m.letter.writer.Letter())
+	name, err := b.nameIn(id, e, m.letter.writer.Content())
 	if err != nil {
 		return nil, err
 	}
-	c, _, err = m.letter.writer.Write(ctx, slip, name)
+	c, _, err = m.letter.writer.Render(ctx, slip, name)
 	return c, err
 }
 

@@ -133,7 +133,7 @@ type composed struct {
 	id       string // empty: not known yet
 	template *api.TemplateRef
 	letter   *source // nil: the message is its own content
-	slip     batch.Slip
+	slip     batch.Personalization
 	marks    marks
 }
 
@@ -213,7 +213,7 @@ func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, accou
 	if m.letter, err = b.letters.source(ctx, l); err != nil {
 		return m, err
 	}
-	if m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name); err != nil {
+	if m.Composed, _, err = m.letter.writer.Render(ctx, m.slip, name); err != nil {
 		return m, err
 	}
 	if wrong := added.single(m.Composed); len(wrong) > 0 {
@@ -223,10 +223,10 @@ func (b *Outbox) composeLetter(ctx context.Context, req api.SubmitRequest, accou
 		return m, nil
 	}
 	e := envelope{Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, marks: added}
-	if name, err = b.nameIn(id, e, m.letter.writer.Letter()); err != nil {
+	if name, err = b.nameIn(id, e, m.letter.writer.Content()); err != nil {
 		return m, err
 	}
-	m.Composed, _, err = m.letter.writer.Write(ctx, m.slip, name) // again, for now it is known whom it is for
+	m.Composed, _, err = m.letter.writer.Render(ctx, m.slip, name) // again, for now it is known whom it is for
 	return m, err
 }
 

@@ -16,8 +16,8 @@ func lettered(req api.SubmitRequest) bool {
 }
 
 // letterOf is what the messages of a request have in common.
-func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (batch.Letter, *api.TemplateRef, error) {
-	l := batch.Letter{
+func (b *Outbox) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (batch.Content, *api.TemplateRef, error) {
+	l := batch.Content{
 		Source:  render.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
 		Strict:  b.opts.StrictWords,
 		Account: render.Person{Name: account.Name, Address: account.Email},
@@ -76,8 +76,8 @@ func (b *Outbox) fillIn(ctx context.Context, req api.SubmitRequest, account Acco
 }
 
 // slipOf is what the message of a request has of its own.
-func slipOf(req api.SubmitRequest, date int64) batch.Slip {
-	s := batch.Slip{To: people(req.To), Cc: people(req.CC), InReplyTo: req.InReplyTo, References: req.References, Date: date}
+func slipOf(req api.SubmitRequest, date int64) batch.Personalization {
+	s := batch.Personalization{To: people(req.To), Cc: people(req.CC), InReplyTo: req.InReplyTo, References: req.References, Date: date}
 	if req.Render != nil {
 		s.Params = req.Render.Params
 	}
@@ -85,8 +85,8 @@ func slipOf(req api.SubmitRequest, date int64) batch.Slip {
 }
 
 // nameOf is what the message of a request is called.
-func nameOf(req api.SubmitRequest, from message.Address, id string) batch.Name {
-	n := batch.Name{MessageID: or(req.MessageID, ownMessageID(id, from)), Bcc: people(req.BCC)}
+func nameOf(req api.SubmitRequest, from message.Address, id string) batch.Identity {
+	n := batch.Identity{MessageID: or(req.MessageID, ownMessageID(id, from)), Bcc: people(req.BCC)}
 	if req.Envelope != nil {
 		n.Envelope = message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
 	}

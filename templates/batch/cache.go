@@ -8,25 +8,25 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Cache keeps the writers that were used last, so that a letter of many messages is fetched and read once. Its methods may be called by any
-// number of goroutines.
+// Cache keeps the renderers that were used last, so that a content of many messages is fetched and parsed once. It is safe
+// for concurrent use.
 type Cache struct {
 	most   int // bytes
 	mu     sync.Mutex
 	used   int
-	order  *list.List // of *kept, the one used last in front
+	order  *list.List // of *cached, the last used first
 	byName map[string]*list.Element
 
 	fetching singleflight.Group
 }
 
-type kept struct {
-	name   string
-	writer *Writer
-	weight int
+type cached struct {
+	name     string
+	renderer *Renderer
+	size     int
 }
 
-// NewCache makes a cache for letters of so many bytes in all; 0: 64 MB. A single one that is larger is kept alone.
+// NewCache makes a cache for contents of at most most bytes together; 0: 64 MB. A larger single content is kept alone.
 func NewCache(most int) *Cache {
 	if most <= 0 {
 		most = 64 << 20
@@ -34,27 +34,27 @@ func NewCache(most int) *Cache {
 	return &Cache{most: most, order: list.New(), byName: map[string]*list.Element{}}
 }
 
-// Get gives the writer of a letter, fetching the letter as Pack gave it if the cache lacks it. Those who want the same one at the same time
-// share the fetching, which therefore goes on when one of them stops waiting: fetch has to end by itself.
-func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context) ([]byte, error)) (*Writer, error) {
-	if w := c.find(name); w != nil {
-		return w, nil
+// Get returns the renderer of a content. A content that is not in the cache is fetched, packed by Pack. Concurrent calls
+// for one name share a fetch. The fetch continues if one caller stops waiting, so fetch needs a time limit of its own.
+func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context) ([]byte, error)) (*Renderer, error) {
+	if r := c.find(name); r != nil {
+		return r, nil
 	}
 	fetched := c.fetching.DoChan(name, func() (any, error) {
 		packed, err := fetch(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err
 		}
-		l, err := Unpack(packed)
+		content, err := Unpack(packed)
 		if err != nil {
 			return nil, err
 		}
-		w, err := New(l)
+		r, err := New(content)
 		if err != nil {
 			return nil, err
 		}
-		c.Put(name, w, len(packed))
-		return w, nil
+		c.put(name, r, len(packed))
+		return r, nil
 	})
 	select {
 	case <-ctx.Done():
@@ -63,27 +63,27 @@ func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context
 		if f.Err != nil {
 			return nil, f.Err
 		}
-		return f.Val.(*Writer), nil
+		return f.Val.(*Renderer), nil
 	}
 }
 
-// Put keeps a writer whose letter takes so many bytes.
-func (c *Cache) Put(name string, w *Writer, weight int) {
+// put keeps a renderer whose content has size bytes.
+func (c *Cache) put(name string, r *Renderer, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.byName[name]; ok {
 		return
 	}
-	c.byName[name] = c.order.PushFront(&kept{name, w, weight})
-	c.used += weight
+	c.byName[name] = c.order.PushFront(&cached{name, r, size})
+	c.used += size
 	for c.used > c.most && c.order.Len() > 1 {
-		oldest := c.order.Remove(c.order.Back()).(*kept)
+		oldest := c.order.Remove(c.order.Back()).(*cached)
 		delete(c.byName, oldest.name)
-		c.used -= oldest.weight
+		c.used -= oldest.size
 	}
 }
 
-func (c *Cache) find(name string) *Writer {
+func (c *Cache) find(name string) *Renderer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byName[name]
@@ -91,5 +91,5 @@ func (c *Cache) find(name string) *Writer {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*kept).writer
+	return e.Value.(*cached).renderer
 }

@@ -1,19 +1,20 @@
-// Package batch writes messages of which many have much in common: those of a mail merge, and those made from a stored template. For outbox.
+// Package batch renders messages that share most of their content: those of a mail merge, and those of a stored template.
+// Package outbox uses it.
 //
-// What they have in common is the [Letter]: the words before they are filled in, who they are from, and the files that travel with them. It is
-// stored once for all of them, under a name that follows from what is in it. What a message has of its own is its [Slip]: whom it is for,
-// and the params that fill in the words. A [Writer], made once for a letter, puts the two together whenever the message itself is needed:
-// when it is sent, at each attempt, and when somebody wants to see it.
+// The shared part is the [Content]: the unrendered words, the sender, the attachments. It is stored once for all messages
+// under a name made of its bytes. The part of one message is its [Personalization]: the recipient, and the params that
+// fill in the words. A [Renderer], made once for a content, combines the two whenever the message is needed: at each
+// attempt, and when a user wants to see it.
 //
 // It promises:
-//   - The same letter, slip and name give the same bytes, so that an attempt repeats what the one before it sent: the time is in the slip,
-//     and what else looks like chance follows from the message's name.
-//   - [Writer.Check] finds whatever is wrong with a slip, without the cost of writing the message in full: a message that was checked fails
-//     later only by its size or by the limits of CSS.
-//   - Equal letters have equal names, whoever wrote them; different ones never do.
+//   - Equal content, personalization and identity give equal bytes, so a retry repeats what the first attempt sent. The
+//     date is part of the personalization; MIME boundaries are derived from the Message-ID.
+//   - [Renderer.Check] finds every fault of a personalization without the cost of a full rendering. A message that
+//     passed Check can fail later only by its size or by the limits of CSS.
+//   - Equal contents have equal names; different contents have different names.
 //
-// It never looks anything up: a template that is changed later changes nothing about the letters that were made from it.
+// It never looks anything up: a template that is changed later does not change contents made from it.
 //
-// It owns no Redis keys; the outbox stores what [Letter.Pack] gives. A Writer may be used by any number of goroutines, and a [Cache] keeps
-// those that were used last.
+// It owns no Redis keys; the outbox stores what [Content.Pack] returns. A Renderer is safe for concurrent use. A [Cache]
+// keeps the renderers that were used last.
 package batch

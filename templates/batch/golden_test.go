@@ -19,16 +19,16 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/golden anew")
 
-// goldenLetters are letters of all kinds, each with what a reader has to find in the message.
-var goldenLetters = map[string]struct {
-	letter  Letter
+// goldenContents are contents of all kinds, each with what a reader has to find in the message.
+var goldenContents = map[string]struct {
+	content Content
 	params  string
 	subject string
 	text    string
 	html    []string
 }{
 	"order": {
-		letter: Letter{
+		content: Content{
 			Source: render.Source{
 				Subject: "Your order {{params.number}} of {{currency params.total \"EUR\"}}",
 				HTML:    "{{#> frame}}<p class=\"big\">Dear {{params.name}},</p>\n<table>{{#each params.items}}<tr><td>{{count}} × {{title}}</td></tr>{{/each}}</table>{{/frame}}",
@@ -45,7 +45,7 @@ var goldenLetters = map[string]struct {
 		html:    []string{`style="font-size: 20px"`, `<td style="padding: 4px">2 × &lt;Tee&gt;</td>`, "<p>Shop</p>"},
 	},
 	"news": {
-		letter: Letter{
+		content: Content{
 			Source:  render.Source{Format: render.FormatMarkdown, Subject: "News", PreviewText: "For {{params.name}}", HTML: "# Hello {{params.name}}\n\nRead [more]({{params.url}}).\n"},
 			Options: render.Options{Layout: "<html><body>{{> @partial-block}}</body></html>"},
 		},
@@ -55,7 +55,7 @@ var goldenLetters = map[string]struct {
 		html:    []string{"<h1>Hello *Ann*</h1>", `<a href="https://example.com/?a=1&amp;b=2">more</a>`, "For *Ann*"},
 	},
 	"reminder": {
-		letter: Letter{
+		content: Content{
 			Source: render.Source{Subject: "{{params.what}}", Text: "{{params.what}} on {{formatDate params.at \"YYYY-MM-DD HH:mm\"}}, dear {{rcpt.name}} <{{rcpt.address}}>\n"},
 			TZ:     "America/New_York", Attachments: []message.Attachment{{Filename: "plan.txt", Content: []byte("the plan")}},
 		},
@@ -64,23 +64,23 @@ var goldenLetters = map[string]struct {
 		text:    "on 2026-07-01 08:00, dear Ann <ann@example.net>",
 	},
 	"plain": {
-		letter:  Letter{Source: render.Source{Subject: "As {{it}} is", Text: "{{#if}} {{{x}}}\n"}, Plain: true},
+		content: Content{Source: render.Source{Subject: "As {{it}} is", Text: "{{#if}} {{{x}}}\n"}, Plain: true},
 		subject: "As {{it}} is",
 		text:    "{{#if}} {{{x}}}",
 	},
 }
 
-// TestGoldenLetters writes messages that people have looked at, and has Python read them.
-func TestGoldenLetters(t *testing.T) {
-	for name, c := range goldenLetters {
+// TestGoldenMessages writes messages that people have looked at, and has Python read them.
+func TestGoldenMessages(t *testing.T) {
+	for name, c := range goldenContents {
 		t.Run(name, func(t *testing.T) {
-			c.letter.From, c.letter.Account = message.Address{Name: "Shop", Address: "shop@example.com"}, render.Person{Name: "Shop", Address: "shop@example.com"}
-			w, err := New(c.letter)
+			c.content.From, c.content.Account = message.Address{Name: "Shop", Address: "shop@example.com"}, render.Person{Name: "Shop", Address: "shop@example.com"}
+			w, err := New(c.content)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := Slip{To: []message.Address{{Name: "Ann", Address: "ann@example.net"}}, Params: json.RawMessage(c.params), Date: 1_772_362_800_000}
-			m, _, err := w.Write(t.Context(), s, Name{MessageID: "<" + name + "@example.com>"})
+			s := Personalization{To: []message.Address{{Name: "Ann", Address: "ann@example.net"}}, Params: json.RawMessage(c.params), Date: 1_772_362_800_000}
+			m, _, err := w.Render(t.Context(), s, Identity{MessageID: "<" + name + "@example.com>"})
 			if err != nil {
 				t.Fatal(err)
 			}

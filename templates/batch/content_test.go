@@ -16,9 +16,9 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// welcome is a letter with everything.
-func welcome() Letter {
-	return Letter{
+// welcome is a content with everything.
+func welcome() Content {
+	return Content{
 		Source:  render.Source{Subject: "Hi {{params.name}}", HTML: "<style>p{color:red}</style><p>{{params.name}} of {{rcpt.address}} at {{formatDate params.at \"HH:mm\"}}</p>"},
 		Options: render.Options{InlineCSS: true, Partials: map[string]string{"b": "x", "a": "y"}}, Strict: true, TZ: "Asia/Tokyo", Locale: "ja",
 		Account: render.Person{Name: "Shop", Address: "shop@x.test"}, From: message.Address{Name: "Shop", Address: "shop@x.test"},
@@ -27,11 +27,11 @@ func welcome() Letter {
 	}
 }
 
-func slipFor(name string) Slip {
-	return Slip{To: []message.Address{{Name: name, Address: "ann@x.test"}}, Params: fmt.Appendf(nil, `{"name":%q,"at":"2030-01-01T00:00:00Z"}`, name), Date: 1_893_456_000_000}
+func personal(name string) Personalization {
+	return Personalization{To: []message.Address{{Name: name, Address: "ann@x.test"}}, Params: fmt.Appendf(nil, `{"name":%q,"at":"2030-01-01T00:00:00Z"}`, name), Date: 1_893_456_000_000}
 }
 
-func TestPackedLetterWritesTheSame(t *testing.T) {
+func TestPackedContentRendersTheSame(t *testing.T) {
 	l := welcome()
 	name, packed, err := l.Pack()
 	if err != nil || len(name) != 22 {
@@ -39,18 +39,18 @@ func TestPackedLetterWritesTheSame(t *testing.T) {
 	}
 	again, _, err := welcome().Pack()
 	if err != nil || again != name {
-		t.Errorf("equal letters are called %s and %s, %v", name, again, err)
+		t.Errorf("equal contents are called %s and %s, %v", name, again, err)
 	}
 	l.Headers[0].Value = "8"
 	if other, _, err := l.Pack(); err != nil || other == name {
-		t.Errorf("another letter is called the same: %v", err)
+		t.Errorf("another content is called the same: %v", err)
 	}
 	read, err := Unpack(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := write(t, welcome(), slipFor("Ann"), "<1@x.test>")
-	if second := write(t, read, slipFor("Ann"), "<1@x.test>"); !bytes.Equal(first, second) {
+	first := write(t, welcome(), personal("Ann"), "<1@x.test>")
+	if second := write(t, read, personal("Ann"), "<1@x.test>"); !bytes.Equal(first, second) {
 		t.Errorf("the message differs:\n%s\n%s", first, second)
 	}
 	for _, want := range []string{
@@ -61,18 +61,18 @@ func TestPackedLetterWritesTheSame(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, first)
 		}
 	}
-	if other := write(t, welcome(), slipFor("Ann"), "<2@x.test>"); bytes.Equal(first[bytes.Index(first, []byte("boundary")):], other[bytes.Index(other, []byte("boundary")):]) {
+	if other := write(t, welcome(), personal("Ann"), "<2@x.test>"); bytes.Equal(first[bytes.Index(first, []byte("boundary")):], other[bytes.Index(other, []byte("boundary")):]) {
 		t.Error("another message has the same boundaries")
 	}
 }
 
-func write(t *testing.T, l Letter, s Slip, id string) []byte {
+func write(t *testing.T, l Content, s Personalization, id string) []byte {
 	t.Helper()
 	w, err := New(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, words, err := w.Write(t.Context(), s, Name{MessageID: id})
+	c, words, err := w.Render(t.Context(), s, Identity{MessageID: id})
 	if err != nil || words.Subject != c.Subject || words.Text == "" {
 		t.Fatalf("%+v, %v", words, err)
 	}
@@ -85,29 +85,29 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change func(*Slip, *Name)
+		change func(*Personalization, *Identity)
 		kind   fault.Kind
 		key    string
 	}{
-		"a name of lines":     {func(s *Slip, _ *Name) { s.To[0].Name = "A\r\nB: c" }, fault.Invalid, "to[0].name"},
-		"no address":          {func(s *Slip, _ *Name) { s.To[0].Address = "ann" }, fault.Invalid, "to[0].address"},
-		"nobody":              {func(s *Slip, _ *Name) { s.To = nil }, fault.Invalid, "to"},
-		"no message id":       {func(_ *Slip, n *Name) { n.MessageID = "<a b>" }, fault.Invalid, "messageId"},
-		"params that are not": {func(s *Slip, _ *Name) { s.Params = []byte(`[1]`) }, fault.Invalid, "params"},
-		"a param missing":     {func(s *Slip, _ *Name) { s.Params = []byte(`{"at":0}`) }, fault.Unprocessable, "subject"},
+		"a name of lines":     {func(s *Personalization, _ *Identity) { s.To[0].Name = "A\r\nB: c" }, fault.Invalid, "to[0].name"},
+		"no address":          {func(s *Personalization, _ *Identity) { s.To[0].Address = "ann" }, fault.Invalid, "to[0].address"},
+		"nobody":              {func(s *Personalization, _ *Identity) { s.To = nil }, fault.Invalid, "to"},
+		"no message id":       {func(_ *Personalization, n *Identity) { n.MessageID = "<a b>" }, fault.Invalid, "messageId"},
+		"params that are not": {func(s *Personalization, _ *Identity) { s.Params = []byte(`[1]`) }, fault.Invalid, "params"},
+		"a param missing":     {func(s *Personalization, _ *Identity) { s.Params = []byte(`{"at":0}`) }, fault.Unprocessable, "subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, n := slipFor("Ann"), Name{MessageID: "<1@x.test>"}
+			s, n := personal("Ann"), Identity{MessageID: "<1@x.test>"}
 			c.change(&s, &n)
 			_, _, err := w.Check(t.Context(), s, n)
-			_, _, full := w.Write(t.Context(), s, n)
+			_, _, full := w.Render(t.Context(), s, n)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Kind != c.kind || f.Fields[0].Key != c.key || full == nil || full.Error() != err.Error() {
 				t.Errorf("%v and %v, want %s %s", err, full, c.kind, c.key)
 			}
 		})
 	}
-	c, _, err := w.Check(t.Context(), slipFor("Ann"), Name{MessageID: "<1@x.test>"})
+	c, _, err := w.Check(t.Context(), personal("Ann"), Identity{MessageID: "<1@x.test>"})
 	if err != nil || c.Subject != "Hi Ann" || c.Envelope.To[0] != "ann@x.test" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -122,7 +122,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 
 func TestCacheKeepsToItsSize(t *testing.T) {
 	fetched := map[string]int{}
-	_, packed, err := Letter{Plain: true, Locale: strings.Repeat("x", 370)}.Pack()
+	_, packed, err := Content{Plain: true, Locale: strings.Repeat("x", 370)}.Pack()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestCacheFetchesOnceForAll(t *testing.T) {
 		fetch := func(context.Context) ([]byte, error) {
 			calls.Add(1)
 			<-release
-			_, packed, err := Letter{Plain: true}.Pack()
+			_, packed, err := Content{Plain: true}.Pack()
 			return packed, err
 		}
 		var all sync.WaitGroup
@@ -184,9 +184,9 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := slipFor("Ann")
+	s := personal("Ann")
 	for b.Loop() {
-		if _, _, err := w.Check(b.Context(), s, Name{MessageID: "<1@x.test>"}); err != nil {
+		if _, _, err := w.Check(b.Context(), s, Identity{MessageID: "<1@x.test>"}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,0 +1,139 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// Renderer renders the messages of one content.
+type Renderer struct {
+	content Content
+	zone    *time.Location
+	full    *render.Template // nil: the words are sent unchanged
+	light   *render.Template // full without inlined CSS, which no personalization changes
+}
+
+// Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what follows from them.
+type Identity struct {
+	MessageID string
+	Envelope  message.Envelope
+	Bcc       []message.Address // only to be checked; the envelope has them
+
+	Headers        []message.Header                  // of this message only, after those of the content
+	UnsubscribeURL string                            // as templates see it; empty: none
+	PreferencesURL string                            // likewise
+	HTML           func(html string) (string, error) // changes the rendered html; nil: nothing. Text is made of the html before that
+}
+
+// New parses the words of a content. Its faults are those of render.Parse, and Invalid for an unknown time zone.
+func New(c Content) (*Renderer, error) {
+	zone, err := locale.Zone(c.TZ)
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
+	}
+	r := &Renderer{content: c, zone: zone}
+	if c.Plain {
+		return r, nil
+	}
+	if r.full, err = render.Parse(c.Source, c.Options); err != nil {
+		return nil, err
+	}
+	r.light = r.full
+	if c.Options.InlineCSS {
+		c.Options.InlineCSS = false
+		r.light, err = render.Parse(c.Source, c.Options)
+	}
+	return r, err
+}
+
+// Content is the content that the messages share.
+func (r *Renderer) Content() Content { return r.content }
+
+// Render renders a message. It returns the composed message and the words in it. An error is a fault of the
+// personalization or the identity, or the error of the context.
+func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail, error) {
+	return r.render(ctx, r.full, p, id, r.content.Attachments)
+}
+
+// Check renders a message without attachments and inlined CSS, which costs a fraction of Render. The result has the
+// message's envelope, subject and words. Every fault of the personalization and the identity is found; attachments are
+// checked by Render.
+func (r *Renderer) Check(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail, error) {
+	return r.render(ctx, r.light, p, id, nil)
+}
+
+func (r *Renderer) render(
+	ctx context.Context, t *render.Template, p Personalization, id Identity, files []message.Attachment,
+) (*message.Composed, render.Mail, error) {
+	mail, err := r.fill(ctx, t, p, id)
+	if err != nil {
+		return nil, mail, err
+	}
+	if id.HTML != nil && mail.HTML != "" {
+		if mail.Text == "" {
+			mail.Text = message.TextFromHTML(mail.HTML)
+		}
+		if mail.HTML, err = id.HTML(mail.HTML); err != nil {
+			return nil, mail, fmt.Errorf("add links and pixel to message %s: %w", id.MessageID, err)
+		}
+	}
+	d := message.Draft{
+		From: r.content.From, To: p.To, Cc: p.Cc, Bcc: id.Bcc, ReplyTo: r.content.ReplyTo,
+		Date: time.UnixMilli(p.Date).UTC(), Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML, PreviewText: mail.PreviewText,
+		MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
+		Headers: slices.Concat(r.content.Headers, id.Headers), Attachments: files,
+	}
+	if len(id.Envelope.To) > 0 {
+		d.Envelope = &id.Envelope
+	}
+	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
+	return c, mail, err
+}
+
+// Fill renders the words only.
+func (r *Renderer) Fill(ctx context.Context, p Personalization) (render.Mail, error) {
+	return r.fill(ctx, r.full, p, Identity{})
+}
+
+func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalization, id Identity) (render.Mail, error) {
+	if r.content.Plain {
+		words := r.content.Source
+		return render.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
+	}
+	params, err := readParams(p.Params)
+	if err != nil {
+		return render.Mail{}, err
+	}
+	about := render.Context{
+		Account: r.content.Account, ServiceURL: r.content.ServiceURL, UnsubscribeURL: id.UnsubscribeURL, PreferencesURL: id.PreferencesURL,
+	}
+	if first := slices.Concat(p.To, p.Cc); len(first) > 0 {
+		about.Recipient = render.Person{Name: first[0].Name, Address: first[0].Address}
+	}
+	return t.Render(ctx, render.Input{Data: about.Data(params), Locale: r.content.Locale, Zone: r.zone, Strict: r.content.Strict})
+}
+
+// readParams reads params and keeps all digits of their numbers.
+func readParams(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var params map[string]any
+	if err := d.Decode(&params); err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
+	}
+	return params, nil
+}
