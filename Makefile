@@ -14,7 +14,7 @@ help: ## List what there is to do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/postroom, static, with its version
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.release=$(VERSION)" -o bin/postroom ./cmd/postroom
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION)" -o bin/postroom ./cmd/postroom
 
 run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data
 	bin/postroom serve

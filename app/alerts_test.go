@@ -20,6 +20,7 @@ import (
 
 // TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a monitoring system.
 func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
+	t.Parallel()
 	slow := newGate("MAIL")
 	relay := testsmtp.Start(t, testsmtp.Options{Respond: slow.respond})
 	t.Cleanup(slow.open)
@@ -60,6 +61,7 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 
 // TestTheTeamIsAlertedOfARedisThatForgets has Redis stop writing to disk under two processes.
 func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
+	t.Parallel()
 	server := testredis.Server(t)
 	relay, team := testsmtp.Start(t, testsmtp.Options{}), alerted(t)
 	settings := func() map[string]string {

@@ -22,6 +22,7 @@ import (
 // TestFirstMail is what a newcomer does: no Redis, no file, one relay; a message submitted over HTTP reaches the relay, and its webhook the
 // receiver.
 func TestFirstMail(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	hooks := receive(t)
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "Shop <shop@example.com>", "webhooks.allowPrivate": "true"})

@@ -13,6 +13,7 @@ import (
 
 // TestEventsAreArchived has a message delivered and its events written to the file of the day.
 func TestEventsAreArchived(t *testing.T) {
+	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "archive.dir": dir})
 	answer, err := api.NewClient(a.URL(), a.Token(), nil).Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})

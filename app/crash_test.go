@@ -17,6 +17,7 @@ import (
 
 // TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, starts it again, and counts.
 func TestKilledWorkerLosesNothing(t *testing.T) {
+	t.Parallel()
 	const messages = 1000
 	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
 	set := settingsFor(t, redis.URL(), relay)
@@ -35,6 +36,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 
 // TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load: what is in flight finishes, and nothing is sent twice.
 func TestStoppedWorkerCutsNothing(t *testing.T) {
+	t.Parallel()
 	const messages = 400
 	redis, relay := testredis.Server(t), slowRelay(t, 20*time.Millisecond)
 	set := settingsFor(t, redis.URL(), relay)
@@ -56,6 +58,7 @@ func TestStoppedWorkerCutsNothing(t *testing.T) {
 
 // TestRedisAwayForAWhile unplugs Redis while mail is coming in and going out.
 func TestRedisAwayForAWhile(t *testing.T) {
+	t.Parallel()
 	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
 	plug := faultproxy.New(t, "unix", redis.Socket())
 	p := spawn(t, settingsFor(t, "redis://"+plug.Addr(), relay))

@@ -49,6 +49,7 @@ func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAns
 
 // TestAnyMailIsFound: by its text, while it waits and after it was sent; with indexing paused mail goes out all the same.
 func TestAnyMailIsFound(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -100,6 +101,7 @@ func TestAnyMailIsFound(t *testing.T) {
 
 // TestMailIsFoundAfterAKill: a process dies while it indexes, and another one after its index was deleted.
 func TestMailIsFoundAfterAKill(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	set := settingsFor(t, testredis.Server(t).URL(), relay)
 	first := spawn(t, set)
@@ -121,6 +123,7 @@ func TestMailIsFoundAfterAKill(t *testing.T) {
 
 // TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another one delivers.
 func TestSearchInARoleOfItsOwn(t *testing.T) {
+	t.Parallel()
 	relay, url := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL()
 	set := func(role string) map[string]string {
 		s := settingsFor(t, url, relay)
@@ -151,6 +154,7 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 // TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and indexes, and all that serve the API
 // search. The cluster is away at first, and lost later.
 func TestSearchInEveryProcess(t *testing.T) {
+	t.Parallel()
 	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL(), testopensearch.Start(t)
 	set := func(role string) map[string]string {
 		s := settingsFor(t, url, relay)
@@ -179,6 +183,7 @@ func TestSearchInEveryProcess(t *testing.T) {
 }
 
 func TestWithoutASearchIndex(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "documents.store": "none"})
 	client := api.NewClient(a.URL(), a.Token(), nil)

@@ -86,6 +86,7 @@ func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 
 // What a provider tells of a message is on its timeline, in webhooks, and against its recipient, who is not mailed again.
 func TestProvidersAreHeard(t *testing.T) {
+	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	settings := feedbackSettings(t)
 	for name, value := range map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"} {
@@ -131,6 +132,7 @@ func TestProvidersAreHeard(t *testing.T) {
 // TestKilledWorkerLosesNoFacts kills Postroom while it applies what was told: another process does the rest, and what the first one had in hand
 // once more. Each bounce is on its timeline and in the event stream once, and each address is suppressed.
 func TestKilledWorkerLosesNoFacts(t *testing.T) {
+	t.Parallel()
 	const messages = 300
 	redis, relay := testredis.Server(t), slowRelay(t, 0)
 	set := settingsFor(t, redis.URL(), relay)

@@ -36,6 +36,7 @@ func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmt
 
 // TestSwaksHandsMailIn has the tool that mail administrators use send a message with an attachment, by every way into the inlet.
 func TestSwaksHandsMailIn(t *testing.T) {
+	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
 	attachment := filepath.Join(t.TempDir(), "numbers.csv")
 	if err := os.WriteFile(attachment, []byte("a;b\n1;2\n"), 0o600); err != nil {
@@ -50,7 +51,8 @@ func TestSwaksHandsMailIn(t *testing.T) {
 		{"in the clear, from this machine", a.SMTPAddr(), []string{"--auth", "LOGIN"}},
 		{"in one go", a.SMTPAddr(), []string{"--auth", "PLAIN", "--pipeline"}},
 	}
-	for i, way := range ways {
+	handed := 0 // so that a way that fails does not keep the next one waiting
+	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			out := runProgram(t, "swaks", append([]string{
 				"--server", way.address, "--ehlo", "app.example.com", "--auth-user", "default", "--auth-password", a.Token(),
@@ -60,7 +62,8 @@ func TestSwaksHandsMailIn(t *testing.T) {
 			if !strings.Contains(out, "250 2.0.0 Ok: queued as ") {
 				t.Fatalf("swaks had no message queued:\n%s", out)
 			}
-			mail := relay.Wait(i + 1)[i]
+			handed++
+			mail := relay.Wait(handed)[handed-1]
 			if diff := cmp.Diff([]string{"ann@example.net", "bob@example.net"}, mail.To); diff != "" {
 				t.Error(diff)
 			}
@@ -100,6 +103,7 @@ with smtplib.SMTP(host, int(port)) as s:
 
 // TestPythonHandsMailIn with the client of Python's own library.
 func TestPythonHandsMailIn(t *testing.T) {
+	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
 	host, port, _ := net.SplitHostPort(a.SMTPAddr())
 	if out := runProgram(t, "python3", "-c", sendWithPython, strings.ReplaceAll(host, "127.0.0.1", "localhost"), port, ca, a.Token()); strings.TrimSpace(out) != "553" {
@@ -116,6 +120,7 @@ func TestPythonHandsMailIn(t *testing.T) {
 
 // TestRepeatedOverSMTP: the same bytes under one key are one message, whatever door they come in by again.
 func TestRepeatedOverSMTP(t *testing.T) {
+	t.Parallel()
 	a, relay, _ := startInlet(t, map[string]string{})
 	s := logIn(t, a)
 	mail := "From: shop@example.com\r\nTo: ann@example.net\r\nMessage-ID: <1@example.com>\r\nX-EE-Idempotency-Key: k1\r\n\r\nHello\r\n"
@@ -146,6 +151,7 @@ func TestRepeatedOverSMTP(t *testing.T) {
 
 // TestRedisKilledUnderTheInlet: what can't be made durable is answered 451, and taken when it comes again.
 func TestRedisKilledUnderTheInlet(t *testing.T) {
+	t.Parallel()
 	redis := testredis.Server(t)
 	a, relay, _ := startInlet(t, map[string]string{"redis.url": redis.URL()})
 	s := logIn(t, a)
@@ -165,6 +171,7 @@ func TestRedisKilledUnderTheInlet(t *testing.T) {
 
 // TestNoInletUnlessAsked: nothing listens for SMTP by default, nor in a process that only delivers.
 func TestNoInletUnlessAsked(t *testing.T) {
+	t.Parallel()
 	a := start(t, map[string]string{})
 	if got := a.SMTPAddr() + a.SMTPSAddr(); got != "" {
 		t.Errorf("an inlet listens on %s", got)

@@ -27,6 +27,7 @@ import (
 // TestRedisKeysAreDocumented holds docs/redis-keys.md to what Postroom writes: it does all that makes keys, with Redis reporting each key
 // it touches, and compares.
 func TestRedisKeysAreDocumented(t *testing.T) {
+	t.Parallel()
 	listed := readKeys(t)
 	server := testredis.Server(t, "--notify-keyspace-events", "KEA")
 	db := connect(t, server.URL())

@@ -19,6 +19,7 @@ import (
 
 // TestMetricsAreDocumented holds docs/metrics.md to what a Postroom that has delivered a message answers.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
 		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir()})
@@ -44,6 +45,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 
 // TestAlertsUseDocumentedMetrics finds alerts about metrics that don't exist, which never fire.
 func TestAlertsUseDocumentedMetrics(t *testing.T) {
+	t.Parallel()
 	rules, err := os.ReadFile("../deploy/alerts.yml")
 	if err != nil {
 		t.Fatal(err)

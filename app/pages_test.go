@@ -27,6 +27,7 @@ import (
 // TestOperatorAtThePages is a working day of an operator, in a real browser: nothing on the way may complain on the console, break the
 // content security policy, or ask another host for anything.
 func TestOperatorAtThePages(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -118,6 +119,7 @@ func TestOperatorAtThePages(t *testing.T) {
 
 // TestDashboardActsOnMessages does to tasks what the buttons of the dashboard do, and looks at the messages behind them.
 func TestDashboardActsOnMessages(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)

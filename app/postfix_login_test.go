@@ -11,6 +11,7 @@ import (
 
 // TestPostfixWithLoginAndReports goes through a real Postfix that insists on TLS and a password, and has it report the delivery.
 func TestPostfixWithLoginAndReports(t *testing.T) {
+	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{Login: map[string]string{"shop": "open sesame"}})
 	a := start(t, map[string]string{})
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)

@@ -35,6 +35,7 @@ type readPart struct{ Type, Name, SHA256 string }
 
 // TestPostfixTakesWhatWeSend sends a mail with attachments and names of many scripts through a real Postfix, and has Python read it back.
 func TestPostfixTakesWhatWeSend(t *testing.T) {
+	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{})
 	a := start(t, map[string]string{
 		"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Büro für Öffentlichkeit <app@example.com>",

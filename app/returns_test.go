@@ -19,6 +19,7 @@ import (
 // TestPostfixSendsMailBack sends a message to a living and a dead address through a real Postfix, which takes it and then sends it back, to where
 // the return path leads. The dead address is suppressed, and the message tells.
 func TestPostfixSendsMailBack(t *testing.T) {
+	t.Parallel()
 	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock", testport.Free(t)))
 	for name, way := range map[string]struct{ setting, value, transport string }{
 		"over SMTP": {"bounce.listen", fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("smtp:[127.0.0.1]:%d", port)},

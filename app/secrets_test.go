@@ -32,6 +32,7 @@ import (
 // TestNoSecretIsReadableAnywhere gives Postroom one of every kind of secret, lets it use them, and then looks for them in Redis, in the log at
 // its most talkative, in the metrics, in every page and in every answer of the API.
 func TestNoSecretIsReadableAnywhere(t *testing.T) {
+	t.Parallel()
 	p := &planted{t: t, secrets: map[string]string{}}
 	relay := testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "none of the accounts has this one", Token: "nor this one"})
 	server := testredis.Server(t, "--rdbcompression", "no") // or DUMP hides text by compressing it
@@ -250,6 +251,7 @@ func forms(secret string) []string {
 
 // TestFormsAreFound shows that a secret inside of what was encoded is found.
 func TestFormsAreFound(t *testing.T) {
+	t.Parallel()
 	for _, user := range []string{"", "u", "us", "use"} {
 		text := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00hunter2?>\x00more"))
 		if !slices.ContainsFunc(forms("hunter2?>"), func(form string) bool { return strings.Contains(text, form) }) {

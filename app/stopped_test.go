@@ -140,6 +140,7 @@ func (p *process) thaw(t *testing.T) {
 // TestStoppedBeforeItsDot: a process is stopped before its dot for longer than its lease. Another one delivers. The first one finds its
 // connection ready for the dot when it goes on, and does not write it.
 func TestStoppedBeforeItsDot(t *testing.T) {
+	t.Parallel()
 	for _, verb := range []string{"RCPT", "DATA"} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
@@ -159,6 +160,7 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 // TestStoppedAfterItsDot: the dot was written and the answer not read, which no sender can tell from a message lost. It is sent again, or
 // not, as the setting says; either way that is marked, and the answer the first process reads later changes nothing any more.
 func TestStoppedAfterItsDot(t *testing.T) {
+	t.Parallel()
 	for inDoubt, others := range map[string]int{"resend": 1, "hold": 0} {
 		t.Run(inDoubt, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 
 // TestTemplatesInTheBrowser looks at a template, its preview in another locale, and goes back to an earlier version.
 func TestTemplatesInTheBrowser(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -56,6 +57,7 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 // TestAMailOfATemplate sends one, from the template as it is when the mail is accepted, and finds nothing of what templates and data say in
 // the log.
 func TestAMailOfATemplate(t *testing.T) {
+	t.Parallel()
 	var log logbook
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := startLogging(t, map[string]string{

@@ -131,6 +131,7 @@ const thunderbird = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Th
 
 // TestOpensAndClicks follows a mail from its submit to what its reader does with it.
 func TestOpensAndClicks(t *testing.T) {
+	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{
 		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "serviceUrl": "https://mail.example.com",
@@ -179,6 +180,7 @@ func TestOpensAndClicks(t *testing.T) {
 
 // TestWhoseMailIsTracked: a message says, else its account, else the settings as they are now.
 func TestWhoseMailIsTracked(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "serviceUrl": "https://mail.example.com"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -209,6 +211,7 @@ func TestWhoseMailIsTracked(t *testing.T) {
 
 // TestLinksWorkWhileRedisIsAway: and what was done meanwhile is told later.
 func TestLinksWorkWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	server := testredis.Server(t)
 	a := start(t, map[string]string{

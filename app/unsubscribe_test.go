@@ -60,6 +60,7 @@ func asRecipient(t *testing.T, a *app.App, method, link, form string) (int, stri
 // followed change nothing; the button stops what is queued already, and what is submitted from then on, and is told on the timeline and
 // to webhooks, once; and the receipt still goes out.
 func TestOneClickStopsTheMail(t *testing.T) {
+	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{
 		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "webhooks.allowPrivate": "true",

@@ -26,7 +26,7 @@ const (
 	restartMin    = 100 * time.Millisecond
 	restartMax    = 5 * time.Second
 	longLife      = 30 * time.Second // a server that lived this long is restarted without delay again
-	readyPoll     = 20 * time.Millisecond
+	readyPoll     = 3 * time.Millisecond
 	loadingNotice = 5 * time.Second
 	// maxSocketPath is what the address of a unix socket can hold on every system: 104 bytes with the final zero on BSD and macOS, 108 on
 	// Linux.

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -43,11 +45,12 @@ func needed(prelude, source string) string {
 			parts[len(parts)-1] += line
 		}
 	}
-	kept := ""
+	used, kept := words(source), ""
 	for _, part := range slices.Backward(parts) { // a part refers only to what stands before it
 		names := declaration.FindStringSubmatch(part)
-		if names == nil || refers(uncommented(source)+kept, names[1]) {
+		if names == nil || slices.ContainsFunc(strings.Split(names[1], ","), func(name string) bool { return used[strings.TrimSpace(name)] }) {
 			kept = part + kept
+			maps.Copy(used, words(part))
 		}
 	}
 	return kept
@@ -58,21 +61,18 @@ func begins(line string) bool {
 	return strings.TrimLeft(line, " \t") == line && !slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
 }
 
-// refers says whether code has one of some names, which stand with commas between them.
-func refers(code, names string) bool {
-	any := strings.ReplaceAll(strings.ReplaceAll(names, " ", ""), ",", "|")
-	return regexp.MustCompile(`\b(?:` + any + `)\b`).MatchString(code)
-}
-
-// uncommented leaves out lines of comment, in which the words of the code have other meanings.
-func uncommented(source string) string {
-	code := ""
-	for line := range strings.Lines(source) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
-			code += line
+// words returns the words of Lua code: names, keywords and numbers. Lines of comment have none.
+func words(code string) map[string]bool {
+	found := map[string]bool{}
+	for line := range strings.Lines(code) {
+		if strings.HasPrefix(strings.TrimSpace(line), "--") {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			found[word] = true
 		}
 	}
-	return code
+	return found
 }
 
 // Name is what the script was named when it was made.

@@ -10,6 +10,7 @@ need() { # need PROGRAM PACKAGE: wants the program, of that package
 need redis-server redis-server # the store, one for each test package
 need smtp-sink postfix         # a relay that others wrote
 need swaks swaks               # a mail client that others wrote
+perl -MNet::SSLeay -e 1 2>/dev/null || packages="$packages libnet-ssleay-perl" # with which swaks speaks TLS
 need curl curl                 # types along after the demo
 need python3 python3           # reads composed mails back with its email package
 need chromium chromium         # opens the pages
