@@ -25,6 +25,7 @@ var homes = map[string][]string{
 	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/settings", "watch", "documents", "suppression", "feedback"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
+	"github.com/go-json-experiment/json/jsontext":    {"server"},
 	"github.com/yuin/goldmark":                       {"templates/render"},
 	"github.com/andybalholm/cascadia":                {"templates/inlinecss"},
 	"github.com/tdewolff/parse/v2/css":               {"templates/inlinecss"},

@@ -88,7 +88,7 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 	if err != nil {
 		return err
 	}
-	if len(d.text) == 0 && d.broken() == nil {
+	if d.empty {
 		if t.optional {
 			return fault.InvalidFields(faults)
 		}

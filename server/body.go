@@ -97,11 +97,9 @@ func openBody(c echo.Context, room *room, limit int64) (document, error) {
 		if err != nil {
 			return document{}, readFault(err, limit)
 		}
-		return document{text: text}, nil
+		return newDocument(text), nil
 	}
-	d := document{feed: &feed{body: body, left: r.ContentLength, turn: func() error { return room.takeTurn(r.Context()) }}}
-	d.fill()
-	return d, nil
+	return newStream(body, r.ContentLength, longValue, func() error { return room.takeTurn(r.Context()) }), nil
 }
 
 // closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why there is no JSON text.

@@ -17,7 +17,7 @@ import (
 
 // read reads a text as a type, as a route does.
 func read[T any](text string) (into T, faults []fault.Field, ok bool) {
-	d := document{text: []byte(text)}
+	d := newDocument([]byte(text))
 	shapeOf(reflect.TypeFor[T](), limits{})(&d, reflect.ValueOf(&into).Elem())
 	return into, d.faults, d.end()
 }
@@ -98,13 +98,14 @@ func FuzzSubmit(f *testing.F) {
 	shape := shapeOf(submitType, limits{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var got api.SubmitRequest
-		d := document{text: bytes.Clone(text)}
+		given := bytes.Clone(text)
+		d := newDocument(given)
 		shape(&d, reflect.ValueOf(&got).Elem())
 		ok := d.end()
-		if len(d.faults) > maxFaults || len(d.path) != 0 || d.depth != 0 {
-			t.Fatalf("%d faults, path %v, depth %d", len(d.faults), d.path, d.depth)
+		if len(d.faults) > maxFaults || len(d.path) != 0 || ok && d.json.StackDepth() != 0 {
+			t.Fatalf("%d faults, path %v, depth %d", len(d.faults), d.path, d.json.StackDepth())
 		}
-		if !bytes.Equal(d.text, text) {
+		if !bytes.Equal(given, text) {
 			t.Fatal("reading changed the text")
 		}
 		if valid := json.Valid(text) && utf8.Valid(text); ok != valid && !(valid && deep(text)) {
@@ -143,7 +144,7 @@ func BenchmarkReadSubmit(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var req api.SubmitRequest
-		d := document{text: text}
+		d := newDocument(text)
 		if shape(&d, reflect.ValueOf(&req).Elem()); !d.end() || len(d.faults) > 0 {
 			b.Fatal(d.faults)
 		}

@@ -1,128 +1,114 @@
 package server
 
-import "io"
-
-// How much of a large body is at hand while it is read, and how long a string or an object that is taken as it stands may be before all the
-// rest is read with it: such a body is a few large values, and gains nothing from being read in pieces.
-const (
-	window    = 64 << 10
-	longValue = 1 << 20
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
 )
 
-// feed brings the rest of a text of which a document has a window: a large body, read while it arrives. The text of a mail merge of 10,000
-// entries is thus never held beside what was read from it.
+const (
+	// window is how much of a large body is read at a time.
+	window = 64 << 10
+	// longValue is how long a string, or an object that is kept as it is, may be before the rest of the body is read with it:
+	// such a body is a few large values, and gains nothing from being read in pieces.
+	longValue = 256 << 10
+)
+
+// errLong stops a decoder whose buffer has become as long as a longValue.
+var errLong = errors.New("a long value")
+
+// feed is a large body that is decoded while it arrives. The text of a mail merge of 10,000 entries is thus never held beside what was
+// decoded from it.
 type feed struct {
-	body io.Reader
-	left int64        // what was promised and has not come; negative: nothing was promised
-	turn func() error // waits until a body of large values can be worked on, once all of it was read
-	err  error        // why the body ended before its time
+	body   io.Reader
+	size   int64        // of the body as promised; negative: unknown
+	most   int64        // longValue, or less in tests
+	turn   func() error // waits until a body of large values can be worked on, once all of it was read
+	read   int64        // octets read so far
+	passed func() int64 // octets that the decoder is done with
+	long   bool         // the decoder was stopped by errLong
+	err    error        // why the body ended early
 }
 
-// fill brings more of the text to hand, and reports whether there was more. What the reader has passed is let go, unless it is held.
-func (d *document) fill() bool {
-	if d.feed == nil || d.feed.body == nil {
+// newStream reads a body while it arrives.
+func newStream(body io.Reader, size, most int64, turn func() error) document {
+	buffered := bufio.NewReaderSize(body, window)
+	f := &feed{body: buffered, size: size, most: most, turn: turn}
+	_, err := buffered.Peek(1)
+	d := document{json: newDecoder(f), feed: f, empty: err == io.EOF}
+	f.passed = d.json.InputOffset
+	return d
+}
+
+// Read implements io.Reader.
+func (f *feed) Read(p []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	if f.read-f.passed() >= f.most {
+		f.long = true
+		return 0, errLong
+	}
+	n, err := f.body.Read(p)
+	f.read += int64(n)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// gathered reads the rest of a body whose decoder was stopped by a long value, and reports whether the decoding can go on. A decoder
+// doubles its buffer to hold a long value; a buffer for the whole rest is allocated once.
+func (d *document) gathered() bool {
+	f := d.feed
+	if f == nil || !f.long {
 		return false
 	}
-	if passed := d.passed(); passed > 0 {
-		d.text = d.text[:copy(d.text, d.text[passed:])]
-		d.pos, d.base = d.pos-passed, d.base+passed
-	}
-	if len(d.text) >= longValue {
-		return d.gather()
-	}
-	if len(d.text) == cap(d.text) {
-		d.text = append(make([]byte, 0, max(window, 4*cap(d.text))), d.text...)
-	}
-	return d.feed.read(d)
-}
-
-// passed is how much of the window nobody needs any more.
-func (d *document) passed() int {
-	if d.held > 0 {
-		return d.keep - d.base
-	}
-	return d.pos
-}
-
-// hold keeps what is read from here on at hand, until held is counted down, and tells how far into the text that is.
-func (d *document) hold() int {
-	at := d.base + d.pos
-	if d.held == 0 {
-		d.keep = at
-	}
-	d.held++
-	return at
-}
-
-// span is what stands between two places of the text, both of which are at hand. It is good until more is read.
-func (d *document) span(from, to int) []byte { return d.text[from-d.base : to-d.base] }
-
-// read appends what the body gives next.
-func (f *feed) read(d *document) bool {
-	for {
-		n, err := f.body.Read(d.text[len(d.text):cap(d.text)])
-		d.text = d.text[:len(d.text)+n]
-		if f.left >= 0 {
-			f.left = max(f.left-int64(n), 0)
-		}
-		if err != nil {
-			f.stop(err)
-		}
-		if n > 0 || err != nil {
-			return n > 0
-		}
-	}
-}
-
-// gather reads all that is left.
-func (d *document) gather() bool {
-	f, had := d.feed, len(d.text)
-	room, promised := 4*had, int64(-1)
-	if f.left >= 0 {
-		promised = int64(had) + f.left
+	f.long = false
+	text := append(d.opened(), d.json.UnreadBuffer()...)
+	opened, promised := len(text)-len(d.json.UnreadBuffer()), int64(-1)
+	room := max(window, 4*len(text))
+	if f.size >= 0 {
+		promised = int64(len(text)) + f.size - f.read
 		room = int(promised) + 1 // it has been reserved, and some of it has come
 	}
-	text, err := readAll(f.body, append(make([]byte, 0, room), d.text...), promised)
+	text, err := readAll(f.body, append(make([]byte, 0, room), text...), promised)
 	if err == nil {
 		err = f.turn()
 	}
 	if err != nil {
-		f.stop(err)
+		f.err = err
 		return false
 	}
-	d.text = text
-	f.stop(io.EOF)
-	return len(text) > had
-}
-
-// stop ends the feed.
-func (f *feed) stop(err error) {
-	f.body = nil
-	if err != io.EOF {
-		f.err = err
+	d.json = newDecoder(bytes.NewBuffer(text))
+	for err == nil && d.json.InputOffset() < int64(opened) {
+		_, err = d.json.ReadToken()
 	}
+	return err == nil
 }
 
-// has reports whether so many bytes are left, and has them at hand.
-func (d *document) has(n int) bool {
-	for len(d.text)-d.pos < n {
-		if !d.fill() {
-			return false
+// opened returns a text that brings a new decoder to the place where the present one stands: the brackets that are open there, and in the
+// innermost a name or a value, where the next thing is a colon or a comma.
+func (d *document) opened() []byte {
+	var text []byte
+	for i := 1; i <= d.json.StackDepth(); i++ {
+		kind, length := d.json.StackIndex(i)
+		innermost := i == d.json.StackDepth()
+		switch {
+		case kind == '[' && innermost && length > 0:
+			text = append(text, `[null`...)
+		case kind == '[':
+			text = append(text, '[')
+		case !innermost:
+			text = append(text, `{"":`...)
+		case length == 0:
+			text = append(text, '{')
+		case length%2 == 1:
+			text = append(text, `{""`...)
+		default:
+			text = append(text, `{"":null`...)
 		}
 	}
-	return true
-}
-
-// enough ends the reading because what was found is reason to refuse, however the text goes on.
-func (d *document) enough() {
-	d.cut = true
-	d.fail()
-}
-
-// broken is why the text could not be read to its end; nil: it could.
-func (d *document) broken() error {
-	if d.feed == nil {
-		return nil
-	}
-	return d.feed.err
+	return text
 }

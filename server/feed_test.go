@@ -21,9 +21,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// readFrom reads a text as a submit while it comes in, from a window that begins with some octets.
+// readFrom reads a text as a submit while it comes in. A value of more octets than a window has is read with all the rest.
 func readFrom(body io.Reader, window int) (into api.SubmitRequest, d document) {
-	d = document{text: make([]byte, 0, window), feed: &feed{body: body, left: -1, turn: func() error { return nil }}}
+	d = newStream(body, -1, int64(window), func() error { return nil })
 	shapeOf(submitType, limits{})(&d, reflect.ValueOf(&into).Elem())
 	return into, d
 }
@@ -87,13 +87,13 @@ func TestLongValuesAreReadAsAWhole(t *testing.T) {
 	text := `{"subject":"a","html":"` + long + `","text":"` + long + `"}`
 	turns := 0
 	var got api.SubmitRequest
-	d := document{feed: &feed{body: strings.NewReader(text), left: int64(len(text)), turn: func() error { turns++; return nil }}}
+	d := newStream(strings.NewReader(text), int64(len(text)), longValue, func() error { turns++; return nil })
 	shapeOf(submitType, limits{})(&d, reflect.ValueOf(&got).Elem())
 	if !d.end() || got.HTML != long || got.Text != long || turns != 1 {
 		t.Errorf("taken %v, %d octets of html, %d of text, %d turns", d.end(), len(got.HTML), len(got.Text), turns)
 	}
 	gone := errors.New("gone")
-	d = document{feed: &feed{body: strings.NewReader(text), left: int64(len(text)), turn: func() error { return gone }}}
+	d = newStream(strings.NewReader(text), int64(len(text)), longValue, func() error { return gone })
 	shapeOf(submitType, limits{})(&d, reflect.ValueOf(&got).Elem())
 	if d.end() || d.broken() != gone { //nolint:errorlint // it is that very error
 		t.Errorf("a client that is gone: %v", d.broken())
@@ -128,7 +128,7 @@ func TestMergeIsNotHeldAsText(t *testing.T) {
 	body := mergeOf(10_000, 2_000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, d := readFrom(strings.NewReader(body), 0)
+	got, d := readFrom(strings.NewReader(body), longValue)
 	runtime.ReadMemStats(&after)
 	if !d.end() || len(d.faults) > 0 || len(got.MailMerge) != 10_000 || got.Text != "after the entries" {
 		t.Fatalf("taken %v, %v, %d entries", d.end(), d.faults, len(got.MailMerge))

@@ -31,7 +31,7 @@ request are told at once. Success of a submit means that the message is durably 
 
 // document writes the OpenAPI document from the table of routes and the types in package api.
 func (s *Server) document(groups []group) (err error) {
-	doc := newDocument()
+	doc := newOpenAPI()
 	for _, g := range groups {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: g.name, Description: g.about})
 		for _, r := range g.routes {
@@ -55,7 +55,7 @@ func (s *Server) document(groups []group) (err error) {
 	return err
 }
 
-func newDocument() *huma.OpenAPI {
+func newOpenAPI() *huma.OpenAPI {
 	schemas := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())

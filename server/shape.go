@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message"
@@ -148,7 +151,7 @@ func membersOf(t reflect.Type) []member {
 
 func unknown(d *document, _ string) {
 	d.fault("is not allowed")
-	d.skip()
+	d.value()
 }
 
 func pointerShape(t reflect.Type, l limits) shape {
@@ -189,7 +192,7 @@ func listShape(t reflect.Type, read shape, l limits) shape {
 }
 
 // oneOrMany reads a list, or in its place a single value, which begins with first, as a list of one.
-func oneOrMany(many, one shape, first byte) shape {
+func oneOrMany(many, one shape, first jsontext.Kind) shape {
 	return func(d *document, into reflect.Value) {
 		if d.peek() != first {
 			many(d, into)
@@ -206,7 +209,7 @@ func renderShape() shape {
 	read := structShape(renderType)
 	return func(d *document, into reflect.Value) {
 		if d.peek() == 'f' {
-			d.word("false")
+			d.value()
 			into.Set(reflect.ValueOf(api.Render{Off: true}))
 			return
 		}
@@ -241,7 +244,7 @@ func stringShape(l limits) shape {
 		if !d.expect('"', "must be a string") {
 			return
 		}
-		s := d.string()
+		s := string(d.text())
 		for _, what := range l.ofString(s) {
 			d.fault(what)
 		}
@@ -254,7 +257,7 @@ func readEmail(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
 	}
-	s := d.string()
+	s := string(d.text())
 	if _, err := message.NormalizeAddress(s); err != nil && !d.bad {
 		d.fault(err.Error())
 	}
@@ -263,12 +266,12 @@ func readEmail(d *document, into reflect.Value) {
 
 func intShape(l limits) shape {
 	return func(d *document, into reflect.Value) {
-		if c := d.peek(); c != '-' && (c < '0' || c > '9') {
+		if d.peek() != '0' {
 			d.fault("must be a number")
-			d.skip()
+			d.value()
 			return
 		}
-		n, err := strconv.Atoi(string(d.number()))
+		n, err := strconv.Atoi(string(d.value()))
 		if err != nil {
 			d.fault("must be an integer")
 			return
@@ -282,12 +285,12 @@ func intShape(l limits) shape {
 
 func floatShape(l limits) shape {
 	return func(d *document, into reflect.Value) {
-		if c := d.peek(); c != '-' && (c < '0' || c > '9') {
+		if d.peek() != '0' {
 			d.fault("must be a number")
-			d.skip()
+			d.value()
 			return
 		}
-		x, err := strconv.ParseFloat(string(d.number()), 64)
+		x, err := strconv.ParseFloat(string(d.value()), 64)
 		if err != nil {
 			d.fault("must be a number that fits into 64 bits")
 			return
@@ -301,23 +304,19 @@ func floatShape(l limits) shape {
 
 func readBool(d *document, into reflect.Value) {
 	switch d.peek() {
-	case 't':
-		d.word("true")
-		into.SetBool(true)
-	case 'f':
-		d.word("false")
-		into.SetBool(false)
+	case 't', 'f':
+		into.SetBool(d.peek() == 't')
 	default:
 		d.fault("must be a boolean")
-		d.skip()
 	}
+	d.value()
 }
 
 func readTime(d *document, into reflect.Value) {
 	if !d.expect('"', "must be in ISO 8601 date format") {
 		return
 	}
-	t, err := parseTime(d.string())
+	t, err := parseTime(string(d.text()))
 	if err != nil {
 		d.fault("must be in ISO 8601 date format")
 		return
@@ -330,8 +329,7 @@ func readRaw(d *document, into reflect.Value) {
 	if !d.expect('{', "must be of type object") {
 		return
 	}
-	raw := d.skip()
-	into.SetBytes(append([]byte(nil), raw...))
+	into.SetBytes(bytes.Clone(d.value()))
 }
 
 // readBase64 decodes straight from the request, so that a large attachment is held once as text and once as bytes, and no third time.
@@ -339,7 +337,7 @@ func readBase64(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
 	}
-	text := d.stringBytes()
+	text := d.text()
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(out, text)
 	if err != nil {
@@ -353,12 +351,12 @@ func readBase64(d *document, into reflect.Value) {
 }
 
 // expect reports whether the next value begins as it must; otherwise it notes the fault and takes the value, whatever it is.
-func (d *document) expect(first byte, what string) bool {
+func (d *document) expect(first jsontext.Kind, what string) bool {
 	if d.peek() == first {
 		return true
 	}
 	d.fault(what)
-	d.skip()
+	d.value()
 	return false
 }
 

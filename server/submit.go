@@ -31,7 +31,7 @@ func unsupported(d *document, key string) {
 		unknown(d, key)
 		return
 	}
-	if value := string(d.skip()); value != "false" && value != "null" {
+	if value := string(d.value()); value != "false" && value != "null" {
 		d.fault("is not supported by this version")
 	}
 }
