@@ -231,6 +231,8 @@ type GatewayPage struct {
 	Gateways []GatewayInfo `json:"gateways"`
 }
 
+func (p GatewayPage) rows() ([]GatewayInfo, string, int) { return p.Gateways, "", p.Pages }
+
 // DomainKey is a DKIM key kept for a domain: it signs all mail from it, whatever the account.
 type DomainKey struct {
 	DKIM
@@ -264,6 +266,8 @@ type AccountPage struct {
 	Pages    int           `json:"pages"`
 	Accounts []AccountInfo `json:"accounts"`
 }
+
+func (p AccountPage) rows() ([]AccountInfo, string, int) { return p.Accounts, "", p.Pages }
 
 // VerifyRequest asks whether a relay takes these settings.
 type VerifyRequest struct {

@@ -15,6 +15,11 @@ type ReturnedMail struct {
 	Truncated    bool                `json:"truncated,omitempty" doc:"It was longer, deeper, or told of more recipients, than was read"`
 }
 
+// ReturnOptions go with a mail that came back.
+type ReturnOptions struct {
+	EnvelopeTo string // the address it came to; empty: its header is looked at
+}
+
 // ReturnedRecipient is what a mail that came back says of one recipient.
 type ReturnedRecipient struct {
 	Address    string `json:"address" doc:"Who failed; may be whom mail was forwarded to"`

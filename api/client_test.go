@@ -16,14 +16,14 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-func ExampleClient_Submit() {
+func ExampleSubmit() {
 	postroom := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"response":"Queued for delivery","messageId":"<1@example.com>","queueId":"01M7YSTJ618Z2FWCWVH27N5000"}`)
 	}))
 	defer postroom.Close()
 
 	client := api.NewClient(postroom.URL, "the access token", nil)
-	answer, err := client.Submit(context.Background(), api.SubmitRequest{
+	answer, err := api.Submit.Do(context.Background(), client, api.SubmitRequest{
 		To:             api.Addresses{{Name: "Ann", Address: "ann@example.net"}},
 		Subject:        "Reset your password",
 		Text:           "Use this link: …",
@@ -62,7 +62,7 @@ func TestClientReadsWhateverAnswers(t *testing.T) {
 				fmt.Fprint(w, tc.body)
 			}))
 			defer server.Close()
-			_, err := api.NewClient(server.URL+"/", "t", server.Client()).Stats(t.Context(), api.CounterQuery{})
+			_, err := api.GetStats.Do(t.Context(), api.NewClient(server.URL+"/", "t", server.Client()), api.CounterQuery{})
 			f, ok := errors.AsType[*api.Failure](err)
 			if !ok {
 				t.Fatalf("got %v", err)
@@ -93,7 +93,7 @@ func TestAllOutboxFollowsTheCursor(t *testing.T) {
 	client := api.NewClient(server.URL, "t", server.Client())
 
 	walk := func() (ids []string, failed error) {
-		for m, err := range client.AllOutbox(t.Context(), api.OutboxQuery{State: api.Delayed, PageSize: 2}) {
+		for m, err := range api.All(t.Context(), client, api.ListOutbox, api.OutboxQuery{State: api.Delayed, PageSize: 2}) {
 			if err != nil {
 				failed = err
 				continue
@@ -128,7 +128,7 @@ func TestAllMessagesGoesOnAfterAnEmptyPage(t *testing.T) {
 	}))
 	defer server.Close()
 	var ids []string
-	for m, err := range api.NewClient(server.URL, "t", server.Client()).AllMessages(t.Context(), api.LogQuery{Search: "a b", Status: api.StatusSent}) {
+	for m, err := range api.All(t.Context(), api.NewClient(server.URL, "t", server.Client()), api.ListMessages, api.LogQuery{Search: "a b", Status: api.StatusSent}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestEmails(t *testing.T) {
 func TestErrorsDoNotHoldTheToken(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	_, err := api.NewClient(server.URL, "hunter2", nil).Stats(t.Context(), api.CounterQuery{})
+	_, err := api.GetStats.Do(t.Context(), api.NewClient(server.URL, "hunter2", nil), api.CounterQuery{})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "GET /v1/stats") {
 		t.Errorf("got %v", err)
 	}

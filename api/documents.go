@@ -57,6 +57,8 @@ type DocumentPage struct {
 	Facets    DocumentFacets `json:"facets"`
 }
 
+func (p DocumentPage) rows() ([]FoundMessage, string, int) { return p.Documents, p.Cursor, 0 }
+
 // DocumentSort is the order of found messages.
 type DocumentSort string
 
@@ -69,7 +71,7 @@ const (
 // DocumentQuery asks for messages. The zero query finds all, newest first.
 type DocumentQuery struct {
 	Q        string // words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane: id: before: after:
-	Account  string // only this account's messages
+	Account  string `query:"-"` // only this account's messages; over HTTP the token and account: in Q say so
 	Page     int
 	PageSize int // 1 to 500; 0 means 20
 	Cursor   string

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"context"
-	"net/http"
-	"time"
-)
+import "time"
 
 // FeedbackReceipt is the answer to a provider's webhook.
 type FeedbackReceipt struct {
@@ -51,9 +47,4 @@ type FeedbackReconciliation struct {
 	Events   int64      `json:"events" doc:"Events read then, those known already included"`
 	Broken   int64      `json:"broken" doc:"Of these, events that could not be read"`
 	Error    string     `json:"error,omitempty" doc:"What went wrong then"`
-}
-
-// Feedback says who told what about sent mail, and what became of it.
-func (c *Client) Feedback(ctx context.Context) (s FeedbackStatus, err error) {
-	return s, c.do(ctx, call{method: http.MethodGet, path: "/v1/feedback", out: &s})
 }

@@ -59,6 +59,8 @@ type LogPage struct {
 	Messages []LoggedMessage `json:"messages"`
 }
 
+func (p LogPage) rows() ([]LoggedMessage, string, int) { return p.Messages, p.Cursor, 0 }
+
 // LogQuery selects messages of the email log. The zero query selects all.
 type LogQuery struct {
 	Page          int
@@ -119,7 +121,7 @@ type RatesQuery struct {
 	Account       string
 	Lane          Lane
 	Tag           string
-	ListID        string
+	ListID        string `query:"listId"`
 	Gateway       string // that the last attempt went through
 	CreatedAfter  time.Time
 	CreatedBefore time.Time

@@ -114,6 +114,8 @@ type OutboxPage struct {
 	Messages []OutboxMessage `json:"messages"`
 }
 
+func (p OutboxPage) rows() ([]OutboxMessage, string, int) { return p.Messages, p.Cursor, 0 }
+
 // DeadLetter is a message that failed for good, with all that is needed to see why and to send it again.
 type DeadLetter struct {
 	OutboxMessage
@@ -128,6 +130,8 @@ type DeadLetterPage struct {
 	Cursor      string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
 	DeadLetters []OutboxMessage `json:"deadLetters"`
 }
+
+func (p DeadLetterPage) rows() ([]OutboxMessage, string, int) { return p.DeadLetters, p.Cursor, 0 }
 
 // ReplayRequest selects dead letters to queue again; what is given must all hold. At least one field is required.
 type ReplayRequest struct {

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"net/url"
-	"strconv"
-	"time"
-)
+import "time"
 
 // SuppressionScope says whose mail a suppression stops: with neither field, that of the whole instance.
 type SuppressionScope struct {
@@ -37,26 +33,18 @@ type SuppressionQuery struct {
 	PageSize int    // 1 to 1,000; zero: 20
 }
 
-func (q SuppressionQuery) values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"account": q.Account, "list": q.List, "scope": q.Scope, "reason": q.Reason, "address": q.Address, "domain": q.Domain, "cursor": q.Cursor,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	if q.PageSize > 0 {
-		v.Set("pageSize", strconv.Itoa(q.PageSize))
-	}
-	return v
-}
-
 // SuppressionPage is a part of the suppressions.
 type SuppressionPage struct {
 	Total        int           `json:"total" doc:"Entries of the scope and the reason asked for, whatever their address, those that have expired lately included"`
 	Cursor       string        `json:"cursor,omitempty" doc:"Ask with it for the next rows; absent: there are none. A page may have fewer rows than asked for, even none, and more follow all the same"`
 	Suppressions []Suppression `json:"suppressions"`
+}
+
+func (p SuppressionPage) rows() ([]Suppression, string, int) { return p.Suppressions, p.Cursor, 0 }
+
+// SuppressionCheck asks for all that stops mail to an address.
+type SuppressionCheck struct {
+	Email string
 }
 
 // SuppressionFound is all that stops mail to an address, or might, in whatever scope.
@@ -98,14 +86,6 @@ type SuppressionRemoval struct {
 	Reason string // empty: whatever the reason
 }
 
-func (r SuppressionRemoval) values() url.Values {
-	v := SuppressionQuery{SuppressionScope: r.SuppressionScope, Reason: r.Reason, Domain: r.Domain}.values()
-	if r.Email != "" {
-		v.Set("email", r.Email)
-	}
-	return v
-}
-
 // SuppressionRemoved says whether there was anything to remove.
 type SuppressionRemoved struct {
 	Deleted bool `json:"deleted"`
@@ -113,21 +93,10 @@ type SuppressionRemoved struct {
 
 // SuppressionImportOptions say how to read a file.
 type SuppressionImportOptions struct {
-	ID     string // to ask for its progress by: 8 to 64 letters, digits, - and _; empty: made up
+	ID     string `query:"id"` // to ask for its progress by: 8 to 64 letters, digits, - and _; empty: made up
 	Reason string // of lines that name none; empty: manual
 	SuppressionScope
 	Source string // of lines that name none; empty: csv
-}
-
-func (o SuppressionImportOptions) values() url.Values {
-	v := SuppressionQuery{SuppressionScope: o.SuppressionScope, Reason: o.Reason}.values()
-	if o.ID != "" {
-		v.Set("id", o.ID)
-	}
-	if o.Source != "" {
-		v.Set("source", o.Source)
-	}
-	return v
 }
 
 // SuppressionImport tells how far an import came.
@@ -159,6 +128,8 @@ type Blocklists struct {
 	Blocklists []Blocklist `json:"blocklists"`
 }
 
+func (b Blocklists) rows() ([]Blocklist, string, int) { return b.Blocklists, "", b.Pages }
+
 // Blocklist counts the suppressions of a list.
 type Blocklist struct {
 	ListID string `json:"listId"`
@@ -172,6 +143,13 @@ type BlocklistPage struct {
 	Page      int                `json:"page"`
 	Pages     int                `json:"pages"`
 	Addresses []BlocklistAddress `json:"addresses"`
+}
+
+func (p BlocklistPage) rows() ([]BlocklistAddress, string, int) { return p.Addresses, "", p.Pages }
+
+// BlocklistRemoval removes an address from a list's suppressions.
+type BlocklistRemoval struct {
+	Recipient string
 }
 
 // BlocklistAddress is an address that gets no mail of a list.

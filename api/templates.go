@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/url"
 	"time"
 )
 
@@ -115,14 +114,9 @@ type TemplateQuery struct {
 	PageSize int    // 0: 20
 }
 
-func (q TemplateQuery) values() url.Values {
-	v := pageQuery(q.Page, q.PageSize)
-	for key, value := range map[string]string{"account": q.Account, "kind": q.Kind, "search": q.Search} {
-		if value != "" {
-			v.Set(key, value)
-		}
-	}
-	return v
+// FlushQuery confirms that all templates of an account are deleted.
+type FlushQuery struct {
+	Force bool
 }
 
 // TemplatePage is a page of templates, by their ids.
@@ -133,6 +127,8 @@ type TemplatePage struct {
 	Pages     int           `json:"pages"`
 	Templates []TemplateRow `json:"templates"`
 }
+
+func (p TemplatePage) rows() ([]TemplateRow, string, int) { return p.Templates, "", p.Pages }
 
 // TemplateVersionRow is a version in a list.
 type TemplateVersionRow struct {

@@ -61,3 +61,5 @@ type TokenPage struct {
 	Pages  int         `json:"pages"`
 	Tokens []TokenInfo `json:"tokens"`
 }
+
+func (p TokenPage) rows() ([]TokenInfo, string, int) { return p.Tokens, "", p.Pages }

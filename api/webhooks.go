@@ -42,6 +42,8 @@ type EndpointPage struct {
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
+func (p EndpointPage) rows() ([]Endpoint, string, int) { return p.Endpoints, "", p.Pages }
+
 // Delivery is one event on its way to one endpoint.
 type Delivery struct {
 	ID          string          `json:"id"`
@@ -69,6 +71,20 @@ type DeliveryPage struct {
 	Pages      int        `json:"pages"`
 	Partial    bool       `json:"partial,omitempty" doc:"To a search: the newest 2,000 deliveries were looked at, and there are older ones"`
 	Deliveries []Delivery `json:"deliveries"`
+}
+
+func (p DeliveryPage) rows() ([]Delivery, string, int) { return p.Deliveries, "", p.Pages }
+
+// DeliveryQuery selects deliveries of an endpoint.
+type DeliveryQuery struct {
+	Q        string // only those about messages that SearchDocuments finds; empty: all
+	Page     int    // from 0
+	PageSize int    // 0: 20
+}
+
+// EndpointReplay says which events are sent again.
+type EndpointReplay struct {
+	Since time.Time
 }
 
 // EndpointTested is what a test delivery met.

@@ -30,13 +30,13 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 		"alerts.every": "1s", "alerts.queueAge": "2s",
 	}, slog.New(slog.NewTextHandler(log, nil)))
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	_, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: team.URL, Events: []string{"alertRaised", "alertResolved"}})
+	_, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: team.URL, Events: []string{"alertRaised", "alertResolved"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 6 { // more than there are workers
 		to := api.Addresses{{Address: fmt.Sprintf("ann+%d@example.net", n)}}
-		if _, err := client.Submit(t.Context(), api.SubmitRequest{To: to, Text: "Hello"}); err != nil {
+		if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: to, Text: "Hello"}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the worker is with the relay", slow.reached)
@@ -72,7 +72,7 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	}
 	a := start(t, settings())
 	start(t, settings())
-	if _, err := api.NewClient(a.URL(), a.Token(), nil).CreateEndpoint(t.Context(), api.EndpointRequest{URL: team.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.EndpointRequest{URL: team.URL}); err != nil {
 		t.Fatal(err)
 	}
 	persist := func(set string) {

@@ -29,10 +29,10 @@ func TestFirstMail(t *testing.T) {
 
 	ctx := t.Context()
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.CreateEndpoint(ctx, api.EndpointRequest{URL: hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(ctx, client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.Submit(ctx, api.SubmitRequest{
+	answer, err := api.Submit.Do(ctx, client, api.SubmitRequest{
 		To: api.Addresses{{Name: "Jörg", Address: "joerg@example.net"}}, Subject: "Grüße", Text: "Hallo",
 	})
 	if err != nil {

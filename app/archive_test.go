@@ -16,7 +16,7 @@ func TestEventsAreArchived(t *testing.T) {
 	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "archive.dir": dir})
-	answer, err := api.NewClient(a.URL(), a.Token(), nil).Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+	answer, err := api.Submit.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}

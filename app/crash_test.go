@@ -68,7 +68,7 @@ func TestRedisAwayForAWhile(t *testing.T) {
 	refused := 0
 	for time.Since(away) < 5*time.Second {
 		to := fmt.Sprintf("away%d@example.net", refused)
-		_, err := p.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"})
+		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"})
 		if err == nil {
 			accepted = append(accepted, to)
 			continue
@@ -81,7 +81,7 @@ func TestRedisAwayForAWhile(t *testing.T) {
 		t.Error("no submit was refused while Redis was away")
 	}
 	eventually(t, "submits are taken again", func() bool {
-		_, err := p.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
+		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
 		return err == nil
 	})
 	empty(t, p.client)
@@ -126,7 +126,7 @@ func insist(t *testing.T, client *api.Client, to string) error {
 	t.Helper()
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello", IdempotencyKey: to}
 	for late := time.Now().Add(patience); ; {
-		_, err := client.Submit(t.Context(), req)
+		_, err := api.Submit.Do(t.Context(), client, req)
 		failure, ok := errors.AsType[*api.Failure](err)
 		if !ok || failure.Problem.StatusCode != http.StatusServiceUnavailable || time.Now().After(late) {
 			return err
@@ -144,7 +144,7 @@ func empty(t *testing.T, client *api.Client) {
 		}
 	}()
 	eventually(t, "the outbox is empty", func() bool {
-		page, err := client.Outbox(t.Context(), api.OutboxQuery{})
+		page, err := api.ListOutbox.Do(t.Context(), client, api.OutboxQuery{})
 		last = fmt.Sprintf("%v %+v", err, page)
 		return err == nil && page.Total == 0
 	})

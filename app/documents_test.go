@@ -16,7 +16,7 @@ import (
 
 // found is how many messages a query finds; -1 while it can't be asked.
 func found(ctx context.Context, client *api.Client, q string) int {
-	page, err := client.Search(ctx, api.DocumentQuery{Q: q})
+	page, err := api.SearchDocuments.Do(ctx, client, api.DocumentQuery{Q: q})
 	if err != nil {
 		return -1
 	}
@@ -38,7 +38,7 @@ func finds(t *testing.T, client *api.Client, q string, n int) {
 
 func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAnswer {
 	t.Helper()
-	answer, err := client.Submit(t.Context(), api.SubmitRequest{
+	answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
 		To: api.Addresses{{Address: to}}, Subject: "Your invoice", HTML: "<p>Dear <b>customer</b>, " + text + "</p>", Tags: []string{"invoice"},
 	})
 	if err != nil {
@@ -53,48 +53,48 @@ func TestAnyMailIsFound(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.SetPaused(t.Context(), "submit", true); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	answer := submitText(t, client, "ann@example.net", "the parcel is wonderful")
 	finds(t, client, `status:queued "parcel is wonderful" to:example.net tag:invoice`, 1)
-	if _, err := client.SetPaused(t.Context(), "submit", false); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	relay.Wait(1)
 	finds(t, client, "status:sent wonderful", 1)
-	page, err := client.Search(t.Context(), api.DocumentQuery{Q: "wonderful"})
+	page, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{Q: "wonderful"})
 	if err != nil || page.Documents[0].QueueID != answer.QueueID || page.Documents[0].Ended == nil || page.Facets.Status[0] != (api.FacetCount{Value: "sent", Count: 1}) {
 		t.Errorf("%+v, %v", page, err)
 	}
 
-	if _, err := client.SetPaused(t.Context(), "documents", true); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(true)}, "documents"); err != nil {
 		t.Fatal(err)
 	}
 	submitText(t, client, "bob@example.net", "the second parcel is wonderful")
 	relay.Wait(2)
 	eventually(t, "a job waits", func() bool {
-		s, err := client.Documents(t.Context())
+		s, err := api.GetDocuments.Do(t.Context(), client)
 		return err == nil && s.Waiting > 0 && s.Paused
 	})
 	if n := found(t.Context(), client, "wonderful"); n != 1 {
 		t.Errorf("%d are found while indexing is paused, want 1", n)
 	}
-	if _, err := client.SetPaused(t.Context(), "documents", false); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(false)}, "documents"); err != nil {
 		t.Fatal(err)
 	}
 	finds(t, client, "status:sent wonderful", 2)
 
-	b, err := client.RebuildDocuments(t.Context())
+	b, err := api.RebuildDocuments.Do(t.Context(), client)
 	if err != nil || b.Status != "wanted" && b.Status != "running" {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	eventually(t, "the index is rebuilt", func() bool {
-		s, err := client.Documents(t.Context())
+		s, err := api.GetDocuments.Do(t.Context(), client)
 		return err == nil && s.Rebuild != nil && s.Rebuild.Status == "done"
 	})
 	finds(t, client, "status:sent wonderful", 2)
-	if _, err := client.Search(t.Context(), api.DocumentQuery{Q: "wonder:ful"}); err == nil {
+	if _, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{Q: "wonder:ful"}); err == nil {
 		t.Error("a query with an unknown field was answered")
 	}
 }
@@ -136,15 +136,15 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 	submitText(t, door.client, "ann@example.net", "a parcel")
 	finds(t, door.client, "status:sent parcel", 1)
 	other := spawn(t, second)
-	if _, err := other.client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+	if _, err := api.SearchDocuments.Do(t.Context(), other.client, api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
 		t.Errorf("another process with another data directory: %v", err)
 	}
 	eventually(t, "another process tells how the index is doing", func() bool {
-		s, err := other.client.Documents(t.Context())
+		s, err := api.GetDocuments.Do(t.Context(), other.client)
 		return err == nil && s.Documents == 1 && s.Keeper != ""
 	})
 	heir := spawn(t, mine) // as when a process is replaced by one that starts before it has ended
-	if _, err := heir.client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+	if _, err := api.SearchDocuments.Do(t.Context(), heir.client, api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
 		t.Errorf("another process with the same data directory: %v", err)
 	}
 	door.kill()
@@ -170,11 +170,11 @@ func TestSearchInEveryProcess(t *testing.T) {
 	for _, p := range []*process{door, other} {
 		finds(t, p.client, "status:sent parcel", 1)
 	}
-	if b, err := other.client.RebuildDocuments(t.Context()); err != nil {
+	if b, err := api.RebuildDocuments.Do(t.Context(), other.client); err != nil {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	eventually(t, "the index is rebuilt", func() bool {
-		s, err := door.client.Documents(t.Context())
+		s, err := api.GetDocuments.Do(t.Context(), door.client)
 		return err == nil && s.Rebuild != nil && s.Rebuild.Status == "done"
 	})
 	finds(t, other.client, "status:sent parcel", 1)
@@ -189,10 +189,10 @@ func TestWithoutASearchIndex(t *testing.T) {
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	submitText(t, client, "ann@example.net", "a parcel")
 	relay.Wait(1)
-	if _, err := client.Search(t.Context(), api.DocumentQuery{}); failureCode(err) != "SearchOff" {
+	if _, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{}); failureCode(err) != "SearchOff" {
 		t.Errorf("search: %v", err)
 	}
-	if s, err := client.Documents(t.Context()); err != nil || s.Store != "none" {
+	if s, err := api.GetDocuments.Do(t.Context(), client); err != nil || s.Store != "none" {
 		t.Errorf("state: %+v, %v", s, err)
 	}
 }

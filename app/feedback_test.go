@@ -70,7 +70,7 @@ func tell(t *testing.T, url, name, body string) {
 // exerciseFeedback has facts of all sorts told: about a message that is found by a Message-ID of its sender's, and about one that nobody knows.
 func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 	t.Helper()
-	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello", MessageID: "<own@elsewhere.example>"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello", MessageID: "<own@elsewhere.example>"}); err != nil {
 		t.Fatal(err)
 	}
 	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`) // before it is known, perhaps
@@ -94,17 +94,17 @@ func TestProvidersAreHeard(t *testing.T) {
 	}
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	sent, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+	sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hooks.wait(t, "messageSent")
 	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
 	hooks.wait(t, "messageBounce")
-	story, err := client.MessageEvents(t.Context(), sent.QueueID)
+	story, err := api.ListMessageEvents.Do(t.Context(), client, sent.QueueID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,13 @@ func TestProvidersAreHeard(t *testing.T) {
 		t.Errorf("the last event is %+v, %+v", last, last.Details)
 	}
 	eventually(t, "ann is suppressed, and the events API was asked", func() bool {
-		status, err := client.Feedback(t.Context())
+		status, err := api.GetFeedback.Do(t.Context(), client)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return status.Inbox.Urgent == 0 && len(status.Reconciliation) == 1 && status.Reconciliation[0].Position != nil
 	})
-	again, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello again"})
+	again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello again"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	first := spawn(t, set)
 	ids := make([]string, messages)
 	for i := range ids {
-		answer, err := first.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Text: "Hello"})
+		answer, err := api.Submit.Do(t.Context(), first.client, api.SubmitRequest{To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Text: "Hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	second := spawn(t, set)
 	tell(t, second.url, "generic", "["+strings.Join(facts[:50], ",")+"]") // the provider didn't hear the answer
 	eventually(t, "all is applied", func() bool {
-		status, err := second.client.Feedback(t.Context())
+		status, err := api.GetFeedback.Do(t.Context(), second.client)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 			t.Errorf("message %s: %d bounces were told", id, told[id])
 		}
 	}
-	page, err := second.client.Suppressions(t.Context(), api.SuppressionQuery{Reason: "hard_bounce"})
+	page, err := api.ListSuppressions.Do(t.Context(), second.client, api.SuppressionQuery{Reason: "hard_bounce"})
 	if err != nil || page.Total != messages {
 		t.Errorf("%d addresses are suppressed, %v; want %d", page.Total, err, messages)
 	}

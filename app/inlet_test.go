@@ -139,7 +139,7 @@ func TestRepeatedOverSMTP(t *testing.T) {
 	}
 	later := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n", 250)
 	_, id, _ := strings.Cut(later, "queued as ")
-	m, err := api.NewClient(a.URL(), a.Token(), nil).Message(t.Context(), id)
+	m, err := api.GetMessage.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), id)
 	if err != nil || m.Source != "smtp" || m.Account != "default" || m.Attempts != 3 || m.Scheduled.Year() != 2099 {
 		t.Errorf("the scheduled message is %+v (%v)", m, err)
 	}

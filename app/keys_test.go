@@ -46,7 +46,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseDelivery(t, client)
 	exerciseSuppressions(t, client, db)
 	exerciseFeedback(t, a, client)
-	if _, err := client.RebuildDocuments(t.Context()); err != nil {
+	if _, err := api.RebuildDocuments.Do(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 
@@ -179,12 +179,12 @@ func (w *touches) all() []string {
 // exerciseWebhooks makes an endpoint that works, within a rate limit, and one that says it is gone.
 func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	t.Helper()
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL, RateLimit: 10_000}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL, RateLimit: 10_000}); err != nil {
 		t.Fatal(err)
 	}
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	t.Cleanup(gone.Close)
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: gone.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: gone.URL}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -193,35 +193,35 @@ func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := client.CreateAccount(ctx, api.Account{
+	if _, err := api.CreateAccount.Do(ctx, client, api.Account{
 		Account: "shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CreateTemplate(ctx, api.TemplateRequest{Name: "Order", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "Hello"}}}); err != nil {
+	if _, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{Name: "Order", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "Hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 5
-	if _, err := client.UpdateSettings(ctx, api.Settings{DeliveryAttempts: &attempts}); err != nil {
+	if _, err := api.UpdateSettings.Do(ctx, client, api.Settings{DeliveryAttempts: &attempts}); err != nil {
 		t.Fatal(err)
 	}
 	limit := &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 10, TimeWindow: 60}}
-	token, err := client.CreateToken(ctx, api.TokenRequest{Description: "test", Account: "shop", Restrictions: limit})
+	token, err := api.CreateToken.Do(ctx, client, api.TokenRequest{Description: "test", Account: "shop", Restrictions: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.NewClient(a.URL(), token.Token, nil).Outbox(ctx, api.OutboxQuery{}); err != nil {
+	if _, err := api.ListOutbox.Do(ctx, api.NewClient(a.URL(), token.Token, nil), api.OutboxQuery{}); err != nil {
 		t.Fatal(err)
 	}
 	soon := time.Now().Add(time.Hour)
-	brief, err := client.CreateToken(ctx, api.TokenRequest{Description: "brief", Expires: &soon})
+	brief, err := api.CreateToken.Do(ctx, client, api.TokenRequest{Description: "brief", Expires: &soon})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.DeleteToken(ctx, brief.ID); err != nil {
+	if _, err := api.DeleteToken.Do(ctx, client, brief.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.NewClient(a.URL(), "wrong", nil).Stats(ctx, api.CounterQuery{}); err == nil {
+	if _, err := api.GetStats.Do(ctx, api.NewClient(a.URL(), "wrong", nil), api.CounterQuery{}); err == nil {
 		t.Error("a wrong token was let in")
 	}
 	answer, err := http.DefaultClient.PostForm(a.URL()+"/login", url.Values{"token": {a.Token()}})
@@ -247,11 +247,11 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		{To: api.Addresses{{Address: "cat@example.net"}}, Attachments: []api.Attachment{{Filename: "x.bin", Content: noise(1 << 20)}}},
 	} {
 		req.Text = "Hello"
-		if _, err := client.Submit(ctx, req); err != nil {
+		if _, err := api.Submit.Do(ctx, client, req); err != nil {
 			t.Fatal(err)
 		}
 	}
-	merged, err := client.Submit(ctx, api.SubmitRequest{Text: "Hello {{params.name}}", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
+	merged, err := api.Submit.Do(ctx, client, api.SubmitRequest{Text: "Hello {{params.name}}", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
 	if err != nil || !merged.MailMerge[0].Success {
 		t.Fatal(merged, err)
 	}
@@ -259,19 +259,19 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		hooks.wait(t, kind)
 	}
 	eventually(t, "the message of the account was sent", func() bool {
-		page, err := client.Outbox(ctx, api.OutboxQuery{Account: "shop"})
+		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Account: "shop"})
 		return err == nil && page.Total == 0
 	})
-	if _, err := client.SetPaused(ctx, "bulk", true); err != nil {
+	if _, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: new(true)}, "bulk"); err != nil {
 		t.Fatal(err)
 	}
-	page, err := client.Endpoints(ctx, 0, 10)
+	page, err := api.ListEndpoints.Do(ctx, client, api.PageQuery{PageSize: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range page.Endpoints {
 		if e.URL == hooks.URL {
-			if _, err := client.ReplayEndpoint(ctx, e.ID, time.Now().Add(-time.Hour)); err != nil {
+			if _, err := api.ReplayEndpoint.Do(ctx, client, api.EndpointReplay{Since: time.Now().Add(-time.Hour)}, e.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -294,13 +294,13 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		}
 		return testsmtp.Action{}
 	}})
-	_, err := client.CreateGateway(ctx, api.Gateway{
+	_, err := api.CreateGateway.Do(ctx, client, api.Gateway{
 		Gateway: "gw", Name: "GW", Host: busy.Host(), Port: busy.Port(), Limits: &api.Limits{PerMinute: 100, Connections: 1},
 	})
 	must(err)
-	_, err = client.CreateAccount(ctx, api.Account{Account: "routed", Email: "routed@example.com", Gateways: []api.Route{{Gateway: "gw"}}})
+	_, err = api.CreateAccount.Do(ctx, client, api.Account{Account: "routed", Email: "routed@example.com", Gateways: []api.Route{{Gateway: "gw"}}})
 	must(err)
-	_, err = client.PutDomainKey(ctx, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)})
+	_, err = api.PutDomainKey.Do(ctx, client, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}.Domain)
 	must(err)
 	guarded := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me", Token: "other"})
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -309,18 +309,18 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 	}))
 	t.Cleanup(tokens.Close)
 	trust := false
-	_, err = client.CreateAccount(ctx, api.Account{
+	_, err = api.CreateAccount.Do(ctx, client, api.Account{
 		Account: "troubled", Email: "troubled@example.com", AccountTrouble: "hold",
 		SMTP:   &api.SMTPServer{Host: guarded.Host(), Port: guarded.Port(), TLS: &api.SMTPTLS{RejectUnauthorized: &trust}},
 		OAuth2: &api.OAuth2{TokenURL: tokens.URL, ClientID: "id", RefreshToken: "r", User: "me"},
 	})
 	must(err)
 	for _, account := range []string{"routed", "troubled"} {
-		_, err := client.Submit(ctx, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 		must(err)
 	}
 	eventually(t, "the account in trouble is held", func() bool {
-		info, err := client.Account(ctx, "troubled")
+		info, err := api.GetAccount.Do(ctx, client, "troubled")
 		return err == nil && info.State == "held"
 	})
 }

@@ -24,10 +24,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
 		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir()})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 	hooks.wait(t, event.MessageSent)

@@ -34,10 +34,10 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 		"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
 	})
 	client := api.NewClient(a.URL(), a.Token(), &http.Client{Timeout: time.Minute})
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.SetPaused(t.Context(), "submit", true); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	flood := flood{client: client, content: make([]byte, size)}
@@ -58,7 +58,7 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 		t.Errorf("Redis uses %.0f %% of its memory", memory*100)
 	}
 
-	if _, err := client.SetPaused(t.Context(), "submit", false); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "all that was accepted is delivered", func() bool { return relay.Count() >= len(flood.accepted) })
@@ -70,7 +70,7 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 		t.Errorf("%d messages accepted, %d delivered; refused were %v", len(flood.accepted), relay.Count(), flood.refused)
 	}
 	eventually(t, "there is room again", func() bool {
-		_, err := client.Submit(t.Context(), flood.request(submits))
+		_, err := api.Submit.Do(t.Context(), client, flood.request(submits))
 		return err == nil
 	})
 }
@@ -92,7 +92,7 @@ func (f *flood) run(t *testing.T, clients, n int) {
 	for c := range clients {
 		group.Go(func() {
 			for i := c; i < n; i += clients {
-				answer, err := f.client.Submit(t.Context(), f.request(i))
+				answer, err := api.Submit.Do(t.Context(), f.client, f.request(i))
 				f.note(t, answer, err)
 			}
 		})

@@ -33,7 +33,7 @@ func TestOperatorAtThePages(t *testing.T) {
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	later := func(subject string) string {
 		at := time.Now().Add(24 * time.Hour)
-		answer, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ada@example.net"}}, Subject: subject, SendAt: &at})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ada@example.net"}}, Subject: subject, SendAt: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestOperatorAtThePages(t *testing.T) {
 	v.do(chromedp.SetValue(chromedp.CSS("input[name=at]"), "2099-01-02T09:30"))
 	v.click("#main > details button")
 	v.sees("The message has a new schedule.")
-	m, err := client.Message(t.Context(), wanted)
+	m, err := api.GetMessage.Do(t.Context(), client, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestOperatorAtThePages(t *testing.T) {
 
 	v.click("#pause")
 	v.sees("Sending is paused.")
-	held, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
+	held, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestOperatorAtThePages(t *testing.T) {
 		t.Errorf("deleting a task answered ok %s", task)
 	}
 	wantEnd(t, client, doomed, "MessageCancelled")
-	if _, err := client.Message(t.Context(), other); err != nil {
+	if _, err := api.GetMessage.Do(t.Context(), client, other); err != nil {
 		t.Errorf("the message beside it: %v", err)
 	}
 
@@ -125,7 +125,7 @@ func TestDashboardActsOnMessages(t *testing.T) {
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	at := time.Now().Add(24 * time.Hour)
 	task := func(to string) string {
-		answer, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "x", SendAt: &at})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "x", SendAt: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestDashboardActsOnMessages(t *testing.T) {
 	act(http.MethodPost, tasks+"/"+taskOf(archived)+":archive")
 	wantEnd(t, client, archived, "MessageFailed")
 	act(http.MethodPost, "/admin/queues/api/queues/submit:pause")
-	if q, err := client.Queue(t.Context(), "submit"); err != nil || q.Jobs.Failed != 1 {
+	if q, err := api.GetQueue.Do(t.Context(), client, "submit"); err != nil || q.Jobs.Failed != 1 {
 		t.Errorf("queue %+v: %v", q, err)
 	}
 }
@@ -169,7 +169,7 @@ func TestDashboardActsOnMessages(t *testing.T) {
 // wantEnd fails the test unless a message has ended in a certain way.
 func wantEnd(t *testing.T, client *api.Client, id, code string) {
 	t.Helper()
-	_, err := client.Message(t.Context(), id)
+	_, err := api.GetMessage.Do(t.Context(), client, id)
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != code {
 		t.Errorf("message %s: %v, want %s", id, err, code)
 	}

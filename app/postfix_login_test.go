@@ -18,10 +18,10 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 	shop := api.Account{Account: "shop", Email: "shop@example.net", AccountTrouble: "hold", SMTP: &api.SMTPServer{
 		Host: "127.0.0.1", Port: postfix.Port, Auth: &api.SMTPAuth{User: "shop", Pass: "open says me"}, TLS: &api.SMTPTLS{CA: postfix.CA},
 	}}
-	if _, err := client.CreateAccount(ctx, shop); err != nil {
+	if _, err := api.CreateAccount.Do(ctx, client, shop); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.Submit(ctx, api.SubmitRequest{
+	answer, err := api.Submit.Do(ctx, client, api.SubmitRequest{
 		Account: "shop", To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Reported", Text: "Hello",
 		DSN: &api.DSN{ID: "env-4711", Return: "headers", Notify: []string{"success"}},
 	})
@@ -31,17 +31,17 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 
 	// The password is wrong: the account is held, and the message waits without an attempt spent.
 	eventually(t, "the account is held", func() bool {
-		info, err := client.Account(ctx, "shop")
+		info, err := api.GetAccount.Do(ctx, client, "shop")
 		return err == nil && info.State == "held" && strings.Contains(info.LastError, "535")
 	})
 	eventually(t, "the message waits for it", func() bool {
-		m, err := client.Message(ctx, answer.QueueID)
+		m, err := api.GetMessage.Do(ctx, client, answer.QueueID)
 		return err == nil && m.State == api.Delayed && m.AttemptsMade == 0 && strings.Contains(m.Reason, "held")
 	})
 
 	// With the right one it goes, and Postfix reports: to whom it was delivered, and under which envelope id.
 	shop.SMTP.Auth.Pass = "open sesame"
-	if _, err := client.UpdateAccount(ctx, "shop", api.AccountPatch{SMTP: new(shop.SMTP)}); err != nil {
+	if _, err := api.UpdateAccount.Do(ctx, client, api.AccountPatch{SMTP: new(shop.SMTP)}, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	var mail, report string

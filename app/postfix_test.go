@@ -43,7 +43,7 @@ func TestPostfixTakesWhatWeSend(t *testing.T) {
 	binary := bytes.Repeat([]byte{0, 1, 2, 0xff, '\r', '\n', '.', '\r'}, 5000)
 	text := "Grüße,\n.\n..leading dots\nFrom here on\n" + strings.Repeat("a long line of text ", 80)
 	html := "<p>Grüße <b>aus</b> Köln</p>"
-	_, err := api.NewClient(a.URL(), a.Token(), nil).Submit(t.Context(), api.SubmitRequest{
+	_, err := api.Submit.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.SubmitRequest{
 		To:      api.Addresses{{Name: "Jörg Müller, Vertrieb", Address: "joerg@example.net"}, {Address: "info@bücher.example"}},
 		Subject: "Rechnung für März – 請求書 🎉", Text: text, HTML: html,
 		Attachments: []api.Attachment{

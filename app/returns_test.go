@@ -31,7 +31,7 @@ func TestPostfixSendsMailBack(t *testing.T) {
 				"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Shop <shop@example.com>", "bounce.domain": "bounce.example.com", way.setting: way.value,
 			})
 			client := api.NewClient(a.URL(), a.Token(), nil)
-			sent, err := client.Submit(t.Context(), api.SubmitRequest{
+			sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
 				To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello", Text: "Hello",
 			})
 			if err != nil {
@@ -43,7 +43,7 @@ func TestPostfixSendsMailBack(t *testing.T) {
 				t.Errorf("the bounce reads %+v, %+v", bounced, bounced.Details)
 			}
 			awaitSuppressed(t, client, "nobody@example.net")
-			again, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}, Subject: "Again", Text: "Again"})
+			again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}, Subject: "Again", Text: "Again"})
 			if err != nil || again.Skipped == nil {
 				t.Errorf("the dead address is mailed again: %+v, %v", again, err)
 			}
@@ -56,7 +56,7 @@ func TestPostfixSendsMailBack(t *testing.T) {
 func awaitEvent(t *testing.T, client *api.Client, id, name string, log func() string) api.MessageEvent {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		story, err := client.MessageEvents(t.Context(), id)
+		story, err := api.ListMessageEvents.Do(t.Context(), client, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func awaitEvent(t *testing.T, client *api.Client, id, name string, log func() st
 func awaitSuppressed(t *testing.T, client *api.Client, address string) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		page, err := client.Suppressions(t.Context(), api.SuppressionQuery{Address: address})
+		page, err := api.ListSuppressions.Do(t.Context(), client, api.SuppressionQuery{Address: address})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	accounts := p.plantAccounts(client, relay)
 	accounts = append(accounts, p.plantGateways(client, relay))
 	tokens := p.plantOAuth(client, relay)
-	token, err := client.CreateToken(t.Context(), api.TokenRequest{Description: "of a program"})
+	token, err := api.CreateToken.Do(t.Context(), client, api.TokenRequest{Description: "of a program"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +56,14 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	accounts = append(accounts, "default", "oauth")
 	var ids []string
 	for _, account := range accounts {
-		answer, err := client.Submit(t.Context(), api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, answer.QueueID)
 	}
 	eventually(t, "every message failed at its relay's login", func() bool {
-		letters, err := client.DeadLetters(t.Context(), api.OutboxQuery{})
+		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
 	if tokens() == 0 {
@@ -71,12 +71,12 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	}
 	// Another attempt of each meets what is kept of the first.
 	for _, id := range ids {
-		if _, err := client.Replay(t.Context(), id, api.Corrections{}); err != nil {
+		if _, err := api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "every message failed again", func() bool {
-		letters, err := client.DeadLetters(t.Context(), api.OutboxQuery{})
+		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
 
@@ -125,12 +125,12 @@ func (p *planted) key(name string) string {
 // the API, and does: they are looked for everywhere else.
 func (p *planted) plantWebhooks(client *api.Client, hooks string) {
 	p.t.Helper()
-	e, err := client.CreateEndpoint(p.t.Context(), api.EndpointRequest{URL: hooks, Headers: map[string]string{"X-Key": p.secret("header of an endpoint")}})
+	e, err := api.CreateEndpoint.Do(p.t.Context(), client, api.EndpointRequest{URL: hooks, Headers: map[string]string{"X-Key": p.secret("header of an endpoint")}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.note("secret of an endpoint", strings.TrimPrefix(e.Secret, "whsec_"))
-	if _, err := client.UpdateSettings(p.t.Context(), api.Settings{
+	if _, err := api.UpdateSettings.Do(p.t.Context(), client, api.Settings{
 		Webhooks: &hooks, WebhooksCustomHeaders: &[]api.CustomHeader{{Key: "X-Key", Value: p.secret(settingsHeader)}},
 	}); err != nil {
 		p.t.Fatal(err)
@@ -168,11 +168,11 @@ func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) stri
 		}},
 	} {
 		g.Name, g.Host, g.Port, g.TLS = g.Gateway, relay.Host(), relay.Port(), &api.SMTPTLS{StartTLS: "off"}
-		if _, err := client.CreateGateway(p.t.Context(), g); err != nil {
+		if _, err := api.CreateGateway.Do(p.t.Context(), client, g); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	if _, err := client.PutDomainKey(p.t.Context(), api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}); err != nil {
+	if _, err := api.PutDomainKey.Do(p.t.Context(), client, api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}, api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}.Domain); err != nil {
 		p.t.Fatal(err)
 	}
 	p.create(client, api.Account{Account: "gated", Email: "shop@gated.example", Gateways: []api.Route{{Gateway: "main"}, {Gateway: "spare"}}})
@@ -207,7 +207,7 @@ func (p *planted) plantOAuth(client *api.Client, relay *testsmtp.Server) (given 
 
 func (p *planted) create(client *api.Client, account api.Account) {
 	p.t.Helper()
-	if _, err := client.CreateAccount(p.t.Context(), account); err != nil {
+	if _, err := api.CreateAccount.Do(p.t.Context(), client, account); err != nil {
 		p.t.Fatalf("account %s: %v", account.Account, err)
 	}
 }

@@ -25,7 +25,7 @@ func TestTheLargestMessage(t *testing.T) {
 	}{
 		{"fields", func(size int) error { return submitFields(t, client, size) }},
 		{"raw", func(size int) error {
-			_, err := client.Submit(t.Context(), api.SubmitRequest{Raw: rawMessage(size)})
+			_, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Raw: rawMessage(size)})
 			return err
 		}},
 		{"SMTP", func(size int) error { return sendSMTP(a, rawMessage(size)) }},
@@ -72,12 +72,12 @@ func submitFields(t *testing.T, client *api.Client, size int) error {
 		return strings.Repeat(strings.Repeat("x", 48)+"\r\n", (n-1)/50) + strings.Repeat("x", (n-1)%50+1)
 	}
 	req.Text = lines(100)
-	probe, err := client.Submit(t.Context(), req)
+	probe, err := api.Submit.Do(t.Context(), client, req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Text, req.DryRun = lines(100+size-len(probe.Preview)), false
-	_, err = client.Submit(t.Context(), req)
+	_, err = api.Submit.Do(t.Context(), client, req)
 	return err
 }
 

@@ -50,7 +50,7 @@ func newStage(t *testing.T, redis *testredis.Process, verb string, set map[strin
 	s.set = maps.Clone(mine)
 	s.set["redis.url"], s.set["smtp"] = redis.URL(), s.other.URL()
 	s.first = spawn(t, mine)
-	answer, err := s.first.client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
+	answer, err := api.Submit.Do(t.Context(), s.first.client, api.SubmitRequest{To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}

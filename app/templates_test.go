@@ -29,10 +29,10 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 		Locales: map[string]api.TemplateContent{"de": {Subject: "Neues vom {{date params.at \"MMMM\"}}"}},
 		Sample:  json.RawMessage(`{"name":"<Ann>","at":"2026-03-21"}`),
 	}
-	if _, err := client.CreateTemplate(t.Context(), api.TemplateRequest{ID: "news", Name: "Newsletter", Description: "Every month", TemplateDefinition: definition}); err != nil {
+	if _, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{ID: "news", Name: "Newsletter", Description: "Every month", TemplateDefinition: definition}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.UpdateTemplate(t.Context(), "news", api.TemplatePatch{Content: &api.TemplateContent{Text: "Only text"}}); err != nil {
+	if _, err := api.UpdateTemplate.Do(t.Context(), client, api.TemplatePatch{Content: &api.TemplateContent{Text: "Only text"}}, "news"); err != nil {
 		t.Fatal(err)
 	}
 	v := visit(t, a.URL())
@@ -71,21 +71,21 @@ func TestAMailOfATemplate(t *testing.T) {
 		}
 	}
 	content := func(c api.TemplateContent) api.TemplateDefinition { return api.TemplateDefinition{Content: c} }
-	_, err := client.CreateTemplate(ctx, api.TemplateRequest{ID: "foot", Name: "foot", Kind: "partial", TemplateDefinition: content(api.TemplateContent{Text: "-- {{account.name}} {{service.url}}"})})
+	_, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "foot", Name: "foot", Kind: "partial", TemplateDefinition: content(api.TemplateContent{Text: "-- {{account.name}} {{service.url}}"})})
 	must(err)
 	order := content(api.TemplateContent{Subject: "Order {{params.no}}", Text: "Dear {{rcpt.name}}, templatesecret {{params.secret}}\n{{> foot}}"})
 	order.Locales = map[string]api.TemplateContent{"de": {Subject: "Bestellung {{params.no}}"}}
-	_, err = client.CreateTemplate(ctx, api.TemplateRequest{ID: "order", Name: "Order", TemplateDefinition: order})
+	_, err = api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "order", Name: "Order", TemplateDefinition: order})
 	must(err)
 	submit := func(params string) error {
 		at := time.Now().Add(2 * time.Second)
-		_, err := client.Submit(ctx, api.SubmitRequest{
+		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{
 			To: api.Addresses{{Name: "Ann", Address: "ann@example.net"}}, Template: "order", Locale: "de-CH", Render: &api.Render{Params: json.RawMessage(params)}, SendAt: &at,
 		})
 		return err
 	}
 	must(submit(`{"no":7,"secret":"paramsecret"}`))
-	_, err = client.UpdateTemplate(ctx, "foot", api.TemplatePatch{Content: &api.TemplateContent{Text: "changed"}})
+	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{Content: &api.TemplateContent{Text: "changed"}}, "foot")
 	must(err)
 	mail := string(relay.Wait(1)[0].Data)
 	for _, want := range []string{"Subject: Bestellung 7", "Dear Ann, templatesecret paramsecret", "-- Shop https://mail.example.com"} {
@@ -104,11 +104,11 @@ func TestAMailOfATemplate(t *testing.T) {
 	if code := failure(submit(`{"no":"paramsecret"}`)); code != "TemplateVariablesMissing" {
 		t.Errorf("a variable is missing: %s", code)
 	}
-	_, err = client.UpdateTemplate(ctx, "order", api.TemplatePatch{Content: &api.TemplateContent{Text: "templatesecret {{#if"}})
+	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{Content: &api.TemplateContent{Text: "templatesecret {{#if"}}, "order")
 	if code := failure(err); code != "TemplateFault" {
 		t.Errorf("a fault: %s", code)
 	}
-	_, err = client.PreviewTemplate(ctx, "order", api.TemplatePreviewRequest{Params: json.RawMessage(`{"secret":"paramsecret"}`)})
+	_, err = api.PreviewTemplate.Do(ctx, client, api.TemplatePreviewRequest{Params: json.RawMessage(`{"secret":"paramsecret"}`)}, "order")
 	must(err)
 	for _, secret := range []string{"templatesecret", "paramsecret"} {
 		if log.has(secret) {

@@ -50,7 +50,7 @@ func TestMasterLostUnderLoad(t *testing.T) {
 func tellsReplicas(t *testing.T, p *process, want int) {
 	t.Helper()
 	eventually(t, "ready says what the new master gives", func() bool {
-		ready, err := p.client.Ready(t.Context())
+		ready, err := api.GetReady.Do(t.Context(), p.client)
 		return err == nil && ready.Ready && ready.Durability.Mode == "sentinel" && ready.Durability.Replicas == want
 	})
 }
@@ -89,7 +89,7 @@ func (c *crowd) submit(t *testing.T, to string, client *api.Client, keyed bool) 
 	}
 	deadline := time.Now().Add(time.Minute)
 	for {
-		_, err := client.Submit(t.Context(), req)
+		_, err := api.Submit.Do(t.Context(), client, req)
 		c.mu.Lock()
 		if err == nil {
 			c.accepted = append(c.accepted, to)
@@ -134,12 +134,12 @@ func TestReplicasGoneIsSaid(t *testing.T) {
 	set := settingsFor(t, g.URL(), testsmtp.Start(t, testsmtp.Options{}))
 	set["redis.waitReplicas"] = "1"
 	p := spawnAs(t, set, "all")
-	eventually(t, "it is ready", func() bool { r, err := p.client.Ready(t.Context()); return err == nil && r.Ready })
+	eventually(t, "it is ready", func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
 	g.Replicas[0].Kill()
 	eventually(t, "it is not ready, and says why", func() bool {
 		status, body := look(t, p.url+"/ready", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "redis.waitReplicas is 1")
 	})
 	g.Replicas[0].Restart(t)
-	eventually(t, "it is ready again", func() bool { r, err := p.client.Ready(t.Context()); return err == nil && r.Ready })
+	eventually(t, "it is ready again", func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
 }

@@ -54,16 +54,16 @@ func TestAPIAndWorkersApart(t *testing.T) {
 	apis := []*process{spawnAs(t, set, "api"), spawnAs(t, set, "api")}
 	workers := []*process{spawnAs(t, set, "worker"), spawnAs(t, set, "worker"), spawnAs(t, set, "worker")}
 
-	if _, err := apis[0].client.SetPaused(t.Context(), "submit", true); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), apis[0].client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 7
-	if _, err := apis[0].client.UpdateSettings(t.Context(), api.Settings{DeliveryAttempts: &attempts}); err != nil {
+	if _, err := api.UpdateSettings.Do(t.Context(), apis[0].client, api.Settings{DeliveryAttempts: &attempts}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other API sees the pause and the settings", func() bool {
-		q, errQueue := apis[1].client.Queue(t.Context(), "submit")
-		s, errSettings := apis[1].client.Settings(t.Context())
+		q, errQueue := api.GetQueue.Do(t.Context(), apis[1].client, "submit")
+		s, errSettings := api.GetSettings.Do(t.Context(), apis[1].client)
 		return errQueue == nil && errSettings == nil && q.Paused && *s.DeliveryAttempts == attempts
 	})
 	accepted := submitInTurn(t, apis, messages)
@@ -71,7 +71,7 @@ func TestAPIAndWorkersApart(t *testing.T) {
 		t.Errorf("%d messages were sent while the queue was paused", n)
 	}
 	for i, p := range apis {
-		page, err := p.client.Outbox(t.Context(), api.OutboxQuery{State: api.Paused})
+		page, err := api.ListOutbox.Do(t.Context(), p.client, api.OutboxQuery{State: api.Paused})
 		if err != nil || page.Total != messages {
 			t.Errorf("API %d lists %d paused messages, %v, want %d", i, page.Total, err, messages)
 		} else if page.Messages[0].Attempts != attempts {
@@ -79,7 +79,7 @@ func TestAPIAndWorkersApart(t *testing.T) {
 		}
 	}
 
-	if _, err := apis[1].client.SetPaused(t.Context(), "submit", false); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), apis[1].client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	relay.Wait(messages / 6)
@@ -158,19 +158,19 @@ type everyday struct {
 
 func (d *everyday) subscribe(t *testing.T) {
 	t.Helper()
-	if _, err := d.one.client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: d.hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), d.one.client, api.EndpointRequest{URL: d.hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := d.other.client.CreateToken(t.Context(), api.TokenRequest{Description: "app", Scopes: []api.Scope{api.ScopeSend}})
+	token, err := api.CreateToken.Do(t.Context(), d.other.client, api.TokenRequest{Description: "app", Scopes: []api.Scope{api.ScopeSend}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	account := api.Account{Account: "shop", Name: "Shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: d.relay.Host(), Port: d.relay.Port()}}
-	if _, err := d.one.client.CreateAccount(t.Context(), account); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), d.one.client, account); err != nil {
 		t.Fatal(err)
 	}
 	client := api.NewClient(d.one.url, token.Token, nil)
-	if _, err := client.Submit(t.Context(), api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "first@example.net"}}, Text: "x"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "first@example.net"}}, Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	d.relay.Wait(1)
@@ -179,7 +179,7 @@ func (d *everyday) subscribe(t *testing.T) {
 // submit hands a message to one process or the other.
 func (d *everyday) submit(t *testing.T, n int, req api.SubmitRequest) api.SubmitAnswer {
 	t.Helper()
-	answer, err := []*process{d.one, d.other}[n%2].client.Submit(t.Context(), req)
+	answer, err := api.Submit.Do(t.Context(), []*process{d.one, d.other}[n%2].client, req)
 	if err != nil {
 		t.Fatalf("submit %d: %v", n, err)
 	}
@@ -214,18 +214,18 @@ func (d *everyday) pause(t *testing.T) {
 	const n = 13
 	empty(t, d.one.client)
 	d.relay.Forget()
-	if _, err := d.one.client.SetPaused(t.Context(), "submit", true); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), d.one.client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the pause is seen everywhere", func() bool {
-		q, err := d.other.client.Queue(t.Context(), "submit")
+		q, err := api.GetQueue.Do(t.Context(), d.other.client, "submit")
 		return err == nil && q.Paused
 	})
 	for i := range n {
 		d.submit(t, i, api.SubmitRequest{To: toOne("held%d@example.net", i), Text: "x"})
 	}
 	var listed []string
-	for m, err := range d.other.client.AllOutbox(t.Context(), api.OutboxQuery{PageSize: 4, State: api.Paused}) {
+	for m, err := range api.All(t.Context(), d.other.client, api.ListOutbox, api.OutboxQuery{PageSize: 4, State: api.Paused}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,17 +234,17 @@ func (d *everyday) pause(t *testing.T) {
 	if len(listed) != n {
 		t.Fatalf("%d paused messages are listed, want %d", len(listed), n)
 	}
-	if answer, err := d.other.client.Cancel(t.Context(), listed[0]); err != nil || !answer.Deleted {
+	if answer, err := api.CancelMessage.Do(t.Context(), d.other.client, listed[0]); err != nil || !answer.Deleted {
 		t.Errorf("cancel: %+v, %v", answer, err)
 	}
-	if answer, err := d.one.client.CancelAll(t.Context(), api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
+	if answer, err := api.CancelMessages.Do(t.Context(), d.one.client, api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
 		t.Errorf("cancel by search: %+v, %v", answer, err)
 	}
-	page, err := d.one.client.Outbox(t.Context(), api.OutboxQuery{})
+	page, err := api.ListOutbox.Do(t.Context(), d.one.client, api.OutboxQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.other.client.SetPaused(t.Context(), "submit", false); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), d.other.client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
 	d.relay.Wait(page.Total)
@@ -262,7 +262,7 @@ func (d *everyday) reschedule(t *testing.T) {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	for i := range n {
 		later := d.submit(t, i, api.SubmitRequest{To: toOne("later%d@example.net", i), Text: "x", SendAt: &tomorrow})
-		if _, err := d.other.client.Retry(t.Context(), later.QueueID); err != nil {
+		if _, err := api.RetryMessage.Do(t.Context(), d.other.client, later.QueueID); err != nil {
 			t.Errorf("retry now: %v", err)
 		}
 	}
@@ -280,18 +280,18 @@ func (d *everyday) replay(t *testing.T) {
 	var page api.DeadLetterPage
 	eventually(t, "all dead letters are listed", func() bool {
 		var err error
-		page, err = d.one.client.DeadLetters(t.Context(), api.OutboxQuery{})
+		page, err = api.ListDeadLetters.Do(t.Context(), d.one.client, api.OutboxQuery{})
 		return err == nil && page.Total == n
 	})
 	one := page.DeadLetters[0].QueueID
-	letter, err := d.other.client.DeadLetter(t.Context(), one)
+	letter, err := api.GetDeadLetter.Do(t.Context(), d.other.client, one)
 	if err != nil || len(letter.Content) == 0 {
 		t.Errorf("dead letter %s: %d bytes, %v", one, len(letter.Content), err)
 	}
 	if status := post(t, d.one.url+"/v1/dead-letters/"+one+"/replay"); status != http.StatusOK {
 		t.Errorf("replay of %s: %d", one, status)
 	}
-	if answer, err := d.other.client.ReplayAll(t.Context(), api.ReplayRequest{Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
+	if answer, err := api.ReplayDeadLetters.Do(t.Context(), d.other.client, api.ReplayRequest{Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
 		t.Errorf("replay of the others: %+v, %v", answer, err)
 	}
 	d.relay.Wait(n)

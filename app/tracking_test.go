@@ -37,7 +37,7 @@ func sendOffer(t *testing.T, a *app.App, relay *testsmtp.Server, change func(*ap
 		change(&req)
 	}
 	before := relay.Count()
-	answer, err := client.Submit(t.Context(), req)
+	answer, err := api.Submit.Do(t.Context(), client, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func browse(t *testing.T, a *app.App, path, agent string) *http.Response {
 func (m marked) story(t *testing.T, kind event.Type, times int) (found []api.MessageEvent) {
 	t.Helper()
 	eventually(t, string(kind), func() bool {
-		events, err := m.client.MessageEvents(t.Context(), m.id)
+		events, err := api.ListMessageEvents.Do(t.Context(), m.client, m.id)
 		found = nil
 		for _, e := range events.Events {
 			if e.Event == string(kind) {
@@ -138,7 +138,7 @@ func TestOpensAndClicks(t *testing.T) {
 		"tracking.opens": "true", "tracking.clicks": "true",
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL, Events: []string{"trackOpen", "trackClick"}}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL, Events: []string{"trackOpen", "trackClick"}}); err != nil {
 		t.Fatal(err)
 	}
 	m := sendOffer(t, a, relay, nil)
@@ -162,7 +162,7 @@ func TestOpensAndClicks(t *testing.T) {
 		t.Errorf("the webhook is about %s", told.QueueID)
 	}
 	hooks.wait(t, event.TrackOpen)
-	stats, err := client.Stats(t.Context(), api.CounterQuery{})
+	stats, err := api.GetStats.Do(t.Context(), client, api.CounterQuery{})
 	if l := stats.Counters.LaterHour; err != nil || l.Opened != 1 || l.ClickedBots != 1 || l.Clicked != 0 || l.OpenedBots != 0 {
 		t.Errorf("counted: %+v, %v", stats.Counters, err)
 	}
@@ -185,7 +185,7 @@ func TestWhoseMailIsTracked(t *testing.T) {
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "serviceUrl": "https://mail.example.com"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	account := api.Account{Account: "loud", Email: "loud@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()}, TrackOpens: new(true)}
-	if _, err := client.CreateAccount(t.Context(), account); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), client, account); err != nil {
 		t.Fatal(err)
 	}
 	by := func(id string) func(*api.SubmitRequest) {
@@ -202,7 +202,7 @@ func TestWhoseMailIsTracked(t *testing.T) {
 	expect("the message says, as of old", func(r *api.SubmitRequest) { r.TrackingEnabled = new(true) }, true, true)
 	expect("the account says", by("loud"), true, false)
 	expect("the message says otherwise", func(r *api.SubmitRequest) { r.Account, r.TrackOpens = "loud", new(false) }, false, false)
-	if _, err := client.UpdateSettings(t.Context(), api.Settings{TrackClicks: new(true)}); err != nil {
+	if _, err := api.UpdateSettings.Do(t.Context(), client, api.Settings{TrackClicks: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	expect("the settings say", nil, false, true)

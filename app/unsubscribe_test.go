@@ -66,10 +66,10 @@ func TestOneClickStopsTheMail(t *testing.T) {
 		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "webhooks.allowPrivate": "true",
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := client.CreateEndpoint(t.Context(), api.EndpointRequest{URL: hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	first, err := client.Submit(t.Context(), news(nil))
+	first, err := api.Submit.Do(t.Context(), client, news(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestOneClickStopsTheMail(t *testing.T) {
 		t.Fatalf("headers: %s", mails[0].Data)
 	}
 	later := time.Now().Add(time.Hour)
-	queued, err := client.Submit(t.Context(), news(&later))
+	queued, err := api.Submit.Do(t.Context(), client, news(&later))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestOneClickStopsTheMail(t *testing.T) {
 			}
 		}
 	}
-	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID == "" {
+	if answer, err := api.Submit.Do(t.Context(), client, news(nil)); err != nil || answer.QueueID == "" {
 		t.Fatalf("a scanner unsubscribed Ann: %+v, %v", answer, err)
 	}
 	relay.Wait(2)
@@ -100,17 +100,17 @@ func TestOneClickStopsTheMail(t *testing.T) {
 			t.Fatalf("one click: %d %s", status, body)
 		}
 	}
-	if _, err := client.Retry(t.Context(), queued.QueueID); err != nil {
+	if _, err := api.RetryMessage.Do(t.Context(), client, queued.QueueID); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "what was queued is stopped", func() bool {
-		m, err := client.LoggedMessage(t.Context(), queued.QueueID)
+		m, err := api.GetLoggedMessage.Do(t.Context(), client, queued.QueueID)
 		return err == nil && m.Status == api.StatusSuppressed
 	})
-	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID != "" {
+	if answer, err := api.Submit.Do(t.Context(), client, news(nil)); err != nil || answer.QueueID != "" {
 		t.Errorf("another mail of the list is queued: %+v, %v", answer, err)
 	}
-	if _, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Receipt", Text: "Thank you"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Receipt", Text: "Thank you"}); err != nil {
 		t.Fatal(err)
 	}
 	if mails = relay.Wait(3); header(t, mails[2], "Subject") != "Receipt" {
@@ -126,7 +126,7 @@ func TestOneClickStopsTheMail(t *testing.T) {
 	if status != 200 || !strings.Contains(page, "Saved.") {
 		t.Errorf("coming back: %d\n%s", status, page)
 	}
-	if answer, err := client.Submit(t.Context(), news(nil)); err != nil || answer.QueueID == "" {
+	if answer, err := api.Submit.Do(t.Context(), client, news(nil)); err != nil || answer.QueueID == "" {
 		t.Errorf("after coming back: %+v, %v", answer, err)
 	}
 	hooks.wait(t, event.ListSubscribe)
@@ -138,7 +138,7 @@ func TestOneClickStopsTheMail(t *testing.T) {
 // told counts the events of a kind on the timeline of a message.
 func told(t *testing.T, client *api.Client, id string, kind event.Type) (n int) {
 	t.Helper()
-	all, err := client.MessageEvents(t.Context(), id)
+	all, err := api.ListMessageEvents.Do(t.Context(), client, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 	var slowest time.Duration
 	for _, page := range []int{0, 1, n / 40, n/20 - 1} {
 		began := time.Now()
-		p, err := r.client.Outbox(ctx, api.OutboxQuery{Page: page, PageSize: 20})
+		p, err := api.ListOutbox.Do(ctx, r.client, api.OutboxQuery{Page: page, PageSize: 20})
 		if err != nil {
 			return 0, err
 		}
@@ -183,7 +183,7 @@ func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 func (r *room) drained(ctx context.Context) error {
 	var failed error
 	err := rig.Until(ctx, time.Minute, often, func() bool {
-		page, err := r.client.Outbox(ctx, api.OutboxQuery{})
+		page, err := api.ListOutbox.Do(ctx, r.client, api.OutboxQuery{})
 		failed = err
 		return err != nil || page.Total == 0
 	})
@@ -194,7 +194,7 @@ func (r *room) drained(ctx context.Context) error {
 }
 
 func (r *room) submit(ctx context.Context, i int, at *time.Time) error {
-	_, err := r.client.Submit(ctx, api.SubmitRequest{
+	_, err := api.Submit.Do(ctx, r.client, api.SubmitRequest{
 		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "bench", Text: body, SendAt: at,
 	})
 	return err

@@ -34,7 +34,7 @@ func (p fakeReturns) Returned(_ context.Context, mail io.Reader, to string) (bou
 
 func TestReturnMail(t *testing.T) {
 	w := setup(t)
-	got, err := w.client.ReturnMail(t.Context(), []byte("Subject: x\r\n\r\n"), "bounces+t@example.com")
+	got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader([]byte("Subject: x\r\n\r\n")), api.ReturnOptions{EnvelopeTo: "bounces+t@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestReturnMail(t *testing.T) {
 		t.Error(diff)
 	}
 	large := bytes.Repeat([]byte("x"), 3<<20)
-	if got, err := w.client.ReturnMail(t.Context(), large, ""); err != nil || got.MessageID != fmt.Sprint(len(large), " ") {
+	if got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader(large), api.ReturnOptions{EnvelopeTo: ""}); err != nil || got.MessageID != fmt.Sprint(len(large), " ") {
 		t.Errorf("3 MB: %+v, %v", got, err)
 	}
 }

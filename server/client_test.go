@@ -18,11 +18,11 @@ func TestClientRoundTrip(t *testing.T) {
 	w.parts.messages["q1"] = queued("q1", "acme")
 	ctx, c := t.Context(), w.client
 
-	answer, err := c.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi", IdempotencyKey: "k"})
+	answer, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi", IdempotencyKey: "k"})
 	if err != nil || answer.QueueID != "q1" || answer.Idempotency.Status != "MISS" {
 		t.Errorf("Submit = %+v, %v", answer, err)
 	}
-	m, err := c.Message(ctx, "q1")
+	m, err := api.GetMessage.Do(ctx, c, "q1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("message changed on its way (-sent +received):\n%s", diff)
 	}
 	var all []string
-	for m, err := range c.AllOutbox(ctx, api.OutboxQuery{State: api.Delayed}) {
+	for m, err := range api.All(ctx, c, api.ListOutbox, api.OutboxQuery{State: api.Delayed}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +39,14 @@ func TestClientRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
 		t.Error(diff)
 	}
-	logged, err := c.LoggedMessage(ctx, "q1")
+	logged, err := api.GetLoggedMessage.Do(ctx, c, "q1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(loggedMessage("q1", "acme"), logged); diff != "" {
 		t.Errorf("message of the log changed on its way (-sent +received):\n%s", diff)
 	}
-	events, err := c.MessageEvents(ctx, "q1")
+	events, err := api.ListMessageEvents.Do(ctx, c, "q1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("events changed on their way (-sent +received):\n%s", diff)
 	}
 	all = nil
-	for m, err := range c.AllMessages(ctx, api.LogQuery{Status: api.StatusSent}) {
+	for m, err := range api.All(ctx, c, api.ListMessages, api.LogQuery{Status: api.StatusSent}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,60 +63,78 @@ func TestClientRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
 		t.Error(diff)
 	}
-	raw, err := c.Content(ctx, "q1")
+	raw, err := api.MessageContent.Do(ctx, c, "q1")
 	if err != nil || !bytes.HasPrefix(raw, []byte("From: a@")) {
 		t.Errorf("Content = %q, %v", raw, err)
 	}
 
 	paused := true
 	calls := map[string]func() error{
-		"Cancel":    func() error { _, err := c.Cancel(ctx, "q1"); return err },
-		"CancelAll": func() error { _, err := c.CancelAll(ctx, api.OutboxQuery{Account: "acme", PageSize: 7}); return err },
-		"Retry":     func() error { _, err := c.Retry(ctx, "q1"); return err },
-		"Patch":     func() error { _, err := c.Patch(ctx, "q1", api.OutboxPatch{SendAt: new(time.Now())}); return err },
-		"Queue":     func() error { _, err := c.Queue(ctx, "submit"); return err },
-		"SetPaused": func() error { _, err := c.SetPaused(ctx, "bulk", paused); return err },
-		"Stats":     func() error { _, err := c.Stats(ctx, api.CounterQuery{Account: "acme", Lane: api.Bulk}); return err },
-		"Settings":  func() error { _, err := c.Settings(ctx); return err },
-		"Update":    func() error { _, err := c.UpdateSettings(ctx, api.Settings{WebhooksEnabled: &paused}); return err },
+		"Cancel": func() error { _, err := api.CancelMessage.Do(ctx, c, "q1"); return err },
+		"CancelAll": func() error {
+			_, err := api.CancelMessages.Do(ctx, c, api.OutboxQuery{Account: "acme", PageSize: 7})
+			return err
+		},
+		"Retry": func() error { _, err := api.RetryMessage.Do(ctx, c, "q1"); return err },
+		"Patch": func() error {
+			_, err := api.PatchMessage.Do(ctx, c, api.OutboxPatch{SendAt: new(time.Now())}, "q1")
+			return err
+		},
+		"Queue": func() error { _, err := api.GetQueue.Do(ctx, c, "submit"); return err },
+		"SetPaused": func() error {
+			_, err := api.PutQueue.Do(ctx, c, api.QueuePatch{Paused: new(paused)}, "bulk")
+			return err
+		},
+		"Stats": func() error {
+			_, err := api.GetStats.Do(ctx, c, api.CounterQuery{Account: "acme", Lane: api.Bulk})
+			return err
+		},
+		"Settings": func() error { _, err := api.GetSettings.Do(ctx, c); return err },
+		"Update": func() error {
+			_, err := api.UpdateSettings.Do(ctx, c, api.Settings{WebhooksEnabled: &paused})
+			return err
+		},
 		"CreateAcc": func() error {
-			_, err := c.CreateAccount(ctx, api.Account{Account: "a", Email: "a@example.com"})
+			_, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "a", Email: "a@example.com"})
 			return err
 		},
-		"Accounts":  func() error { _, err := c.Accounts(ctx, 1, 50); return err },
-		"Account":   func() error { _, err := c.Account(ctx, "a@b+c"); return err },
-		"UpdateAcc": func() error { _, err := c.UpdateAccount(ctx, "a", api.AccountPatch{}); return err },
-		"DeleteAcc": func() error { _, err := c.DeleteAccount(ctx, "a"); return err },
+		"Accounts":  func() error { _, err := api.ListAccounts.Do(ctx, c, api.PageQuery{Page: 1, PageSize: 50}); return err },
+		"Account":   func() error { _, err := api.GetAccount.Do(ctx, c, "a@b+c"); return err },
+		"UpdateAcc": func() error { _, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{}, "a"); return err },
+		"DeleteAcc": func() error { _, err := api.DeleteAccount.Do(ctx, c, "a"); return err },
 		"Verify": func() error {
-			_, err := c.VerifyAccount(ctx, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})
+			_, err := api.VerifyAccount.Do(ctx, c, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})
 			return err
 		},
-		"CreateTok": func() error { _, err := c.CreateToken(ctx, api.TokenRequest{Description: "d"}); return err },
-		"Tokens":    func() error { _, err := c.Tokens(ctx, 0, 0); return err },
-		"Token":     func() error { _, err := c.Token(ctx, "i"); return err },
-		"DeleteTok": func() error { _, err := c.DeleteToken(ctx, "i"); return err },
-		"Health":    func() error { _, err := c.Health(ctx); return err },
-		"Ready":     func() error { _, err := c.Ready(ctx); return err },
+		"CreateTok": func() error { _, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"}); return err },
+		"Tokens":    func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
+		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, "i"); return err },
+		"DeleteTok": func() error { _, err := api.DeleteToken.Do(ctx, c, "i"); return err },
+		"Health":    func() error { _, err := api.GetHealth.Do(ctx, c); return err },
+		"Ready":     func() error { _, err := api.GetReady.Do(ctx, c); return err },
 		"CreateEnd": func() error {
-			_, err := c.CreateEndpoint(ctx, api.EndpointRequest{URL: "https://x.example"})
+			_, err := api.CreateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"})
 			return err
 		},
-		"Endpoints": func() error { _, err := c.Endpoints(ctx, 0, 5); return err },
-		"Endpoint":  func() error { _, err := c.Endpoint(ctx, "e1"); return err },
+		"Endpoints": func() error { _, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{PageSize: 5}); return err },
+		"Endpoint":  func() error { _, err := api.GetEndpoint.Do(ctx, c, "e1"); return err },
 		"UpdateEnd": func() error {
-			_, err := c.UpdateEndpoint(ctx, "e1", api.EndpointRequest{URL: "https://x.example"})
+			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, "e1")
 			return err
 		},
-		"DeleteEnd": func() error { _, err := c.DeleteEndpoint(ctx, "e1"); return err },
-		"Test":      func() error { _, err := c.TestEndpoint(ctx, "e1"); return err },
+		"DeleteEnd": func() error { _, err := api.DeleteEndpoint.Do(ctx, c, "e1"); return err },
+		"Test":      func() error { _, err := api.TestEndpoint.Do(ctx, c, "e1"); return err },
 		"ReplayDead": func() error {
-			_, err := c.Replay(ctx, "q1", api.Corrections{To: api.Emails{"a@example.net"}})
+			_, err := api.ReplayDeadLetter.Do(ctx, c, api.Corrections{To: api.Emails{"a@example.net"}}, "q1")
 			return err
 		},
-		"Replay":     func() error { _, err := c.ReplayEndpoint(ctx, "e1", time.Now()); return err },
-		"Deliveries": func() error { _, err := c.Deliveries(ctx, "e1", 0, 0); return err },
-		"Delivery":   func() error { _, err := c.Delivery(ctx, "e1", "d1"); return err },
-		"Redeliver":  func() error { _, err := c.Redeliver(ctx, "e1", "d1"); return err },
+		"Replay": func() error {
+			_, err := api.ReplayEndpoint.Do(ctx, c, api.EndpointReplay{Since: time.Now()}, "e1")
+			return err
+		},
+		"Deliveries": func() error { _, err := api.ListDeliveries.Do(ctx, c, api.DeliveryQuery{Page: 0}, "e1"); return err },
+		"Delivery":   func() error { _, err := api.GetDelivery.Do(ctx, c, "e1", "d1"); return err },
+		"Redeliver":  func() error { _, err := api.Redeliver.Do(ctx, c, "e1", "d1"); return err },
 	}
 	for name, call := range calls {
 		if err := call(); err != nil {
@@ -127,14 +145,14 @@ func TestClientRoundTrip(t *testing.T) {
 
 func TestClientTellsFailures(t *testing.T) {
 	w := setup(t)
-	_, err := w.as("wrong").Stats(t.Context(), api.CounterQuery{})
+	_, err := api.GetStats.Do(t.Context(), w.as("wrong"), api.CounterQuery{})
 	failure, ok := errors.AsType[*api.Failure](err)
 	if !ok || failure.Problem.StatusCode != http.StatusUnauthorized || failure.Problem.Message != "Bad token" || failure.Problem.RequestID == "" {
 		t.Errorf("got %v", err)
 	}
 
 	w.parts.checks = []api.Check{{Name: "redis", Message: "away"}}
-	ready, err := w.client.Ready(t.Context())
+	ready, err := api.GetReady.Do(t.Context(), w.client)
 	if err != nil || ready.Ready || len(ready.Checks) != 1 {
 		t.Errorf("Ready = %+v, %v: not being ready is an answer", ready, err)
 	}

@@ -39,11 +39,11 @@ func (w *world) bound() *api.Client { return api.NewClient(w.URL(), boundToken, 
 func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 	w := setup(t)
 	q := api.DocumentQuery{Q: `invoice "for you"`, Page: 2, PageSize: 50, Sort: api.SortRelevance, Cursor: "x"}
-	page, err := w.client.Search(t.Context(), q)
+	page, err := api.SearchDocuments.Do(t.Context(), w.client, q)
 	if err != nil || page.Total != 1 || page.Documents[0].Highlights.Subject[0].Text != "Hi" || page.Facets.Status == nil {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err := w.bound().Search(t.Context(), api.DocumentQuery{Q: "account:other"}); err != nil {
+	if _, err := api.SearchDocuments.Do(t.Context(), w.bound(), api.DocumentQuery{Q: "account:other"}); err != nil {
 		t.Error(err)
 	}
 	want := []api.DocumentQuery{q, {Q: "account:other", Account: "acme"}}
@@ -54,18 +54,18 @@ func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 
 func TestSearchIndexIsTheInstances(t *testing.T) {
 	w := setup(t)
-	s, err := w.client.Documents(t.Context())
+	s, err := api.GetDocuments.Do(t.Context(), w.client)
 	if err != nil || s.Documents != 7 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	b, err := w.client.RebuildDocuments(t.Context())
+	b, err := api.RebuildDocuments.Do(t.Context(), w.client)
 	if err != nil || b.Status != "wanted" {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if _, err := w.bound().Documents(t.Context()); err == nil {
+	if _, err := api.GetDocuments.Do(t.Context(), w.bound()); err == nil {
 		t.Errorf("a bound token sees the state of the index: %v", err)
 	}
-	if _, err := w.bound().RebuildDocuments(t.Context()); err == nil {
+	if _, err := api.RebuildDocuments.Do(t.Context(), w.bound()); err == nil {
 		t.Error("a bound token rebuilds the index")
 	}
 }
@@ -73,7 +73,7 @@ func TestSearchIndexIsTheInstances(t *testing.T) {
 func TestSearchTellsWhatIsWrong(t *testing.T) {
 	w := setup(t)
 	w.parts.failWith(fault.InvalidFields([]fault.Field{{Key: "q", Message: `at character 1, "x:": there is no field x`}}))
-	if _, err := w.client.Search(t.Context(), api.DocumentQuery{Q: "x:"}); err == nil {
+	if _, err := api.SearchDocuments.Do(t.Context(), w.client, api.DocumentQuery{Q: "x:"}); err == nil {
 		t.Error("a wrong query was answered")
 	}
 }

@@ -204,12 +204,12 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	answers := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := w.client.Submit(t.Context(), large)
+			_, err := api.Submit.Do(t.Context(), w.client, large)
 			answers <- err
 		}()
 	}
 	<-entered
-	if _, err := w.client.Submit(t.Context(), api.SubmitRequest{Text: "small"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), w.client, api.SubmitRequest{Text: "small"}); err != nil {
 		t.Errorf("a small one: %v", err)
 	}
 	select {
@@ -251,7 +251,7 @@ func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 * processors {
 		group.Go(func() {
-			if _, err := w.client.Submit(t.Context(), large); err != nil {
+			if _, err := api.Submit.Do(t.Context(), w.client, large); err != nil {
 				t.Error(err)
 			}
 		})
@@ -290,7 +290,7 @@ func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
 	defer close(leave)
 	for range processors {
 		group.Go(func() {
-			if _, err := w.client.Submit(t.Context(), large); err != nil {
+			if _, err := api.Submit.Do(t.Context(), w.client, large); err != nil {
 				t.Error(err)
 			}
 		})
@@ -300,7 +300,7 @@ func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
 	}
 	ctx, giveUp := context.WithCancel(t.Context())
 	group.Go(func() {
-		if _, err := w.client.Submit(ctx, large); err == nil {
+		if _, err := api.Submit.Do(ctx, w.client, large); err == nil {
 			t.Error("it was taken although its client was gone")
 		}
 	})
@@ -327,7 +327,7 @@ func TestProbes(t *testing.T) {
 	if got := w.do(t, "PUT", "/health", "", "{}"); got.status != 405 || !strings.Contains(got.header.Get("Allow"), "GET") {
 		t.Errorf("PUT /health: %d, Allow %q", got.status, got.header.Get("Allow"))
 	}
-	if _, err := w.client.Message(t.Context(), "a/b ü?"); !refused(err, 404) || !slices.Contains(w.parts.calls, "Get a/b ü?") {
+	if _, err := api.GetMessage.Do(t.Context(), w.client, "a/b ü?"); !refused(err, 404) || !slices.Contains(w.parts.calls, "Get a/b ü?") {
 		t.Errorf("%v, %q", err, w.parts.calls)
 	}
 	if got := w.do(t, "GET", "/health", "", "", "X-Long", strings.Repeat("x", 64<<10)); got.status != 431 {

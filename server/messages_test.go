@@ -96,7 +96,7 @@ func TestReplayTakesCorrections(t *testing.T) {
 		})
 	}
 	w.parts.replays = nil
-	answer, err := w.client.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{Gateway: &spare, Account: "shop"}})
+	answer, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{Gateway: &spare, Account: "shop"}})
 	if err != nil || answer.Replayed != 2 {
 		t.Errorf("ReplayAll = %+v, %v", answer, err)
 	}

@@ -162,7 +162,7 @@ func (o *office) send(t *testing.T, messageID string, to ...string) string {
 	for _, one := range to {
 		all = append(all, api.Address{Address: one})
 	}
-	answer, err := o.client.Submit(t.Context(), api.SubmitRequest{To: all, Subject: "Hello", Text: "Hi", MessageID: messageID})
+	answer, err := api.Submit.Do(t.Context(), o.client, api.SubmitRequest{To: all, Subject: "Hello", Text: "Hi", MessageID: messageID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func (o *office) send(t *testing.T, messageID string, to ...string) string {
 // learnt lists what is on the timeline from one source: type and recipients.
 func (o *office) learnt(t *testing.T, id, source string) []string {
 	t.Helper()
-	story, err := o.client.MessageEvents(t.Context(), id)
+	story, err := api.ListMessageEvents.Do(t.Context(), o.client, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/suppression"
 )
@@ -77,7 +78,7 @@ func loadPayload(t *testing.T, path string) any {
 // counted is how many facts of a provider were applied, and how many were known.
 func (o *office) counted(t *testing.T, name provider.Name) (applied, duplicates int64) {
 	t.Helper()
-	status, err := o.client.Feedback(t.Context())
+	status, err := api.GetFeedback.Do(t.Context(), o.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestProvidersTellByTheirOwnIDs(t *testing.T) {
 			o, s := openOffice(t)
 			o.relay.host, o.relay.reply = row.host, row.reply
 			id := o.send(t, row.messageID, "ann@example.com")
-			m, err := o.client.LoggedMessage(t.Context(), id)
+			m, err := api.GetLoggedMessage.Do(t.Context(), o.client, id)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,85 +93,85 @@ func (j joined) Trial(context.Context, string) (bool, error) { return true, nil 
 func TestRealParts(t *testing.T) {
 	w := setupReal(t)
 	ctx, c := t.Context(), w.client
-	if _, err := c.CreateAccount(ctx, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.CreateToken(ctx, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send", "outbox"}})
+	token, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send", "outbox"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	acme := w.as(token.Token)
-	if _, err := c.SetPaused(ctx, "submit", true); err != nil {
+	if _, err := api.PutQueue.Do(ctx, c, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := acme.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Subject: "Hello", Text: "Hi", Tags: []string{"x"}})
+	answer, err := api.Submit.Do(ctx, acme, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Subject: "Hello", Text: "Hi", Tags: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := acme.Message(ctx, answer.QueueID)
+	m, err := api.GetMessage.Do(ctx, acme, answer.QueueID)
 	if err != nil || m.Account != "acme" || m.State != api.Paused {
 		t.Errorf("Message = %+v, %v", m, err)
 	}
-	page, err := acme.Outbox(ctx, api.OutboxQuery{Tag: "x", Search: "hello", State: api.Paused})
+	page, err := api.ListOutbox.Do(ctx, acme, api.OutboxQuery{Tag: "x", Search: "hello", State: api.Paused})
 	if err != nil || page.Total != 1 {
 		t.Errorf("Outbox = %+v, %v", page, err)
 	}
-	if raw, err := acme.Content(ctx, answer.QueueID); err != nil || len(raw) == 0 {
+	if raw, err := api.MessageContent.Do(ctx, acme, answer.QueueID); err != nil || len(raw) == 0 {
 		t.Errorf("Content: %d bytes, %v", len(raw), err)
 	}
-	if _, err := acme.Accounts(ctx, 0, 0); !refused(err, 403) {
+	if _, err := api.ListAccounts.Do(ctx, acme, api.PageQuery{Page: 0}); !refused(err, 403) {
 		t.Errorf("a bound token lists accounts: %v", err)
 	}
-	endpoint, err := c.CreateEndpoint(ctx, api.EndpointRequest{URL: "https://hooks.example/x"})
+	endpoint, err := api.CreateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://hooks.example/x"})
 	if err != nil || endpoint.Secret == "" {
 		t.Errorf("CreateEndpoint = %+v, %v", endpoint, err)
 	}
-	if list, err := c.Endpoints(ctx, 0, 0); err != nil || len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
+	if list, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{Page: 0}); err != nil || len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
 		t.Errorf("Endpoints = %+v, %v", list, err)
 	}
-	if stats, err := c.Stats(ctx, api.CounterQuery{}); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
+	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{}); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
 		t.Errorf("Stats = %+v, %v", stats, err)
 	}
-	if stats, err := acme.Stats(ctx, api.CounterQuery{}); err != nil || stats.Counters.Pending != 1 || stats.Counters.QueuedHour != 1 || len(stats.Queues) != 0 {
+	if stats, err := api.GetStats.Do(ctx, acme, api.CounterQuery{}); err != nil || stats.Counters.Pending != 1 || stats.Counters.QueuedHour != 1 || len(stats.Queues) != 0 {
 		t.Errorf("Stats of the account = %+v, %v", stats, err)
 	}
-	if stats, err := c.Stats(ctx, api.CounterQuery{Lane: api.Bulk}); err != nil || stats.Counters != (api.Counters{}) {
+	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{Lane: api.Bulk}); err != nil || stats.Counters != (api.Counters{}) {
 		t.Errorf("Stats of the bulk lane = %+v, %v", stats, err)
 	}
-	seen, err := acme.Messages(ctx, api.LogQuery{Status: api.StatusQueued, Tag: "x", Search: "hello"})
+	seen, err := api.ListMessages.Do(ctx, acme, api.LogQuery{Status: api.StatusQueued, Tag: "x", Search: "hello"})
 	if err != nil || len(seen.Messages) != 1 || seen.Messages[0].Account != "acme" {
 		t.Errorf("Messages = %+v, %v", seen, err)
 	}
-	if _, err := acme.Messages(ctx, api.LogQuery{Cursor: "nonsense"}); !refused(err, 400) {
+	if _, err := api.ListMessages.Do(ctx, acme, api.LogQuery{Cursor: "nonsense"}); !refused(err, 400) {
 		t.Errorf("a cursor of nonsense: %v", err)
 	}
-	other, err := c.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, From: &api.Address{Address: "x@example.com"}, Account: "acme", Text: "Hi"})
+	other, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, From: &api.Address{Address: "x@example.com"}, Account: "acme", Text: "Hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Cancel(ctx, other.QueueID); err != nil {
+	if _, err := api.CancelMessage.Do(ctx, c, other.QueueID); err != nil {
 		t.Fatal(err)
 	}
-	deleted, err := c.DeleteAccount(ctx, "acme")
+	deleted, err := api.DeleteAccount.Do(ctx, c, "acme")
 	if err != nil || deleted.Cancelled != 1 {
 		t.Errorf("DeleteAccount = %+v, %v", deleted, err)
 	}
-	if _, err := c.DeleteAccount(ctx, "acme"); !refused(err, 404) {
+	if _, err := api.DeleteAccount.Do(ctx, c, "acme"); !refused(err, 404) {
 		t.Errorf("deleted twice: %v", err)
 	}
-	if _, err := c.Message(ctx, answer.QueueID); !refused(err, 404) {
+	if _, err := api.GetMessage.Do(ctx, c, answer.QueueID); !refused(err, 404) {
 		t.Errorf("a cancelled message: %v", err)
 	}
-	logged, err := c.LoggedMessage(ctx, answer.QueueID)
+	logged, err := api.GetLoggedMessage.Do(ctx, c, answer.QueueID)
 	if err != nil || logged.Status != api.StatusCancelled || logged.Account != "acme" || logged.Ended == nil || logged.NextAttempt.Time != nil {
 		t.Errorf("a cancelled message in the log: %+v, %v", logged, err)
 	}
-	story, err := c.MessageEvents(ctx, answer.QueueID)
+	story, err := api.ListMessageEvents.Do(ctx, c, answer.QueueID)
 	if err != nil || len(story.Events) != 2 || story.Events[0].EventID != answer.QueueID || story.Events[1].Event != "messageCancelled" {
 		t.Errorf("its events: %+v, %v", story, err)
 	}
 	var all []string
-	for m, err := range c.AllMessages(ctx, api.LogQuery{PageSize: 1}) {
+	for m, err := range api.All(ctx, c, api.ListMessages, api.LogQuery{PageSize: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,10 +188,10 @@ func TestRealParts(t *testing.T) {
 func TestRealMailMerge(t *testing.T) {
 	w := setupReal(t)
 	ctx := t.Context()
-	if _, err := w.client.CreateAccount(ctx, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(ctx, w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := w.client.CreateToken(ctx, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send"}})
+	token, err := api.CreateToken.Do(ctx, w.client, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestRealMailMerge(t *testing.T) {
 	merge := api.SubmitRequest{Text: "Hello {{params.name}}", IdempotencyKey: "k", MailMerge: []api.MailMergeEntry{
 		{To: api.Address{Address: "a@example.net"}, Params: json.RawMessage(`{"name":"A"}`)}, {To: api.Address{Address: "nobody"}}, {To: api.Address{Address: "b@example.net"}},
 	}}
-	answer, err := acme.Submit(ctx, merge)
+	answer, err := api.Submit.Do(ctx, acme, merge)
 	if err != nil || len(answer.MailMerge) != 3 || answer.Response != "" || answer.Idempotency == nil || answer.Idempotency.Status != "MISS" {
 		t.Fatalf("%+v, %v", answer, err)
 	}
@@ -207,25 +207,25 @@ func TestRealMailMerge(t *testing.T) {
 	if diff := cmp.Diff(want, answer.MailMerge[1].Fields); diff != "" || answer.MailMerge[1].StatusCode != 400 || !answer.MailMerge[0].Success || !answer.MailMerge[2].Success {
 		t.Errorf("%+v\n%s", answer.MailMerge, diff)
 	}
-	again, err := acme.Submit(ctx, merge)
+	again, err := api.Submit.Do(ctx, acme, merge)
 	if err != nil || again.Idempotency.Status != "HIT" || again.MailMerge[2].QueueID != answer.MailMerge[2].QueueID {
 		t.Errorf("%+v, %v", again, err)
 	}
 	merge.Account, merge.IdempotencyKey = "other", ""
-	if _, err := acme.Submit(ctx, merge); !refused(err, 403) {
+	if _, err := api.Submit.Do(ctx, acme, merge); !refused(err, 403) {
 		t.Errorf("a bound token merges as another account: %v", err)
 	}
-	if _, err := w.client.Submit(ctx, api.SubmitRequest{Account: "acme", Template: "AAAB", To: api.Addresses{{Address: "a@example.net"}}}); !refused(err, 404) {
+	if _, err := api.Submit.Do(ctx, w.client, api.SubmitRequest{Account: "acme", Template: "AAAB", To: api.Addresses{{Address: "a@example.net"}}}); !refused(err, 404) {
 		t.Errorf("a template that there isn't: %v", err)
 	}
 }
 
 func TestReplayOfRealDeadLetters(t *testing.T) {
 	w := setupReal(t)
-	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := w.client.Submit(t.Context(), api.SubmitRequest{Account: "acme", To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi"})
+	answer, err := api.Submit.Do(t.Context(), w.client, api.SubmitRequest{Account: "acme", To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,13 +238,13 @@ func TestReplayOfRealDeadLetters(t *testing.T) {
 		"an unknown message":  {"none", api.Corrections{}, "MessageNotFound"},
 		"one that is waiting": {answer.QueueID, api.Corrections{To: api.Emails{"b@example.net"}}, "MessageNotFailed"},
 	} {
-		_, err := w.client.Replay(t.Context(), tc.id, tc.c)
+		_, err := api.ReplayDeadLetter.Do(t.Context(), w.client, tc.c, tc.id)
 		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != tc.code {
 			t.Errorf("%s: %v, want %s", name, err, tc.code)
 		}
 	}
 	for name, c := range map[string]api.Corrections{"GatewayNotFound": {Gateway: &nowhere}, "AccountNotFound": {Account: nowhere}} {
-		_, err := w.client.ReplayAll(t.Context(), api.ReplayRequest{Account: "acme", Corrections: &c})
+		_, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Account: "acme", Corrections: &c})
 		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != name {
 			t.Errorf("a replay of none: %v, want %s", err, name)
 		}
@@ -259,7 +259,7 @@ func refused(err error, status int) bool {
 // TestInjection: line breaks and NUL, which would let a sender write headers or SMTP of his own, are refused wherever they stand.
 func TestInjection(t *testing.T) {
 	w := setupReal(t)
-	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
 	places := map[string]string{

@@ -45,7 +45,7 @@ func TestStopping(t *testing.T) {
 
 	underWay := make(chan error, 1)
 	go func() {
-		_, err := client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}})
+		_, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}})
 		underWay <- err
 	}()
 	<-entered
@@ -53,11 +53,11 @@ func TestStopping(t *testing.T) {
 	for !s.draining.Load() {
 		runtime.Gosched()
 	}
-	_, err = client.Submit(t.Context(), api.SubmitRequest{})
+	_, err = api.Submit.Do(t.Context(), client, api.SubmitRequest{})
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != 503 || f.Problem.Code != "Stopping" || f.RetryAfter == 0 {
 		t.Errorf("a submit while stopping: %v", err)
 	}
-	if ready, err := client.Ready(t.Context()); err != nil || ready.Ready {
+	if ready, err := api.GetReady.Do(t.Context(), client); err != nil || ready.Ready {
 		t.Errorf("ready while stopping: %+v, %v", ready, err)
 	}
 	close(leave)
@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 	roots.AppendCertsFromPEM(pemBytes)
 	for _, h2 := range []bool{false, true} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: h2}
-		health, err := api.NewClient(s.URL(), "", &http.Client{Transport: transport}).Health(t.Context())
+		health, err := api.GetHealth.Do(t.Context(), api.NewClient(s.URL(), "", &http.Client{Transport: transport}))
 		if err != nil || !health.Success {
 			t.Errorf("http2 %v: %+v, %v", h2, health, err)
 		}

@@ -86,18 +86,14 @@ func (p fakeSuppressions) Unblock(_ context.Context, list, recipient string) (ap
 func TestSuppressionsOverTheAPI(t *testing.T) {
 	w, ctx := setupReal(t), t.Context()
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	added, err := w.client.AddSuppressions(ctx,
-		api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce", Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"},
-		api.NewSuppression{Domain: "example.net"},
-		api.NewSuppression{Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}},
-	)
+	added, err := api.AddSuppressions.Do(ctx, w.client, api.SuppressionRequest{Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce", Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"}, api.NewSuppression{Domain: "example.net"}, api.NewSuppression{Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}}}})
 	if err != nil || added != (api.SuppressionsAdded{Success: true, Added: 3}) {
 		t.Fatal(added, err)
 	}
 	if got := w.do(t, http.MethodPost, "/v1/suppressions", adminToken, `{"email":"ann@example.com","reason":"hard_bounce"}`); got.body != `{"success":true,"added":0,"known":1}` {
 		t.Error(got.status, got.body)
 	}
-	found, err := w.client.CheckSuppression(ctx, "ANN@example.com")
+	found, err := api.CheckSuppression.Do(ctx, w.client, api.SuppressionCheck{Email: "ANN@example.com"})
 	want := api.SuppressionFound{Email: "ann@example.com", Suppressions: []api.Suppression{
 		{Email: "ann@example.com", Reason: "hard_bounce", Source: "api", MessageID: "m1", Response: "550 no such user"}, // for ever now
 		{Email: "ann@example.com", Reason: "unsubscribe", Source: "api", SuppressionScope: api.SuppressionScope{List: "news"}},
@@ -105,32 +101,32 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreFields(api.Suppression{}, "Created")); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	page, err := w.client.Suppressions(ctx, api.SuppressionQuery{PageSize: 2})
+	page, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{PageSize: 2})
 	if err != nil || len(page.Suppressions) != 2 || page.Total != 3 || page.Cursor == "" {
 		t.Fatal(page, err)
 	}
-	rest, err := w.client.Suppressions(ctx, api.SuppressionQuery{PageSize: 2, Cursor: page.Cursor})
+	rest, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{PageSize: 2, Cursor: page.Cursor})
 	if err != nil || len(rest.Suppressions) != 1 || rest.Cursor != "" {
 		t.Error(rest, err)
 	}
 	for n, q := range map[int]api.SuppressionQuery{
 		2: {Scope: "instance"}, 1: {SuppressionScope: api.SuppressionScope{List: "news"}}, 0: {SuppressionScope: api.SuppressionScope{Account: "shop"}},
 	} {
-		if page, err := w.client.Suppressions(ctx, q); err != nil || len(page.Suppressions) != n || page.Total != n {
+		if page, err := api.ListSuppressions.Do(ctx, w.client, q); err != nil || len(page.Suppressions) != n || page.Total != n {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	removed, err := w.client.RemoveSuppression(ctx, api.SuppressionRemoval{Email: "ann@example.com", Reason: "hard_bounce"})
+	removed, err := api.RemoveSuppression.Do(ctx, w.client, api.SuppressionRemoval{Email: "ann@example.com", Reason: "hard_bounce"})
 	if err != nil || !removed.Deleted {
 		t.Error(removed, err)
 	}
 	if got := w.do(t, http.MethodDelete, "/v1/suppressions?domain=example.net", adminToken, ""); got.body != `{"deleted":true}` {
 		t.Error(got.status, got.body)
 	}
-	if list, err := w.client.Blocklist(ctx, "News", 0, 0); err != nil || list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
+	if list, err := api.GetBlocklist.Do(ctx, w.client, api.PageQuery{Page: 0}, "News"); err != nil || list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
 		t.Error(list, err)
 	}
-	if gone, err := w.client.RemoveFromBlocklist(ctx, "news", "ann@example.com"); err != nil || !gone.Deleted {
+	if gone, err := api.RemoveFromBlocklist.Do(ctx, w.client, api.BlocklistRemoval{Recipient: "ann@example.com"}, "news"); err != nil || !gone.Deleted {
 		t.Error(gone, err)
 	}
 }
@@ -205,7 +201,7 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 			}
 		})
 	}
-	if page, err := w.client.Suppressions(t.Context(), api.SuppressionQuery{}); err != nil || page.Total != 0 {
+	if page, err := api.ListSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{}); err != nil || page.Total != 0 {
 		t.Errorf("something was added: %+v, %v", page, err)
 	}
 }
@@ -235,7 +231,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 			t.Errorf("%s %s: %d %s, asked %v", c.method, c.path, got.status, got.body, w.parts.calls)
 		}
 	}
-	if _, err := w.as(boundToken).ImportSuppressions(t.Context(), strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{}); err != nil || !slices.Contains(w.parts.calls, "Suppressions.Import acme") {
+	if _, err := api.ImportSuppressions.Do(t.Context(), w.as(boundToken), strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{}); err != nil || !slices.Contains(w.parts.calls, "Suppressions.Import acme") {
 		t.Error(err, w.parts.calls)
 	}
 }
@@ -247,7 +243,7 @@ func TestAFileGoesInAndOut(t *testing.T) {
 	done := make(chan error, 1)
 	direct := &http.Client{Transport: w.http.Transport.(*checked).inner} // the checked one reads a body before it sends it
 	go func() {
-		told, err := api.NewClient(w.URL(), adminToken, direct).ImportSuppressions(ctx, reader, api.SuppressionImportOptions{ID: "import-42", Reason: "unsubscribe"})
+		told, err := api.ImportSuppressions.Do(ctx, api.NewClient(w.URL(), adminToken, direct), reader, api.SuppressionImportOptions{ID: "import-42", Reason: "unsubscribe"})
 		if err == nil && (told.State != "done" || told.Added != 4999 || told.Bad != 2 || told.Errors[0].Line != 1002) {
 			err = fmt.Errorf("%+v", told)
 		}
@@ -265,7 +261,7 @@ func TestAFileGoesInAndOut(t *testing.T) {
 	_, _ = io.WriteString(writer, "email\n")
 	send(0, 1000)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		told, err := w.client.SuppressionImport(ctx, "import-42")
+		told, err := api.GetSuppressionImport.Do(ctx, w.client, "import-42")
 		if err == nil && told.State == "running" {
 			break
 		}
@@ -280,7 +276,7 @@ func TestAFileGoesInAndOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := w.client.ExportSuppressions(ctx, api.SuppressionQuery{Reason: "unsubscribe"}, &file); err != nil {
+	if err := api.ExportSuppressions.Do(ctx, w.client, api.SuppressionQuery{Reason: "unsubscribe"}, &file); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(file.String(), "\n"); n != 5000 || !strings.HasPrefix(file.String(), "address,domain,reason,") {
@@ -290,12 +286,12 @@ func TestAFileGoesInAndOut(t *testing.T) {
 
 func TestAnExportThatFails(t *testing.T) {
 	w := setup(t)
-	err := w.client.ExportSuppressions(t.Context(), api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: "broken"}}, io.Discard)
+	err := api.ExportSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: "broken"}}, io.Discard)
 	if _, refused := errors.AsType[*api.Failure](err); err == nil || refused {
 		t.Errorf("one that breaks off looks whole, or refused: %v", err)
 	}
 	w.parts.failWith(fault.New(fault.Unavailable, "RedisAway", "not now"))
-	err = w.client.ExportSuppressions(t.Context(), api.SuppressionQuery{}, io.Discard)
+	err = api.ExportSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{}, io.Discard)
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one that can't begin: %v", err)
 	}

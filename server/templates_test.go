@@ -81,15 +81,15 @@ func storedTemplate(id string) api.Template {
 func TestClientOfTemplates(t *testing.T) {
 	w := setup(t)
 	ctx, c := t.Context(), w.client
-	got, err := c.Template(ctx, "t1")
+	got, err := api.GetTemplate.Do(ctx, c, "t1")
 	if diff := cmp.Diff(storedTemplate("t1"), got); diff != "" || err != nil {
 		t.Errorf("template changed on its way (-sent +received):\n%s%v", diff, err)
 	}
-	version, err := c.TemplateVersion(ctx, "t1", 7)
+	version, err := api.GetTemplateVersion.Do(ctx, c, "t1", 7)
 	if diff := cmp.Diff(storedTemplate("t1").TemplateDefinition, version.TemplateDefinition); diff != "" || err != nil || version.Version != 7 {
 		t.Errorf("version changed on its way (-sent +received):\n%s%v", diff, err)
 	}
-	preview, err := c.PreviewTemplate(ctx, "t1", api.TemplatePreviewRequest{Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}})
+	preview, err := api.PreviewTemplate.Do(ctx, c, api.TemplatePreviewRequest{Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}}, "t1")
 	if err != nil || preview.Subject != `{"x":12345678901234567890}` || len(preview.Missing) != 1 {
 		t.Errorf("%+v, %v", preview, err)
 	}
@@ -97,23 +97,26 @@ func TestClientOfTemplates(t *testing.T) {
 	definition := storedTemplate("t1").TemplateDefinition
 	for name, call := range map[string]func() error{
 		"Create": func() error {
-			_, err := c.CreateTemplate(ctx, api.TemplateRequest{ID: "t1", Account: &acme, Name: "T1", TemplateDefinition: definition})
+			_, err := api.CreateTemplate.Do(ctx, c, api.TemplateRequest{ID: "t1", Account: &acme, Name: "T1", TemplateDefinition: definition})
 			return err
 		},
 		"List": func() error {
-			_, err := c.Templates(ctx, api.TemplateQuery{Account: "acme", Kind: "partial", Search: "x", Page: 1, PageSize: 5})
+			_, err := api.ListTemplates.Do(ctx, c, api.TemplateQuery{Account: "acme", Kind: "partial", Search: "x", Page: 1, PageSize: 5})
 			return err
 		},
 		"Update": func() error {
-			_, err := c.UpdateTemplate(ctx, "t1", api.TemplatePatch{Content: &definition.Content, Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 2})
+			_, err := api.UpdateTemplate.Do(ctx, c, api.TemplatePatch{Content: &definition.Content, Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 2}, "t1")
 			return err
 		},
-		"Delete":   func() error { _, err := c.DeleteTemplate(ctx, "t1"); return err },
-		"Flush":    func() error { _, err := c.FlushTemplates(ctx, "acme"); return err },
-		"Versions": func() error { _, err := c.TemplateVersions(ctx, "t1"); return err },
-		"Restore":  func() error { _, err := c.RestoreTemplate(ctx, "t1", 1); return err },
+		"Delete":   func() error { _, err := api.DeleteTemplate.Do(ctx, c, "t1"); return err },
+		"Flush":    func() error { _, err := api.FlushTemplates.Do(ctx, c, api.FlushQuery{Force: true}, "acme"); return err },
+		"Versions": func() error { _, err := api.ListTemplateVersions.Do(ctx, c, "t1"); return err },
+		"Restore": func() error {
+			_, err := api.RestoreTemplate.Do(ctx, c, api.TemplateRestore{Version: 1}, "t1")
+			return err
+		},
 		"Try": func() error {
-			_, err := c.TryTemplate(ctx, api.TemplateTrial{TemplateDefinition: definition, Locale: "de"})
+			_, err := api.TryTemplate.Do(ctx, c, api.TemplateTrial{TemplateDefinition: definition, Locale: "de"})
 			return err
 		},
 	} {
@@ -161,22 +164,22 @@ func TestTemplatesOfABoundToken(t *testing.T) {
 func TestTemplateOfAnAccount(t *testing.T) {
 	w := setupReal(t)
 	account := "nobody"
-	_, err := w.client.CreateTemplate(t.Context(), api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+	_, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 	if !refused(err, http.StatusNotFound) {
 		t.Errorf("of an account that is not there: %v", err)
 	}
 	account = "acme"
-	if _, err := w.client.CreateAccount(t.Context(), api.Account{Account: account, Email: "a@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: account, Email: "a@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	created, err := w.client.CreateTemplate(t.Context(), api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+	created, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.DeleteAccount(t.Context(), account); err != nil {
+	if _, err := api.DeleteAccount.Do(t.Context(), w.client, account); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.Template(t.Context(), created.ID); !refused(err, http.StatusNotFound) {
+	if _, err := api.GetTemplate.Do(t.Context(), w.client, created.ID); !refused(err, http.StatusNotFound) {
 		t.Errorf("it outlived its account: %v", err)
 	}
 }
@@ -186,10 +189,10 @@ func TestLargeTemplate(t *testing.T) {
 	w := setupReal(t)
 	text := strings.Repeat("\u2028", 80_000) // 240 KB, of which JSON makes 480 KB
 	content := api.TemplateContent{HTML: text, Text: text}
-	if _, err := w.client.CreateTemplate(t.Context(), api.TemplateRequest{ID: "t", Name: "n", TemplateDefinition: api.TemplateDefinition{Content: content}}); err != nil {
+	if _, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{ID: "t", Name: "n", TemplateDefinition: api.TemplateDefinition{Content: content}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.client.Template(t.Context(), "t")
+	got, err := api.GetTemplate.Do(t.Context(), w.client, "t")
 	if err != nil || got.Content != content {
 		t.Errorf("%d bytes, %v", len(got.Content.HTML), err)
 	}
@@ -206,7 +209,7 @@ func TestHostileTemplates(t *testing.T) {
 	ctx := t.Context()
 	store := func(req api.TemplateRequest) {
 		t.Helper()
-		if _, err := w.client.CreateTemplate(ctx, req); err != nil {
+		if _, err := api.CreateTemplate.Do(ctx, w.client, req); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,15 +219,15 @@ func TestHostileTemplates(t *testing.T) {
 	store(api.TemplateRequest{ID: "ping", Name: "ping", Kind: "partial", TemplateDefinition: html("x")})
 	store(api.TemplateRequest{ID: "pong", Name: "pong", Kind: "partial", TemplateDefinition: html("{{#if params}}{{> ping}}{{> ping}}{{/if}}")})
 	circle := html("{{#if params}}{{> pong}}{{> pong}}{{/if}}")
-	if _, err := w.client.UpdateTemplate(ctx, "ping", api.TemplatePatch{Content: &circle.Content}); err != nil {
+	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content}, "ping"); err != nil {
 		t.Fatal(err)
 	}
 	circle = html("{{> pong}}")
-	if _, err := w.client.UpdateTemplate(ctx, "ping", api.TemplatePatch{Content: &circle.Content}); err != nil {
+	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content}, "ping"); err != nil {
 		t.Fatal(err) // pong asks before it goes on
 	}
 	always := html("{{> ping}}")
-	_, err := w.client.UpdateTemplate(ctx, "pong", api.TemplatePatch{Content: &always.Content})
+	_, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &always.Content}, "pong")
 	if !refused(err, http.StatusUnprocessableEntity) {
 		t.Errorf("a circle that can't end: %v", err)
 	}
@@ -236,12 +239,12 @@ func TestHostileTemplates(t *testing.T) {
 		"deep nesting":         strings.Repeat("{{#if a}}", 20_000),
 	} {
 		start := testcpu.Used(t)
-		_, err := w.client.TryTemplate(ctx, api.TemplateTrial{TemplateDefinition: html(text), Params: params})
+		_, err := api.TryTemplate.Do(ctx, w.client, api.TemplateTrial{TemplateDefinition: html(text), Params: params})
 		if took := testcpu.Used(t) - start; !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 	}
-	if _, err := w.client.Health(ctx); err != nil {
+	if _, err := api.GetHealth.Do(ctx, w.client); err != nil {
 		t.Error(err)
 	}
 }

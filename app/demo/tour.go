@@ -52,7 +52,7 @@ func (t *tour) welcome(ctx context.Context) error {
 	t.tell.line("\n   %s runs, with a mail catcher for a relay and a receiver for its webhooks.", bold.Render("Postroom"))
 	t.tell.line("   To type along in another terminal, begin with:\n")
 	t.tell.command(fmt.Sprintf("export URL=%s TOKEN=%s", t.url, t.token))
-	_, err := t.client.CreateEndpoint(ctx, api.EndpointRequest{URL: t.hooks.url(), Secret: t.hooks.secret, Description: "the demo's receiver"})
+	_, err := api.CreateEndpoint.Do(ctx, t.client, api.EndpointRequest{URL: t.hooks.url(), Secret: t.hooks.secret, Description: "the demo's receiver"})
 	return err
 }
 
@@ -134,7 +134,7 @@ func (t *tour) cancelled(ctx context.Context) error {
 	}
 	t.tell.line("")
 	t.tell.command(curl("DELETE", "/v1/outbox/"+answer.QueueID, nil))
-	taken, err := t.client.Cancel(ctx, answer.QueueID)
+	taken, err := api.CancelMessage.Do(ctx, t.client, answer.QueueID)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (t *tour) cancelled(ctx context.Context) error {
 
 // farewell leaves something in the outbox to look at, and says where.
 func (t *tour) farewell(ctx context.Context) error {
-	if _, err := t.client.Submit(ctx, inAnHour("Left in the outbox for you")); err != nil {
+	if _, err := api.Submit.Do(ctx, t.client, inAnHour("Left in the outbox for you")); err != nil {
 		return err
 	}
 	t.tell.line("\n   %s", bold.Render("Now look around"))
@@ -184,7 +184,7 @@ func (t *tour) listen(ctx context.Context, end <-chan time.Time) error {
 // submit tells of a request and makes it.
 func (t *tour) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	t.tell.command(curl("POST", "/v1/submit", req))
-	answer, err := t.client.Submit(ctx, req)
+	answer, err := api.Submit.Do(ctx, t.client, req)
 	if err == nil {
 		t.tell.answer("%s: %s", answer.Response, answer.QueueID)
 	}

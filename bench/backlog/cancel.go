@@ -26,11 +26,14 @@ type bystander struct {
 func (h *house) cancel(ctx context.Context) error {
 	table.Title("Taking half of them back: DELETE /v1/outbox?tag=")
 	bystanders := []*bystander{
-		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := h.client.Health(ctx); return err }},
+		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := api.GetHealth.Do(ctx, h.client); return err }},
 		{name: "submit", every: 20 * time.Millisecond, do: func(ctx context.Context, i int) error {
 			return h.submit(ctx, h.request(2*(h.o.messages+i)+1)) // none of those taken back
 		}},
-		{name: "GET /v1/outbox", every: 200 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := h.client.Outbox(ctx, api.OutboxQuery{}); return err }},
+		{name: "GET /v1/outbox", every: 200 * time.Millisecond, do: func(ctx context.Context, _ int) error {
+			_, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{})
+			return err
+		}},
 	}
 	group, running := errgroup.WithContext(ctx)
 	running, stop := context.WithCancel(running)
@@ -39,11 +42,11 @@ func (h *house) cancel(ctx context.Context) error {
 		group.Go(func() error { return b.run(running) })
 	}
 	go progress(running, "left, of all", h.o.messages, func() int {
-		page, _ := h.client.Outbox(running, api.OutboxQuery{PageSize: 1}) // only to show progress
+		page, _ := api.ListOutbox.Do(running, h.client, api.OutboxQuery{PageSize: 1}) // only to show progress
 		return page.Total
 	})
 	began := time.Now()
-	answer, err := h.client.CancelAll(ctx, api.OutboxQuery{Tag: spring})
+	answer, err := api.CancelMessages.Do(ctx, h.client, api.OutboxQuery{Tag: spring})
 	took := time.Since(began)
 	stop()
 	if err := group.Wait(); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // drain has a worker deliver the messages that are left, but for those that wait for a time.
 func (h *house) drain(ctx context.Context) error {
-	page, err := h.client.Outbox(ctx, api.OutboxQuery{State: api.Waiting, PageSize: 1})
+	page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Waiting, PageSize: 1})
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 		at[tenth] = time.Since(began)
 	}
 	return at, until(ctx, time.Minute, func() (bool, error) { // the answers of the last ones are to be recorded
-		page, err := h.client.Outbox(ctx, api.OutboxQuery{State: api.Active, PageSize: 1})
+		page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Active, PageSize: 1})
 		return page.Total == 0, err
 	})
 }

@@ -83,7 +83,7 @@ func (h *house) submitAll(ctx context.Context, f *filling) error {
 // submit submits a message, and again when it is told to come back: a disk that others use too may keep Redis from answering in time.
 func (h *house) submit(ctx context.Context, req api.SubmitRequest) error {
 	for {
-		_, err := h.client.Submit(ctx, req)
+		_, err := api.Submit.Do(ctx, h.client, req)
 		failure, ok := errors.AsType[*api.Failure](err)
 		if !ok || failure.RetryAfter == 0 {
 			return err

@@ -61,7 +61,7 @@ func (h *house) build(ctx context.Context) error {
 		return err
 	}
 	h.client = api.NewClient(h.url, token, h.http)
-	_, err = h.client.CreateAccount(ctx, api.Account{
+	_, err = api.CreateAccount.Do(ctx, h.client, api.Account{
 		Account: shop, Email: "shop@example.com", SMTP: &api.SMTPServer{Host: h.sink.Host(), Port: h.sink.Port()},
 	})
 	return err

@@ -10,7 +10,7 @@ import (
 
 // mailLog measures the log of what was sent and taken back.
 func (h *house) mailLog(ctx context.Context) error {
-	first, err := h.client.Messages(ctx, api.LogQuery{PageSize: 1})
+	first, err := api.ListMessages.Do(ctx, h.client, api.LogQuery{PageSize: 1})
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (h *house) mailLog(ctx context.Context) error {
 	if err := h.forgetWorst(ctx); err != nil {
 		return err
 	}
-	middle, err := h.client.Messages(ctx, api.LogQuery{Page: h.o.messages / 40})
+	middle, err := api.ListMessages.Do(ctx, h.client, api.LogQuery{Page: h.o.messages / 40})
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (h *house) mailLog(ctx context.Context) error {
 		{"those sent", api.LogQuery{Status: "sent"}},
 		{"of an account", api.LogQuery{Account: shop}},
 	} {
-		err := h.timed(ctx, "GET /v1/messages, "+l.name, fastPage, func() error { _, err := h.client.Messages(ctx, l.q); return err })
+		err := h.timed(ctx, "GET /v1/messages, "+l.name, fastPage, func() error { _, err := api.ListMessages.Do(ctx, h.client, l.q); return err })
 		if err != nil {
 			return err
 		}
 	}
 	err = h.timed(ctx, "GET /v1/messages, search that finds nothing (in 100,000)", 0, func() error {
-		_, err := h.client.Messages(ctx, api.LogQuery{Search: "nobody@example.org"})
+		_, err := api.ListMessages.Do(ctx, h.client, api.LogQuery{Search: "nobody@example.org"})
 		return err
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 // pages measures lists and counts of a large outbox.
 func (h *house) pages(ctx context.Context) error {
 	table.Title("Looking at the backlog: the slowest of 5 requests")
-	middle, err := h.client.Outbox(ctx, api.OutboxQuery{Page: h.o.messages / 40})
+	middle, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{Page: h.o.messages / 40})
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h *house) pages(ctx context.Context) error {
 	}
 	for _, l := range lists {
 		err := h.timed(ctx, "GET /v1/outbox, "+l.name, fastPage, func() error {
-			page, err := h.client.Outbox(ctx, l.q)
+			page, err := api.ListOutbox.Do(ctx, h.client, l.q)
 			if err == nil && len(page.Messages) == 0 && l.q.CreatedAfter.IsZero() {
 				return fmt.Errorf("the page %q is empty", l.name)
 			}
@@ -55,8 +55,8 @@ func (h *house) pages(ctx context.Context) error {
 		name string
 		do   func() error
 	}{
-		{"GET /v1/stats", func() error { _, err := h.client.Stats(ctx, api.CounterQuery{}); return err }},
-		{"GET /v1/settings/queue/submit", func() error { _, err := h.client.Queue(ctx, "submit"); return err }},
+		{"GET /v1/stats", func() error { _, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{}); return err }},
+		{"GET /v1/settings/queue/submit", func() error { _, err := api.GetQueue.Do(ctx, h.client, "submit"); return err }},
 		{"GET /metrics", func() error { return h.get(ctx, "/metrics") }},
 		{"GET / (the page of the outbox)", func() error { return h.get(ctx, "/") }},
 		{"GET /admin/queues/api/queues (asynqmon)", func() error { return h.get(ctx, "/admin/queues/api/queues") }},
@@ -83,7 +83,7 @@ func (h *house) searches(ctx context.Context) error {
 		{"tag that half of them have", api.OutboxQuery{Tag: spring}},
 		{"search in an account", api.OutboxQuery{Account: shop, Search: "order"}},
 	} {
-		err := h.timed(ctx, "GET /v1/outbox, "+s.name, 0, func() error { _, err := h.client.Outbox(ctx, s.q); return err })
+		err := h.timed(ctx, "GET /v1/outbox, "+s.name, 0, func() error { _, err := api.ListOutbox.Do(ctx, h.client, s.q); return err })
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func (c *clients) some(r *rand.Rand) *postroom { return c.h.apis[r.IntN(len(c.h.
 func (c *clients) submit(ctx context.Context, r *rand.Rand, p plan, req api.SubmitRequest) (id string) {
 	for try := 1; ; try++ {
 		door := c.some(r)
-		answer, err := door.client.Submit(ctx, req)
+		answer, err := api.Submit.Do(ctx, door.client, req)
 		if err == nil {
 			status := "without a key"
 			if answer.Idempotency != nil {
@@ -103,7 +103,7 @@ func (c *clients) submit(ctx context.Context, r *rand.Rand, p plan, req api.Subm
 func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 	for try := 1; ; try++ {
 		door := c.some(r)
-		answer, err := door.client.Cancel(ctx, id)
+		answer, err := api.CancelMessage.Do(ctx, door.client, id)
 		if ctx.Err() != nil {
 			return
 		}
@@ -127,7 +127,7 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 func (c *clients) operate(ctx context.Context) {
 	r := random(c.seed, "operator")
 	for wait(ctx, time.Second) == nil {
-		page, err := c.some(r).client.DeadLetters(ctx, api.OutboxQuery{PageSize: 20})
+		page, err := api.ListDeadLetters.Do(ctx, c.some(r).client, api.OutboxQuery{PageSize: 20})
 		if err != nil {
 			continue
 		}
@@ -145,7 +145,7 @@ func (c *clients) replay(ctx context.Context, m api.OutboxMessage) {
 	for n := range 2 {
 		door := c.h.apis[n%len(c.h.apis)]
 		both.Go(func() {
-			answer, err := door.client.ReplayAll(ctx, api.ReplayRequest{IDs: []string{m.QueueID}})
+			answer, err := api.ReplayDeadLetters.Do(ctx, door.client, api.ReplayRequest{IDs: []string{m.QueueID}})
 			if err != nil {
 				c.ledger.count("replay " + kindOf(err))
 				c.ledger.note(number, "operator: %s answered the replay with %v", door.name, err)

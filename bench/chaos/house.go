@@ -176,7 +176,7 @@ func (h *house) subscribe(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e, err := h.apis[0].client.CreateEndpoint(ctx, api.EndpointRequest{URL: "http://" + line.Addr() + "/", Description: r.name})
+		e, err := api.CreateEndpoint.Do(ctx, h.apis[0].client, api.EndpointRequest{URL: "http://" + line.Addr() + "/", Description: r.name})
 		if err != nil {
 			return err
 		}

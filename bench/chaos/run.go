@@ -142,7 +142,7 @@ func (r *round) until(ctx context.Context, what string, ok func(context.Context)
 // empty says whether nothing waits, is due, or is on its way.
 func (r *round) empty(ctx context.Context) bool {
 	for _, state := range []api.State{api.Waiting, api.Delayed, api.Active, api.Paused} {
-		page, err := r.h.apis[0].client.Outbox(ctx, api.OutboxQuery{State: state, PageSize: 1})
+		page, err := api.ListOutbox.Do(ctx, r.h.apis[0].client, api.OutboxQuery{State: state, PageSize: 1})
 		if err != nil || page.Total > 0 {
 			return false
 		}

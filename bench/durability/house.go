@@ -95,7 +95,7 @@ func (h *house) close() {
 }
 
 func (h *house) submit(ctx context.Context) error {
-	_, err := h.client.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "bench", Text: text})
+	_, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "bench", Text: text})
 	return err
 }
 

@@ -57,7 +57,7 @@ func (h *house) build(ctx context.Context) error {
 	if h.door, h.url, err = h.postroom("api"); err != nil {
 		return err
 	}
-	_, err = api.NewClient(h.url, token, h.http).CreateAccount(ctx, api.Account{
+	_, err = api.CreateAccount.Do(ctx, api.NewClient(h.url, token, h.http), api.Account{
 		Account: account, Email: "shop@example.com", SMTP: &api.SMTPServer{Host: h.sink.host, Port: h.sink.port},
 		Limits: &api.Limits{Connections: h.o.messages},
 	})

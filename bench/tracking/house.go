@@ -155,7 +155,7 @@ func (h *house) send(ctx context.Context) (float64, error) {
 }
 
 func (h *house) submit(ctx context.Context, i int) (string, error) {
-	answer, err := h.client.Submit(ctx, api.SubmitRequest{
+	answer, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{
 		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "Autumn", HTML: `<p>Look: <a href="` + target + `">autumn</a></p>`,
 	})
 	return answer.QueueID, err
@@ -170,7 +170,7 @@ func (h *house) arrived(ctx context.Context, n int) error {
 
 // counted is how many opens and clicks the counters have.
 func (h *house) counted(ctx context.Context) int {
-	s, err := h.client.Stats(ctx, api.CounterQuery{})
+	s, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{})
 	if err != nil {
 		return 0
 	}

@@ -51,7 +51,7 @@ func (a *accountListCmd) Run(ctx context.Context, con *console) error {
 
 func allAccounts(ctx context.Context, client *api.Client) ([]api.AccountInfo, error) {
 	return pages(func(page int) ([]api.AccountInfo, int, error) {
-		p, err := client.Accounts(ctx, page, maxPage)
+		p, err := api.ListAccounts.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
 		return p.Accounts, p.Pages, err
 	})
 }
@@ -83,7 +83,7 @@ func (a *accountShowCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Account(ctx, a.Account)
+	info, err := api.GetAccount.Do(ctx, client, a.Account)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (a *accountDeleteCmd) Run(ctx context.Context, con *console) error {
 	if !a.Yes && !con.confirm("Delete account %s and cancel what it has queued?", a.Account) {
 		return errors.New("nothing was deleted: say --yes to delete the account and cancel what it has queued")
 	}
-	answer, err := client.DeleteAccount(ctx, a.Account)
+	answer, err := api.DeleteAccount.Do(ctx, client, a.Account)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (a *accountAddCmd) Run(ctx context.Context, con *console) error {
 			return err
 		}
 	}
-	answer, err := client.CreateAccount(ctx, account)
+	answer, err := api.CreateAccount.Do(ctx, client, account)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func tryRelay(ctx context.Context, client *api.Client, s relaySettings) error {
 	if s.relay == nil {
 		return nil
 	}
-	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{
+	answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{
 		SMTP: s.relay, OAuth2: s.oauth2, Proxy: s.proxy, LocalAddress: s.localAddress, SMTPEhloName: s.ehloName,
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func (a *accountUpdateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Account(ctx, a.Account)
+	info, err := api.GetAccount.Do(ctx, client, a.Account)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (a *accountUpdateCmd) Run(ctx context.Context, con *console) error {
 	if patch == (api.AccountPatch{}) {
 		return errNothing
 	}
-	if info, err = client.UpdateAccount(ctx, a.Account, patch); err != nil {
+	if info, err = api.UpdateAccount.Do(ctx, client, patch, a.Account); err != nil {
 		return err
 	}
 	if a.JSON {

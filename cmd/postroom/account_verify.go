@@ -31,12 +31,12 @@ func (a *accountVerifyCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.VerifyAccount(ctx, req)
+	answer, err := api.VerifyAccount.Do(ctx, client, req)
 	if err != nil {
 		return err
 	}
 	if len(answer.Gateways) > 0 { // then what is said of smtp may be about the first of them
-		info, err := client.Account(ctx, a.Account)
+		info, err := api.GetAccount.Do(ctx, client, a.Account)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -69,11 +70,13 @@ func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMai
 	if err != nil {
 		return api.ReturnedMail{}, err
 	}
-	client, err := b.patient(b.Timeout).client()
+	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+	defer cancel()
+	client, err := b.client()
 	if err != nil {
 		return api.ReturnedMail{}, err
 	}
-	return client.ReturnMail(ctx, mail, b.To)
+	return api.ReturnMail.Do(ctx, client, bytes.NewReader(mail), api.ReturnOptions{EnvelopeTo: b.To})
 }
 
 // maxMail is how much of a mail is handed over: one octet more than Postroom looks at, so that it can tell.

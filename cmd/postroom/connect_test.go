@@ -68,14 +68,14 @@ func TestOwnCertificateIsTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := client.Ready(t.Context()); err != nil || !r.Ready {
+	if r, err := api.GetReady.Do(t.Context(), client); err != nil || !r.Ready {
 		t.Errorf("got %v, %v", r, err)
 	}
 	stranger, err := reachFlags{URL: server.URL}.clientWith(own, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Ready(t.Context()); err == nil || !strings.Contains(explain(err), "certificate") {
+	if _, err := api.GetReady.Do(t.Context(), stranger); err == nil || !strings.Contains(explain(err), "certificate") {
 		t.Errorf("an address given by hand is verified as any other, got %v", err)
 	}
 }

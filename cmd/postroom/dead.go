@@ -75,7 +75,7 @@ func (d *deadListCmd) Run(ctx context.Context, con *console) error {
 func (f deadFlags) fetch(ctx context.Context, client *api.Client, limit int) (deadList, error) {
 	list, q := deadList{DeadLetters: []api.OutboxMessage{}}, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: maxPage}
 	for {
-		page, err := client.DeadLetters(ctx, q)
+		page, err := api.ListDeadLetters.Do(ctx, client, q)
 		if err != nil {
 			return list, err
 		}
@@ -121,7 +121,7 @@ func (d *deadShowCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	letter, err := client.DeadLetter(ctx, d.ID)
+	letter, err := api.GetDeadLetter.Do(ctx, client, d.ID)
 	switch {
 	case err != nil:
 		return err
@@ -153,7 +153,7 @@ func (d *deadDeleteCmd) Run(ctx context.Context, con *console) error {
 	}
 	deleted, unknown := 0, []string{}
 	for _, id := range d.IDs {
-		answer, err := client.DeleteDeadLetter(ctx, id)
+		answer, err := api.DeleteDeadLetter.Do(ctx, client, id)
 		switch {
 		case refusal(err) != "" || err == nil && !answer.Deleted:
 			unknown = append(unknown, id)

@@ -41,7 +41,7 @@ func (d *deadReplayCmd) Run(ctx context.Context, con *console) error {
 	}
 	if len(d.IDs) > 0 {
 		replay := func(ctx context.Context, id string) (api.OutboxMessage, error) {
-			return client.Replay(ctx, id, d.corrections())
+			return api.ReplayDeadLetter.Do(ctx, client, d.corrections(), id)
 		}
 		return con.retry(ctx, d.IDs, replay, d.JSON)
 	}
@@ -67,7 +67,7 @@ func (d *deadReplayCmd) all(ctx context.Context, con *console, client *api.Clien
 	if d.Gateway != nil || d.As != "" {
 		req.Corrections = new(d.corrections())
 	}
-	return client.ReplayAll(ctx, req)
+	return api.ReplayDeadLetters.Do(ctx, client, req)
 }
 
 // watchReplay shows how many dead letters are left of those that may be selected. The function it gives ends that. What it asks is only
@@ -77,7 +77,7 @@ func (c *console) watchReplay(ctx context.Context, client *api.Client, f deadFla
 		return func() {}
 	}
 	left := func() (int, bool) {
-		page, err := client.DeadLetters(ctx, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: 1})
+		page, err := api.ListDeadLetters.Do(ctx, client, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: 1})
 		return page.Total, err == nil
 	}
 	total, ok := left()

@@ -257,7 +257,7 @@ func (a *dkimAddCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.PutDomainKey(ctx, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text})
+	answer, err := api.PutDomainKey.Do(ctx, client, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}.Domain)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (l *dkimListCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	p, err := client.DomainKeys(ctx)
+	p, err := api.ListDomainKeys.Do(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (r *dkimRemoveCmd) Run(ctx context.Context, con *console) error {
 	if !r.Yes && !con.confirm("Remove the key of %s, so that its mail goes unsigned?", clean(r.Domain)) {
 		return errors.New("nothing was removed: say --yes to remove the key, so that mail from this domain goes unsigned")
 	}
-	answer, err := client.DeleteDomainKey(ctx, r.Domain)
+	answer, err := api.DeleteDomainKey.Do(ctx, client, r.Domain)
 	if err != nil {
 		return err
 	}

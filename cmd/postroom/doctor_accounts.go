@@ -54,7 +54,7 @@ func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) 
 		places <- struct{}{}
 		trials.Go(func() {
 			defer func() { <-places }()
-			answer, err := client.VerifyAccount(ctx, api.VerifyRequest{Account: a.Account.Account})
+			answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{Account: a.Account.Account})
 			tried[i] = login{answer, err, err != nil && ctx.Err() != nil}
 		})
 	}

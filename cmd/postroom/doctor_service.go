@@ -136,7 +136,7 @@ func (x *exam) ready(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{name, fail, explain(err), ""}}
 	}
-	r, err := client.Ready(ctx)
+	r, err := api.GetReady.Do(ctx, client)
 	if err != nil {
 		x.away = true
 		return []finding{{name, fail, explain(err), ""}}
@@ -168,7 +168,7 @@ func (x *exam) api(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{"token", warn, explain(err), "without one, accounts and queues are not checked"}}
 	}
-	s, err := client.Stats(ctx, api.CounterQuery{})
+	s, err := api.GetStats.Do(ctx, client, api.CounterQuery{})
 	if err != nil {
 		x.away = true
 		return []finding{{"token", fail, explain(err), ""}}
@@ -191,7 +191,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 	}
 	var found []finding
 	for _, name := range []string{"submit", "bulk", "notify", "documents"} {
-		q, err := client.Queue(ctx, name)
+		q, err := api.GetQueue.Do(ctx, client, name)
 		switch {
 		case err != nil:
 			return append(found, finding{"queues", fail, explain(err), ""})
@@ -210,7 +210,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 // searchable looks at the search index.
 func searchable(ctx context.Context, client *api.Client) finding {
 	const name = "search"
-	s, err := client.Documents(ctx)
+	s, err := api.GetDocuments.Do(ctx, client)
 	switch {
 	case err != nil:
 		return finding{name, fail, explain(err), ""}

@@ -23,7 +23,7 @@ func (d *documentsStatusCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	state, err := client.Documents(ctx)
+	state, err := api.GetDocuments.Do(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (d *documentsRebuildCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	asked, err := client.RebuildDocuments(ctx)
+	asked, err := api.RebuildDocuments.Do(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *console) awaitRebuild(ctx context.Context, client *api.Client) (*api.Do
 		}
 	}()
 	for {
-		state, err := client.Documents(ctx)
+		state, err := api.GetDocuments.Do(ctx, client)
 		if err != nil {
 			return nil, err
 		}

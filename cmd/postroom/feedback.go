@@ -17,7 +17,7 @@ func (f *feedbackCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	status, err := client.Feedback(ctx)
+	status, err := api.GetFeedback.Do(ctx, client)
 	if err != nil {
 		return err
 	}

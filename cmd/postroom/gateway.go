@@ -30,7 +30,7 @@ func (g *gatewayListCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	list, err := pages(func(page int) ([]api.GatewayInfo, int, error) {
-		p, err := client.Gateways(ctx, page, maxPage)
+		p, err := api.ListGateways.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
 		return p.Gateways, p.Pages, err
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *gatewayShowCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Gateway(ctx, g.Gateway)
+	info, err := api.GetGateway.Do(ctx, client, g.Gateway)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
 	}
 	next := s.into(api.Gateway{Gateway: g.Gateway, Name: g.Name})
 	next.Warmup = g.warmupFlags.over(nil)
-	answer, err := client.CreateGateway(ctx, next)
+	answer, err := api.CreateGateway.Do(ctx, client, next)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Gateway(ctx, g.Gateway)
+	info, err := api.GetGateway.Do(ctx, client, g.Gateway)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
 	if patch == (api.GatewayPatch{}) {
 		return errNothing
 	}
-	answer, err := client.UpdateGateway(ctx, g.Gateway, patch)
+	answer, err := api.UpdateGateway.Do(ctx, client, patch, g.Gateway)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (g *gatewayVerifyCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.VerifyAccount(ctx, api.VerifyRequest{Gateway: g.Gateway})
+	answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{Gateway: g.Gateway})
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (g *gatewayDeleteCmd) Run(ctx context.Context, con *console) error {
 	if !g.Yes && !con.confirm("Delete gateway %s?", g.Gateway) {
 		return errors.New("nothing was deleted: say --yes to delete the gateway")
 	}
-	answer, err := client.DeleteGateway(ctx, g.Gateway)
+	answer, err := api.DeleteGateway.Do(ctx, client, g.Gateway)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func fetchLog(ctx context.Context, client *api.Client, q api.LogQuery, limit int
 		if limit > 0 {
 			q.PageSize = min(maxPage, limit-len(list.Messages))
 		}
-		page, err := client.Messages(ctx, q)
+		page, err := api.ListMessages.Do(ctx, client, q)
 		if err != nil {
 			return list, err
 		}

@@ -21,14 +21,14 @@ func (l *logShowCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	m, err := client.LoggedMessage(ctx, l.ID)
+	m, err := api.GetLoggedMessage.Do(ctx, client, l.ID)
 	if err != nil {
 		return err
 	}
 	if l.JSON {
 		return con.printJSON(m)
 	}
-	story, err := client.MessageEvents(ctx, l.ID)
+	story, err := api.ListMessageEvents.Do(ctx, client, l.ID)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (l *logEventsCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	story, err := client.MessageEvents(ctx, l.ID)
+	story, err := api.ListMessageEvents.Do(ctx, client, l.ID)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (l *logStatsCmd) Run(ctx context.Context, con *console) error {
 	all := make([]counted, len(chosen))
 	step := con.bar(len(chosen), "counting")
 	for i, q := range chosen {
-		stats, err := client.Stats(ctx, q)
+		stats, err := api.GetStats.Do(ctx, client, q)
 		if err != nil {
 			step(0)
 			return err

@@ -109,7 +109,7 @@ func fetch(ctx context.Context, client *api.Client, q api.OutboxQuery, limit int
 		if limit > 0 {
 			q.PageSize = min(maxPage, limit-len(list.Messages))
 		}
-		page, err := client.Outbox(ctx, q)
+		page, err := api.ListOutbox.Do(ctx, client, q)
 		if err != nil {
 			return list, err
 		}

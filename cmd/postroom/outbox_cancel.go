@@ -47,12 +47,12 @@ func (o *outboxCancelCmd) cancel(ctx context.Context, con *console, client *api.
 		if err := o.agreed(ctx, con, client, q); err != nil {
 			return out, err
 		}
-		answer, err := client.CancelAll(ctx, q)
+		answer, err := api.CancelMessages.Do(ctx, client, q)
 		out.Deleted, out.Active = answer.Deleted, answer.Active
 		return out, err
 	}
 	for _, id := range o.IDs {
-		answer, err := client.Cancel(ctx, id)
+		answer, err := api.CancelMessage.Do(ctx, client, id)
 		switch {
 		case err != nil:
 			return out, err
@@ -73,7 +73,7 @@ func (o *outboxCancelCmd) agreed(ctx context.Context, con *console, client *api.
 		return nil
 	}
 	q.PageSize = 1
-	page, err := client.Outbox(ctx, q)
+	page, err := api.ListOutbox.Do(ctx, client, q)
 	if err != nil {
 		return err
 	}

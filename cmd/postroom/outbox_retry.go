@@ -54,7 +54,10 @@ func (o *outboxRetryCmd) Run(ctx context.Context, con *console) error {
 			ids = append(ids, m.QueueID)
 		}
 	}
-	return con.retry(ctx, ids, client.Retry, o.JSON)
+	retry := func(ctx context.Context, id string) (api.OutboxMessage, error) {
+		return api.RetryMessage.Do(ctx, client, id)
+	}
+	return con.retry(ctx, ids, retry, o.JSON)
 }
 
 // retried is what is printed for programs.

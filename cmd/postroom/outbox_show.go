@@ -26,12 +26,12 @@ func (o *outboxShowCmd) Run(ctx context.Context, con *console) error {
 	if o.Content {
 		return o.content(ctx, con, client)
 	}
-	m, err := client.Message(ctx, o.ID)
+	m, err := api.GetMessage.Do(ctx, client, o.ID)
 	f, failed := errors.AsType[*api.Failure](err)
 	switch {
 	case failed && f.Problem.Details["deadLetter"] != nil:
 		var letter api.DeadLetter
-		letter, err = client.DeadLetter(ctx, o.ID)
+		letter, err = api.GetDeadLetter.Do(ctx, client, o.ID)
 		m = letter.OutboxMessage
 	case failed:
 		if e, ok := endingOf(o.ID, f); ok {
@@ -50,10 +50,10 @@ func (o *outboxShowCmd) Run(ctx context.Context, con *console) error {
 
 // content prints the message itself.
 func (o *outboxShowCmd) content(ctx context.Context, con *console, client *api.Client) error {
-	raw, err := client.Content(ctx, o.ID)
+	raw, err := api.MessageContent.Do(ctx, client, o.ID)
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.Details["deadLetter"] != nil {
 		var letter api.DeadLetter
-		letter, err = client.DeadLetter(ctx, o.ID)
+		letter, err = api.GetDeadLetter.Do(ctx, client, o.ID)
 		raw = letter.Content
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func (q *queueStatusCmd) Run(ctx context.Context, con *console) error {
 	}
 	all := make([]api.QueueStatus, len(names))
 	for i, name := range names {
-		if all[i], err = client.Queue(ctx, name); err != nil {
+		if all[i], err = api.GetQueue.Do(ctx, client, name); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (s switchFlags) set(ctx context.Context, con *console, paused bool) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.SetPaused(ctx, s.Queue, paused)
+	answer, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: new(paused)}, s.Queue)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (s *searchCmd) fetch(ctx context.Context, client *api.Client) (searchList, 
 		if s.Limit > 0 {
 			q.PageSize = min(searchPage, s.Limit-len(list.Documents))
 		}
-		page, err := client.Search(ctx, q)
+		page, err := api.SearchDocuments.Do(ctx, client, q)
 		if err != nil {
 			return list, err
 		}

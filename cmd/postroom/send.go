@@ -63,7 +63,7 @@ func (s *sendCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.Submit(ctx, req)
+	answer, err := api.Submit.Do(ctx, client, req)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (s *suppressionsListCmd) fetch(ctx context.Context, client *api.Client) (su
 		if s.Limit > 0 {
 			q.PageSize = min(maxPage, s.Limit-len(list.Suppressions))
 		}
-		page, err := client.Suppressions(ctx, q)
+		page, err := api.ListSuppressions.Do(ctx, client, q)
 		if err != nil {
 			return list, err
 		}
@@ -148,7 +148,7 @@ func (s *suppressionsCheckCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	found, err := client.CheckSuppression(ctx, s.Address)
+	found, err := api.CheckSuppression.Do(ctx, client, api.SuppressionCheck{Email: s.Address})
 	switch {
 	case err != nil:
 		return err
@@ -222,7 +222,7 @@ func (s *suppressionsAddCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.AddSuppressions(ctx, list...)
+	answer, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{Suppressions: list})
 	switch {
 	case err != nil:
 		return err
@@ -251,7 +251,7 @@ func (s *suppressionsRemoveCmd) Run(ctx context.Context, con *console) error {
 	if domain, ok := strings.CutPrefix(s.Whom, "@"); ok {
 		r.Email, r.Domain = "", domain
 	}
-	answer, err := client.RemoveSuppression(ctx, r)
+	answer, err := api.RemoveSuppression.Do(ctx, client, r)
 	if err != nil {
 		return err
 	}

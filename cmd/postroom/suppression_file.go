@@ -39,7 +39,7 @@ func (s *suppressionsImportCmd) Run(ctx context.Context, con *console) error {
 	defer func() { _ = file.Close() }() // it was read
 	bar := con.bytes(size, "importing")
 	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: s.Reason, SuppressionScope: s.scope(), Source: s.Source}
-	told, err := client.ImportSuppressions(ctx, io.TeeReader(file, bar), options)
+	told, err := api.ImportSuppressions.Do(ctx, client, io.TeeReader(file, bar), options)
 	bar.done()
 	if err != nil {
 		return brokenOff(ctx, client, options.ID, err)
@@ -61,7 +61,7 @@ func (s *suppressionsImportCmd) Run(ctx context.Context, con *console) error {
 func brokenOff(ctx context.Context, client *api.Client, id string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	told, unknown := client.SuppressionImport(ctx, id)
+	told, unknown := api.GetSuppressionImport.Do(ctx, client, id)
 	if unknown != nil || told.Lines == 0 {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *suppressionsExportCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	if s.File == "-" {
-		return client.ExportSuppressions(ctx, s.query(), con.out)
+		return api.ExportSuppressions.Do(ctx, client, s.query(), con.out)
 	}
 	if _, err := os.Stat(s.File); err == nil && !s.Force {
 		return usage("%s is there already: say --force to write over it", s.File)
@@ -150,7 +150,7 @@ func (s *suppressionsExportCmd) Run(ctx context.Context, con *console) error {
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // in its place by then, or of no use
 	bar, lines := con.bytes(-1, "exporting"), &lineCounter{}
-	err = client.ExportSuppressions(ctx, s.query(), io.MultiWriter(file, bar, lines))
+	err = api.ExportSuppressions.Do(ctx, client, s.query(), io.MultiWriter(file, bar, lines))
 	bar.done()
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err

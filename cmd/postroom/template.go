@@ -41,7 +41,7 @@ func (t *templateListCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	list, err := pages(func(page int) ([]api.TemplateRow, int, error) {
-		p, err := client.Templates(ctx, api.TemplateQuery{Account: t.Account, Kind: t.Kind, Search: t.Search, Page: page, PageSize: maxPage})
+		p, err := api.ListTemplates.Do(ctx, client, api.TemplateQuery{Account: t.Account, Kind: t.Kind, Search: t.Search, Page: page, PageSize: maxPage})
 		return p.Templates, p.Pages, err
 	})
 	if err != nil {
@@ -87,12 +87,12 @@ func (t *templateShowCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Template(ctx, t.Template)
+	info, err := api.GetTemplate.Do(ctx, client, t.Template)
 	if err != nil {
 		return err
 	}
 	if t.Version > 0 {
-		v, err := client.TemplateVersion(ctx, t.Template, t.Version)
+		v, err := api.GetTemplateVersion.Do(ctx, client, t.Template, t.Version)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (t *templateVersionsCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	all, err := client.TemplateVersions(ctx, t.Template)
+	all, err := api.ListTemplateVersions.Do(ctx, client, t.Template)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (t *templateRestoreCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.RestoreTemplate(ctx, t.Template, t.Version)
+	answer, err := api.RestoreTemplate.Do(ctx, client, api.TemplateRestore{Version: t.Version}, t.Template)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (t *templateDeleteCmd) Run(ctx context.Context, con *console) error {
 	if !t.Yes && !con.confirm("Delete template %s with all its versions?", t.Template) {
 		return errors.New("nothing was deleted: say --yes to delete the template")
 	}
-	answer, err := client.DeleteTemplate(ctx, t.Template)
+	answer, err := api.DeleteTemplate.Do(ctx, client, t.Template)
 	if err != nil {
 		return err
 	}

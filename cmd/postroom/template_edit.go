@@ -100,7 +100,7 @@ func (t *templateCreateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.CreateTemplate(ctx, req)
+	answer, err := api.CreateTemplate.Do(ctx, client, req)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (t *templateUpdateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	old, err := client.Template(ctx, t.Template)
+	old, err := api.GetTemplate.Do(ctx, client, t.Template)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (t *templateUpdateCmd) Run(ctx context.Context, con *console) error {
 	set(&req.Description, t.Description)
 	patch := wholePatch(req)
 	patch.Version = old.Version
-	answer, err := client.UpdateTemplate(ctx, t.Template, patch)
+	answer, err := api.UpdateTemplate.Do(ctx, client, patch, t.Template)
 	if err != nil {
 		return err
 	}

@@ -34,9 +34,9 @@ func (t *templatePushCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	old, err := client.Template(ctx, req.ID)
+	old, err := api.GetTemplate.Do(ctx, client, req.ID)
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
-		answer, err := client.CreateTemplate(ctx, req)
+		answer, err := api.CreateTemplate.Do(ctx, client, req)
 		return t.stored(con, req.Format, answer, err, "%s %s: added", orTemplate(req.Kind), answer.ID)
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *templatePushCmd) Run(ctx context.Context, con *console) error {
 	if accountOf(old.Account) != accountOf(req.Account) && req.Account != nil {
 		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID, accountOf(old.Account), *req.Account)
 	}
-	answer, err := client.UpdateTemplate(ctx, req.ID, wholePatch(req))
+	answer, err := api.UpdateTemplate.Do(ctx, client, wholePatch(req), req.ID)
 	said := "%s %s: version %d"
 	if answer.Version == old.Version {
 		said = "%s %s: version %d, as before"
@@ -103,12 +103,12 @@ func (t *templatePullCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	info, err := client.Template(ctx, t.Template)
+	info, err := api.GetTemplate.Do(ctx, client, t.Template)
 	if err != nil {
 		return err
 	}
 	if t.Version > 0 {
-		v, err := client.TemplateVersion(ctx, t.Template, t.Version)
+		v, err := api.GetTemplateVersion.Do(ctx, client, t.Template, t.Version)
 		if err != nil {
 			return err
 		}

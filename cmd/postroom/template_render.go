@@ -76,7 +76,7 @@ func (t *templateRenderCmd) preview(ctx context.Context, client *api.Client, con
 		req.To = &list[0]
 	}
 	if !strings.ContainsAny(t.Template, `/\`) && t.Template != "." {
-		return client.PreviewTemplate(ctx, t.Template, req)
+		return api.PreviewTemplate.Do(ctx, client, req, t.Template)
 	}
 	of, err := readTemplate(t.Template)
 	if err != nil {
@@ -85,7 +85,7 @@ func (t *templateRenderCmd) preview(ctx context.Context, client *api.Client, con
 	if req.Account == "" && of.Account != nil {
 		req.Account = *of.Account
 	}
-	answer, err := client.TryTemplate(ctx, api.TemplateTrial{
+	answer, err := api.TryTemplate.Do(ctx, client, api.TemplateTrial{
 		Kind: of.Kind, TemplateDefinition: of.TemplateDefinition, Params: req.Params, Locale: req.Locale, TZ: req.TZ, Account: req.Account, To: req.To,
 	})
 	return answer, filed(t.Template, of.Format, err)

@@ -25,7 +25,7 @@ func (t *tokenListCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	list, err := pages(func(page int) ([]api.TokenInfo, int, error) {
-		p, err := client.Tokens(ctx, page, maxPage)
+		p, err := api.ListTokens.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
 		return p.Tokens, p.Pages, err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *tokenCreateCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.CreateToken(ctx, req)
+	answer, err := api.CreateToken.Do(ctx, client, req)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (t *tokenDeleteCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.DeleteToken(ctx, t.ID)
+	answer, err := api.DeleteToken.Do(ctx, client, t.ID)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func endingOf(id string, f *api.Failure) (e ending, ok bool) {
 func (s *sendCmd) follow(ctx context.Context, con *console, client *api.Client, id string) (result, reply string, err error) {
 	told := ""
 	for pause := firstLook; ; pause = min(pause*3/2, seldomLook) {
-		m, err := client.Message(ctx, id)
+		m, err := api.GetMessage.Do(ctx, client, id)
 		if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
 			return s.ended(ctx, con, client, id, f)
 		}
@@ -78,7 +78,7 @@ func (s *sendCmd) ended(ctx context.Context, con *console, client *api.Client, i
 		}
 		return e.State, e.Response, nil
 	case "failed":
-		if letter, err := client.DeadLetter(ctx, id); err == nil && letter.Progress.Error != nil {
+		if letter, err := api.GetDeadLetter.Do(ctx, client, id); err == nil && letter.Progress.Error != nil {
 			e.Response = letter.Progress.Error.Message
 		}
 		return e.State, e.Response, fmt.Errorf("message %s failed for good%s", id, colon(e.Response))

@@ -70,7 +70,7 @@ func (o *outboxWatchCmd) Run(ctx context.Context, con *console) error {
 func (o *outboxWatchCmd) look(ctx context.Context, con *console, client *api.Client) (watched, error) {
 	var w watched
 	for _, name := range []string{"submit", "notify"} {
-		q, err := client.Queue(ctx, name)
+		q, err := api.GetQueue.Do(ctx, client, name)
 		if err != nil {
 			return w, err
 		}

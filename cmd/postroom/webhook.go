@@ -28,7 +28,7 @@ func (w *webhookListCmd) Run(ctx context.Context, con *console) error {
 		return err
 	}
 	list, err := pages(func(page int) ([]api.Endpoint, int, error) {
-		p, err := client.Endpoints(ctx, page, maxPage)
+		p, err := api.ListEndpoints.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
 		return p.Endpoints, p.Pages, err
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *webhookAddCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	e, err := client.CreateEndpoint(ctx, api.EndpointRequest{
+	e, err := api.CreateEndpoint.Do(ctx, client, api.EndpointRequest{
 		URL: w.Endpoint, Events: w.Event, Accounts: w.Account, Headers: w.Header, Secret: w.Secret, Description: w.Description,
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *webhookDeleteCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.DeleteEndpoint(ctx, w.ID)
+	answer, err := api.DeleteEndpoint.Do(ctx, client, w.ID)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (w *webhookTestCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	answer, err := client.TestEndpoint(ctx, w.ID)
+	answer, err := api.TestEndpoint.Do(ctx, client, w.ID)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (w *webhookDeliveriesCmd) Run(ctx context.Context, con *console) error {
 // fetch gets the deliveries, all or those that were asked for.
 func (w *webhookDeliveriesCmd) fetch(ctx context.Context, client *api.Client) (api.DeliveryPage, error) {
 	if w.Search != "" {
-		return client.FindDeliveries(ctx, w.ID, w.Search, 0, w.Limit)
+		return api.ListDeliveries.Do(ctx, client, api.DeliveryQuery{Q: w.Search, PageSize: w.Limit}, w.ID)
 	}
-	return client.Deliveries(ctx, w.ID, 0, w.Limit)
+	return api.ListDeliveries.Do(ctx, client, api.DeliveryQuery{PageSize: w.Limit}, w.ID)
 }

@@ -56,7 +56,7 @@ func run(ctx context.Context, settings *config.Loaded, application func(context.
 
 // greet is the application.
 func greet(ctx context.Context, mail *api.Client, to string) error {
-	answer, err := mail.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Welcome", Text: "Glad to have you."})
+	answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Welcome", Text: "Glad to have you."})
 	if err != nil {
 		return err
 	}

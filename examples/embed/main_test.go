@@ -28,7 +28,7 @@ func TestQueuedMailSurvivesTheApplication(t *testing.T) {
 			return err
 		}
 		later := time.Now().Add(time.Hour)
-		answer, err := mail.Submit(ctx, api.SubmitRequest{To: api.Addresses{{Address: "ben@example.net"}}, Text: "Later", SendAt: &later})
+		answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: "ben@example.net"}}, Text: "Later", SendAt: &later})
 		id = answer.QueueID
 		return err
 	})
@@ -36,7 +36,7 @@ func TestQueuedMailSurvivesTheApplication(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = run(t.Context(), settings, func(ctx context.Context, mail *api.Client) error {
-		m, err := mail.Message(ctx, id)
+		m, err := api.GetMessage.Do(ctx, mail, id)
 		if err == nil && m.State != api.Delayed {
 			t.Errorf("the message is %s after the restart, want delayed", m.State)
 		}

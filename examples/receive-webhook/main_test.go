@@ -93,7 +93,7 @@ func setup(t *testing.T) world {
 	key := []byte("a secret of thirty-two characters")
 	server := httptest.NewServer(l.keep(newReceiver(key, l.handle)))
 	t.Cleanup(server.Close)
-	e, err := p.Client.CreateEndpoint(t.Context(), api.EndpointRequest{
+	e, err := api.CreateEndpoint.Do(t.Context(), p.Client, api.EndpointRequest{
 		URL: server.URL, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), Events: []string{"messageSent", "webhookTest"},
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func setup(t *testing.T) world {
 
 func (w world) submit(t *testing.T) {
 	t.Helper()
-	if _, err := w.Client.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), w.Client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,16 +115,16 @@ func TestEachEventOnce(t *testing.T) {
 	w.fail()
 	w.submit(t)
 	eventually(t, "the event is handled", func() bool { return w.all()["messageSent"] == 1 })
-	page, err := w.Client.Deliveries(t.Context(), w.endpoint.ID, 0, 10)
+	page, err := api.ListDeliveries.Do(t.Context(), w.Client, api.DeliveryQuery{PageSize: 10}, w.endpoint.ID)
 	if err != nil || page.Total != 1 {
 		t.Fatalf("deliveries: %+v, %v", page, err)
 	}
-	again, err := w.Client.Redeliver(t.Context(), w.endpoint.ID, page.Deliveries[0].ID)
+	again, err := api.Redeliver.Do(t.Context(), w.Client, w.endpoint.ID, page.Deliveries[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the event is delivered again", func() bool {
-		d, err := w.Client.Delivery(t.Context(), w.endpoint.ID, again.ID)
+		d, err := api.GetDelivery.Do(t.Context(), w.Client, w.endpoint.ID, again.ID)
 		return err == nil && d.Status == "delivered"
 	})
 	if n := w.all()["messageSent"]; n != 1 {
@@ -136,10 +136,10 @@ func TestEachEventOnce(t *testing.T) {
 func TestSecretChanges(t *testing.T) {
 	w := setup(t)
 	newSecret := "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret of thirty-two bytes"))
-	if _, err := w.Client.UpdateEndpoint(t.Context(), w.endpoint.ID, api.EndpointRequest{URL: w.url, Secret: newSecret}); err != nil {
+	if _, err := api.UpdateEndpoint.Do(t.Context(), w.Client, api.EndpointRequest{URL: w.url, Secret: newSecret}, w.endpoint.ID); err != nil {
 		t.Fatal(err)
 	}
-	if tested, err := w.Client.TestEndpoint(t.Context(), w.endpoint.ID); err != nil || !tested.Success {
+	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, w.endpoint.ID); err != nil || !tested.Success {
 		t.Errorf("test: %+v, %v", tested, err)
 	}
 }
@@ -147,7 +147,7 @@ func TestSecretChanges(t *testing.T) {
 // TestForgeriesAreRefused changes a real request in every way that matters.
 func TestForgeriesAreRefused(t *testing.T) {
 	w := setup(t)
-	if tested, err := w.Client.TestEndpoint(t.Context(), w.endpoint.ID); err != nil || !tested.Success {
+	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, w.endpoint.ID); err != nil || !tested.Success {
 		t.Fatalf("test: %+v, %v", tested, err)
 	}
 	real, body := w.last()
@@ -204,7 +204,7 @@ func TestSnippetsOfTheDocumentation(t *testing.T) {
 	}
 
 	w := setup(t)
-	if tested, err := w.Client.TestEndpoint(t.Context(), w.endpoint.ID); err != nil || !tested.Success {
+	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, w.endpoint.ID); err != nil || !tested.Success {
 		t.Fatalf("test: %+v, %v", tested, err)
 	}
 	request, body := w.last()

@@ -52,7 +52,7 @@ func submit(ctx context.Context, client *api.Client, req api.SubmitRequest) (api
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		answer, err := client.Submit(ctx, req)
+		answer, err := api.Submit.Do(ctx, client, req)
 		refusal, answered := errors.AsType[*api.Failure](err)
 		if err == nil || answered && refusal.Problem.StatusCode < http.StatusInternalServerError {
 			return answer, err
