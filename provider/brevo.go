@@ -2,50 +2,39 @@ package provider
 
 import "strings"
 
-func readBrevo(r *reading, q Request) error { return r.each(q.Body, brevoFact) }
+var brevoNames = map[string]outcome{
+	"request":               accepted,
+	"sent":                  accepted,
+	"delivered":             delivered,
+	"deferred":              deferred,
+	"hard_bounce":           hardBounce,
+	"soft_bounce":           softBounce,
+	"invalid_email":         badAddress,
+	"invalid":               badAddress,
+	"blocked":               dropped(ReasonBlocked),
+	"error":                 dropped(ReasonOther),
+	"spam":                  complained,
+	"complaint":             complained,
+	"unsubscribed":          unsubscribed,
+	"unsubscribe":           unsubscribed,
+	"opened":                opened,
+	"unique_opened":         opened,
+	"proxy_open":            opened,
+	"unique_proxy_open":     opened,
+	"click":                 clicked,
+	"list_addition":         ignored("contact"),
+	"contact_updated":       ignored("contact"),
+	"contact_deleted":       ignored("contact"),
+	"inboundEmailProcessed": ignored("inbound"),
+}
 
 func brevoFact(o object) (fact, error) {
 	told := o.text("event")
-	e := brevoEvent(o)
-	switch told {
-	case "request", "sent":
-		e.Kind = Accepted
-	case "delivered":
-		e.Kind = Delivered
-	case "deferred":
-		e.Kind = Deferred
-	case "hard_bounce":
-		e.Kind, e.Bounce, e.Reason = Bounced, Hard, ReasonBounced
-	case "soft_bounce":
-		e.Kind, e.Bounce, e.Reason = Bounced, Soft, ReasonBounced
-	case "invalid_email", "invalid":
-		e.Kind, e.Bounce, e.Reason = Bounced, Hard, ReasonInvalid
-	case "blocked":
-		e.Kind, e.Reason = Dropped, ReasonBlocked
-	case "error":
-		e.Kind, e.Reason = Dropped, ReasonOther
-	case "spam", "complaint":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "unsubscribed", "unsubscribe":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "opened", "unique_opened":
-		e.Kind = Opened
-	case "proxy_open", "unique_proxy_open":
-		e.Kind, e.Machine = Opened, true
-	case "click":
-		e.Kind, e.URL = Clicked, o.text("link")
-	case "list_addition", "contact_updated", "contact_deleted":
-		return ignore("contact", told)
-	case "inboundEmailProcessed":
-		return ignore("inbound", told)
-	default:
-		return unknown(told)
-	}
-	return events(told, e)
+	return brevoNames[told].fact(told, brevoEvent(o))
 }
 
-// brevoEvent fills in what all events have. The field id is that of the webhook, and date is in the time zone of the account: neither is of
-// use. The Message-ID is the one in the mail, whoever made it.
+// brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the account's time zone. The
+// Message-ID is that of the mail, also when Brevo made it.
 func brevoEvent(o object) Event {
 	e := Event{
 		ProviderMessageID: o.text("message-id"),
@@ -53,8 +42,10 @@ func brevoEvent(o object) Event {
 		Recipient:         o.text("email"),
 		Time:              firstTime(o["ts_epoch"], o["s_epoch"], o["ts_event"], o["ts"]),
 		Diagnostic:        o.text("reason"),
+		URL:               o.text("link"),
 		UserAgent:         o.text("user_agent"),
 		IP:                o.text("ip"),
+		Machine:           strings.HasSuffix(o.text("event"), "proxy_open"),
 		Tags:              o.texts("tags"),
 		Metadata:          attached("X-Mailin-custom", strings.TrimSpace(o.text("X-Mailin-custom"))),
 	}

@@ -88,51 +88,43 @@ func readMailgun(r *reading, q Request) error {
 	return r.one(event, mailgunFact)
 }
 
+var mailgunNames = map[string]outcome{
+	"accepted":                 accepted,
+	"delivered":                delivered,
+	"failed":                   hardBounce,
+	"rejected":                 dropped(ReasonOther),
+	"opened":                   opened,
+	"clicked":                  clicked,
+	"unsubscribed":             unsubscribed,
+	"complained":               complained,
+	"stored":                   ignored("stored"),
+	"list_member_uploaded":     ignored("list"),
+	"list_member_upload_error": ignored("list"),
+	"list_uploaded":            ignored("list"),
+}
+
 func mailgunFact(o object) (fact, error) {
 	told := o.text("event")
-	e := mailgunEvent(o)
-	status := o.object("delivery-status")
+	m, e := mailgunNames[told], mailgunEvent(o)
 	switch told {
-	case "accepted":
-		e.Kind = Accepted
-	case "delivered":
-		e.Kind = Delivered
 	case "failed":
-		e.mailgunFailure(o.text("severity"), o.text("reason"), code(status["code"]))
+		m = mailgunFailure(o.text("severity"), o.text("reason"), e.SMTPCode)
 	case "rejected":
-		e.Kind, e.Reason, e.Diagnostic = Dropped, ReasonOther, o.object("reject").firstText("reason", "description")
-	case "opened":
-		e.Kind = Opened
-	case "clicked":
-		e.Kind, e.URL = Clicked, o.text("url")
-	case "unsubscribed":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "complained":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "stored":
-		return ignore("stored", told)
-	case "list_member_uploaded", "list_member_upload_error", "list_uploaded":
-		return ignore("list", told)
-	default:
-		return unknown(told)
+		e.Diagnostic = o.object("reject").firstText("reason", "description")
 	}
 	if e.Recipient != "" {
-		return events(told, e)
+		return m.fact(told, e)
 	}
-	return mailgunTo(told, e, o.object("message").object("headers").text("to"))
+	// Some events, most of all rejected ones, name their recipients only in the header To.
+	list := addresses(o.object("message").object("headers").text("to"))
+	if m.kind == Dropped || m.kind == Accepted {
+		return m.factForAll(told, e, list)
+	}
+	e.of(list)
+	return m.fact(told, e)
 }
 
-// mailgunTo is for events, rejected ones above all, that name their recipients only by the header To.
-func mailgunTo(told string, e Event, to string) (fact, error) {
-	list := addresses(to)
-	if e.Kind != Dropped && e.Kind != Accepted {
-		e.of(list)
-		return events(told, e)
-	}
-	return forAll(told, e, list)
-}
-
-// mailgunEvent fills in what all events have. An id is unique within a day only, so the key has the time in it.
+// mailgunEvent reads the fields of all events. An id is unique within a day only, so the key includes the time.
 func mailgunEvent(o object) Event {
 	client, status, headers := o.object("client-info"), o.object("delivery-status"), o.object("message").object("headers")
 	e := Event{
@@ -144,6 +136,7 @@ func mailgunEvent(o object) Event {
 		Diagnostic:        status.firstText("message", "description"),
 		SMTPCode:          code(status["code"]),
 		Enhanced:          status.text("enhanced-code"),
+		URL:               o.text("url"),
 		UserAgent:         client.text("user-agent"),
 		IP:                o.text("ip"),
 		Machine:           client.text("bot") != "",
@@ -156,46 +149,33 @@ func mailgunEvent(o object) Event {
 	return e
 }
 
-// mailgunFailure tells the failures apart that Mailgun all calls failed: those that it tries again, those of its own suppression list,
-// those that it gave up after having tried for hours, and those that the recipient's server refused.
-func (e *Event) mailgunFailure(severity, reason string, code int) {
-	if severity == "temporary" {
-		e.Kind = Deferred
-		return
-	}
-	e.Kind, e.Bounce, e.Reason = Bounced, Hard, ReasonBounced
-	switch reason {
-	case "suppress-bounce":
-		e.Kind = Dropped
-	case "suppress-complaint":
-		e.Kind, e.Reason = Dropped, ReasonSpam
-	case "suppress-unsubscribe":
-		e.Kind, e.Reason = Dropped, ReasonUnsubscribed
-	case "old":
-		e.Bounce, e.Reason = Soft, ReasonTimedOut
-	case "espblock":
-		e.Bounce, e.Reason = Soft, ReasonBlocked
-	}
-	if drop := mailgunDrop(code); drop != "" {
-		e.Kind, e.Reason = Dropped, drop
-	}
-	if code >= 400 && code < 500 {
-		e.Bounce = Soft
-	}
-	if e.Kind == Dropped {
-		e.Bounce = ""
-	}
+// mailgunReasons are the reasons of a permanent failure: Mailgun's suppression list, giving up after hours, and blocks. Any other is a
+// refusal by the recipient's server.
+var mailgunReasons = map[string]outcome{
+	"suppress-bounce":      dropped(ReasonBounced),
+	"suppress-complaint":   dropped(ReasonSpam),
+	"suppress-unsubscribe": dropped(ReasonUnsubscribed),
+	"old":                  {kind: Bounced, bounce: Soft, reason: ReasonTimedOut},
+	"espblock":             refused,
 }
 
-// mailgunDrop reads Mailgun's own codes above 600: its suppression list.
-func mailgunDrop(code int) Reason {
-	switch code {
-	case 605:
-		return ReasonBounced
-	case 606:
-		return ReasonUnsubscribed
-	case 607:
-		return ReasonSpam
+// mailgunCodes are the codes of Mailgun's suppression list.
+var mailgunCodes = map[int]Reason{605: ReasonBounced, 606: ReasonUnsubscribed, 607: ReasonSpam}
+
+// mailgunFailure returns the outcome of a failed event.
+func mailgunFailure(severity, reason string, code int) outcome {
+	if severity == "temporary" {
+		return deferred
 	}
-	return ""
+	if drop, ok := mailgunCodes[code]; ok {
+		return dropped(drop)
+	}
+	m, ok := mailgunReasons[reason]
+	if !ok {
+		m = hardBounce
+	}
+	if m.kind == Bounced && code >= 400 && code < 500 {
+		m.bounce = Soft
+	}
+	return m
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -86,39 +87,36 @@ func (o object) put(name, value string) {
 	}
 }
 
+var mailgunFormNames = map[string]outcome{
+	"delivered":    delivered,
+	"bounced":      hardBounce,
+	"dropped":      dropped(ReasonOther),
+	"opened":       opened,
+	"clicked":      clicked,
+	"unsubscribed": unsubscribed,
+	"complained":   complained,
+}
+
 // mailgunFormFact reads the form that Mailgun posts for domains with its first webhooks.
 func mailgunFormFact(o object) (fact, error) {
 	told := o.text("event")
-	e := mailgunFormEvent(o)
-	status := code(o["code"])
+	m, e := mailgunFormNames[told], mailgunFormEvent(o)
 	switch told {
-	case "delivered":
-		e.Kind = Delivered
 	case "bounced":
-		e.Kind, e.Bounce, e.Reason = Bounced, Hard, ReasonBounced
-		if status >= 400 && status < 500 || strings.HasPrefix(e.Enhanced, "4.") {
-			e.Bounce = Soft
+		if e.SMTPCode >= 400 && e.SMTPCode < 500 || strings.HasPrefix(e.Enhanced, "4.") {
+			m.bounce = Soft
 		}
 	case "dropped":
-		e.Kind, e.Reason = Dropped, mailgunFormDrop(o.text("reason"), status)
-	case "opened":
-		e.Kind = Opened
-	case "clicked":
-		e.Kind, e.URL = Clicked, o.text("url")
-	case "unsubscribed":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "complained":
-		e.Kind, e.Reason = Complained, ReasonSpam
+		m.reason = cmp.Or(mailgunCodes[e.SMTPCode], mailgunFormDrops[o.text("reason")], ReasonOther)
 	case "":
 		if o["body-plain"] != nil || o["stripped-text"] != nil || o["body-mime"] != nil {
 			return ignore("inbound", "inbound")
 		}
-		return unknown("")
-	default:
-		return unknown(told)
 	}
-	return events(told, e)
+	return m.fact(told, e)
 }
+
+var mailgunFormDrops = map[string]Reason{"hardfail": ReasonBounced, "old": ReasonTimedOut}
 
 func mailgunFormEvent(o object) Event {
 	e := Event{
@@ -129,6 +127,7 @@ func mailgunFormEvent(o object) Event {
 		Diagnostic:        o.firstText("error", "notification", "description"),
 		SMTPCode:          code(o["code"]),
 		Enhanced:          o.text("code"), // sometimes it is one of those
+		URL:               o.text("url"),
 		UserAgent:         o.text("user-agent"),
 		IP:                o.text("ip"),
 		Tags:              append(o.texts("X-Mailgun-Tag"), append(o.texts("tag"), o.texts("campaign-id")...)...),
@@ -188,17 +187,4 @@ func mailgunHeaders(e *Event, s string) map[string]string {
 		}
 	}
 	return variables
-}
-
-func mailgunFormDrop(reason string, status int) Reason {
-	if drop := mailgunDrop(status); drop != "" {
-		return drop
-	}
-	switch reason {
-	case "hardfail":
-		return ReasonBounced
-	case "old":
-		return ReasonTimedOut
-	}
-	return ReasonOther
 }

@@ -1,37 +1,42 @@
 package provider
 
-// readMailjet reads one event, or a list of them when events are grouped (version 2 of the callback).
-func readMailjet(r *reading, q Request) error { return r.each(q.Body, mailjetFact) }
+var mailjetNames = map[string]outcome{
+	"sent":    delivered,
+	"bounce":  softBounce,
+	"blocked": dropped(ReasonOther),
+	"spam":    complained,
+	"unsub":   unsubscribed,
+	"open":    opened,
+	"click":   clicked,
+	"typofix": ignored("typofix"),
+}
+
+// mailjetErrors are the errors that Mailjet documents.
+var mailjetErrors = map[string]Reason{
+	"user unknown": ReasonBounced, "mailbox inactive": ReasonBounced, "quota exceeded": ReasonBounced, "no mail host": ReasonBounced,
+	"relay/access denied": ReasonBounced,
+	"invalid domain":      ReasonInvalid, "typofix": ReasonInvalid,
+	"blacklisted": ReasonBlocked, "sender blocked": ReasonBlocked, "content blocked": ReasonBlocked, "policy issue": ReasonBlocked,
+	"preblocked":    ReasonBlocked,
+	"spam reporter": ReasonSpam,
+}
 
 func mailjetFact(o object) (fact, error) {
-	told := o.text("event")
-	e := mailjetEvent(o)
-	switch told {
-	case "sent":
-		e.Kind = Delivered
-	case "bounce":
-		e.Kind, e.Bounce, e.Reason = Bounced, Soft, mailjetReason(o.text("error"))
-		if o.is("hard_bounce") {
-			e.Bounce = Hard
-		} else if o.text("error") == "greylisted" {
-			e.Kind, e.Bounce = Deferred, ""
+	told, mistake := o.text("event"), o.text("error")
+	m := mailjetNames[told]
+	if m.kind == Bounced || m.kind == Dropped {
+		m.reason = mailjetErrors[mistake]
+		if m.reason == "" && mistake != "" {
+			m.reason = ReasonOther
 		}
-	case "blocked":
-		e.Kind, e.Reason = Dropped, mailjetReason(o.text("error"))
-	case "spam":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "unsub":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "open":
-		e.Kind = Opened
-	case "click":
-		e.Kind, e.URL = Clicked, o.text("url")
-	case "typofix":
-		return ignore("typofix", told)
-	default:
-		return unknown(told)
 	}
-	return events(told, e)
+	switch {
+	case m.kind == Bounced && o.is("hard_bounce"):
+		m.bounce = Hard
+	case m.kind == Bounced && mistake == "greylisted":
+		m.kind, m.bounce = Deferred, ""
+	}
+	return m.fact(told, mailjetEvent(o))
 }
 
 func mailjetEvent(o object) Event {
@@ -41,6 +46,7 @@ func mailjetEvent(o object) Event {
 		Recipient:         o.text("email"),
 		Time:              when(o["time"]),
 		Diagnostic:        o.firstText("smtp_reply", "comment", "error"),
+		URL:               o.text("url"),
 		UserAgent:         o.text("agent"),
 		IP:                o.text("ip"),
 		Tags:              o.texts("customcampaign"),
@@ -53,21 +59,4 @@ func mailjetEvent(o object) Event {
 		e.ProviderMessageID = ""
 	}
 	return e
-}
-
-// mailjetReason reads the errors that Mailjet documents.
-func mailjetReason(s string) Reason {
-	switch s {
-	case "user unknown", "mailbox inactive", "quota exceeded", "no mail host", "relay/access denied":
-		return ReasonBounced
-	case "invalid domain", "typofix":
-		return ReasonInvalid
-	case "blacklisted", "sender blocked", "content blocked", "policy issue", "preblocked":
-		return ReasonBlocked
-	case "spam reporter":
-		return ReasonSpam
-	case "":
-		return ""
-	}
-	return ReasonOther
 }

@@ -2,33 +2,54 @@ package provider
 
 import "strings"
 
-func readPostmark(r *reading, q Request) error { return r.each(q.Body, postmarkFact) }
+var postmarkNames = map[string]outcome{
+	"Delivery":      delivered,
+	"SpamComplaint": complained,
+	"Open":          opened,
+	"Click":         clicked,
+	"Inbound":       ignored("inbound"),
+}
+
+// postmarkBounces are the Types of a bounce. Postmark also calls a bounce what is none.
+var postmarkBounces = map[string]outcome{
+	"HardBounce":              hardBounce,
+	"BadEmailAddress":         badAddress,
+	"SoftBounce":              softBounce,
+	"Unknown":                 softBounce,
+	"Transient":               deferred,
+	"DnsError":                deferred,
+	"SpamNotification":        refused,
+	"Blocked":                 refused,
+	"VirusNotification":       refused,
+	"DMARCPolicy":             refused,
+	"SpamComplaint":           complained,
+	"Unsubscribe":             unsubscribed,
+	"ManuallyDeactivated":     dropped(ReasonOther),
+	"Unconfirmed":             dropped(ReasonOther),
+	"TemplateRenderingFailed": dropped(ReasonOther),
+	"SMTPApiError":            dropped(ReasonOther),
+	"AutoResponder":           ignored("autoresponded"),
+	"ChallengeVerification":   ignored("autoresponded"),
+	"Subscribe":               ignored("resubscribed"),
+	"AddressChange":           ignored("address_change"),
+	"InboundError":            ignored("inbound"),
+	"OpenRelayTest":           ignored("inbound"),
+}
 
 func postmarkFact(o object) (fact, error) {
 	told := o.text("RecordType")
-	e := postmarkEvent(o)
+	m := postmarkNames[told]
 	switch told {
-	case "Delivery":
-		e.Kind = Delivered
 	case "Bounce":
-		return postmarkBounce(o, e)
-	case "SpamComplaint":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "Open":
-		e.Kind = Opened
-	case "Click":
-		e.Kind, e.URL = Clicked, o.text("OriginalLink")
+		told = o.text("Type")
+		m = postmarkBounces[told]
 	case "SubscriptionChange":
-		return postmarkSubscription(told, o, e)
-	case "Inbound":
-		return ignore("inbound", told)
-	default:
-		return unknown(told)
+		m = postmarkSubscription(o)
 	}
-	return events(told, e)
+	return m.fact(told, postmarkEvent(o))
 }
 
-// postmarkEvent fills in what all records have. Each sort of record has names of its own for the recipient and the time. Only bounces and
+// postmarkEvent reads the fields of all records. Each type of record has its own names for the recipient and the time. Only bounces and
 // complaints have an id.
 func postmarkEvent(o object) Event {
 	e := Event{
@@ -37,6 +58,7 @@ func postmarkEvent(o object) Event {
 		Recipient:         o.firstText("Recipient", "Email"),
 		Time:              firstTime(o["DeliveredAt"], o["BouncedAt"], o["ReceivedAt"], o["ChangedAt"]),
 		Diagnostic:        o.firstText("Details", "Description"),
+		URL:               o.text("OriginalLink"),
 		UserAgent:         o.text("UserAgent"),
 		IP:                o.object("Geo").text("IP"),
 		Tags:              o.texts("Tag"),
@@ -45,62 +67,25 @@ func postmarkEvent(o object) Event {
 	if e.EventID == "0" {
 		e.EventID = ""
 	}
-	if e.EventID != "" { // a bounce and a complaint are numbered alike
+	if e.EventID != "" { // a bounce and a complaint may have the same number
 		e.Key = e.EventID + "@" + o.text("RecordType")
 	}
-	if strings.Trim(e.ProviderMessageID, "0-") == "" { // a change that somebody made by hand is about no message
+	if strings.Trim(e.ProviderMessageID, "0-") == "" { // a change made by hand has no message
 		e.ProviderMessageID = ""
 	}
 	return e
 }
 
-// postmarkBounce tells apart what Postmark all calls bounces, by their Type; some of them aren't any.
-func postmarkBounce(o object, e Event) (fact, error) {
-	told := o.text("Type")
-	e.Kind, e.Reason = Bounced, ReasonBounced
-	switch told {
-	case "HardBounce":
-		e.Bounce = Hard
-	case "BadEmailAddress":
-		e.Bounce, e.Reason = Hard, ReasonInvalid
-	case "SoftBounce", "Unknown":
-		e.Bounce = Soft
-	case "Transient", "DnsError":
-		e.Kind, e.Reason = Deferred, ""
-	case "SpamNotification", "Blocked", "VirusNotification", "DMARCPolicy":
-		e.Bounce, e.Reason = Soft, ReasonBlocked
-	case "SpamComplaint":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "Unsubscribe":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "ManuallyDeactivated", "Unconfirmed", "TemplateRenderingFailed", "SMTPApiError":
-		e.Kind, e.Reason = Dropped, ReasonOther
-	case "AutoResponder", "ChallengeVerification":
-		return ignore("autoresponded", told)
-	case "Subscribe":
-		return ignore("resubscribed", told)
-	case "AddressChange":
-		return ignore("address_change", told)
-	case "InboundError", "OpenRelayTest":
-		return ignore("inbound", told)
-	default:
-		return unknown(told)
-	}
-	return events(told, e)
-}
-
-// postmarkSubscription reads a change of Postmark's suppression list. A change after a bounce or a complaint tells that fact once more.
-func postmarkSubscription(told string, o object, e Event) (fact, error) {
+// postmarkSubscription reads a change of Postmark's suppression list. A change after a bounce or a complaint repeats that fact.
+func postmarkSubscription(o object) outcome {
 	if !o.is("SuppressSending") {
-		return ignore("resubscribed", told)
+		return ignored("resubscribed")
 	}
 	switch o.text("SuppressionReason") {
 	case "HardBounce":
-		e.Kind, e.Bounce, e.Reason = Bounced, Hard, ReasonBounced
+		return hardBounce
 	case "SpamComplaint":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	default:
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
+		return complained
 	}
-	return events(told, e)
+	return unsubscribed
 }

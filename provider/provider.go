@@ -39,15 +39,15 @@ type entry struct {
 // table is all that is known about providers, one line each. A provider is added here, and in a file of its own.
 func table() []entry {
 	return []entry{
-		{SES, 75 * time.Minute, topicKey, readSES},            // SNS retries for an hour at most
-		{SendGrid, 25 * time.Hour, sendgridKey, readSendGrid}, // retries for 24 hours
-		{Mailgun, 9 * time.Hour, mailgunKey, readMailgun},     // retries for 8 hours
-		{Postmark, 0, sharedKey, readPostmark},                // signs nothing
-		{Mailjet, 0, sharedKey, readMailjet},                  // signs nothing
-		{SparkPost, 0, sharedKey, readSparkPost},              // signs nothing
-		{Brevo, 0, sharedKey, readBrevo},                      // signs nothing
-		{Resend, 5 * time.Minute, standardKey, readResend},    // signs each retry anew
-		{Generic, 5 * time.Minute, genericKey, readGeneric},   // Standard Webhooks asks to sign each retry anew
+		{SES, 75 * time.Minute, topicKey, readSES},                  // SNS retries for an hour at most
+		{SendGrid, 25 * time.Hour, sendgridKey, each(sendgridFact)}, // retries for 24 hours
+		{Mailgun, 9 * time.Hour, mailgunKey, readMailgun},           // retries for 8 hours
+		{Postmark, 0, sharedKey, each(postmarkFact)},                // signs nothing
+		{Mailjet, 0, sharedKey, each(mailjetFact)},                  // signs nothing
+		{SparkPost, 0, sharedKey, each(sparkpostFact)},              // signs nothing
+		{Brevo, 0, sharedKey, each(brevoFact)},                      // signs nothing
+		{Resend, 5 * time.Minute, standardKey, readResend},          // signs each retry anew
+		{Generic, 5 * time.Minute, genericKey, readGeneric},         // Standard Webhooks asks to sign each retry anew
 	}
 }
 

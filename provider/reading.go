@@ -59,6 +59,11 @@ func unknown(told string) (fact, error) {
 	return ignore("unknown", told)
 }
 
+// each makes a reader of bodies from a reader of elements.
+func each(read func(object) (fact, error)) func(*reading, Request) error {
+	return func(r *reading, q Request) error { return r.each(q.Body, read) }
+}
+
 // each reads the elements of a body one by one. One that is broken doesn't keep the others from being read; a body of which none is an
 // element of this provider is still no error, for it was signed.
 func (r *reading) each(body []byte, read func(object) (fact, error)) error {

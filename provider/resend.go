@@ -6,48 +6,44 @@ func readResend(r *reading, q Request) error {
 	return r.each(q.Body, func(o object) (fact, error) { return resendFact(o, r.headerID(q)) })
 }
 
+var resendNames = map[string]outcome{
+	"email.sent":             accepted,
+	"email.delivered":        delivered,
+	"email.delivery_delayed": deferred,
+	"email.bounced":          hardBounce,
+	"email.complained":       complained,
+	"email.failed":           dropped(ReasonOther),
+	"email.suppressed":       dropped(ReasonOther), // after a bounce or a complaint; it does not say which
+	"email.opened":           opened,
+	"email.clicked":          clicked,
+	"email.scheduled":        ignored("scheduled"),
+	"email.received":         ignored("inbound"),
+}
+
 func resendFact(o object, id string) (fact, error) {
-	told := o.text("type")
-	data := o.object("data")
-	e := resendEvent(o, data, id)
-	everyone := false
+	told, data := o.text("type"), o.object("data")
+	m, e := resendNames[told], resendEvent(o, data, id)
 	switch told {
-	case "email.sent":
-		e.Kind, everyone = Accepted, true
-	case "email.delivered":
-		e.Kind = Delivered
-	case "email.delivery_delayed":
-		e.Kind = Deferred
 	case "email.bounced":
-		e.resendBounce(data.object("bounce"))
-	case "email.complained":
-		e.Kind, e.Reason = Complained, ReasonSpam
+		m = resendBounce(&e, data.object("bounce"))
 	case "email.failed":
-		e.Kind, e.Reason, e.Diagnostic, everyone = Dropped, ReasonOther, data.object("failed").text("reason"), true
-	case "email.suppressed": // after a bounce or a complaint; it doesn't say which
-		e.Kind, e.Reason, e.Diagnostic = Dropped, ReasonOther, data.object("suppressed").firstText("message", "type")
+		e.Diagnostic = data.object("failed").text("reason")
+	case "email.suppressed":
+		e.Diagnostic = data.object("suppressed").firstText("message", "type")
 	case "email.opened":
-		e.Kind = Opened
 		e.resendHit(data.object("open"))
 	case "email.clicked":
-		e.Kind, e.URL = Clicked, data.object("click").text("link")
 		e.resendHit(data.object("click"))
-	case "email.scheduled":
-		return ignore("scheduled", told)
-	case "email.received":
-		return ignore("inbound", told)
-	default:
-		if strings.HasPrefix(told, "contact.") || strings.HasPrefix(told, "domain.") {
-			return ignore("account", told)
-		}
-		return unknown(told)
+	}
+	if strings.HasPrefix(told, "contact.") || strings.HasPrefix(told, "domain.") {
+		m = ignored("account")
 	}
 	recipients := append(data.texts("to"), append(data.texts("cc"), data.texts("bcc")...)...)
-	if everyone {
-		return forAll(told, e, recipients)
+	if told == "email.sent" || told == "email.failed" { // these are about every recipient
+		return m.factForAll(told, e, recipients)
 	}
 	e.of(recipients)
-	return events(told, e)
+	return m.fact(told, e)
 }
 
 func resendEvent(o, data object, id string) Event {
@@ -71,28 +67,29 @@ func resendEvent(o, data object, id string) Event {
 	return e
 }
 
-// resendBounce reads a bounce. Resend sends email.bounced for those that are permanent, and says so in type only since 2025; a temporary
-// one has another type.
-func (e *Event) resendBounce(b object) {
-	e.Kind, e.Bounce, e.Reason, e.Diagnostic = Bounced, Hard, ReasonBounced, b.text("message")
-	for _, line := range b.texts("diagnosticCode") {
-		e.Diagnostic = line
-		break
+// resendBounce reads a bounce. Resend sends email.bounced for permanent ones, and only since 2025 says so in type; a temporary one has
+// another type.
+func resendBounce(e *Event, b object) outcome {
+	e.Diagnostic = b.text("message")
+	if lines := b.texts("diagnosticCode"); len(lines) > 0 {
+		e.Diagnostic = lines[0]
 	}
+	m := hardBounce
 	switch b.text("type") {
 	case "Transient", "Temporary", "Undetermined":
-		e.Bounce = Soft
+		m = softBounce
 	}
 	switch b.text("subType") {
 	case "Suppressed", "OnAccountSuppressionList":
-		e.Kind, e.Bounce = Dropped, ""
+		m = dropped(ReasonBounced)
 	case "ContentRejected", "AttachmentRejected":
-		e.Reason = ReasonBlocked
+		m.reason = ReasonBlocked
 	}
+	return m
 }
 
 func (e *Event) resendHit(hit object) {
-	e.UserAgent, e.IP = hit.text("userAgent"), hit.text("ipAddress")
+	e.URL, e.UserAgent, e.IP = hit.text("link"), hit.text("userAgent"), hit.text("ipAddress")
 	if at := when(hit["timestamp"]); !at.IsZero() {
 		e.Time = at
 	}

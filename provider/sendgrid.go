@@ -47,56 +47,56 @@ func (s sendgridSigner) verify(_ context.Context, v *Verifier, r *incoming, now 
 	return v.fresh(at, now)
 }
 
-func readSendGrid(r *reading, q Request) error { return r.each(q.Body, sendgridFact) }
+var sendgridNames = map[string]outcome{
+	"processed":             accepted,
+	"delivered":             delivered,
+	"deferred":              deferred,
+	"bounce":                hardBounce,
+	"dropped":               dropped(ReasonOther),
+	"open":                  opened,
+	"click":                 clicked,
+	"spamreport":            complained,
+	"unsubscribe":           unsubscribed,
+	"group_unsubscribe":     unsubscribed,
+	"group_resubscribe":     ignored("resubscribed"),
+	"account_status_change": ignored("account"),
+}
 
 func sendgridFact(o object) (fact, error) {
 	told := o.text("event")
-	e := sendgridEvent(o)
-	switch told {
-	case "processed":
-		e.Kind = Accepted
-	case "delivered":
-		e.Kind, e.Diagnostic = Delivered, o.text("response")
-	case "deferred":
-		e.Kind, e.Diagnostic = Deferred, o.firstText("response", "reason")
-	case "bounce":
-		e.Kind, e.Bounce, e.Reason, e.Diagnostic = Bounced, Hard, ReasonBounced, o.text("reason")
+	m, e := sendgridNames[told], sendgridEvent(o)
+	switch m.kind {
+	case Delivered:
+		e.Diagnostic = o.text("response")
+	case Deferred:
+		e.Diagnostic = o.firstText("response", "reason")
+	case Bounced:
+		e.Diagnostic = o.text("reason")
 		if o.text("type") == "blocked" {
-			e.Bounce, e.Reason = Soft, ReasonBlocked
+			m = refused
 		}
 		if strings.HasPrefix(o.text("status"), "4") {
-			e.Bounce = Soft // tried for 72 hours in vain
+			m.bounce = Soft // SendGrid gave up after 72 hours
 		}
-	case "dropped":
-		e.Kind, e.Reason, e.Diagnostic = Dropped, sendgridReason(o.text("reason")), o.text("reason")
-	case "open":
-		e.Kind, e.Machine = Opened, o.is("sg_machine_open")
-	case "click":
-		e.Kind, e.URL = Clicked, o.text("url")
-	case "spamreport":
-		e.Kind, e.Reason = Complained, ReasonSpam
-	case "unsubscribe", "group_unsubscribe":
-		e.Kind, e.Reason = Unsubscribed, ReasonUnsubscribed
-	case "group_resubscribe":
-		return ignore("resubscribed", told)
-	case "account_status_change":
-		return ignore("account", told)
-	default:
-		return unknown(told)
+	case Dropped:
+		e.Diagnostic = o.text("reason")
+		m = dropped(sendgridReason(e.Diagnostic))
+	case Opened:
+		e.Machine = o.is("sg_machine_open")
 	}
-	if e.Kind != Opened && e.Kind != Clicked && e.Kind != Unsubscribed {
-		e.IP = "" // it is that of SendGrid's server
+	if m.kind != Opened && m.kind != Clicked && m.kind != Unsubscribed {
+		e.IP = "" // SendGrid's own server
 	}
-	return events(told, e)
+	return m.fact(told, e)
 }
 
-// sendgridEvent fills in what all events have. The key isn't sg_event_id, which is another one for each retry (sendgrid-nodejs issue 1435).
+// sendgridEvent reads the fields of all events. The key is not sg_event_id, which changes with each retry (sendgrid-nodejs issue 1435).
 func sendgridEvent(o object) Event {
 	id, header := o.text("sg_message_id"), o.text("smtp-id")
 	own, _, _ := strings.Cut(id, ".")
 	local, host, _ := strings.Cut(strings.Trim(header, "<>"), "@")
 	if (own == "" || strings.HasPrefix(own, "filter") || strings.HasPrefix(own, "recv")) && strings.HasSuffix(host, ".sendgrid.net") {
-		own = local // of a dropped message, sg_message_id begins with the name of a server
+		own = local // the sg_message_id of a dropped message begins with the name of a server
 	}
 	e := Event{
 		EventID:           o.text("sg_event_id"),
@@ -107,6 +107,7 @@ func sendgridEvent(o object) Event {
 		Recipient:         o.text("email"),
 		Time:              when(o["timestamp"]),
 		Enhanced:          o.text("status"),
+		URL:               o.text("url"),
 		UserAgent:         o.text("useragent"),
 		IP:                o.text("ip"),
 		Tags:              o.texts("category"),
@@ -115,7 +116,7 @@ func sendgridEvent(o object) Event {
 	return e
 }
 
-// sendgridCustom leaves the sender's own arguments, which SendGrid mixes with its fields.
+// sendgridCustom returns the sender's own arguments, which SendGrid mixes with its fields.
 func sendgridCustom(o object) object {
 	custom := object{}
 	for name, v := range o {

@@ -2,9 +2,47 @@ package provider
 
 import "errors"
 
-// readSparkPost reads a list of {"msys": {class: event}}. One with nothing in msys is SparkPost asking whether anybody is there.
-func readSparkPost(r *reading, q Request) error { return r.each(q.Body, sparkpostFact) }
+var sparkpostNames = map[string]outcome{
+	"injection":            accepted,
+	"delivery":             delivered,
+	"delay":                deferred,
+	"bounce":               softBounce,
+	"out_of_band":          softBounce,
+	"policy_rejection":     dropped(ReasonOther),
+	"generation_rejection": dropped(ReasonOther),
+	"generation_failure":   dropped(ReasonOther),
+	"spam_complaint":       complained,
+	"list_unsubscribe":     unsubscribed,
+	"link_unsubscribe":     unsubscribed,
+	"open":                 opened,
+	"initial_open":         opened,
+	"amp_open":             opened,
+	"amp_initial_open":     opened,
+	"click":                clicked,
+	"amp_click":            clicked,
+	"sms_status":           ignored("sms"),
+}
 
+// sparkpostClasses are the bounce classes that differ from a soft bounce. A block says nothing about the address, and some classes are no
+// bounces at all.
+var sparkpostClasses = map[int]outcome{
+	10:  badAddress, // no such recipient
+	30:  hardBounce, // no RCPT
+	24:  {kind: Bounced, bounce: Soft, reason: ReasonTimedOut},
+	25:  dropped(ReasonBlocked), // 25 and 26 are SparkPost's own rules: it did not send
+	26:  dropped(ReasonBlocked),
+	50:  refused,
+	51:  refused,
+	52:  refused,
+	53:  refused,
+	54:  refused,
+	60:  ignored("autoresponded"),
+	100: ignored("autoresponded"),
+	80:  ignored("resubscribed"),
+	90:  unsubscribed,
+}
+
+// sparkpostFact reads {"msys": {class: event}}. An empty msys is SparkPost's test of the address.
 func sparkpostFact(o object) (fact, error) {
 	msys, ok := o["msys"].(object)
 	if !ok {
@@ -32,36 +70,22 @@ func sparkpostFact(o object) (fact, error) {
 
 func sparkpostEventFact(o object) (fact, error) {
 	told := o.text("type")
-	e := sparkpostEvent(o)
-	switch told {
-	case "injection":
-		e.Kind = Accepted
-	case "delivery":
-		e.Kind = Delivered
-	case "delay":
-		e.Kind = Deferred
-	case "bounce", "out_of_band":
-		return sparkpostBounce(told, o, e)
-	case "policy_rejection", "generation_rejection", "generation_failure":
-		e.Kind, e.Reason = Dropped, ReasonOther
-	case "spam_complaint":
-		e.Kind, e.Reason, e.Diagnostic = Complained, ReasonSpam, o.firstText("fbtype", "raw_reason")
-	case "list_unsubscribe", "link_unsubscribe":
-		e.Kind, e.Reason, e.URL = Unsubscribed, ReasonUnsubscribed, ""
-	case "open", "initial_open", "amp_open", "amp_initial_open":
-		e.Kind, e.URL, e.Machine = Opened, "", o.is("is_prefetched")
-	case "click", "amp_click":
-		e.Kind = Clicked
-	case "sms_status":
-		return ignore("sms", told)
-	default:
-		return unknown(told)
+	m, e := sparkpostNames[told], sparkpostEvent(o)
+	switch m.kind {
+	case Bounced:
+		if class, ok := sparkpostClasses[code(o["bounce_class"])]; ok {
+			m = class
+		}
+	case Complained:
+		e.Diagnostic = o.firstText("fbtype", "raw_reason")
+	case Opened:
+		e.Machine = o.is("is_prefetched")
 	}
-	return events(told, e)
+	return m.fact(told, e)
 }
 
-// sparkpostEvent fills in what all events have. raw_rcpt_to is the recipient before SparkPost made it lower case. transmission_id is what
-// its API answers to a submission, message_id what its SMTP does.
+// sparkpostEvent reads the fields of all events. raw_rcpt_to is the recipient before SparkPost made it lower case. SparkPost answers a
+// submission with transmission_id over its API and with message_id over SMTP.
 func sparkpostEvent(o object) Event {
 	e := Event{
 		EventID:           o.text("event_id"),
@@ -81,28 +105,4 @@ func sparkpostEvent(o object) Event {
 		e.ProviderMessageID, e.ProviderAlias = e.ProviderAlias, ""
 	}
 	return e
-}
-
-// sparkpostBounce goes by SparkPost's classes. Blocks say nothing about the address, and some classes are no bounces at all.
-func sparkpostBounce(told string, o object, e Event) (fact, error) {
-	e.Kind, e.Bounce, e.Reason = Bounced, Soft, ReasonBounced
-	switch class := code(o["bounce_class"]); class {
-	case 10: // no such recipient
-		e.Bounce, e.Reason = Hard, ReasonInvalid
-	case 30: // no RCPT
-		e.Bounce = Hard
-	case 24:
-		e.Reason = ReasonTimedOut
-	case 25, 26: // SparkPost's own rules: it didn't send
-		e.Kind, e.Bounce, e.Reason = Dropped, "", ReasonBlocked
-	case 50, 51, 52, 53, 54:
-		e.Reason = ReasonBlocked
-	case 60, 100:
-		return ignore("autoresponded", told)
-	case 80:
-		return ignore("resubscribed", told)
-	case 90:
-		e.Kind, e.Bounce, e.Reason = Unsubscribed, "", ReasonUnsubscribed
-	}
-	return events(told, e)
 }
