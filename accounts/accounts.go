@@ -35,19 +35,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Gateways are the relays that accounts share. relays.Relays implements it.
-type Gateways interface {
-	// Resolve gives a gateway ready to use. Unknown: NotFound.
-	Resolve(ctx context.Context, id string) (gateways.Route, error)
-	// Exists reports whether there is a gateway of this id.
-	Exists(ctx context.Context, id string) (bool, error)
-}
-
 // Accounts is the store of senders. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
 	client     redisdb.Evaler
 	store      *records.Store[api.Account]
-	gateways   Gateways
+	gateways   *gateways.Store
 	hold       bool
 	log        *slog.Logger
 	now        func() time.Time
@@ -61,8 +53,8 @@ type Accounts struct {
 }
 
 // New prepares the package on an open database. It does no I/O. An account from the configuration that can't work is an error.
-func New(db *redisdb.DB, ring *seal.Ring, gateways Gateways, o Options) (*Accounts, error) {
-	if db == nil || ring == nil || gateways == nil {
+func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*Accounts, error) {
+	if db == nil || ring == nil || shared == nil {
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
 	}
 	if o.Logger == nil {
@@ -72,7 +64,7 @@ func New(db *redisdb.DB, ring *seal.Ring, gateways Gateways, o Options) (*Accoun
 		o.Now = time.Now
 	}
 	a := &Accounts{
-		client: db.Client(), gateways: gateways, hold: o.Hold, log: o.Logger, now: o.Now, configured: o.Default != nil,
+		client: db.Client(), gateways: shared, hold: o.Hold, log: o.Logger, now: o.Now, configured: o.Default != nil,
 		outcomes: map[string]outcome{},
 	}
 	kept := records.Options[api.Account]{Now: o.Now}

@@ -23,7 +23,7 @@ import (
 // bundle is an Accounts on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Accounts
-	relays *gateways.Relays
+	relays *gateways.Store
 	db     *redisdb.DB
 	clock  *testclock.Clock
 	url    string

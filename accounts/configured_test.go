@@ -18,7 +18,7 @@ func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 	b := setup(t, configuredAccount())
 	for _, id := range []string{"", DefaultID} {
 		s, err := b.Resolve(t.Context(), id)
-		if err != nil || s.ID != DefaultID || s.Name != "Configured" || s.Routes[0].Relay.Password != "from the configuration" {
+		if err != nil || s.ID != DefaultID || s.Name != "Configured" || s.Relays[0].SMTP.Password != "from the configuration" {
 			t.Errorf("%q: %v, %v", id, s, err)
 		}
 	}
@@ -54,8 +54,8 @@ func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := b.Resolve(t.Context(), "")
-	if err != nil || s.Name != "Patched" || s.Routes[0].Relay.Port != 2525 || s.Routes[0].Relay.Password != "from the configuration" {
-		t.Errorf("patched: %v %+v, %v", s, s.Routes[0].Relay.Port, err)
+	if err != nil || s.Name != "Patched" || s.Relays[0].SMTP.Port != 2525 || s.Relays[0].SMTP.Password != "from the configuration" {
+		t.Errorf("patched: %v %+v, %v", s, s.Relays[0].SMTP.Port, err)
 	}
 	if testredis.Holds(t, b.db, "from the configuration") {
 		t.Error("the configured password is in Redis")

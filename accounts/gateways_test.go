@@ -46,8 +46,8 @@ func throughGateways(id string, gateways ...string) api.Account {
 // hosts lists where a sender's mail goes, in order.
 func hosts(s Sender) []string {
 	var all []string
-	for _, r := range s.Routes {
-		all = append(all, r.Gateway+" "+r.Relay.Host)
+	for _, r := range s.Relays {
+		all = append(all, r.Gateway+" "+r.SMTP.Host)
 	}
 	return all
 }
@@ -66,12 +66,12 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	if diff := cmp.Diff([]string{" smtp.example.com", "g1 g1.example.net", "g2 g2.example.net"}, hosts(s)); diff != "" {
 		t.Fatal(diff)
 	}
-	own, first := s.Routes[0], s.Routes[1]
-	if s.Rate != (limits.Rate{PerMinute: 30}) || own.Rate != (limits.Rate{}) || own.Connections != 4 || own.Relay.Shared != "account:a" {
-		t.Errorf("own relay: rate %v %v, connections %d of %q", s.Rate, own.Rate, own.Connections, own.Relay.Shared)
+	own, first := s.Relays[0], s.Relays[1]
+	if s.Rate != (limits.Rate{PerMinute: 30}) || own.Rate != (limits.Rate{}) || own.Connections != 4 || own.SMTP.Shared != "account:a" {
+		t.Errorf("own relay: rate %v %v, connections %d of %q", s.Rate, own.Rate, own.Connections, own.SMTP.Shared)
 	}
-	if first.Rate != (limits.Rate{PerSecond: 7}) || first.Connections != 2 || first.Relay.Shared != "gateway:g1" || first.Relay.Password != "p" {
-		t.Errorf("gateway: rate %v, connections %d of %q", first.Rate, first.Connections, first.Relay.Shared)
+	if first.Rate != (limits.Rate{PerSecond: 7}) || first.Connections != 2 || first.SMTP.Shared != "gateway:g1" || first.SMTP.Password != "p" {
+		t.Errorf("gateway: rate %v, connections %d of %q", first.Rate, first.Connections, first.SMTP.Shared)
 	}
 	if n := countCommands(b, func() {
 		for range 100 {
@@ -83,7 +83,7 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	if _, err := b.relays.Update(t.Context(), "g1", api.GatewayPatch{Host: new("moved.example.net"), Pass: new("p")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.resolve(t, "a").Routes[1].Relay.Host; got != "moved.example.net" {
+	if got := b.resolve(t, "a").Relays[1].SMTP.Host; got != "moved.example.net" {
 		t.Errorf("a changed gateway is not seen: %s", got)
 	}
 }
@@ -95,8 +95,8 @@ func TestWeightsGoWithTheGateways(t *testing.T) {
 	a := throughGateways("a", "g1", "g2")
 	a.Gateways[0].Weight = 3
 	b.create(t, a)
-	if s := b.resolve(t, "a"); s.Routes[0].Weight != 3 || s.Routes[1].Weight != 0 {
-		t.Errorf("%d, %d", s.Routes[0].Weight, s.Routes[1].Weight)
+	if s := b.resolve(t, "a"); s.Relays[0].Weight != 3 || s.Relays[1].Weight != 0 {
+		t.Errorf("%d, %d", s.Relays[0].Weight, s.Relays[1].Weight)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestOAuthIsOfTheOwnRelay(t *testing.T) {
 	a.SMTP = &api.SMTPServer{Preset: "gmail"}
 	a.OAuth2 = &api.OAuth2{ClientID: "id", ClientSecret: "cs", RefreshToken: "rt", User: "me@example.com"}
 	b.create(t, a)
-	r := b.resolve(t, "a").Routes[0]
+	r := b.resolve(t, "a").Relays[0]
 	if r.OAuth == nil || r.OAuth.Provider != "gmail" || r.OAuth.RefreshToken != "rt" || r.OAuthUser != "me@example.com" {
 		t.Errorf("%v of %s", r.OAuth, r.OAuthUser)
 	}
@@ -212,7 +212,7 @@ func TestOAuthIsOfTheOwnRelay(t *testing.T) {
 		t.Errorf("OAuth in place of a password: %+v, %v", info.SMTP, err)
 	}
 	b.clock.Advance(time.Second)
-	if r := b.resolve(t, "a").Routes[0]; r.Relay.Password != "" || r.OAuth == nil {
+	if r := b.resolve(t, "a").Relays[0]; r.SMTP.Password != "" || r.OAuth == nil {
 		t.Error("the old login is still there")
 	}
 }

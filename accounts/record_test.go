@@ -57,7 +57,7 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 		}
 	}
 	s := b.resolve(t, "b")
-	if r := s.Routes[0]; r.OAuth.RefreshToken != "refresh battery" || r.OAuth.ClientSecret != "client battery" || r.Relay.Proxy != other.Proxy {
+	if r := s.Relays[0]; r.OAuth.RefreshToken != "refresh battery" || r.OAuth.ClientSecret != "client battery" || r.SMTP.Proxy != other.Proxy {
 		t.Error("a secret was lost on the way")
 	}
 	if *s.DKIM != (api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: other.DKIM.PrivateKey}) {
@@ -109,7 +109,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
-	if s := b.resolve(t, "a"); s.Routes[0].OAuth.RefreshToken != "refresh battery" || s.DKIM.Selector != "s2" {
+	if s := b.resolve(t, "a"); s.Relays[0].OAuth.RefreshToken != "refresh battery" || s.DKIM.Selector != "s2" {
 		t.Errorf("after all: %v", s)
 	}
 }
@@ -131,10 +131,10 @@ func TestReseal(t *testing.T) {
 		t.Errorf("again: %d, %v", n, err)
 	}
 	after := process(t, url, "new", nil)
-	if s := after.resolve(t, "a"); s.Routes[0].Relay.Password != "correct horse" {
+	if s := after.resolve(t, "a"); s.Relays[0].SMTP.Password != "correct horse" {
 		t.Error("the password was lost")
 	}
-	if s := after.resolve(t, "b"); s.Routes[0].OAuth.RefreshToken != "refresh battery" || s.DKIM.PrivateKey == "" {
+	if s := after.resolve(t, "b"); s.Relays[0].OAuth.RefreshToken != "refresh battery" || s.DKIM.PrivateKey == "" {
 		t.Error("a secret was lost")
 	}
 	if info := after.show(t, "a"); info.State != "connected" || !info.Updated.Equal(updated) {
@@ -159,7 +159,7 @@ func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	if _, err := later.Update(t.Context(), "a", api.AccountPatch{SMTP: new(account("a").SMTP)}); err != nil {
 		t.Errorf("entering the password again: %v", err)
 	}
-	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" {
+	if s, err := later.Resolve(t.Context(), "a"); err != nil || s.Relays[0].SMTP.Password != "correct horse" {
 		t.Errorf("resolve: %v, %v", s, err)
 	}
 }

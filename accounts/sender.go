@@ -23,7 +23,7 @@ type Sender struct {
 	Opens    *bool            // whether opens of its mail are counted; nil: the setting
 	Clicks   *bool            // whether clicks are, likewise
 	Webhooks string           // URL that gets the account's events; empty: none
-	Routes   []gateways.Route // the account's own relay first, then its gateways in order; see Ready. Not to be changed
+	Relays   []gateways.Relay // the account's own relay first, then its gateways in order; see Ready. Not to be changed
 	Retry    []time.Duration  // delays between attempts, the last repeats; nil: the setting. Not to be changed
 	Rate     limits.Rate      // of the account, whichever route its mail takes; zero: not bounded
 	Hold     bool             // mail waits while the account itself is refused, instead of failing
@@ -35,12 +35,12 @@ type Sender struct {
 // that says what to do: all gateways of its list were deleted, can't be opened, or are for the other lane. A message that names a gateway
 // itself can go all the same.
 func (s Sender) Ready(lane api.Lane) error {
-	for _, r := range s.Routes {
+	for _, r := range s.Relays {
 		if r.Serves(lane) {
 			return nil
 		}
 	}
-	if len(s.Routes) > 0 {
+	if len(s.Relays) > 0 {
 		return fault.New(fault.Conflict, "AccountWithoutRelay",
 			"No relay of account %q is for %s mail; add one with PUT /v1/account/%s, or leave the lane of a gateway out", s.ID, lane, s.ID)
 	}
@@ -105,7 +105,7 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 // withGateways adds the gateways to an account's own relay.
 func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 	s := e.sender
-	s.Routes = append(make([]gateways.Route, 0, len(s.Routes)+len(e.gateways)), s.Routes...)
+	s.Relays = append(make([]gateways.Relay, 0, len(s.Relays)+len(e.gateways)), s.Relays...)
 	for _, g := range e.gateways {
 		route, err := a.gateways.Resolve(ctx, g.Gateway)
 		switch {
@@ -118,7 +118,7 @@ func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 			continue
 		}
 		route.Weight, route.Lane = g.Weight, g.Lane
-		s.Routes = append(s.Routes, route)
+		s.Relays = append(s.Relays, route)
 	}
 	return s, nil
 }
@@ -139,7 +139,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 	}
 	e, err := newEntry(s.Value, a.hold)
 	if e.broken = s.Broken; e.broken != nil {
-		e.sender.Routes, e.sender.DKIM = nil, nil // of no use
+		e.sender.Relays, e.sender.DKIM = nil, nil // of no use
 	}
 	if e.sender.Hold {
 		e.sender.Held = state(s.State).hold()
@@ -156,7 +156,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
 	if account.SMTP != nil {
-		s.Routes = []gateways.Route{settings.Route(place(account.Account))}
+		s.Relays = []gateways.Relay{settings.Relay(place(account.Account))}
 	}
 	for _, text := range account.Retry {
 		d, err := time.ParseDuration(text)
@@ -169,7 +169,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 }
 
 // Described gives the relay that a request to verify settings describes. Invalid reports every wrong field.
-func Described(req api.VerifyRequest) (gateways.Route, error) {
+func Described(req api.VerifyRequest) (gateways.Relay, error) {
 	settings := gateways.OfAccount(api.Account{
 		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName,
 	})
@@ -178,7 +178,7 @@ func Described(req api.VerifyRequest) (gateways.Route, error) {
 		f.Add("smtp", "is required: the relay to try")
 	}
 	if err := fault.InvalidFields(f); err != nil {
-		return gateways.Route{}, err
+		return gateways.Relay{}, err
 	}
-	return settings.Route(""), nil
+	return settings.Relay(""), nil
 }

@@ -100,7 +100,7 @@ func TestUpdateRefuses(t *testing.T) {
 	if _, err := b.Update(t.Context(), "nosuch", api.AccountPatch{}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown account: %v", err)
 	}
-	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Routes[0].Relay.Password != "correct horse" || s.Routes[0].Relay.Host != "smtp.example.com" {
+	if s, err := b.Resolve(t.Context(), "a"); err != nil || s.Relays[0].SMTP.Password != "correct horse" || s.Relays[0].SMTP.Host != "smtp.example.com" {
 		t.Errorf("after the refusals: %v, %v", s, err)
 	}
 }
@@ -155,8 +155,8 @@ func TestUpdateTakesFieldsAway(t *testing.T) {
 			if diff := cmp.Diff(want, info.Account); diff != "" {
 				t.Error(diff)
 			}
-			if s := b.resolve(t, "a"); (s.DKIM != nil) != (want.DKIM != nil) || len(s.Routes) == 0 || (s.Routes[0].Gateway == "") != (want.SMTP != nil) {
-				t.Errorf("%v: %v", s, s.Routes)
+			if s := b.resolve(t, "a"); (s.DKIM != nil) != (want.DKIM != nil) || len(s.Relays) == 0 || (s.Relays[0].Gateway == "") != (want.SMTP != nil) {
+				t.Errorf("%v: %v", s, s.Relays)
 			}
 		})
 	}

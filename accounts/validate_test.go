@@ -124,7 +124,7 @@ func TestGoodAccounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := e.sender.Routes[0].Relay.Check(); err != nil {
+			if err := e.sender.Relays[0].SMTP.Check(); err != nil {
 				t.Errorf("smtpsend refuses it: %v", err)
 			}
 		})
@@ -166,7 +166,7 @@ func TestRelayOfAnAccount(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.LocalAddress, tt.want.EHLOName = "192.0.2.1", "me.example"
-			if diff := cmp.Diff(tt.want, route.Relay); diff != "" {
+			if diff := cmp.Diff(tt.want, route.SMTP); diff != "" {
 				t.Error(diff)
 			}
 		})

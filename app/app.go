@@ -58,7 +58,7 @@ type App struct {
 	ring         *seal.Ring
 	signedTokens *signedtoken.Ring
 	settings     *settings.Settings
-	relays       *gateways.Relays
+	gateways     *gateways.Store
 	accounts     *accounts.Accounts
 	access       *access.Access
 	oauth        *oauth.Tokens
@@ -68,7 +68,7 @@ type App struct {
 	control      *queue.Control
 	limits       *limits.Limits
 	sender       *smtpsend.Sender
-	routes       *routing.Routes
+	router       *routing.Router
 	outbox       *outbox.Outbox
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
@@ -167,12 +167,12 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("settings", a.settings.Run)
-	a.relays, err = gateways.New(a.db, a.ring, gateways.Options{Logger: a.log})
+	a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Logger: a.log})
 	if err != nil {
 		return err
 	}
-	a.life.onRun("gateways", a.relays.Run)
-	a.accounts, err = accounts.New(a.db, a.ring, a.relays, accounts.Options{
+	a.life.onRun("gateways", a.gateways.Run)
+	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
 	})
 	if err != nil {
@@ -260,8 +260,8 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.relays, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.routes, a.accounts, a.relays, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
+		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.gateways, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
+		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,

@@ -25,7 +25,7 @@ func (a *App) buildDelivery(context.Context) error {
 	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
 	a.control = queue.NewControl(a.db.Client())
 	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
-	if err := a.buildRoutes(); err != nil {
+	if err := a.buildRouting(); err != nil {
 		return err
 	}
 	signer, err := dkim.NewSigner(a.keys, dkim.Options{})
@@ -33,7 +33,7 @@ func (a *App) buildDelivery(context.Context) error {
 		return err
 	}
 	a.outbox, err = outbox.New(outbox.Parts{
-		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.routes, a.accounts}, Accounts: senders{a.accounts, a.relays},
+		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.router, a.accounts}, Accounts: senders{a.accounts, a.gateways},
 		Signer: signers{signer, a.accounts}, Templates: words{a.stored}, Suppressions: a.suppressions, Tokens: a.signedTokens,
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
@@ -64,8 +64,8 @@ func (a *App) keepReferences() time.Duration {
 	return c.Feedback.Window
 }
 
-// buildRoutes makes what takes a message to a relay: the connections, their limits, and the choice among relays.
-func (a *App) buildRoutes() error {
+// buildRouting makes what takes a message to a relay: the connections, their limits, and the choice among relays.
+func (a *App) buildRouting() error {
 	var err error
 	a.limits, err = limits.New(a.db, limits.Options{Logger: a.log, Registry: a.metrics})
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *App) buildRoutes() error {
 	}
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
-	a.routes, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.relays},
+	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics})
 	return err
 }
@@ -113,7 +113,7 @@ func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release fun
 // senders gives the outbox its accounts.
 type senders struct {
 	accounts *accounts.Accounts
-	relays   *gateways.Relays
+	gateways *gateways.Store
 }
 
 // Account implements outbox.Accounts.
@@ -128,7 +128,7 @@ func (s senders) Account(ctx context.Context, id string) (outbox.Account, error)
 
 // Gateway implements outbox.Accounts.
 func (s senders) Gateway(ctx context.Context, id string) error {
-	ok, err := s.relays.Exists(ctx, id)
+	ok, err := s.gateways.Exists(ctx, id)
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
 	}
@@ -145,7 +145,7 @@ func (s senders) Trial(ctx context.Context, id string) (bool, error) {
 
 // dispatcher gives the outbox its way to the relays.
 type dispatcher struct {
-	routes   *routing.Routes
+	router   *routing.Router
 	accounts *accounts.Accounts
 }
 
@@ -155,8 +155,8 @@ func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatc
 	if err != nil {
 		return outbox.Dispatched{Err: err}
 	}
-	s := d.routes.Send(ctx, routing.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Slot: limits.Slot(in.Slot)})
-	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Slot), Reason: s.Reason}
+	s := d.router.Send(ctx, routing.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Reservation: limits.Reservation(in.Slot)})
+	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Reservation), Reason: s.Reason}
 	for _, t := range s.Tries {
 		out.Tries = append(out.Tries, outbox.Try(t))
 	}
@@ -200,13 +200,13 @@ func (s accountStore) Delete(ctx context.Context, id string) error {
 
 // gatewayStore is accountStore for gateways.
 type gatewayStore struct {
-	*gateways.Relays
+	*gateways.Store
 	tokens *oauth.Tokens
 }
 
 // Delete implements server.Gateways.
 func (s gatewayStore) Delete(ctx context.Context, id string) error {
-	if err := s.Relays.Delete(ctx, id); err != nil {
+	if err := s.Store.Delete(ctx, id); err != nil {
 		return err
 	}
 	return s.tokens.Forget(ctx, "gateway:"+id)

@@ -79,9 +79,9 @@ func (s previewers) ServiceURL() string { return s.settings.Current().ServiceURL
 
 // verifier tries the login of relays.
 type verifier struct {
-	routes   *routing.Routes
+	router   *routing.Router
 	accounts *accounts.Accounts
-	relays   *gateways.Relays
+	gateways *gateways.Store
 	tokens   *oauth.Tokens
 }
 
@@ -95,7 +95,7 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 		defer func() { _ = v.tokens.Forget(context.WithoutCancel(ctx), "account:"+sender.ID) }() // it expires by itself
 	}
 	var answer api.VerifyAnswer
-	for i, login := range v.routes.Verify(ctx, sender) {
+	for i, login := range v.router.Verify(ctx, sender) {
 		result := verified(login.Err)
 		if i == 0 {
 			answer.SMTP = result
@@ -119,13 +119,13 @@ func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.S
 	case req.Account != "":
 		return v.accounts.Resolve(ctx, req.Account)
 	}
-	route, err := gateways.Route{}, error(nil)
+	route, err := gateways.Relay{}, error(nil)
 	if req.Gateway != "" {
-		route, err = v.relays.Resolve(ctx, req.Gateway)
+		route, err = v.gateways.Resolve(ctx, req.Gateway)
 	} else {
 		route, err = accounts.Described(req)
 	}
-	made.Routes = []gateways.Route{route}
+	made.Relays = []gateways.Relay{route}
 	return made, err
 }
 

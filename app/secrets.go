@@ -51,7 +51,7 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 		reseal func(context.Context) (int, error)
 	}{
 		{"accounts", a.accounts.Reseal},
-		{"gateways", a.relays.Reseal},
+		{"gateways", a.gateways.Reseal},
 		{"domain keys", a.keys.Reseal},
 		{"settings", a.settings.Reseal},
 		{"webhook endpoints", a.webhooks.Reseal},

@@ -14,14 +14,9 @@ import (
 // maxParsed bounds the memory for parsed keys of accounts; beyond it the Signer starts over.
 const maxParsed = 1000
 
-// domainKeys finds the key of a domain. Implemented by *Keys.
-type domainKeys interface {
-	For(ctx context.Context, domain string) (*Signature, error)
-}
-
 // Signer signs each message with the key it is due. It is safe for concurrent use.
 type Signer struct {
-	keys domainKeys
+	keys *Keys
 	now  func() time.Time
 
 	mu     sync.RWMutex

@@ -2,29 +2,20 @@ package dkim
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
 )
 
-// keysOf has these domain keys, by domain of From.
-type keysOf map[string]*Signature
-
-func (k keysOf) For(_ context.Context, domain string) (*Signature, error) {
-	if domain == "broken.example" {
-		return nil, errors.New("no")
-	}
-	return k[domain], nil
-}
+// signer signs with the domain keys of a store.
+func signer(b bundle) *Signer { return &Signer{keys: b.Keys, now: b.clock.Now} }
 
 func TestSignerChoosesTheKey(t *testing.T) {
-	stored := &Signature{Domain: "example.com", Selector: "stored", Key: parsed(t, Ed25519)}
-	s := &Signer{keys: keysOf{"example.com": stored, "news.example.com": stored}, now: testrecords.Clock().Now}
+	b := setup(t)
+	b.add(t, key("example.com", "stored"))
+	s := signer(b)
 	account := func(domain string) *api.DKIM {
 		return &api.DKIM{Domain: domain, Selector: "account", PrivateKey: pems()[Ed25519]}
 	}
@@ -65,10 +56,12 @@ func TestSignerChoosesTheKey(t *testing.T) {
 }
 
 func TestSignerFails(t *testing.T) {
-	s := &Signer{keys: keysOf{}, now: testrecords.Clock().Now}
+	b := setup(t)
+	b.add(t, key("broken.example", "s1"))
+	s := signer(process(t, b.url, "another secret"))
 	mail := wire("From: ann@broken.example\n\nx\n")
 	if out, err := s.Sign(t.Context(), nil, "broken.example", mail); err == nil || !bytes.Equal(out, mail) {
-		t.Errorf("no store: %q, %v", out, err)
+		t.Errorf("a key that does not open: %q, %v", out, err)
 	}
 	bad := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: "hunter2"}
 	if _, err := s.Sign(t.Context(), bad, "example.com", mail); err == nil || strings.Contains(err.Error(), "hunter2") {
@@ -80,7 +73,7 @@ func TestSignerFails(t *testing.T) {
 }
 
 func TestSignerParsesAnAccountsKeyOnce(t *testing.T) {
-	s := &Signer{keys: keysOf{}, now: testrecords.Clock().Now}
+	s := signer(setup(t))
 	d := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: pems()[RSA]}
 	first, err := s.ofAccount(d)
 	if err != nil {

@@ -155,7 +155,7 @@ func TestGoodGateways(t *testing.T) {
 			if err := validate(g); err != nil {
 				t.Fatal(err)
 			}
-			if err := ofGateway(g).Route("gateway:g").Relay.Check(); err != nil {
+			if err := ofGateway(g).Relay("gateway:g").SMTP.Check(); err != nil {
 				t.Errorf("smtpsend refuses it: %v", err)
 			}
 		})

@@ -9,7 +9,7 @@
 //     places it goes to stay the same: who may change a relay's settings can't have its secrets sent to a host of their own.
 //   - Every wrong field of a request is reported at once.
 //   - What a preset says stands in for absent fields only (the table in preset.go has the numbers and where they are from).
-//   - A change is seen by every process within about a second, and by the process that made it at once. [Relays.Resolve] asks Redis once
+//   - A change is seen by every process within about a second, and by the process that made it at once. [Store.Resolve] asks Redis once
 //     a second to learn of changes, not for each message.
 //   - Two changes at the same time do not mix. What a gateway met is counted without loss as long as the process ends in order.
 //
@@ -21,7 +21,7 @@
 // lastError, lastCode, lastErrorAt), gateways (sorted set of ids, all of score 0: in the order of the alphabet), gateways:version (raised
 // by each change). None of them expires.
 //
-// When Redis is away, every call answers Unavailable, [Relays.Resolve] too once what it remembers is older than a second; what gateways
+// When Redis is away, every call answers Unavailable, [Store.Resolve] too once what it remembers is older than a second; what gateways
 // met is written when Redis is back. A secret that can't be opened (the instance's secret was changed) fails Resolve for that gateway
 // only, until the secret is entered again.
 package gateways

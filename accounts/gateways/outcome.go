@@ -48,10 +48,10 @@ type use struct {
 // Outcome notes what an attempt through a gateway met: took says how many messages it took (0 or 1 for one attempt), err is nil on success.
 // It writes to Redis at most once a second for each gateway, and what it doesn't write waits for the next time, or for Run; the first
 // error after a success is written at once. A refused recipient or message is no trouble of the gateway: it was there and let us in.
-func (r *Relays) Outcome(ctx context.Context, id string, took int, err error) {
-	now := r.now()
+func (s *Store) Outcome(ctx context.Context, id string, took int, err error) {
+	now := s.now()
 	state, text, code := Met(err)
-	r.note(ctx, id, now, func(u *use) {
+	s.note(ctx, id, now, func(u *use) {
 		u.took += took
 		if state == "" {
 			return
@@ -64,8 +64,8 @@ func (r *Relays) Outcome(ctx context.Context, id string, took int, err error) {
 }
 
 // Opened notes that a gateway failed so often that it is left alone until a time.
-func (r *Relays) Opened(ctx context.Context, id string, until time.Time) {
-	r.note(ctx, id, r.now(), func(u *use) { u.state, u.until = stateOpen, until })
+func (s *Store) Opened(ctx context.Context, id string, until time.Time) {
+	s.note(ctx, id, s.now(), func(u *use) { u.state, u.until = stateOpen, until })
 }
 
 // Met decides what the end of an attempt says about the relay: "connected", "error" with a text and a code for people, or nothing.
@@ -91,37 +91,37 @@ func Met(err error) (state, text, code string) {
 }
 
 // note changes what is to be written of a gateway, and writes it when it is time to.
-func (r *Relays) note(ctx context.Context, id string, now time.Time, change func(u *use)) {
-	r.mu.Lock()
-	u := r.uses[id]
+func (s *Store) note(ctx context.Context, id string, now time.Time, change func(u *use)) {
+	s.mu.Lock()
+	u := s.uses[id]
 	if u == nil {
 		u = &use{}
-		r.uses[id] = u
+		s.uses[id] = u
 	}
 	before := *u
 	change(u)
 	news := u.state != "" && u.state != stateConnected && u.state != before.state && u.state != u.shown
 	due := news || now.Sub(u.written) >= writeEvery || now.Before(u.written)
-	r.mu.Unlock()
+	s.mu.Unlock()
 	if due {
-		r.write(ctx, id, now)
+		s.write(ctx, id, now)
 	}
 }
 
 // write puts what a gateway met into Redis. When that fails it is kept for the next time.
-func (r *Relays) write(ctx context.Context, id string, now time.Time) {
-	out, ok := r.takeOut(id, now)
+func (s *Store) write(ctx context.Context, id string, now time.Time) {
+	out, ok := s.takeOut(id, now)
 	if !ok {
 		return
 	}
-	err := r.met(ctx, id, out)
+	err := s.met(ctx, id, out)
 	if err == nil {
 		return
 	}
-	r.log.WarnContext(ctx, "state of a gateway not noted yet", "gateway", id, "error", err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	u := r.uses[id]
+	s.log.WarnContext(ctx, "state of a gateway not noted yet", "gateway", id, "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uses[id]
 	if u == nil {
 		return // changed or deleted meanwhile
 	}
@@ -136,10 +136,10 @@ func (r *Relays) write(ctx context.Context, id string, now time.Time) {
 }
 
 // takeOut takes what is to be written of a gateway; false when there is nothing.
-func (r *Relays) takeOut(id string, now time.Time) (use, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	u := r.uses[id]
+func (s *Store) takeOut(id string, now time.Time) (use, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uses[id]
 	if u == nil || u.took == 0 && u.state == "" {
 		return use{}, false
 	}
@@ -152,31 +152,31 @@ func (r *Relays) takeOut(id string, now time.Time) (use, bool) {
 }
 
 // Run writes what gateways met each second until ctx ends, and then what is left. It returns nil.
-func (r *Relays) Run(ctx context.Context) error {
+func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			r.flush(ctx)
+			s.flush(ctx)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 			defer cancel()
-			r.flush(last)
+			s.flush(last)
 			return nil
 		}
 	}
 }
 
 // flush writes all that is not written yet.
-func (r *Relays) flush(ctx context.Context) {
-	now := r.now()
-	r.mu.Lock()
-	maps.DeleteFunc(r.uses, func(_ string, u *use) bool { return u.took == 0 && u.state == "" && now.Sub(u.written) > forgetAfter })
-	ids := slices.Collect(maps.Keys(r.uses))
-	r.mu.Unlock()
+func (s *Store) flush(ctx context.Context) {
+	now := s.now()
+	s.mu.Lock()
+	maps.DeleteFunc(s.uses, func(_ string, u *use) bool { return u.took == 0 && u.state == "" && now.Sub(u.written) > forgetAfter })
+	ids := slices.Collect(maps.Keys(s.uses))
+	s.mu.Unlock()
 	for _, id := range ids {
-		r.write(ctx, id, now)
+		s.write(ctx, id, now)
 	}
 }
 

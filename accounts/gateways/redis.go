@@ -34,15 +34,15 @@ func newStore(db *redisdb.DB, ring *seal.Ring, now func() time.Time) *records.St
 func record(id string) string { return "gateway:" + id }
 
 // met notes what a gateway met, if it still exists.
-func (r *Relays) met(ctx context.Context, id string, u use) error {
-	keys := []string{r.store.Key(id), r.store.StateKey(id)}
-	return metScript.Run(ctx, r.client, keys, u.took, ms(u.last), u.state, ms(u.until), u.text, u.code, ms(u.at)).Err()
+func (s *Store) met(ctx context.Context, id string, u use) error {
+	keys := []string{s.store.Key(id), s.store.StateKey(id)}
+	return metScript.Run(ctx, s.client, keys, u.took, ms(u.last), u.state, ms(u.until), u.text, u.code, ms(u.at)).Err()
 }
 
 // info is a gateway as answers show it.
-func (r *Relays) info(g *stored) api.GatewayInfo {
+func (s *Store) info(g *stored) api.GatewayInfo {
 	info := api.GatewayInfo{Gateway: g.Value, State: stateUnset, Created: g.Created, Updated: g.Updated}
-	readState(&info, g.State, r.now())
+	readState(&info, g.State, s.now())
 	return info
 }
 

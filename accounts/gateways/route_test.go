@@ -19,36 +19,36 @@ func TestRouteOfAnAccount(t *testing.T) {
 	tests := []struct {
 		name    string
 		account api.Account
-		want    Route
+		want    Relay
 	}{
-		{"plain", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25}}, Route{Relay: smtpsend.Relay{Host: "h", Port: 25}}},
+		{"plain", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25}}, Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25}}},
 		{"TLS from the start", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 465, Secure: true}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}}},
 		{"STARTTLS required", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required", MinVersion: "TLSv1.3"}}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired, MinVersion: tls.VersionTLS13}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired, MinVersion: tls.VersionTLS13}}},
 		{"STARTTLS if offered", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic", RejectUnauthorized: &no}}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic, InsecureSkipVerify: true}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic, InsecureSkipVerify: true}}},
 		{"in clear", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "off"}}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}}},
 		{"CA and pins", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{CA: "ca", PinSHA256: " a  b "}}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 25, CA: "ca", Pin: "a b"}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, CA: "ca", Pin: "a b"}}},
 		{"login", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "p", AccessToken: "t"}}},
-			Route{Relay: smtpsend.Relay{Host: "h", Port: 587, Username: "u", Password: "p", AccessToken: "t"}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 587, Username: "u", Password: "p", AccessToken: "t"}}},
 		{"what stands beside smtp", api.Account{
 			SMTP: &api.SMTPServer{Host: "h", Port: 25}, Proxy: "http://p", LocalAddress: "192.0.2.1", SMTPEhloName: "me.example",
 			Limits: &api.Limits{PerSecond: 3, Connections: 4, PerConnection: 5},
-		}, Route{Connections: 4, Relay: smtpsend.Relay{
+		}, Relay{Connections: 4, SMTP: smtpsend.Relay{
 			Host: "h", Port: 25, Proxy: "http://p", LocalAddress: "192.0.2.1", EHLOName: "me.example", Connections: 4, MessagesPerConnection: 5, Shared: "account:a",
 		}}},
 		{"OAuth", api.Account{
 			SMTP:   &api.SMTPServer{Host: "h", Port: 587},
 			OAuth2: &api.OAuth2{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r", Scope: "x", User: "u"},
-		}, Route{
-			Relay: smtpsend.Relay{Host: "h", Port: 587, Username: "u"}, OAuthUser: "u",
+		}, Relay{
+			SMTP: smtpsend.Relay{Host: "h", Port: 587, Username: "u"}, OAuthUser: "u",
 			OAuth: &oauth.Client{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r", Scope: "x"},
 		}},
-		{"a preset with OAuth", api.Account{SMTP: &api.SMTPServer{Preset: "office365"}, OAuth2: &api.OAuth2{ClientID: "c", RefreshToken: "r", User: "u"}}, Route{
-			Relay: smtpsend.Relay{
+		{"a preset with OAuth", api.Account{SMTP: &api.SMTPServer{Preset: "office365"}, OAuth2: &api.OAuth2{ClientID: "c", RefreshToken: "r", User: "u"}}, Relay{
+			SMTP: smtpsend.Relay{
 				Host: "smtp.office365.com", Port: 587, TLS: smtpsend.TLSRequired, Username: "u", Connections: 3, MessagesPerConnection: 100,
 				RecipientsPerTransaction: 100, IdleTimeout: idle, Lifetime: life, Shared: "account:a",
 			},
@@ -57,23 +57,23 @@ func TestRouteOfAnAccount(t *testing.T) {
 		{"explicit fields win over the preset", api.Account{
 			SMTP:   &api.SMTPServer{Preset: "gmail", Host: "smtp-relay.gmail.com", Port: 2525, TLS: &api.SMTPTLS{StartTLS: "opportunistic"}},
 			Limits: &api.Limits{Connections: 1, PerConnection: 2},
-		}, Route{Connections: 1, Relay: smtpsend.Relay{
+		}, Relay{Connections: 1, SMTP: smtpsend.Relay{
 			Host: "smtp-relay.gmail.com", Port: 2525, TLS: smtpsend.TLSOpportunistic, Connections: 1, MessagesPerConnection: 2, RecipientsPerTransaction: 100,
 			IdleTimeout: idle, Lifetime: life, Shared: "account:a",
 		}}},
-		{"a preset with TLS from the start", api.Account{SMTP: &api.SMTPServer{Preset: "sendgrid", Secure: true}}, Route{Connections: 10, Relay: smtpsend.Relay{
+		{"a preset with TLS from the start", api.Account{SMTP: &api.SMTPServer{Preset: "sendgrid", Secure: true}}, Relay{Connections: 10, SMTP: smtpsend.Relay{
 			Host: "smtp.sendgrid.net", Port: 465, TLS: smtpsend.TLSImplicit, Connections: 10, MessagesPerConnection: 100, RecipientsPerTransaction: 100,
 			IdleTimeout: idle, Lifetime: life, Shared: "account:a",
 		}}},
-		{"a preset with the port for that", api.Account{SMTP: &api.SMTPServer{Preset: "gmail", Port: 465}}, Route{Connections: 5, Relay: smtpsend.Relay{
+		{"a preset with the port for that", api.Account{SMTP: &api.SMTPServer{Preset: "gmail", Port: 465}}, Relay{Connections: 5, SMTP: smtpsend.Relay{
 			Host: "smtp.gmail.com", Port: 465, Connections: 5, MessagesPerConnection: 100, RecipientsPerTransaction: 100, IdleTimeout: idle, Lifetime: life,
 			Shared: "account:a",
 		}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.want.Relay.ID = "a"
-			got := OfAccount(tt.account).Route("account:a")
+			tt.want.SMTP.ID = "a"
+			got := OfAccount(tt.account).Relay("account:a")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -109,16 +109,16 @@ func TestMaskedSecretOfANewGateway(t *testing.T) {
 
 func TestRouteDoesNotShowItsSecrets(t *testing.T) {
 	g := oauthGateway("g")
-	r := ofGateway(g).Route("gateway:g")
-	r.Gateway, r.Relay.Password, r.Relay.AccessToken = "g", "pass battery", "token battery"
-	text, err := json.Marshal(map[string]any{"route": r, "routes": []Route{r}})
+	r := ofGateway(g).Relay("gateway:g")
+	r.Gateway, r.SMTP.Password, r.SMTP.AccessToken = "g", "pass battery", "token battery"
+	text, err := json.Marshal(map[string]any{"route": r, "routes": []Relay{r}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "route", r, "routes", []Route{r})
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "route", r, "routes", []Relay{r})
 	for _, shown := range []string{
-		string(text), log.String(), fmt.Sprint(r), fmt.Sprintf("%+v", r), fmt.Sprintf("%#v", r), fmt.Sprintf("%v", &r), fmt.Sprintf("%+v", []Route{r}),
+		string(text), log.String(), fmt.Sprint(r), fmt.Sprintf("%+v", r), fmt.Sprintf("%#v", r), fmt.Sprintf("%v", &r), fmt.Sprintf("%+v", []Relay{r}),
 	} {
 		if strings.Contains(shown, "battery") || !strings.Contains(shown, "g") {
 			t.Errorf("shown: %s", shown)
@@ -148,7 +148,7 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 		}
 	}
 	r := b.resolve(t, "b")
-	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" || r.Relay.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
+	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" || r.SMTP.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
 		t.Error("a secret was lost on the way")
 	}
 	text, err := json.Marshal(b.get(t, "b"))
@@ -173,7 +173,7 @@ func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	if _, err := later.Update(t.Context(), "g", api.GatewayPatch{Pass: new("entered again")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := later.resolve(t, "g").Relay.Password; got != "entered again" {
+	if got := later.resolve(t, "g").SMTP.Password; got != "entered again" {
 		t.Errorf("%q", got)
 	}
 }
@@ -199,10 +199,10 @@ func TestReseal(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	after := process(t, before.url, testrecords.Ring(t, "new"))
-	if got := after.resolve(t, "a").Relay.Password; got != "correct horse" {
+	if got := after.resolve(t, "a").SMTP.Password; got != "correct horse" {
 		t.Errorf("%q", got)
 	}
-	if r := after.resolve(t, "b"); r.OAuth.RefreshToken != "refresh battery" || r.Relay.Proxy != oauthGateway("b").Proxy {
+	if r := after.resolve(t, "b"); r.OAuth.RefreshToken != "refresh battery" || r.SMTP.Proxy != oauthGateway("b").Proxy {
 		t.Error("a secret was lost")
 	}
 }

@@ -38,7 +38,7 @@ func begun(w *api.Warmup, now time.Time) *api.Warmup {
 }
 
 // RateAt is the route's rate at a time: its limits, and on each day of a warm-up what that day allows.
-func (r Route) RateAt(now time.Time) limits.Rate {
+func (r Relay) RateAt(now time.Time) limits.Rate {
 	rate, w := r.Rate, r.Warmup
 	if w == nil || w.Started == nil {
 		return rate

@@ -13,13 +13,13 @@ import (
 
 func TestAWarmupAllowsMoreEachDay(t *testing.T) {
 	began := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	route := func(w api.Warmup, most float64) Route {
+	route := func(w api.Warmup, most float64) Relay {
 		w.Started = &began
-		return Route{Rate: limits.Rate{PerSecond: 5, PerDay: most}, Warmup: &w}
+		return Relay{Rate: limits.Rate{PerSecond: 5, PerDay: most}, Warmup: &w}
 	}
 	for _, row := range []struct {
 		name  string
-		route Route
+		route Relay
 		after time.Duration
 		want  float64 // a day
 	}{

@@ -11,16 +11,16 @@
 //
 // # Waiting
 //
-// A message that finds a scope full is given a slot: the next free place of that scope, which nobody else gets. It comes back at its slot,
+// A message that finds a scope full is given a reservation: the next free place of that scope, which nobody else gets. It comes back at its reservation,
 // shows it, and passes that scope without paying again. Scopes are asked in order, and only the first full one reserves: otherwise the
-// long queue of one slow account would book a shared gateway far into the future. So a message waits at most once for each scope, and
+// long queue of one slow account would reserve a shared gateway far into the future. So a message waits at most once for each scope, and
 // costs one Redis command each time it asks, however long it waits and however many wait.
 //
 // # What it promises
 //
 //   - What is admitted in any stretch of time stays within rate × time + burst. Messages that come back late have kept their place, and
-//     may bunch by ten seconds' worth; those that a long outage made late beyond that get new slots instead of going out all at once.
-//   - A slot that is shown too early is answered with the same time again. One that is an hour late has lapsed, as has one from before
+//     may bunch by ten seconds' worth; those that a long outage made late beyond that get new reservations instead of going out all at once.
+//   - A reservation that is shown too early is answered with the same time again. One that is an hour late has lapsed, as has one from before
 //     its scope's rate changed or its relay asked for a pause: such a message asks as if for the first time.
 //   - A message with more recipients than a bucket holds goes when the bucket is full, and the scope then owes the rest.
 //   - A rate that changes holds from the next message on.
@@ -36,7 +36,7 @@
 //
 // All keys are in partition 0:
 //
-//   - limit:<scope>: hash, what was taken and booked, and the last pause. Expires an hour after it has ceased to matter.
+//   - limit:<scope>: hash, what was taken and reserved, and the last pause. Expires an hour after it has ceased to matter.
 //   - limit:<scope>:connections: sorted set, open connections by when their lease ends. Expires with the last lease.
 //   - limits:throttled: sorted set, scopes whose relay asked for a pause, by when that has ceased to matter. Expires with the last.
 //   - limits:version: number, raised by each pause.
@@ -44,6 +44,6 @@
 // # When it fails
 //
 // When Redis is away, every call that needs it fails with an error of kind fault.Unavailable, and nothing is admitted. When the state is
-// lost (Redis was emptied), all buckets are full again and all slots have lapsed. Connections of a process that died are counted for
+// lost (Redis was emptied), all buckets are full again and all reservations have lapsed. Connections of a process that died are counted for
 // another 30 seconds.
 package limits

@@ -28,8 +28,8 @@ type history struct {
 }
 
 // come lets a message ask, and notes what it is told.
-func (h *history) come(t *rapid.T, slot Slot, n int) {
-	a, err := h.Take(t.Context(), []Scope{h.scope}, n, slot)
+func (h *history) come(t *rapid.T, reservation Reservation, n int) {
+	a, err := h.Take(t.Context(), []Scope{h.scope}, n, reservation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func (h *history) come(t *rapid.T, slot Slot, n int) {
 		return
 	}
 	if !a.At.After(h.lastAt) {
-		t.Fatalf("slot %v is not behind the last one, %v", a.At, h.lastAt)
+		t.Fatalf("reservation %v is not behind the last one, %v", a.At, h.lastAt)
 	}
 	h.lastAt = a.At
 	h.waiting = append(h.waiting, arrival{a, n})
@@ -53,7 +53,7 @@ func (h *history) pass(t *rapid.T, until time.Time) {
 		if next.At.After(h.Now()) {
 			h.Set(next.At.Add(time.Duration(rapid.Int64Range(0, int64(h.late)).Draw(t, "late"))))
 		}
-		h.come(t, next.Slot, next.message)
+		h.come(t, next.Reservation, next.message)
 	}
 	if until.After(h.Now()) {
 		h.Set(until)
@@ -87,7 +87,7 @@ func (h *history) check(t *rapid.T) {
 }
 
 // TestAnyHistory: whatever comes and when, no stretch of time sees more than rate × time + burst (or the limit, for minutes and days),
-// slots are unique and in order, and each message asks at most twice.
+// reservations are unique and in order, and each message asks at most twice.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, 5 * time.Second} {

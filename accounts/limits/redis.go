@@ -58,13 +58,13 @@ type takeReply struct {
 	generations []int64 // of the scopes up to the full one
 }
 
-func (s store) take(ctx context.Context, scopes []Scope, n int, places []place) (takeReply, error) {
+func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry) (takeReply, error) {
 	keys := make([]string, len(scopes))
 	args := make([]any, 2, 2+7*len(scopes))
 	args[0], args[1] = s.clock(), n
 	for i, scope := range scopes {
 		keys[i] = scopeKey(scope.Name)
-		r, p := scope.Rate, placeIn(places, scope.Name)
+		r, p := scope.Rate, entryIn(entries, scope.Name)
 		args = append(args, r.PerSecond, r.PerMinute, r.PerDay, r.Burst, p.mark(), p.generation, p.at)
 	}
 	words, err := takeScript.Run(ctx, s.db.Client(), keys, args...).StringSlice()
@@ -75,16 +75,16 @@ func (s store) take(ctx context.Context, scopes []Scope, n int, places []place) 
 	if err != nil || reply.ok || reply.reason != "" {
 		return reply, err
 	}
-	reply.reason = placeIn(places, scopes[reply.full].Name).reason // the message came early: it waits for what it waited for
+	reply.reason = entryIn(entries, scopes[reply.full].Name).reason // the message came early: it waits for what it waited for
 	return reply, nil
 }
 
 // mark tells the script what a message has in a scope.
-func (p place) mark() string {
+func (e entry) mark() string {
 	switch {
-	case p.scope == "":
+	case e.scope == "":
 		return ""
-	case p.passed:
+	case e.passed:
 		return "p"
 	}
 	return "b"

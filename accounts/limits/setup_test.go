@@ -36,14 +36,14 @@ func on(t testing.TB, db *redisdb.DB) *bench {
 }
 
 // take asks for n in the given scopes.
-func (b *bench) take(t testing.TB, slot Slot, n int, scopes ...Scope) Answer {
+func (b *bench) take(t testing.TB, reservation Reservation, n int, scopes ...Scope) Answer {
 	t.Helper()
-	a, err := b.Take(t.Context(), scopes, n, slot)
+	a, err := b.Take(t.Context(), scopes, n, reservation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.OK != (a.At.IsZero() && a.Slot == "" && a.Reason == "") {
-		t.Fatalf("an answer must either let go or say when to come back, with slot and reason: %+v", a)
+	if a.OK != (a.At.IsZero() && a.Reservation == "" && a.Reason == "") {
+		t.Fatalf("an answer must either let go or say when to come back, with reservation and reason: %+v", a)
 	}
 	return a
 }
@@ -75,7 +75,7 @@ func (b *bench) drain(t testing.TB, queue []Answer, scopes ...Scope) (asks []int
 			b.Set(next.At)
 		}
 		asks[next.message]++
-		next.Answer = b.take(t, next.Slot, 1, scopes...)
+		next.Answer = b.take(t, next.Reservation, 1, scopes...)
 		heap.Push(due, next)
 	}
 	return asks

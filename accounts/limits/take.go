@@ -13,17 +13,17 @@ type Answer struct {
 	OK bool
 	// At is when to come back, by Redis' clock.
 	At time.Time
-	// Slot is to be kept while waiting, and shown then.
-	Slot Slot
+	// Reservation is to be kept while waiting, and shown then.
+	Reservation Reservation
 	// Reason says which limit the message waits for, such as "account x: 30 a minute".
 	Reason string
 }
 
-// Take asks for n recipients (below 1: 1) in each scope, in order. The slot is the one that the last answer to the same message came with,
-// empty at first. Scopes that the message has already paid for while it waited for a later one are passed; a slot for a scope that is not
+// Take asks for n recipients (below 1: 1) in each scope, in order. The reservation is the one that the last answer to the same message came with,
+// empty at first. Scopes that the message has already paid for while it waited for a later one are passed; a reservation for a scope that is not
 // asked now is kept, so that a message may wait at several gateways. The error is of kind fault.Unavailable when Redis is away; the
 // message has then not been admitted, though it may have been charged.
-func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, slot Slot) (Answer, error) {
+func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, reservation Reservation) (Answer, error) {
 	asked, err := l.asked(ctx, scopes)
 	if err != nil {
 		return Answer{}, err
@@ -32,8 +32,8 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, slot Slot) (An
 		l.metrics.taken(scopes)
 		return Answer{OK: true}, nil
 	}
-	places := slot.places()
-	reply, err := l.store.take(ctx, asked, max(n, 1), places)
+	entries := reservation.entries()
+	reply, err := l.store.take(ctx, asked, max(n, 1), entries)
 	if err != nil {
 		return Answer{}, away(err, "take from "+asked[0].Name)
 	}
@@ -44,7 +44,7 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, slot Slot) (An
 	full := asked[reply.full]
 	l.metrics.waited(full.Name)
 	return Answer{
-		At: time.UnixMicro(reply.at).UTC(), Slot: makeSlot(places, asked, reply),
+		At: time.UnixMicro(reply.at).UTC(), Reservation: makeReservation(entries, asked, reply),
 		Reason: strings.Replace(full.Name, ":", " ", 1) + ": " + full.Rate.reason(reply.reason),
 	}, nil
 }

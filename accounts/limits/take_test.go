@@ -70,13 +70,13 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestSlot follows one message that has to wait.
-func TestSlot(t *testing.T) {
+// TestReservation follows one message that has to wait.
+func TestReservation(t *testing.T) {
 	t.Parallel()
 	rate := Rate{PerSecond: 0.1, Burst: 1}
 	for _, row := range []struct {
 		name   string
-		come   time.Duration // after the slot
+		come   time.Duration // after the reservation
 		change Rate          // the rate by then; zero: as before
 		wait   time.Duration // 0: let go
 	}{
@@ -100,7 +100,7 @@ func TestSlot(t *testing.T) {
 			if row.change == (Rate{}) {
 				row.change = rate
 			}
-			again := b.take(t, a.Slot, 1, account(row.change))
+			again := b.take(t, a.Reservation, 1, account(row.change))
 			if row.wait == 0 {
 				if !again.OK {
 					t.Errorf("has to wait again: %+v", again)
@@ -110,28 +110,28 @@ func TestSlot(t *testing.T) {
 			if want := b.Now().Add(row.wait); again.At.Sub(want).Abs() > time.Millisecond {
 				t.Errorf("told to wait until %v, want %v", again.At, want)
 			}
-			if row.change == rate && (again.Slot != a.Slot || again.Reason != a.Reason) {
+			if row.change == rate && (again.Reservation != a.Reservation || again.Reason != a.Reason) {
 				t.Errorf("came too early with %+v, left with %+v", a, again)
 			}
 		})
 	}
 }
 
-// TestSlotLapses: a message that comes an hour late asks anew, and so pays again.
-func TestSlotLapses(t *testing.T) {
+// TestReservationLapses: a message that comes an hour late asks anew, and so pays again.
+func TestReservationLapses(t *testing.T) {
 	t.Parallel()
 	b, x := setup(t), account(Rate{PerSecond: 0.1, Burst: 1})
 	b.take(t, "", 1, x)
 	a := b.take(t, "", 1, x)
 	b.Set(a.At.Add(time.Hour))
 	b.take(t, "", 1, x)
-	if again := b.take(t, a.Slot, 1, x); again.OK {
-		t.Error("a slot an hour old went beside the one whose turn it was")
+	if again := b.take(t, a.Reservation, 1, x); again.OK {
+		t.Error("a reservation an hour old went beside the one whose turn it was")
 	}
 }
 
-// TestLowerRateVoidsBookings: those who booked at the old rate would come too fast.
-func TestLowerRateVoidsBookings(t *testing.T) {
+// TestLowerRateVoidsReservations: those who reserved at the old rate would come too fast.
+func TestLowerRateVoidsReservations(t *testing.T) {
 	t.Parallel()
 	b, before, after := setup(t), account(Rate{PerSecond: 1, Burst: 1}), account(Rate{PerSecond: 0.1, Burst: 1})
 	b.take(t, "", 1, before)
@@ -141,14 +141,14 @@ func TestLowerRateVoidsBookings(t *testing.T) {
 	}
 	for i, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 30 * time.Second} {
 		b.Set(answers[i].At)
-		a := b.take(t, answers[i].Slot, 1, after)
+		a := b.take(t, answers[i].Reservation, 1, after)
 		if at := answers[0].At.Add(want); a.OK != (want == 0) || !a.OK && !a.At.Equal(at) {
 			t.Errorf("message %d goes at %v, want %v", i, a.At, at)
 		}
 	}
 }
 
-// TestHigherRateHelpsAtOnce: what others have booked at the old rate is in nobody's way.
+// TestHigherRateHelpsAtOnce: what others have reserved at the old rate is in nobody's way.
 func TestHigherRateHelpsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -180,13 +180,13 @@ func TestStateStaysSmall(t *testing.T) {
 func TestHeapOfLateOnes(t *testing.T) {
 	t.Parallel()
 	b, x := setup(t), account(Rate{PerSecond: 1, Burst: 1})
-	var slots []Slot
+	var reservations []Reservation
 	for range 200 {
-		slots = append(slots, b.take(t, "", 1, x).Slot)
+		reservations = append(reservations, b.take(t, "", 1, x).Reservation)
 	}
 	b.Advance(150 * time.Second)
 	gone, last := 0, start.Add(199*time.Second)
-	for _, s := range slots[1:150] {
+	for _, s := range reservations[1:150] {
 		a := b.take(t, s, 1, x)
 		if a.OK {
 			gone++
@@ -202,15 +202,15 @@ func TestHeapOfLateOnes(t *testing.T) {
 	}
 }
 
-// TestOneLateDoesNotDoubleSlots: what one late message with many recipients owes moved the next slot, and all that asked then got that one.
-func TestOneLateDoesNotDoubleSlots(t *testing.T) {
+// TestOneLateDoesNotDoubleReservations: what one late message with many recipients owes moved the next reservation, and all that asked then got that one.
+func TestOneLateDoesNotDoubleReservations(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []Rate{{PerSecond: 1, Burst: 5}, {PerMinute: 5}} {
 		b, x := setup(t), account(rate)
 		b.take(t, "", 1, x)
 		big := b.take(t, "", 30, x)
 		b.Set(big.At.Add(5 * time.Second))
-		if a := b.take(t, big.Slot, 30, x); !a.OK {
+		if a := b.take(t, big.Reservation, 30, x); !a.OK {
 			t.Fatalf("%+v: it has to wait again: %+v", rate, a)
 		}
 		one, other := b.take(t, "", 1, x), b.take(t, "", 1, x)
@@ -223,7 +223,7 @@ func TestOneLateDoesNotDoubleSlots(t *testing.T) {
 	}
 }
 
-// TestScopesInOrder: a message waits once for each full scope, pays each once, and books only one at a time.
+// TestScopesInOrder: a message waits once for each full scope, pays each once, and reserves only one at a time.
 func TestScopesInOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -235,34 +235,34 @@ func TestScopesInOrder(t *testing.T) {
 	if want := start.Add(10 * time.Second); !first.At.Equal(want) {
 		t.Fatalf("waits for the account until %v, want %v", first.At, want)
 	}
-	for range 5 { // the account's long queue books nothing of the gateway
+	for range 5 { // the account's long queue reserves nothing of the gateway
 		b.take(t, "", 1, x, g)
 	}
 	b.Set(first.At)
-	second := b.take(t, first.Slot, 1, x, g)
+	second := b.take(t, first.Reservation, 1, x, g)
 	if want := start.Add(100 * time.Second); !second.At.Equal(want) || second.Reason != "gateway g: 0.01 a second" {
 		t.Fatalf("then waits until %v for %q, want %v for the gateway", second.At, second.Reason, want)
 	}
 	b.Set(second.At)
-	if third := b.take(t, second.Slot, 1, x, g); !third.OK {
+	if third := b.take(t, second.Reservation, 1, x, g); !third.OK {
 		t.Fatalf("waits a third time: %+v", third)
 	}
-	if w := b.wait(t, 1, x); w != 0 { // its six bookings are over at 70 s, and passing cost nothing more
+	if w := b.wait(t, 1, x); w != 0 { // its six reservations are over at 70 s, and passing cost nothing more
 		t.Errorf("the account was charged again: the next one waits %v", w)
 	}
 }
 
-// TestSlotsAtSeveralGateways: a message that waits at one gateway may wait at another too, and pays its account once.
-func TestSlotsAtSeveralGateways(t *testing.T) {
+// TestReservationsAtSeveralGateways: a message that waits at one gateway may wait at another too, and pays its account once.
+func TestReservationsAtSeveralGateways(t *testing.T) {
 	t.Parallel()
 	b, rate := setup(t), Rate{PerSecond: 0.1, Burst: 1}
 	x, g, h := account(Rate{PerDay: 2}), gateway(rate), Scope{Name: "gateway:h.2", Rate: rate}
 	b.take(t, "", 1, g)
 	b.take(t, "", 1, h)
 	a := b.take(t, "", 1, x, g)
-	a = b.take(t, a.Slot, 1, x, h)
+	a = b.take(t, a.Reservation, 1, x, h)
 	b.Set(a.At)
-	if a := b.take(t, a.Slot, 1, x, g); !a.OK {
+	if a := b.take(t, a.Reservation, 1, x, g); !a.OK {
 		t.Errorf("the first gateway forgot: %+v", a)
 	}
 	if w := b.wait(t, 1, x); w != 0 {
@@ -270,10 +270,10 @@ func TestSlotsAtSeveralGateways(t *testing.T) {
 	}
 }
 
-// TestOddSlots: what can't be read is no slot.
-func TestOddSlots(t *testing.T) {
+// TestOddReservations: what can't be read is no reservation.
+func TestOddReservations(t *testing.T) {
 	t.Parallel()
-	for _, s := range []Slot{"x", "b.1.2", "b.-1.5.s.account:x", "b.zzzzzzzzzzzzzzzzz.0.s.account:x", "b.1.!.s.account:x", " ", "p.0.0..account:x"} {
+	for _, s := range []Reservation{"x", "b.1.2", "b.-1.5.s.account:x", "b.zzzzzzzzzzzzzzzzz.0.s.account:x", "b.1.!.s.account:x", " ", "p.0.0..account:x"} {
 		b, x := setup(t), account(Rate{PerSecond: 1})
 		b.take(t, "", 1, x)
 		if a := b.take(t, s, 1, x); a.OK {
@@ -317,7 +317,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	all.Wait()
 	close(answers)
-	went, places := 0, map[time.Time]bool{}
+	went, entries := 0, map[time.Time]bool{}
 	for a := range answers {
 		if a.OK {
 			went++
@@ -326,10 +326,10 @@ func TestTwoProcesses(t *testing.T) {
 		if wait := time.Until(a.At); wait > 9*time.Minute || wait < 30*time.Second {
 			t.Errorf("waits %v for a minute", wait)
 		}
-		places[a.At] = true
+		entries[a.At] = true
 	}
-	if went != 10 || len(places) != 70 {
-		t.Errorf("%d went at once, and the others got %d places, want 10 and 70", went, len(places))
+	if went != 10 || len(entries) != 70 {
+		t.Errorf("%d went at once, and the others got %d entries, want 10 and 70", went, len(entries))
 	}
 }
 
@@ -405,12 +405,12 @@ func BenchmarkTake(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			bench := setup(b)
 			sent := testredis.CountCommands(bench.db)
-			var slots []Answer
+			var reservations []Answer
 			for b.Loop() {
-				slots = append(slots, bench.take(b, "", 1, row.scopes...))
+				reservations = append(reservations, bench.take(b, "", 1, row.scopes...))
 			}
-			messages := len(slots)
-			bench.drain(b, slots, row.scopes...)
+			messages := len(reservations)
+			bench.drain(b, reservations, row.scopes...)
 			b.ReportMetric(float64(sent.Sent())/float64(messages), "commands/message")
 			b.ReportMetric(bench.Now().Sub(start).Seconds()/float64(messages), "simulated-s/message")
 		})
@@ -433,6 +433,6 @@ func ExampleLimits_Take() {
 	scopes := []Scope{{Name: "account:shop", Rate: Rate{PerMinute: 30}}, {Name: "gateway:relay", Rate: Rate{PerSecond: 5, Burst: 20}}}
 	answer, err := l.Take(ctx, scopes, 1, "")
 	if err == nil && !answer.OK {
-		fmt.Println("come back at", answer.At, "with", answer.Slot, "because of", answer.Reason)
+		fmt.Println("come back at", answer.At, "with", answer.Reservation, "because of", answer.Reason)
 	}
 }

@@ -63,8 +63,8 @@ type State struct {
 	Pace float64
 	// Pauses is how many pauses came in a row. Zero when the scope has recovered.
 	Pauses int
-	// Booked is the last slot that was given to a message. Zero: none lies in the future.
-	Booked time.Time
+	// Reserved is the last reservation that was given to a message. Zero: none lies in the future.
+	Reserved time.Time
 	// Connections is how many connections of the scope are counted now, of all processes.
 	Connections int
 }
@@ -82,7 +82,7 @@ func (l *Limits) State(ctx context.Context, scope string) (State, error) {
 func stateOf(now, pause time.Time, pauses int, last time.Time) State {
 	s := State{}
 	if last.After(now) {
-		s.Booked = last
+		s.Reserved = last
 	}
 	since := now.Sub(pause)
 	if since >= recovered {

@@ -78,7 +78,7 @@ func TestSlowStart(t *testing.T) {
 	for range 2000 {
 		a := b.take(t, "", 1, x)
 		if !a.At.After(last) {
-			t.Fatalf("slot %v is not behind %v", a.At, last)
+			t.Fatalf("reservation %v is not behind %v", a.At, last)
 		}
 		count[int(a.At.Sub(first.At)/doubling)]++
 		last = a.At
@@ -115,18 +115,18 @@ func TestSlowStartSavesNothingUp(t *testing.T) {
 	}
 }
 
-// TestThrottledVoidsBookings: nothing that was booked before may go during the pause, not even what has passed the scope already.
-func TestThrottledVoidsBookings(t *testing.T) {
+// TestThrottledVoidsReservations: nothing that was reserved before may go during the pause, not even what has passed the scope already.
+func TestThrottledVoidsReservations(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	x, g := account(Rate{PerSecond: 0.1, Burst: 1}), gateway(Rate{PerSecond: 0.1, Burst: 1})
 	b.take(t, "", 1, g)
 	passed := b.take(t, "", 1, x, g)
-	booked := b.take(t, "", 1, x)
+	reserved := b.take(t, "", 1, x)
 	b.slowDown(t, "account:x", time.Hour)
 	b.Set(passed.At)
 	end := start.Add(time.Hour)
-	for name, a := range map[string]Answer{"passed": b.take(t, passed.Slot, 1, x, g), "booked": b.take(t, booked.Slot, 1, x), "new": b.take(t, "", 1, x)} {
+	for name, a := range map[string]Answer{"passed": b.take(t, passed.Reservation, 1, x, g), "reserved": b.take(t, reserved.Reservation, 1, x), "new": b.take(t, "", 1, x)} {
 		if a.OK || a.At.Before(end) {
 			t.Errorf("%s: goes at %v, want after the pause, at %v", name, a.At, end)
 		}
@@ -142,7 +142,7 @@ func TestRateHoldsDuringRecovery(t *testing.T) {
 	for range 300 {
 		a := b.take(t, "", 1, x)
 		if gap := a.At.Sub(last); gap < time.Second-time.Microsecond {
-			t.Fatalf("slots %v apart, at most one a second allowed", gap)
+			t.Fatalf("reservations %v apart, at most one a second allowed", gap)
 		}
 		last = a.At
 	}
@@ -195,8 +195,8 @@ func TestState(t *testing.T) {
 		after time.Duration // the end of the pause
 		want  State
 	}{
-		{-time.Second, State{Until: end, Pace: 0.1, Pauses: 1, Booked: a.At}},
-		{0, State{Pace: 0.1, Pauses: 1, Booked: a.At}},
+		{-time.Second, State{Until: end, Pace: 0.1, Pauses: 1, Reserved: a.At}},
+		{0, State{Pace: 0.1, Pauses: 1, Reserved: a.At}},
 		{doubling, State{Pace: 0.2, Pauses: 1}},
 		{doubling * 9, State{Pace: 51.2, Pauses: 1}},
 		{recovered, State{}},

@@ -28,7 +28,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if wait := time.Until(a.At); wait < 30*time.Second || wait > 101*time.Second || a.Reason != "gateway g: 0.01 a second" {
 		t.Errorf("waits %v for %q", wait, a.Reason)
 	}
-	if again := b.take(t, a.Slot, 1, x, g); again != a {
+	if again := b.take(t, a.Reservation, 1, x, g); again != a {
 		t.Errorf("coming too early changed %+v to %+v", a, again)
 	}
 	b.slowDown(t, "gateway:h", 0)
@@ -36,7 +36,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if wait := time.Until(a.At); wait < 30*time.Second || wait > time.Minute {
 		t.Errorf("after throttling it waits %v", wait)
 	}
-	if s := b.state(t, "gateway:h"); s.Pauses != 1 || s.Until.IsZero() || s.Booked.IsZero() {
+	if s := b.state(t, "gateway:h"); s.Pauses != 1 || s.Until.IsZero() || s.Reserved.IsZero() {
 		t.Errorf("%+v", s)
 	}
 	release, err := b.Connect(t.Context(), "gateway:h", 1)

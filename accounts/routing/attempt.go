@@ -12,16 +12,16 @@ import (
 
 // attempt is one Send under way.
 type attempt struct {
-	*Routes
+	*Router
 	d          Dispatch
 	candidates []candidate
-	merge      merge
-	place      place // that the message has waited for
-	charged    bool  // the account's limit has let it pass
+	results    results
+	waited     reservation // that the message comes back with
+	charged    bool        // the account's limit was paid
 	tries      []Try
-	full       []full   // candidates without room
+	full       []full   // candidates at a limit
 	asleep     []asleep // candidates that rest
-	halt       *full    // nothing can be tried any more, now
+	halt       *full    // why nothing more can be tried now
 }
 
 // asleep is a candidate that rests.
@@ -30,18 +30,20 @@ type asleep struct {
 	resting
 }
 
-func (r *Routes) newAttempt(d Dispatch, candidates []candidate) *attempt {
-	p := placeOf(d.Slot)
-	return &attempt{Routes: r, d: d, candidates: preferred(candidates, p.scope), merge: newMerge(d.Message), place: p}
+func (r *Router) newAttempt(d Dispatch, candidates []candidate) *attempt {
+	waited := readReservation(d.Reservation)
+	return &attempt{
+		Router: r, d: d, candidates: preferred(candidates, waited.scope), results: newResults(d.Message), waited: waited,
+	}
 }
 
-// run takes the message from one candidate to the next until nobody is left who may fare better there.
+// run takes the message from one candidate to the next, as long as recipients are left that another may serve.
 func (a *attempt) run(ctx context.Context) Sent {
 	for _, c := range a.candidates {
-		if !a.comesIntoQuestion(ctx, c) {
+		if !a.eligible(ctx, c) {
 			break
 		}
-		p, rests := a.breakers.ask(c.scope, settingsOf(c.Route), a.now())
+		p, rests := a.breakers.ask(c.scope, settingsOf(c.Relay), a.now())
 		if rests != nil {
 			a.asleep = append(a.asleep, asleep{c, *rests})
 			continue
@@ -54,22 +56,22 @@ func (a *attempt) run(ctx context.Context) Sent {
 	return a.sent()
 }
 
-// comesIntoQuestion says whether the next candidate may be tried after those before it.
-func (a *attempt) comesIntoQuestion(ctx context.Context, c candidate) bool {
-	if a.merge.done() || a.halt != nil || len(a.tries) > 0 && ctx.Err() != nil {
+// eligible reports whether a candidate may be tried after those before it.
+func (a *attempt) eligible(ctx context.Context, c candidate) bool {
+	if a.results.done() || a.halt != nil || len(a.tries) > 0 && ctx.Err() != nil {
 		return false
 	}
 	for _, f := range a.full {
 		if !f.slowed && c.tier > f.tier {
-			return false // to have no room is no failure
+			return false // a reached limit is no failure, and fallbacks are for failures
 		}
 	}
 	return true
 }
 
-// visit tries a candidate if there is room.
+// visit tries a candidate, if the limits admit that.
 func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
-	if !a.room(ctx, c, insist) {
+	if !a.admit(ctx, c, insist) {
 		a.breakers.unused(p)
 		return
 	}
@@ -95,39 +97,39 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 
 func (a *attempt) keep(t Try) {
 	a.tries = append(a.tries, t)
-	a.merge.add(t.Result)
+	a.results.add(t.Result)
 }
 
-// lastResort is for a message for which nobody was tried: it goes to the one that is due first, even if that rests, or waits for the one
-// that has room first.
+// lastResort is for a message that no candidate was tried for. It goes to the full one that is free first, and
+// waits there if that is still full; without a full one it goes to the resting one that is due first.
 func (a *attempt) lastResort(ctx context.Context) {
 	switch {
 	case len(a.full) > 0:
 		sooner := func(x, y full) int { return x.until.Compare(y.until) }
 		slices.SortStableFunc(a.full, sooner)
-		if f := a.full[0]; !f.booked {
+		if f := a.full[0]; !f.reserved {
 			a.full = a.full[1:]
-			a.visit(ctx, f.candidate, a.breakers.force(f.scope, settingsOf(f.Route), a.now()), true)
+			a.visit(ctx, f.candidate, a.breakers.force(f.scope, settingsOf(f.Relay), a.now()), true)
 			if len(a.tries) > 0 || a.halt != nil {
-				return // it had room, or nobody can say
+				return // it was admitted, or the limits can't be asked
 			}
 		}
-		booked := slices.DeleteFunc(slices.Clone(a.full), func(f full) bool { return !f.booked })
-		first := slices.MinFunc(booked, sooner)
+		reserved := slices.DeleteFunc(slices.Clone(a.full), func(f full) bool { return !f.reserved })
+		first := slices.MinFunc(reserved, sooner)
 		a.halt = &first
 	case len(a.asleep) > 0:
 		slices.SortStableFunc(a.asleep, func(x, y asleep) int { return x.due.Compare(y.due) })
 		first := a.asleep[0]
 		a.asleep = a.asleep[1:]
-		a.visit(ctx, first.candidate, a.breakers.force(first.scope, settingsOf(first.Route), a.now()), true)
+		a.visit(ctx, first.candidate, a.breakers.force(first.scope, settingsOf(first.Relay), a.now()), true)
 		if len(a.full) > 0 {
 			a.halt = &a.full[0]
 		}
 	}
 }
 
-// secondChance says whether the same relay is to be tried once more, at once: it refused an access token, and another can be had; or it only
-// wants no further message on that connection.
+// secondChance reports whether the same relay is tried once more, at once: it refused an access token and there is
+// another one, or it wants no further message on that connection.
 func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.Relay, t Try) (smtpsend.Relay, *smtpsend.Error, bool) {
 	e, _ := errors.AsType[*smtpsend.Error](t.Err)
 	switch {
@@ -136,7 +138,7 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.
 	case c.OAuth != nil && refusesToken(e):
 		another, failure := a.login(ctx, c, relay.AccessToken)
 		if failure == nil && another.AccessToken == relay.AccessToken || stubborn(failure) {
-			return relay, nil, false // there is no other token; what the relay said stands
+			return relay, nil, false // there is no other token; the relay's answer stands
 		}
 		return another, failure, true
 	}
@@ -145,8 +147,8 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.
 
 // once sends to a relay, unless the login has failed already.
 func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, failure *smtpsend.Error) Try {
-	t := Try{Gateway: c.Gateway, Host: host(c.Relay), Start: a.now()}
-	m := a.merge.message()
+	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Start: a.now()}
+	m := a.results.message()
 	if failure != nil {
 		t.Result, t.Err = everybody(m.To, failure), failure
 	} else {
@@ -156,45 +158,45 @@ func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, f
 	return t
 }
 
-// sent says how it went.
+// sent is the result of the attempt.
 func (a *attempt) sent() Sent {
-	a.leavePlaces()
+	a.returnReservations()
 	if len(a.tries) == 0 && a.halt != nil {
 		a.metrics.waits[a.halt.kind].Inc()
-		return Sent{Wait: a.halt.until, Slot: a.halt.place.text(), Reason: a.halt.reason}
+		return Sent{Wait: a.halt.until, Reservation: a.halt.kept.text(), Reason: a.halt.reason}
 	}
 	for _, s := range a.asleep {
-		a.merge.note(s.why)
+		a.results.note(s.why)
 	}
 	for _, f := range a.full {
-		a.merge.note(f.failure())
+		a.results.note(f.failure())
 	}
 	if a.halt != nil {
-		a.merge.note(a.halt.failure())
+		a.results.note(a.halt.failure())
 	}
-	return Sent{Tries: a.tries, Result: a.merge.result, Err: a.err()}
+	return Sent{Tries: a.tries, Result: a.results.result, Err: a.err()}
 }
 
-// err is the last try's word where that speaks for all, else what the tries come to together.
+// err is the error of the last try if that speaks for all recipients, else that of all tries together.
 func (a *attempt) err() error {
 	last := a.tries[len(a.tries)-1]
-	alone := len(a.tries) == 1 && !a.merge.noted
-	if alone || a.merge.done() && len(last.Result.Recipients) == len(a.d.Message.To) {
+	alone := len(a.tries) == 1 && !a.results.noted
+	if alone || a.results.done() && len(last.Result.Recipients) == len(a.d.Message.To) {
 		return last.Err
 	}
-	return a.merge.err()
+	return a.results.err()
 }
 
-// leavePlaces gives away the places at relays for which the message does not wait.
-func (a *attempt) leavePlaces() {
+// returnReservations keeps the reservations that the message does not wait for, for other messages.
+func (a *attempt) returnReservations() {
 	for _, f := range a.full {
-		if f.place.slot != "" && (a.halt == nil || a.halt.scope != f.scope) {
-			a.rooms.leave(f.scope, f.place.slot, len(a.merge.original.To))
+		if f.kept.inner != "" && (a.halt == nil || a.halt.scope != f.scope) {
+			a.fullRelays.give(f.scope, f.kept.inner, len(a.results.original.To))
 		}
 	}
 }
 
-// host names a relay for people.
+// host is the address of a relay as people read it.
 func host(r smtpsend.Relay) string {
 	if r.Port == 0 {
 		return r.Host

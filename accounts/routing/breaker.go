@@ -41,8 +41,8 @@ type settings struct {
 	oauth oauth.Client
 }
 
-func settingsOf(r gateways.Route) settings {
-	s := settings{relay: r.Relay}
+func settingsOf(r gateways.Relay) settings {
+	s := settings{relay: r.SMTP}
 	if r.OAuth != nil {
 		s.oauth = *r.OAuth
 	}

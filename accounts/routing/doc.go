@@ -23,7 +23,7 @@
 // # Limits
 //
 // An attempt takes its place in the limits of the account and of the relay before it begins, one for each recipient left. A message that
-// has to wait gets a place and is told when to come back ([Sent.Wait], [Sent.Slot]); no attempt is spent, and nothing was said to any
+// has to wait gets a place and is told when to come back ([Sent.Wait], [Sent.Reservation]); no attempt is spent, and nothing was said to any
 // relay. The account's limit counts an attempt once, however many relays it tries.
 //
 // A relay's request to slow down (Verdict Throttle, said by the relay and not by us) slows its scope for all processes: "gateway:<id>"; for

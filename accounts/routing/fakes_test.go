@@ -25,9 +25,9 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a Routes among parts that do as they are told.
+// world is a Router among parts that do as they are told.
 type world struct {
-	*Routes
+	*Router
 	t        *testing.T
 	at       time.Time
 	relays   *fakeRelays
@@ -44,9 +44,9 @@ func setup(t *testing.T) *world {
 	w.relays = &fakeRelays{w: w, does: map[string]string{}}
 	w.limits = &fakeLimits{w: w, full: map[string]time.Time{}, paused: map[string]bool{}, slowed: map[string]time.Duration{}}
 	w.tokens = &fakeTokens{token: "t1"}
-	w.gateways = &fakeGateways{known: map[string]gateways.Route{}}
+	w.gateways = &fakeGateways{known: map[string]gateways.Relay{}}
 	var err error
-	w.Routes, err = New(Parts{Sender: w.relays, Limits: w.limits, Tokens: w.tokens, Gateways: w.gateways}, Options{
+	w.Router, err = New(Parts{Sender: w.relays, Limits: w.limits, Tokens: w.tokens, Gateways: w.gateways}, Options{
 		Now: func() time.Time { return w.at }, Random: func() float64 { return w.draw }, Registry: w.registry,
 	})
 	if err != nil {
@@ -58,33 +58,33 @@ func setup(t *testing.T) *world {
 func (w *world) advance(d time.Duration) { w.at = w.at.Add(d) }
 
 // send sends a mail to some recipients, by default one, through an account with these routes.
-func (w *world) send(routes []gateways.Route, to ...string) Sent {
+func (w *world) send(routes []gateways.Relay, to ...string) Sent {
 	w.t.Helper()
 	return w.Send(w.t.Context(), dispatch(routes, to...))
 }
 
-func dispatch(routes []gateways.Route, to ...string) Dispatch {
+func dispatch(routes []gateways.Relay, to ...string) Dispatch {
 	if len(to) == 0 {
 		to = []string{"b@example.org"}
 	}
 	return Dispatch{
-		Account: accounts.Sender{ID: "shop", Routes: routes},
+		Account: accounts.Sender{ID: "shop", Relays: routes},
 		Message: smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: x\r\n\r\ny\r\n")},
 	}
 }
 
-func own() gateways.Route { return gateways.Route{Relay: smtpsend.Relay{Host: "own", Port: 25}} }
+func own() gateways.Relay { return gateways.Relay{SMTP: smtpsend.Relay{Host: "own", Port: 25}} }
 
 // gateway is a route named like its host: "b", or "b:3" with a weight.
-func gateway(name string) gateways.Route {
+func gateway(name string) gateways.Relay {
 	name, weight, _ := strings.Cut(name, ":")
-	r := gateways.Route{Gateway: name, Relay: smtpsend.Relay{Host: name, Port: 25}}
+	r := gateways.Relay{Gateway: name, SMTP: smtpsend.Relay{Host: name, Port: 25}}
 	_, _ = fmt.Sscan(weight, &r.Weight)
 	return r
 }
 
-func list(names ...string) []gateways.Route {
-	var out []gateways.Route
+func list(names ...string) []gateways.Relay {
+	var out []gateways.Relay
 	for _, name := range names {
 		if name == "own" {
 			out = append(out, own())
@@ -218,7 +218,7 @@ type fakeLimits struct {
 	away   bool
 }
 
-func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, slot limits.Slot) (limits.Answer, error) {
+func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error) {
 	if f.away {
 		return limits.Answer{}, fault.New(fault.Unavailable, "", "Redis is away")
 	}
@@ -226,10 +226,10 @@ func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, slot 
 	for _, s := range scopes {
 		names = append(names, s.Name)
 	}
-	f.takes = append(f.takes, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(names, "+"), n, slot)))
+	f.takes = append(f.takes, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(names, "+"), n, reservation)))
 	for _, name := range names {
 		if until := f.full[name]; f.w.at.Before(until) {
-			return limits.Answer{At: until, Slot: limits.Slot("at-" + name), Reason: name + " is full"}, nil
+			return limits.Answer{At: until, Reservation: limits.Reservation("at-" + name), Reason: name + " is full"}, nil
 		}
 	}
 	return limits.Answer{OK: true}, nil
@@ -270,19 +270,19 @@ func (f *fakeTokens) Access(_ context.Context, owner string, _ oauth.Client, ref
 
 // fakeGateways note what they are told.
 type fakeGateways struct {
-	known  map[string]gateways.Route
+	known  map[string]gateways.Relay
 	err    error
 	told   []string
 	opened []string
 }
 
-func (f *fakeGateways) Resolve(_ context.Context, id string) (gateways.Route, error) {
+func (f *fakeGateways) Resolve(_ context.Context, id string) (gateways.Relay, error) {
 	if f.err != nil {
-		return gateways.Route{}, f.err
+		return gateways.Relay{}, f.err
 	}
 	r, ok := f.known[id]
 	if !ok {
-		return gateways.Route{}, fault.New(fault.NotFound, "GatewayNotFound", "no such gateway")
+		return gateways.Relay{}, fault.New(fault.NotFound, "GatewayNotFound", "no such gateway")
 	}
 	return r, nil
 }

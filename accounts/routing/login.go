@@ -9,8 +9,8 @@ import (
 )
 
 // login gives a candidate's relay with what is needed to log in. A token that was refused is replaced.
-func (r *Routes) login(ctx context.Context, c candidate, refused string) (smtpsend.Relay, *smtpsend.Error) {
-	relay := c.Relay
+func (r *Router) login(ctx context.Context, c candidate, refused string) (smtpsend.Relay, *smtpsend.Error) {
+	relay := c.SMTP
 	if c.OAuth == nil {
 		return relay, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // candidate is a relay that a message may be taken to.
 type candidate struct {
-	gateways.Route
+	gateways.Relay
 	scope string // under which its limits, and its failures, are known
 	owner string // of its access tokens
 	tier  int    // candidates of one tier stand in for each other; a higher one is a fallback for those below
@@ -21,12 +21,12 @@ const gatewayScope = "gateway:"
 
 func isGateway(scope string) bool { return strings.HasPrefix(scope, gatewayScope) }
 
-func newCandidate(account string, r gateways.Route, tier int) candidate {
+func newCandidate(account string, r gateways.Relay, tier int) candidate {
 	if r.Gateway != "" {
 		name := gatewayScope + r.Gateway
-		return candidate{Route: r, scope: name, owner: name, tier: tier}
+		return candidate{Relay: r, scope: name, owner: name, tier: tier}
 	}
-	return candidate{Route: r, scope: "relay:" + account, owner: "account:" + account, tier: tier}
+	return candidate{Relay: r, scope: "relay:" + account, owner: "account:" + account, tier: tier}
 }
 
 // kind is what metrics call it.
@@ -39,9 +39,9 @@ func (c candidate) kind() string {
 
 // order puts an account's relays into the order in which one message tries them. Those with a weight share the place of the first of them,
 // in an order drawn by weight. Random gives numbers from 0 up to, not including, 1.
-func order(account string, routes []gateways.Route, random func() float64) []candidate {
+func order(account string, routes []gateways.Relay, random func() float64) []candidate {
 	out := make([]candidate, 0, len(routes))
-	var weighted []gateways.Route
+	var weighted []gateways.Relay
 	at := -1
 	for _, r := range routes {
 		if r.Weight > 0 {
@@ -71,8 +71,8 @@ func order(account string, routes []gateways.Route, random func() float64) []can
 
 // serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are none, those for both. So the
 // mail of a lane that has a way of its own never takes another, whose reputation it would share.
-func serving(routes []gateways.Route, lane api.Lane) []gateways.Route {
-	out := make([]gateways.Route, 0, len(routes))
+func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
+	out := make([]gateways.Relay, 0, len(routes))
 	for _, of := range []api.Lane{lane, ""} {
 		for _, r := range routes {
 			if r.Lane == of {
@@ -88,7 +88,7 @@ func serving(routes []gateways.Route, lane api.Lane) []gateways.Route {
 
 // draw puts routes into a random order, in which the first is each of them as often as its weight says, the second likewise among the
 // others, and so on.
-func draw(routes []gateways.Route, random func() float64) []gateways.Route {
+func draw(routes []gateways.Relay, random func() float64) []gateways.Relay {
 	total := 0
 	for _, r := range routes {
 		total += r.Weight

@@ -30,7 +30,7 @@ func TestOrder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			for _, o := range order("shop", list(c.routes...), func() float64 { return c.draw }) {
-				got = append(got, fmt.Sprintf("%s/%d", o.Relay.Host, o.tier))
+				got = append(got, fmt.Sprintf("%s/%d", o.SMTP.Host, o.tier))
 			}
 			if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
 				t.Error(diff)
@@ -40,9 +40,9 @@ func TestOrder(t *testing.T) {
 }
 
 func TestALaneWithAWayOfItsOwnTakesNoOther(t *testing.T) {
-	names := func(routes []gateways.Route) (out []string) {
+	names := func(routes []gateways.Relay) (out []string) {
 		for _, r := range routes {
-			out = append(out, r.Relay.Host)
+			out = append(out, r.SMTP.Host)
 		}
 		return out
 	}
@@ -51,7 +51,7 @@ func TestALaneWithAWayOfItsOwnTakesNoOther(t *testing.T) {
 	onlyBulk := both[2:]
 	for _, row := range []struct {
 		name   string
-		routes []gateways.Route
+		routes []gateways.Relay
 		lane   api.Lane
 		want   []string
 	}{

@@ -99,7 +99,7 @@ func TestAnsweredTellsOfEarlierRelaysToo(t *testing.T) {
 		}
 		return nil
 	}
-	g := newMerge(m)
+	g := newResults(m)
 	down := replies["down"]
 	g.add(smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: "a@x"}, {Address: "b@x", Err: &down}, {Address: "c@x", Err: &down}}})
 	next := g.message()
@@ -144,10 +144,10 @@ func TestPinnedGateway(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := setup(t)
 			w.draw = 0.5
-			w.gateways.known, w.gateways.err = map[string]gateways.Route{"p": gateway("p")}, c.err
+			w.gateways.known, w.gateways.err = map[string]gateways.Relay{"p": gateway("p")}, c.err
 			w.relays.does = map[string]string{"p": c.does}
 			d := dispatch(list("own", "b"))
-			d.Gateway, d.Slot = c.pinned, "kept"
+			d.Gateway, d.Reservation = c.pinned, "kept"
 			sent := w.Send(t.Context(), d)
 			if diff := cmp.Diff(c.want, sent.summary()); diff != "" {
 				t.Error(diff)
@@ -155,8 +155,8 @@ func TestPinnedGateway(t *testing.T) {
 			if errors.Is(sent.Err, ErrNoGateway) != c.missing {
 				t.Errorf("error %v", sent.Err)
 			}
-			if !sent.Wait.IsZero() && sent.Slot != "kept" {
-				t.Errorf("slot %q, want the one it had", sent.Slot)
+			if !sent.Wait.IsZero() && sent.Reservation != "kept" {
+				t.Errorf("reservation %q, want the one it had", sent.Reservation)
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func TestAccessTokens(t *testing.T) {
 			w.tokens.err, w.tokens.refresh = c.err, c.refresh
 			r := own()
 			r.OAuth, r.OAuthUser = &oauth.Client{ClientID: "c"}, "me@example.com"
-			sent := w.send([]gateways.Route{r})
+			sent := w.send([]gateways.Relay{r})
 			if diff := cmp.Diff(c.want, sent.summary()); diff != "" {
 				t.Error(diff)
 			}
@@ -362,7 +362,7 @@ func TestVerify(t *testing.T) {
 	w := setup(t)
 	w.relays.does = map[string]string{"b": "badlogin", "c": "token"}
 	d := dispatch(list("own", "b", "c"))
-	d.Account.Routes[2].OAuth = &oauth.Client{ClientID: "c"}
+	d.Account.Relays[2].OAuth = &oauth.Client{ClientID: "c"}
 	var got []string
 	for _, l := range w.Verify(t.Context(), d.Account) {
 		what := "works"

@@ -45,8 +45,8 @@ func (w *world) realLimits(t *testing.T) *limits.Limits {
 	return l
 }
 
-func to(gateway string, s *testsmtp.Server) gateways.Route {
-	return gateways.Route{Gateway: gateway, Relay: smtpsend.Relay{ID: gateway, Host: s.Host(), Port: s.Port(), CA: s.CA()}}
+func to(gateway string, s *testsmtp.Server) gateways.Relay {
+	return gateways.Relay{Gateway: gateway, SMTP: smtpsend.Relay{ID: gateway, Host: s.Host(), Port: s.Port(), CA: s.CA()}}
 }
 
 func expect(t *testing.T, want string, s Sent) Sent {
@@ -61,7 +61,7 @@ func TestStoryARelayGoesDownAndComesBack(t *testing.T) {
 	w := real(t, smtpsend.Options{})
 	port := testport.Free(t)
 	second := testsmtp.Start(t, testsmtp.Options{})
-	routes := []gateways.Route{{Relay: smtpsend.Relay{Host: "127.0.0.1", Port: port}}, to("b", second)}
+	routes := []gateways.Relay{{SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: port}}, to("b", second)}
 
 	sent := expect(t, "own:unreachable b:delivered", w.send(routes, "x@example.org", "y@example.org"))
 	if sent.Err != nil || sent.Result.RemoteAddress != second.Addr() {
@@ -93,13 +93,13 @@ func TestStoryATokenIsRefusedAndReplaced(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me@example.com", Token: "t2"})
 	r := to("a", server)
 	r.OAuth, r.OAuthUser = &oauth.Client{ClientID: "c"}, "me@example.com"
-	r.Relay.Username = r.OAuthUser
-	expect(t, "a:unreachable a:delivered", w.send([]gateways.Route{r}))
-	expect(t, "a:delivered", w.send([]gateways.Route{r}))
+	r.SMTP.Username = r.OAuthUser
+	expect(t, "a:unreachable a:delivered", w.send([]gateways.Relay{r}))
+	expect(t, "a:delivered", w.send([]gateways.Relay{r}))
 	if diff := cmp.Diff([]string{"gateway:a", "gateway:a t1", "gateway:a"}, w.tokens.asked); diff != "" {
 		t.Error(diff)
 	}
-	if logins := w.Verify(t.Context(), dispatch([]gateways.Route{r}).Account); logins[0].Err != nil {
+	if logins := w.Verify(t.Context(), dispatch([]gateways.Relay{r}).Account); logins[0].Err != nil {
 		t.Error(logins[0].Err)
 	}
 }
@@ -109,7 +109,7 @@ func TestStoryALimitIsWaitedForOnce(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{})
 	r := to("a", server)
 	r.Rate = limits.Rate{PerSecond: 1, Burst: 1}
-	d := dispatch([]gateways.Route{r})
+	d := dispatch([]gateways.Relay{r})
 	d.Account.Rate = limits.Rate{PerSecond: 100}
 	expect(t, "a:delivered", w.Send(t.Context(), d))
 	var waiting []Sent
@@ -120,7 +120,7 @@ func TestStoryALimitIsWaitedForOnce(t *testing.T) {
 		t.Errorf("waits because %q", waiting[0].Reason)
 	}
 	for _, one := range waiting {
-		w.at, d.Slot = one.Wait, one.Slot
+		w.at, d.Reservation = one.Wait, one.Reservation
 		expect(t, "a:delivered", w.Send(t.Context(), d))
 	}
 }
@@ -134,7 +134,7 @@ func TestStoryARelayAsksToSlowDown(t *testing.T) {
 		return testsmtp.Action{}
 	}})
 	second := testsmtp.Start(t, testsmtp.Options{})
-	routes := []gateways.Route{to("", first), to("b", second)}
+	routes := []gateways.Relay{to("", first), to("b", second)}
 	expect(t, "own:slowed b:delivered", w.send(routes))
 	expect(t, "b:delivered", w.send(routes))
 	if n := first.Connections(); n != 1 {
@@ -155,10 +155,10 @@ func TestStoryConnectionsAreSharedWithOthers(t *testing.T) {
 		return nil, &limits.Full{Scope: "gateway:a", Most: 3}
 	}})
 	r := to("a", server)
-	r.Relay.Shared = "gateway:a"
-	d := dispatch([]gateways.Route{r})
+	r.SMTP.Shared = "gateway:a"
+	d := dispatch([]gateways.Relay{r})
 	sent := expect(t, "wait 1s", w.Send(t.Context(), d))
-	free, w.at, d.Slot = true, sent.Wait, sent.Slot
+	free, w.at, d.Reservation = true, sent.Wait, sent.Reservation
 	expect(t, "a:delivered", w.Send(t.Context(), d))
 }
 
@@ -166,8 +166,8 @@ func TestStoryManyAtOnce(t *testing.T) {
 	w := real(t, smtpsend.Options{})
 	w.Gateways = quiet{}
 	a, b := testsmtp.Start(t, testsmtp.Options{}), testsmtp.Start(t, testsmtp.Options{})
-	down := gateways.Route{Gateway: "down", Relay: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)}, Weight: 1}
-	routes := []gateways.Route{down, to("a", a), to("b", b)}
+	down := gateways.Relay{Gateway: "down", SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)}, Weight: 1}
+	routes := []gateways.Relay{down, to("a", a), to("b", b)}
 	routes[1].Weight, routes[1].Rate = 1, limits.Rate{PerSecond: 10, Burst: 10}
 	const messages = 60
 	var group sync.WaitGroup
@@ -202,8 +202,8 @@ func TestLimitsAreUsedToTheFull(t *testing.T) {
 	routes := list("a:1", "b:1")
 	routes[0].Rate, routes[1].Rate = limits.Rate{PerSecond: 2, Burst: 1}, limits.Rate{PerSecond: 3, Burst: 1}
 	type waiting struct {
-		at   time.Time
-		slot limits.Slot
+		at          time.Time
+		reservation limits.Reservation
 	}
 	const messages = 100
 	queue := make([]waiting, messages)
@@ -216,12 +216,12 @@ func TestLimitsAreUsedToTheFull(t *testing.T) {
 		queue = queue[1:]
 		w.at, w.draw = next.at, float64(len(queue)%10)/10
 		d := dispatch(routes)
-		d.Slot = next.slot
+		d.Reservation = next.reservation
 		if sent := w.Send(t.Context(), d); !sent.Wait.IsZero() {
 			if sent.Wait.Before(w.at) {
 				t.Fatalf("to come back %s ago", w.at.Sub(sent.Wait))
 			}
-			queue = append(queue, waiting{sent.Wait, sent.Slot})
+			queue = append(queue, waiting{sent.Wait, sent.Reservation})
 		}
 	}
 	if took := w.at.Sub(begin); took < 19*time.Second || took > 21*time.Second {
@@ -259,7 +259,7 @@ type countingLimits struct {
 	takes int
 }
 
-func (l *countingLimits) Take(ctx context.Context, scopes []limits.Scope, n int, slot limits.Slot) (limits.Answer, error) {
+func (l *countingLimits) Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error) {
 	l.takes++
-	return l.Limits.Take(ctx, scopes, n, slot)
+	return l.Limits.Take(ctx, scopes, n, reservation)
 }

@@ -17,12 +17,12 @@ type Login struct {
 
 // Verify logs in to each of an account's relays, all at once, and lists what that met in the account's order. Nothing is sent, no limit is
 // asked, and nothing is learnt from it about which relays work.
-func (r *Routes) Verify(ctx context.Context, account accounts.Sender) []Login {
-	out := make([]Login, len(account.Routes))
+func (r *Router) Verify(ctx context.Context, account accounts.Sender) []Login {
+	out := make([]Login, len(account.Relays))
 	var group sync.WaitGroup
-	for i, route := range account.Routes {
+	for i, route := range account.Relays {
 		group.Go(func() {
-			out[i] = Login{Gateway: route.Gateway, Host: host(route.Relay), Err: r.verify(ctx, account.ID, route)}
+			out[i] = Login{Gateway: route.Gateway, Host: host(route.SMTP), Err: r.verify(ctx, account.ID, route)}
 		})
 	}
 	group.Wait()
@@ -30,7 +30,7 @@ func (r *Routes) Verify(ctx context.Context, account accounts.Sender) []Login {
 }
 
 // verify logs in to one relay, with another access token if the first is refused.
-func (r *Routes) verify(ctx context.Context, account string, route gateways.Route) error {
+func (r *Router) verify(ctx context.Context, account string, route gateways.Relay) error {
 	c := newCandidate(account, route, 0)
 	relay, failure := r.login(ctx, c, "")
 	if failure != nil {

@@ -32,7 +32,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 		return []finding{{name, fail, err.Error(), ""}}
 	}
 	defer sender.Close() //nolint:errcheck // connections that were only tried
-	if err := sender.Verify(ctx, route.Relay); err != nil {
+	if err := sender.Verify(ctx, route.SMTP); err != nil {
 		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(faultName(err))}}
 	}
 	message := relayURL(server) + " lets us in"

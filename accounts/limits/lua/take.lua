@@ -1,24 +1,24 @@
--- take admits a message in each scope, or books its place in the first that is full.
+-- take admits a message in each scope, or makes a reservation in the first that is full.
 --
 -- KEYS: limit:<scope> for each scope, in order
 -- ARGV: 1 now or '', 2 recipients, then for each scope seven:
 --       per second, per minute, per day, burst (0: not bounded), then what the message has there: '' nothing, 'p' it has passed the scope,
---       'b' it has a booking; the scope's generation at that time; the time of the booking
--- Result: {'ok'} or {'wait', number of the full scope from 1, time of the booking, reason, generation of each scope up to that one}
--- Atomic, because two messages must never get the same place, and a scope's rates count together or not at all.
+--       'b' it has a reservation; the scope's generation at that time; the time of the reservation
+-- Result: {'ok'} or {'wait', number of the full scope from 1, time of the reservation, reason, generation of each scope up to that one}
+-- Atomic, because two messages must never get the same reservation, and a scope's rates count together or not at all.
 --
 -- The hash of a scope:
---   generation  made anew when the rate changes or a pause begins, which voids all bookings; spec: the rate it was made for
---   booked_s, booked_m, booked_d  when the bucket of each rate will be full again, bookings included (the "theoretical arrival time" of
+--   generation  made anew when the rate changes or a pause begins, which voids all reservations; spec: the rate it was made for
+--   reserved_s, reserved_m, reserved_d  when the bucket of each rate will be full again, reservations included (the "theoretical arrival time" of
 --               GCRA). Those of minute and day hold what the window allows, so they matter only after somebody came late
---   minute, day what was taken and booked, by step of the window: "step:count step:count…", oldest first, one window back from the last
---   flow_s, flow_m, flow_d  as booked, of what was admitted only, at its time: it holds back those who come late in a heap
---   pause, strikes, paced   end of the last pause; how many came in a row; recipients admitted or booked since
---   last        the last booking, for people
+--   minute, day what was taken and reserved, by step of the window: "step:count step:count…", oldest first, one window back from the last
+--   flow_s, flow_m, flow_d  as reserved, of what was admitted only, at its time: it holds back those who come late in a heap
+--   pause, strikes, paced   end of the last pause; how many came in a row; recipients admitted or reserved since
+--   last        the last reservation, for people
 
 local SLACK = 10000           -- nobody is sent away for 10 ms: coming back costs more
-local GRACE = 10 * SECOND     -- how much those with a booking may bunch, since queues look for due tasks every few seconds
-local LAPSE = 3600 * SECOND   -- how late a booking still holds
+local GRACE = 10 * SECOND     -- how much those with a reservation may bunch, since queues look for due tasks every few seconds
+local LAPSE = 3600 * SECOND   -- how late a reservation still holds
 
 local windows = {
   minute = {length = 60 * SECOND, step = SECOND},
@@ -46,7 +46,7 @@ end
 -- are back.
 local function freed(w, e) return (e.step + 1) * w.step + w.length end
 
--- window_opens is when a window has room for n, on top of all that was booked.
+-- window_opens is when a window has room for n, on top of all that was reserved.
 local function window_opens(w, log, limit)
   local used = 0
   for _, e in ipairs(log) do used = used + e.count end
@@ -77,7 +77,7 @@ local function window_add(w, log, limit, at)
   return kept
 end
 
--- without_future drops bookings from a window.
+-- without_future drops reservations from a window.
 local function without_future(w, log)
   local kept = {}
   for _, e in ipairs(log) do
@@ -98,7 +98,7 @@ local function bucket_add(b, full, at) return math.max(full, at) + n * b.each en
 
 -- open reads a scope, and begins a new generation when its rate is not the one of the last.
 local function open(key, arg)
-  local m = redis.call('HMGET', key, 'generation', 'spec', 'minute', 'day', 'booked_s', 'booked_m', 'booked_d', 'flow_s', 'flow_m', 'flow_d',
+  local m = redis.call('HMGET', key, 'generation', 'spec', 'minute', 'day', 'reserved_s', 'reserved_m', 'reserved_d', 'flow_s', 'flow_m', 'flow_d',
     'pause', 'paced', 'last')
   local second, minute, day, burst = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
   if burst == 0 then burst = math.max(1, second) end
@@ -108,7 +108,7 @@ local function open(key, arg)
     buckets = {
       s = bucket(second, SECOND, burst), m = bucket(minute, windows.minute.length, minute), d = bucket(day, windows.day.length, day),
     },
-    booked = {s = tonumber(m[5] or 0), m = tonumber(m[6] or 0), d = tonumber(m[7] or 0)},
+    reserved = {s = tonumber(m[5] or 0), m = tonumber(m[6] or 0), d = tonumber(m[7] or 0)},
     flow = {s = tonumber(m[8] or 0), m = tonumber(m[9] or 0), d = tonumber(m[10] or 0)},
     spec = table.concat({ARGV[arg], ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3]}, ' '),
   }
@@ -117,7 +117,7 @@ local function open(key, arg)
   for name, full in pairs(s.flow) do
     local b = s.buckets[name]
     s.flow[name] = b and math.min(full, now + b.size * b.each) or 0
-    s.booked[name] = s.flow[name]
+    s.reserved[name] = s.flow[name]
   end
   for name, w in pairs(windows) do s.logs[name] = without_future(w, s.logs[name]) end
   return s
@@ -135,13 +135,13 @@ local function pace_opens(s)
   return s.pause + DOUBLING * math.log(1 + s.paced / POOL) / math.log(2)
 end
 
--- next_place is the first time at which all rates of a scope have room, and which of them was the last to.
-local function next_place(s)
+-- next_free is the first time at which all rates of a scope have room, and which of them was the last to.
+local function next_free(s)
   local at, reason = now, ''
   local function consider(time, why)
     if time > at then at, reason = time, why end
   end
-  for name, b in pairs(s.buckets) do consider(bucket_opens(b, math.max(s.booked[name], s.flow[name])), name) end
+  for name, b in pairs(s.buckets) do consider(bucket_opens(b, math.max(s.reserved[name], s.flow[name])), name) end
   for name, w in pairs(windows) do
     if s.limits[name] > 0 then consider(window_opens(w, s.logs[name], s.limits[name]), string.sub(name, 1, 1)) end
   end
@@ -149,9 +149,9 @@ local function next_place(s)
   return math.ceil(at), reason
 end
 
--- book takes a place.
-local function book(s, at)
-  for name, b in pairs(s.buckets) do s.booked[name] = bucket_add(b, math.max(s.booked[name], s.flow[name]), at) end
+-- reserve takes what a message needs at a time.
+local function reserve(s, at)
+  for name, b in pairs(s.buckets) do s.reserved[name] = bucket_add(b, math.max(s.reserved[name], s.flow[name]), at) end
   for name, w in pairs(windows) do
     if s.limits[name] > 0 then s.logs[name] = window_add(w, s.logs[name], s.limits[name], at) end
   end
@@ -159,13 +159,13 @@ local function book(s, at)
   s.changed = true
 end
 
--- go lets a message with a place out.
+-- go lets a message with a reservation out.
 local function go(s)
   for name, b in pairs(s.buckets) do s.flow[name] = bucket_add(b, s.flow[name], now) end
   s.changed = true
 end
 
--- flows says whether those who come with a booking do so about as fast as they should.
+-- flows says whether those who come with a reservation do so about as fast as they should.
 local function flows(s)
   for name, b in pairs(s.buckets) do
     if bucket_opens(b, s.flow[name]) > now + GRACE then return false end
@@ -179,13 +179,13 @@ local function exact(x) return string.format('%.2f', x) end
 local function save(s)
   if not s.changed then return end
   local ends = math.max(now, s.last, s.pause + OVER)
-  for name, full in pairs(s.flow) do ends = math.max(ends, full, s.booked[name]) end
+  for name, full in pairs(s.flow) do ends = math.max(ends, full, s.reserved[name]) end
   for name, w in pairs(windows) do
     local log = s.logs[name]
     if #log > 0 then ends = math.max(ends, freed(w, log[#log]) + w.step) end
   end
   redis.call('HSET', s.key, 'generation', whole(s.generation), 'spec', s.spec, 'minute', render(s.logs.minute), 'day', render(s.logs.day),
-    'booked_s', exact(s.booked.s), 'booked_m', exact(s.booked.m), 'booked_d', exact(s.booked.d),
+    'reserved_s', exact(s.reserved.s), 'reserved_m', exact(s.reserved.m), 'reserved_d', exact(s.reserved.d),
     'flow_s', exact(s.flow.s), 'flow_m', exact(s.flow.m), 'flow_d', exact(s.flow.d),
     'paced', string.format('%.17g', s.paced), 'last', whole(s.last))
   expire(s.key, ends - now + LAPSE)
@@ -198,11 +198,11 @@ local function pass(s, has, generation, at)
     if at > now + SLACK then return at, '' end
     if at + LAPSE > now and flows(s) then return go(s) end
   end
-  local place, reason = next_place(s)
-  book(s, place)
-  if place <= now + SLACK then return go(s) end
-  s.last = math.max(s.last, place)
-  return place, reason
+  local at, reason = next_free(s)
+  reserve(s, at)
+  if at <= now + SLACK then return go(s) end
+  s.last = math.max(s.last, at)
+  return at, reason
 end
 
 local generations = {}

@@ -21,7 +21,7 @@ else
   pause = now + asked
 end
 
--- without its spec, the scope begins a new generation when it is next asked: bookings from before the pause are void
+-- without its spec, the scope begins a new generation when it is next asked: reservations from before the pause are void
 redis.call('HDEL', KEYS[1], 'spec')
 redis.call('HSET', KEYS[1], 'pause', whole(pause), 'strikes', whole(strikes), 'paced', '0')
 if redis.call('PTTL', KEYS[1]) * 1000 < pause + OVER - now then expire(KEYS[1], pause + OVER - now) end

@@ -12,10 +12,10 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Route is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
-type Route struct {
+// Relay is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
+type Relay struct {
 	Gateway     string // id of the gateway; empty: an account's own relay
-	Relay       smtpsend.Relay
+	SMTP        smtpsend.Relay
 	OAuth       *oauth.Client // what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
 	OAuthUser   string        // the mailbox to log in as with OAuth, also in Relay.Username; empty without
 	Rate        limits.Rate   // of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
@@ -26,28 +26,28 @@ type Route struct {
 }
 
 // Serves says whether mail of a lane may go this way.
-func (r Route) Serves(lane api.Lane) bool { return r.Lane == "" || r.Lane == lane }
+func (r Relay) Serves(lane api.Lane) bool { return r.Lane == "" || r.Lane == lane }
 
 // String names the route without its secrets.
-func (r Route) String() string {
+func (r Relay) String() string {
 	if r.Gateway == "" {
-		return "relay " + r.Relay.String()
+		return "relay " + r.SMTP.String()
 	}
 	return "gateway " + r.Gateway
 }
 
 // GoString is String, for %#v.
-func (r Route) GoString() string { return r.String() }
+func (r Relay) GoString() string { return r.String() }
 
 // LogValue is String, for slog.
-func (r Route) LogValue() slog.Value { return slog.StringValue(r.String()) }
+func (r Relay) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // MarshalText is String, for JSON.
-func (r Route) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+func (r Relay) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Route makes settings ready to use; their secrets must be in clear. The record names whose they are, such as "account:shop": connections
+// Relay makes settings ready to use; their secrets must be in clear. The record names whose they are, such as "account:shop": connections
 // are counted under that name, by all processes.
-func (s *Settings) Route(record string) Route {
+func (s *Settings) Relay(record string) Relay {
 	_, id, _ := strings.Cut(record, ":")
 	p, l := s.preset(), s.Limits()
 	r := smtpsend.Relay{
@@ -59,7 +59,7 @@ func (s *Settings) Route(record string) Route {
 		r.Shared = record
 	}
 	s.secure(&r)
-	route := Route{Relay: r, Connections: l.Connections}
+	route := Relay{SMTP: r, Connections: l.Connections}
 	s.logIn(&route)
 	return route
 }
@@ -90,17 +90,17 @@ func (s *Settings) secure(r *smtpsend.Relay) {
 	}
 }
 
-func (s *Settings) logIn(r *Route) {
+func (s *Settings) logIn(r *Relay) {
 	if o := s.oauth; o != nil {
 		r.OAuth = &oauth.Client{
 			Provider: s.provider(), TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RefreshToken: o.RefreshToken,
 			Scope: o.Scope,
 		}
-		r.OAuthUser, r.Relay.Username = o.User, o.User
+		r.OAuthUser, r.SMTP.Username = o.User, o.User
 		return
 	}
 	if auth := s.server.Auth; auth != nil {
-		r.Relay.Username, r.Relay.Password, r.Relay.AccessToken = auth.User, auth.Pass, auth.AccessToken
+		r.SMTP.Username, r.SMTP.Password, r.SMTP.AccessToken = auth.User, auth.Pass, auth.AccessToken
 	}
 }
 
@@ -111,41 +111,41 @@ func Rate(l api.Limits) limits.Rate {
 
 // found is what is remembered of a gateway.
 type found struct {
-	route   Route
+	route   Relay
 	missing bool
 	broken  error // why its secrets don't open
 }
 
 // Resolve gives a gateway ready to use. What it gives is at most about a second old, and mostly costs no round trip. Unknown: NotFound,
 // code GatewayNotFound.
-func (r *Relays) Resolve(ctx context.Context, id string) (Route, error) {
-	f, err := r.find(ctx, id)
+func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
+	f, err := s.find(ctx, id)
 	switch {
 	case err != nil:
-		return Route{}, err
+		return Relay{}, err
 	case f.missing:
-		return Route{}, notFound()
+		return Relay{}, notFound()
 	}
 	return f.route, f.broken
 }
 
 // Exists reports whether there is a gateway of this id, as Resolve knows it: whether its secrets open is another question.
-func (r *Relays) Exists(ctx context.Context, id string) (bool, error) {
-	f, err := r.find(ctx, id)
+func (s *Store) Exists(ctx context.Context, id string) (bool, error) {
+	f, err := s.find(ctx, id)
 	return err == nil && !f.missing, err
 }
 
 // find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways that were deleted.
-func (r *Relays) find(ctx context.Context, id string) (found, error) {
-	f, _, err := r.routes.Get(ctx, id, r.now(), func(ctx context.Context) (found, bool, error) {
-		f, err := r.load(ctx, id)
+func (s *Store) find(ctx context.Context, id string) (found, error) {
+	f, _, err := s.routes.Get(ctx, id, s.now(), func(ctx context.Context) (found, bool, error) {
+		f, err := s.load(ctx, id)
 		return f, err == nil, err
 	})
 	return f, err
 }
 
-func (r *Relays) load(ctx context.Context, id string) (found, error) {
-	g, err := r.store.Open(ctx, id)
+func (s *Store) load(ctx context.Context, id string) (found, error) {
+	g, err := s.store.Open(ctx, id)
 	switch {
 	case err != nil:
 		return found{}, err
@@ -155,7 +155,7 @@ func (r *Relays) load(ctx context.Context, id string) (found, error) {
 		return found{broken: g.Broken}, nil
 	}
 	settings := ofGateway(g.Value)
-	route := settings.Route(record(id))
+	route := settings.Relay(record(id))
 	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
 	return found{route: route}, nil
 }

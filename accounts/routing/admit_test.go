@@ -60,7 +60,7 @@ func TestRoom(t *testing.T) {
 			if diff := cmp.Diff(r.takes, w.limits.takes); r.takes != nil && diff != "" {
 				t.Error(diff)
 			}
-			if waits := !sent.Wait.IsZero(); waits && (sent.Slot == "" || sent.Reason == "" || len(sent.Tries) > 0 || sent.Err != nil) {
+			if waits := !sent.Wait.IsZero(); waits && (sent.Reservation == "" || sent.Reason == "" || len(sent.Tries) > 0 || sent.Err != nil) {
 				t.Errorf("waits with %+v", sent)
 			}
 		})
@@ -73,7 +73,7 @@ func TestAMessageComesBackToItsPlace(t *testing.T) {
 	d := dispatch(list("a:1", "b:1"))
 	sent := w.Send(t.Context(), d)
 	w.at, w.draw, w.limits.takes = sent.Wait, 0.9, nil // b would be drawn now
-	d.Slot = sent.Slot
+	d.Reservation = sent.Reservation
 	if diff := cmp.Diff("a:delivered", w.Send(t.Context(), d).summary()); diff != "" {
 		t.Error(diff)
 	}
@@ -82,13 +82,13 @@ func TestAMessageComesBackToItsPlace(t *testing.T) {
 	}
 }
 
-func TestAMessageThatWaitedForTheAccountShowsItsSlot(t *testing.T) {
+func TestAMessageThatWaitedForTheAccountShowsItsReservation(t *testing.T) {
 	for _, routes := range [][]string{{"a"}, {"a:1", "b:1"}} {
 		w := setup(t)
 		w.limits.full["account:shop"] = begin.Add(time.Minute)
 		d := dispatch(list(routes...))
 		sent := w.Send(t.Context(), d)
-		w.at, w.limits.takes, d.Slot = sent.Wait, nil, sent.Slot
+		w.at, w.limits.takes, d.Reservation = sent.Wait, nil, sent.Reservation
 		w.Send(t.Context(), d)
 		if !strings.HasPrefix(w.limits.takes[0], "account:shop") || !strings.HasSuffix(w.limits.takes[0], " 1 at-account:shop") {
 			t.Errorf("%v: asked %v", routes, w.limits.takes)
@@ -102,7 +102,7 @@ func TestAMessageThatWaitedForAConnectionHasPaid(t *testing.T) {
 		w.relays.does = map[string]string{"a": "crowded"}
 		d := dispatch(list(routes...))
 		sent := w.Send(t.Context(), d)
-		w.at, w.limits.takes, d.Slot = sent.Wait, nil, sent.Slot
+		w.at, w.limits.takes, d.Reservation = sent.Wait, nil, sent.Reservation
 		w.relays.does["a"] = ""
 		if diff := cmp.Diff("a:delivered", w.Send(t.Context(), d).summary()); diff != "" {
 			t.Error(diff)
@@ -169,13 +169,13 @@ func TestWithoutLimitsNothingGoesOut(t *testing.T) {
 		w := setup(t)
 		w.limits.away, w.draw = true, 0.5
 		d := dispatch(list(routes...))
-		d.Slot = place{scope: "gateway:a", paid: paidAccount, slot: "kept"}.text()
+		d.Reservation = reservation{scope: "gateway:a", paid: paidAccount, inner: "kept"}.text()
 		sent := w.Send(t.Context(), d)
 		if diff := cmp.Diff("wait 3s", sent.summary()); diff != "" {
 			t.Error(diff)
 		}
-		if sent.Slot != d.Slot {
-			t.Errorf("slot %q, want the one it had", sent.Slot)
+		if sent.Reservation != d.Reservation {
+			t.Errorf("reservation %q, want the one it had", sent.Reservation)
 		}
 	}
 }
@@ -192,16 +192,16 @@ func TestARelayThatRestsDoesNotMakeAnotherWait(t *testing.T) {
 	}
 }
 
-func TestSlotsSurviveTheTrip(t *testing.T) {
-	for _, p := range []place{
-		{}, {scope: "gateway:a"}, {scope: "relay:x@y.z", paid: paidAll}, {paid: paidAccount, slot: "p.1.2.s.account:a|b b.1.2.m.gateway:c"},
+func TestReservationsSurviveTheTrip(t *testing.T) {
+	for _, p := range []reservation{
+		{}, {scope: "gateway:a"}, {scope: "relay:x@y.z", paid: paidAll}, {paid: paidAccount, inner: "p.1.2.s.account:a|b b.1.2.m.gateway:c"},
 	} {
-		if got := placeOf(p.text()); got != p {
+		if got := readReservation(p.text()); got != p {
 			t.Errorf("%+v became %+v", p, got)
 		}
 	}
-	for _, text := range []limits.Slot{"", "x", "a|b"} {
-		if got := placeOf(text); got != (place{}) {
+	for _, text := range []limits.Reservation{"", "x", "a|b"} {
+		if got := readReservation(text); got != (reservation{}) {
 			t.Errorf("%q is %+v", text, got)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// bundle is a Relays on a Redis of its own, with a clock that the test moves.
+// bundle is a Store on a Redis of its own, with a clock that the test moves.
 type bundle struct {
-	*Relays
+	*Store
 	db    *redisdb.DB
 	clock *testclock.Clock
 	url   string
@@ -42,7 +42,7 @@ func process(t *testing.T, url string, ring *seal.Ring) bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle{Relays: r, db: db, clock: c, url: url}
+	return bundle{Store: r, db: db, clock: c, url: url}
 }
 
 func gateway(id string) api.Gateway {
@@ -77,7 +77,7 @@ func (b bundle) get(t *testing.T, id string) api.GatewayInfo {
 	return info
 }
 
-func (b bundle) resolve(t *testing.T, id string) Route {
+func (b bundle) resolve(t *testing.T, id string) Relay {
 	t.Helper()
 	r, err := b.Resolve(t.Context(), id)
 	if err != nil {
@@ -162,9 +162,9 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			if diff := cmp.Diff(masked(want), b.get(t, "g").Gateway); diff != "" {
 				t.Error(diff)
 			}
-			route := ofGateway(want).Route("gateway:g")
+			route := ofGateway(want).Relay("gateway:g")
 			route.Gateway, route.Rate = "g", Rate(ofGateway(want).Limits())
-			if diff := cmp.Diff(route.Relay, b.resolve(t, "g").Relay); diff != "" {
+			if diff := cmp.Diff(route.SMTP, b.resolve(t, "g").SMTP); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -264,11 +264,11 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: new(2525)}); err != nil {
 		t.Fatal(err)
 	}
-	if here := b.resolve(t, "g").Relay.Port; here != 2525 {
+	if here := b.resolve(t, "g").SMTP.Port; here != 2525 {
 		t.Errorf("where it was changed: %d", here)
 	}
 	other.clock.Advance(time.Second)
-	if there := other.resolve(t, "g").Relay.Port; there != 2525 {
+	if there := other.resolve(t, "g").SMTP.Port; there != 2525 {
 		t.Errorf("elsewhere: %d", there)
 	}
 	sent := testredis.CountCommands(other.db)

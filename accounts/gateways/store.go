@@ -22,8 +22,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Relays is the store of gateways. It is safe for concurrent use, by any number of processes on one Redis.
-type Relays struct {
+// Store is the store of gateways. It is safe for concurrent use, by any number of processes on one Redis.
+type Store struct {
 	client redisdb.Evaler
 	store  *records.Store[api.Gateway]
 	log    *slog.Logger
@@ -36,7 +36,7 @@ type Relays struct {
 }
 
 // New prepares the package on an open database. It does no I/O. Run has to run for what gateways met to be written within a second.
-func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("relays: a database and a key ring are needed")
 	}
@@ -47,7 +47,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
 		o.Now = time.Now
 	}
 	store := newStore(db, ring, o.Now)
-	return &Relays{
+	return &Store{
 		client: db.Client(), store: store, log: o.Logger, now: o.Now, uses: map[string]*use{},
 		routes: redisdb.NewCache[found](db, store.VersionKey(), nil),
 	}, nil
@@ -55,11 +55,11 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Relays, error) {
 
 // Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every wrong
 // field.
-func (r *Relays) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
+func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
 	if err := validate(g); err != nil {
 		return api.GatewayCreated{}, err
 	}
-	existed, err := r.change(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
+	existed, err := s.change(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
 	if err != nil {
 		return api.GatewayCreated{}, err
 	}
@@ -72,8 +72,8 @@ func (r *Relays) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated,
 
 // Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown gateway: NotFound. Invalid reports
 // every wrong field.
-func (r *Relays) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
-	_, err := r.change(ctx, id, func(old *stored) (api.Gateway, error) {
+func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
+	_, err := s.change(ctx, id, func(old *stored) (api.Gateway, error) {
 		if old == nil {
 			return api.Gateway{}, notFound()
 		}
@@ -87,65 +87,65 @@ func (r *Relays) Update(ctx context.Context, id string, p api.GatewayPatch) (api
 }
 
 // change replaces a gateway by what edit makes of the one before, and reports whether there was one.
-func (r *Relays) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool, error) {
-	existed, err := r.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
+func (s *Store) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool, error) {
+	existed, err := s.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
 		g, err := edit(old)
-		g.Warmup = begun(g.Warmup, r.now().UTC().Truncate(time.Millisecond))
+		g.Warmup = begun(g.Warmup, s.now().UTC().Truncate(time.Millisecond))
 		return g, err
 	})
 	if err == nil {
-		r.forget(id)
+		s.forget(id)
 	}
 	return existed, err
 }
 
 // Get shows a gateway with its state, secrets masked. Unknown: NotFound.
-func (r *Relays) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
-	g, err := r.store.Get(ctx, id)
+func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
+	g, err := s.store.Get(ctx, id)
 	switch {
 	case err != nil:
 		return api.GatewayInfo{}, err
 	case g == nil:
 		return api.GatewayInfo{}, notFound()
 	}
-	return r.info(g), nil
+	return s.info(g), nil
 }
 
 // List shows a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
-func (r *Relays) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
-	p, err := r.store.Page(ctx, page, pageSize)
+func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
+	p, err := s.store.Page(ctx, page, pageSize)
 	if err != nil {
 		return api.GatewayPage{}, err
 	}
 	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo, len(p.Records))}
 	for i, g := range p.Records {
-		answer.Gateways[i] = r.info(g)
+		answer.Gateways[i] = s.info(g)
 	}
 	return answer, nil
 }
 
 // Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks them first.
-func (r *Relays) Delete(ctx context.Context, id string) error {
-	existed, err := r.store.Delete(ctx, id)
+func (s *Store) Delete(ctx context.Context, id string) error {
+	existed, err := s.store.Delete(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case !existed:
 		return notFound()
 	}
-	r.forget(id)
+	s.forget(id)
 	return nil
 }
 
 // Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
-func (r *Relays) Reseal(ctx context.Context) (int, error) { return r.store.Reseal(ctx) }
+func (s *Store) Reseal(ctx context.Context) (int, error) { return s.store.Reseal(ctx) }
 
 // forget drops what is remembered of a gateway after a change made here; what it met is another relay's past.
-func (r *Relays) forget(id string) {
-	r.routes.Clear()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.uses, id)
+func (s *Store) forget(id string) {
+	s.routes.Clear()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.uses, id)
 }
 
 func notFound() error {

@@ -35,7 +35,7 @@ type Sender interface {
 
 // Limits bound what goes to a relay. It is limits.Limits.
 type Limits interface {
-	Take(ctx context.Context, scopes []limits.Scope, n int, slot limits.Slot) (limits.Answer, error)
+	Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error)
 	Throttled(ctx context.Context, scope string, retryAfter time.Duration) error
 	State(ctx context.Context, scope string) (limits.State, error)
 }
@@ -47,12 +47,12 @@ type Tokens interface {
 
 // Gateways are the relays that accounts share. It is relays.Relays.
 type Gateways interface {
-	Resolve(ctx context.Context, id string) (gateways.Route, error)
+	Resolve(ctx context.Context, id string) (gateways.Relay, error)
 	Outcome(ctx context.Context, id string, took int, err error)
 	Opened(ctx context.Context, id string, until time.Time)
 }
 
-// Parts are what Routes is built from. All are needed.
+// Parts are what Router is built from. All are needed.
 type Parts struct {
 	Sender   Sender
 	Limits   Limits
@@ -60,7 +60,7 @@ type Parts struct {
 	Gateways Gateways
 }
 
-// Options tune Routes. The zero value works.
+// Options tune Router. The zero value works.
 type Options struct {
 	Logger   *slog.Logger          // nil: discard
 	Registry prometheus.Registerer // nil: measure nothing
@@ -68,23 +68,23 @@ type Options struct {
 	Random   func() float64        // from 0 up to, not including, 1; nil: math/rand
 }
 
-// Routes takes messages to relays. It is safe for concurrent use.
-type Routes struct {
+// Router takes messages to relays. It is safe for concurrent use.
+type Router struct {
 	Parts
-	breakers *breakers
-	rooms    *rooms
-	metrics  *metrics
-	log      *slog.Logger
-	now      func() time.Time
-	random   func() float64
+	breakers   *breakers
+	fullRelays *fullRelays
+	metrics    *metrics
+	log        *slog.Logger
+	now        func() time.Time
+	random     func() float64
 }
 
-// New makes a Routes. It fails when a part is missing or the metrics can't be registered.
-func New(p Parts, o Options) (*Routes, error) {
+// New makes a Router. It fails when a part is missing or the metrics can't be registered.
+func New(p Parts, o Options) (*Router, error) {
 	if p.Sender == nil || p.Limits == nil || p.Tokens == nil || p.Gateways == nil {
 		return nil, errors.New("routes: a sender, limits, tokens and gateways are needed")
 	}
-	r := &Routes{Parts: p, breakers: &breakers{}, rooms: &rooms{}, log: o.Logger, now: o.Now, random: o.Random}
+	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now, random: o.Random}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -103,12 +103,12 @@ func New(p Parts, o Options) (*Routes, error) {
 
 // Dispatch is a message on its way.
 type Dispatch struct {
-	ID      string // of the message, which the provider behind a relay is to tell with its events; empty: none
-	Account accounts.Sender
-	Lane    api.Lane         // chooses among the account's relays; empty: transactional
-	Gateway string           // the only gateway to use, whatever the account has; empty: the account's relays
-	Message smtpsend.Message // to the recipients left
-	Slot    limits.Slot      // of an earlier Sent with Wait; empty: none
+	ID          string // of the message, which the provider behind a relay is to tell with its events; empty: none
+	Account     accounts.Sender
+	Lane        api.Lane           // chooses among the account's relays; empty: transactional
+	Gateway     string             // the only gateway to use, whatever the account has; empty: the account's relays
+	Message     smtpsend.Message   // to the recipients left
+	Reservation limits.Reservation // of an earlier Sent with Wait; empty: none
 }
 
 // Try is one relay that was tried.
@@ -133,21 +133,21 @@ type Sent struct {
 
 	// Wait is when to come back; not zero only if no relay was tried, so that no attempt is spent. The other fields above are empty then.
 	Wait time.Time
-	// Slot is to be shown then, instead of any earlier one. It may be empty.
-	Slot limits.Slot
+	// Reservation is to be shown then, instead of any earlier one. It may be empty.
+	Reservation limits.Reservation
 	// Reason says why to wait, for people.
 	Reason string
 }
 
 // Send makes one attempt to hand a message to one of the account's relays. The end of ctx ends it; no further relay is tried then.
-func (r *Routes) Send(ctx context.Context, d Dispatch) Sent {
-	routes := d.Account.Routes
+func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
+	routes := d.Account.Relays
 	if d.Gateway != "" {
 		route, err := r.Gateways.Resolve(ctx, d.Gateway)
 		if err != nil {
 			return r.unresolved(d, err)
 		}
-		routes = []gateways.Route{route}
+		routes = []gateways.Relay{route}
 	} else {
 		routes = serving(routes, cmp.Or(d.Lane, api.Transactional))
 	}
@@ -161,7 +161,7 @@ func (r *Routes) Send(ctx context.Context, d Dispatch) Sent {
 }
 
 // unresolved is a message whose gateway can't be had.
-func (r *Routes) unresolved(d Dispatch, err error) Sent {
+func (r *Router) unresolved(d Dispatch, err error) Sent {
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return Sent{Err: fmt.Errorf("gateway %s: %w", d.Gateway, ErrNoGateway)}
@@ -170,11 +170,11 @@ func (r *Routes) unresolved(d Dispatch, err error) Sent {
 	}
 	r.log.Warn("gateway not looked up", "gateway", d.Gateway, "error", err)
 	r.metrics.waits["unavailable"].Inc()
-	return Sent{Wait: r.now().Add(r.soon()), Slot: d.Slot, Reason: "gateway " + d.Gateway + " can't be looked up now"}
+	return Sent{Wait: r.now().Add(r.soon()), Reservation: d.Reservation, Reason: "gateway " + d.Gateway + " can't be looked up now"}
 }
 
 // soon is how long to wait for something that should not be away: 1 to 5 s, so that messages do not all come back at once.
-func (r *Routes) soon() time.Duration {
+func (r *Router) soon() time.Duration {
 	return time.Second + time.Duration(r.random()*float64(4*time.Second))
 }
 

@@ -1,0 +1,82 @@
+package limits
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reservation is what a waiting message keeps between two calls of [Limits.Take]: small text that means something to this package only. The
+// empty reservation is none, and one that can't be read counts as none.
+type Reservation string
+
+// maxScopes is how many scopes a reservation remembers. A message has two, and some more where it tries several gateways.
+const maxScopes = 10
+
+// entry is what a message has in one scope: a reservation, or the memory of having passed it.
+type entry struct {
+	scope      string
+	passed     bool
+	generation int64 // of the scope: another one when its rate has changed since, or its relay has asked for a pause
+	at         int64 // microseconds; of a reservation
+	reason     string
+}
+
+// entries reads a reservation: one word for each scope, "<p or b>.<generation>.<time>.<reason>.<scope>".
+func (s Reservation) entries() []entry {
+	var entries []entry
+	for word := range strings.FieldsSeq(string(s)) {
+		parts := strings.SplitN(word, ".", 5)
+		if len(parts) != 5 {
+			return nil
+		}
+		generation, err1 := strconv.ParseInt(parts[1], 36, 64)
+		at, err2 := strconv.ParseInt(parts[2], 36, 64)
+		if err1 != nil || err2 != nil || at < 0 || generation < 0 {
+			return nil
+		}
+		entries = append(entries, entry{
+			scope: parts[4], passed: parts[0] == "p", generation: generation, at: at, reason: parts[3],
+		})
+	}
+	return entries
+}
+
+// makeReservation adds to the entries a message had those it has by the reply: passed up to the full scope, and reserved there.
+func makeReservation(had []entry, asked []Scope, r takeReply) Reservation {
+	entries := make([]entry, 0, len(had)+r.full+1)
+	for i, s := range asked[:r.full+1] {
+		entries = append(entries, entry{scope: s.Name, passed: i < r.full, generation: r.generations[i]})
+	}
+	reserved := &entries[r.full]
+	reserved.at, reserved.reason = r.at, r.reason
+	for _, p := range had {
+		known := func(q entry) bool { return q.scope == p.scope }
+		if len(entries) < maxScopes && !slices.ContainsFunc(entries, known) {
+			entries = append(entries, p)
+		}
+	}
+	words := make([]string, len(entries))
+	for i, p := range entries {
+		words[i] = p.word()
+	}
+	return Reservation(strings.Join(words, " "))
+}
+
+func (e entry) word() string {
+	kind := "b"
+	if e.passed {
+		kind = "p"
+	}
+	return kind + "." + strconv.FormatInt(e.generation, 36) + "." + strconv.FormatInt(e.at, 36) + "." + e.reason + "." + e.scope
+}
+
+// entryIn finds what a message has in a scope; the zero entry is nothing.
+func entryIn(entries []entry, scope string) entry {
+	for _, p := range entries {
+		if p.scope == scope {
+			return p
+		}
+	}
+	return entry{}
+}

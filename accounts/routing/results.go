@@ -1,0 +1,120 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// results joins the results of several tries, recipient by recipient.
+type results struct {
+	original smtpsend.Message
+	left     []int           // recipients that no relay has judged yet, as indexes into original.To
+	result   smtpsend.Result // lists all recipients
+	begun    bool            // result holds a try
+	noted    bool            // and something that was not tried
+}
+
+func newResults(m smtpsend.Message) results {
+	r := results{original: m, left: make([]int, len(m.To))}
+	r.result.Recipients = make([]smtpsend.RecipientResult, len(m.To))
+	for i, to := range m.To {
+		r.left[i] = i
+		r.result.Recipients[i].Address = to
+	}
+	return r
+}
+
+// done reports whether every recipient was judged. A message to nobody is judged by the first relay.
+func (r *results) done() bool { return r.begun && len(r.left) == 0 }
+
+// message is the message to the recipients left. Its Answered also gets what was judged before.
+func (r *results) message() smtpsend.Message {
+	m := r.original
+	if len(r.left) == len(m.To) {
+		return m
+	}
+	m.To = make([]string, len(r.left))
+	for n, i := range r.left {
+		m.To[n] = r.original.To[i]
+	}
+	if answered := r.original.Answered; answered != nil {
+		before := r.judged()
+		m.Answered = func(ctx context.Context, done []smtpsend.RecipientResult) error {
+			return answered(ctx, append(slices.Clone(before), done...))
+		}
+	}
+	return m
+}
+
+// judged lists the results of the recipients that are not left.
+func (r *results) judged() []smtpsend.RecipientResult {
+	var out []smtpsend.RecipientResult
+	for i, got := range r.result.Recipients {
+		if !slices.Contains(r.left, i) {
+			out = append(out, got)
+		}
+	}
+	return out
+}
+
+// add takes in the result of a try to the recipients left.
+func (r *results) add(try smtpsend.Result) {
+	var left []int
+	changed := !r.begun
+	for n, i := range r.left {
+		got := try.Recipients[n]
+		if got.Err != nil && elsewhere(got.Err) {
+			left = append(left, i)
+			if !better(got.Err, r.result.Recipients[i].Err) {
+				continue
+			}
+		}
+		r.result.Recipients[i], changed = got, true
+	}
+	if changed {
+		all := r.result.Recipients
+		r.result = try
+		r.result.Recipients = all
+	}
+	r.begun, r.left = true, left
+}
+
+// elsewhere reports whether another relay may serve a recipient better. A relay that wants less mail from our network,
+// and says so before it knows the recipient, does not judge the recipient either.
+func elsewhere(e *smtpsend.Error) bool {
+	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle && e.Scope == smtpsend.ScopeDestination
+}
+
+// note takes in why a relay was not tried for the recipients left.
+func (r *results) note(why *smtpsend.Error) {
+	for _, i := range r.left {
+		if got := &r.result.Recipients[i]; why != nil && better(why, got.Err) {
+			got.Err, got.Response, r.noted = why, why.Line, true
+		}
+	}
+}
+
+// better reports whether a failure is more worth another attempt than the one known so far.
+func better(e, known *smtpsend.Error) bool {
+	return known == nil || known.Permanent() && !e.Permanent()
+}
+
+// err speaks for the whole message as smtpsend does: nil if any recipient got it, else the failure most worth another
+// attempt.
+func (r *results) err() error {
+	var worst *smtpsend.Error
+	for _, got := range r.result.Recipients {
+		switch {
+		case got.Err == nil:
+			return nil
+		case worst == nil, worst.Permanent() && !got.Err.Permanent(), !worst.InDoubt && got.Err.InDoubt:
+			worst = got.Err
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}
