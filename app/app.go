@@ -80,9 +80,9 @@ type App struct {
 	monitor      *server.Server // health and metrics apart from the API; nil: none
 	working      atomic.Bool    // workers take tasks
 	inlet        *smtpd.Inlet
-	returns      *feedback.Returns
-	unsubscribe  *unsubscribe.Unsubscribe
-	returnDoor   *smtpd.Inlet // for mail that comes back; nil: none
+	bounces      *feedback.Bounces
+	unsubscribe  *unsubscribe.Service
+	bounceInlet  *smtpd.Inlet // for mail that comes back; nil: none
 }
 
 // New builds Postroom from its settings. On an error everything opened so far is closed again.
@@ -96,7 +96,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildArchive, a.buildFeedback, a.buildTracking, a.buildUnsubscribe, a.buildReturns, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildArchive, a.buildFeedback, a.buildTracking, a.buildUnsubscribe, a.buildBounces, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -261,7 +261,7 @@ func (a *App) buildServer(context.Context) error {
 	c := a.cfg
 	s, err := server.New(server.Parts{
 		Outbox: a.outbox, Queues: a.outbox, Accounts: accountStore{a.accounts, a.oauth}, Gateways: gatewayStore{a.gateways, a.oauth}, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.returns, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
+		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,

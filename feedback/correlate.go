@@ -41,7 +41,7 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 	for _, it := range items {
 		switch {
 		case it.result != "" && it.result != unknown, it.ours:
-		case len(it.references()) > 0 && it.Looks < len(f.opts.Patience):
+		case len(it.references()) > 0 && it.Looks < len(f.opts.LookupDelays):
 			it.result = postponed
 		default:
 			it.result = unknown

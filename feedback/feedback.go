@@ -53,8 +53,8 @@ type Options struct {
 	// MaxFacts is how many facts of a stream may wait, in all partitions together; zero: 100,000. Beyond it, providers are told to come
 	// back; of hits, the oldest are dropped.
 	MaxFacts int
-	// Patience is how long to wait before looking again for the message of a fact, look by look; nil: 5 seconds, 30 seconds, 2 minutes.
-	Patience []time.Duration
+	// LookupDelays is how long to wait before looking again for the message of a fact, look by look; nil: 5 seconds, 30 seconds, 2 minutes.
+	LookupDelays []time.Duration
 
 	// StoreAddress is what is kept of the address of who opened, clicked or unsubscribed, as a provider tells it: "ip", all of it; "masked", or
 	// empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
@@ -87,8 +87,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxFacts <= 0 {
 		o.MaxFacts = defaultMaxFacts
 	}
-	if o.Patience == nil {
-		o.Patience = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	if o.LookupDelays == nil {
+		o.LookupDelays = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery

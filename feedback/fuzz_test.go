@@ -42,7 +42,7 @@ func FuzzGeneric(f *testing.F) {
 // checkTold holds an entry to its bounds.
 func checkTold(t *testing.T, e provider.Event) {
 	t.Helper()
-	entry, ok := toldBy(e, "masked", startOfTime)
+	entry, ok := providerEntry(e, "masked", startOfTime)
 	if !ok {
 		return
 	}

@@ -88,7 +88,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func (m *metrics) preset() {
 	for _, source := range Sources() {
 		m.received.WithLabelValues(source)
-		for _, result := range []outcome{applied, duplicate, full, unknown, poisonous} {
+		for _, result := range []outcome{applied, duplicate, full, unknown, failed} {
 			m.applied.WithLabelValues(source, string(result))
 		}
 		for _, reason := range []suppression.Reason{suppression.HardBounce, suppression.SpamReport, suppression.Unsubscribe} {

@@ -20,7 +20,7 @@ type claimed struct {
 }
 
 // judge says what a mail proves, as entries for the inbox.
-func (r *Returns) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
+func (r *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
 	if !matters(report) {
 		return Outcome{Result: Ignored}, nil, nil
 	}
@@ -58,7 +58,7 @@ func matters(report bounce.Report) bool {
 }
 
 // claim finds the message: by the token in the address the mail came to, by the one in the mail, or by the Message-ID.
-func (r *Returns) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
+func (r *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
 	c := claimed{recipient: signedtoken.Whole}
 	for _, address := range []string{envelopeTo, report.ReturnPath} {
 		if s, err := r.stamps.ReadReturnPath(address); err == nil && c.id == "" {
@@ -92,7 +92,7 @@ func (r *Returns) claim(ctx context.Context, report bounce.Report, envelopeTo st
 }
 
 // byMessageID is Postroom's id of the message with a Message-ID; empty: not known.
-func (r *Returns) byMessageID(ctx context.Context, messageID string) (string, error) {
+func (r *Bounces) byMessageID(ctx context.Context, messageID string) (string, error) {
 	if id, ok := outbox.MessageOf(messageID); ok {
 		return id, nil
 	}

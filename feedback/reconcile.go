@@ -130,7 +130,7 @@ func (f *Feedback) takePage(ctx context.Context, source string, page Page) error
 	now := f.opts.Now()
 	var entries []entry
 	for _, e := range page.Events {
-		if told, ok := toldBy(e, f.opts.StoreAddress, now); ok {
+		if told, ok := providerEntry(e, f.opts.StoreAddress, now); ok {
 			entries = append(entries, told)
 		}
 	}

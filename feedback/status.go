@@ -32,7 +32,7 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 		count := func(what string) int64 { return c.values[name+":"+what] }
 		one := api.FeedbackSource{
 			Source: name, Configured: configured, Received: count(countReceived), Applied: count(string(applied)), Duplicates: count(string(duplicate)),
-			Unknown: count(string(unknown)), Full: count(string(full)), Failed: count(string(poisonous)), Last: known(millis(count(countLast))),
+			Unknown: count(string(unknown)), Full: count(string(full)), Failed: count(string(failed)), Last: known(millis(count(countLast))),
 		}
 		if configured || one.Received > 0 {
 			s.Sources = append(s.Sources, one)

@@ -24,7 +24,7 @@ func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.
 	}
 	if _, known := f.verifiers[name]; known {
 		f.metrics.refused.WithLabelValues(string(name), refusalOf(err)).Inc()
-		f.sayRefused(name, err, now)
+		f.logRefused(name, err, now)
 	}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Unavailable && name == provider.Brevo {
 		later := fault.Wrap(err, fault.Limited, e.Code, "%s", e.Message)
@@ -62,7 +62,7 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
 	var entries []entry
 	for _, e := range batch.Events {
-		told, ok := toldBy(e, f.opts.StoreAddress, now)
+		told, ok := providerEntry(e, f.opts.StoreAddress, now)
 		if !ok {
 			receipt.Ignored++
 			f.metrics.ignored.WithLabelValues(string(name), string(e.Kind)).Inc()
@@ -81,14 +81,14 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	return receipt, entries
 }
 
-// sayEvery is how often a log line tells that a provider is refused: anybody may knock at this door.
-const sayEvery = time.Minute
+// logEvery is how often a log line tells that a provider is refused: anybody may knock at this door.
+const logEvery = time.Minute
 
-// sayRefused logs why a webhook is refused, for whoever sets it up, and now and then while that goes on.
-func (f *Feedback) sayRefused(name provider.Name, err error, now time.Time) {
+// logRefused logs why a webhook is refused, for whoever sets it up, and now and then while that goes on.
+func (f *Feedback) logRefused(name provider.Name, err error, now time.Time) {
 	f.mu.Lock()
 	last, said := f.said[name]
-	if said = said && now.Sub(last) < sayEvery && !now.Before(last); !said {
+	if said = said && now.Sub(last) < logEvery && !now.Before(last); !said {
 		f.said[name] = now
 	}
 	f.mu.Unlock()

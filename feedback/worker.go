@@ -45,7 +45,7 @@ const (
 	full      outcome = "full" // so much is known of its message that no more is taken
 	unknown   outcome = "unknown"
 	postponed outcome = "waiting" // looked at again later; not counted
-	poisonous outcome = "failed"
+	failed    outcome = "failed"
 )
 
 // follow applies what stands in a stream.
@@ -80,12 +80,12 @@ func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.
 	switch {
 	case err == nil:
 		if len(entries) == 1 {
-			f.forgive(stream, entries[0])
+			f.forget(stream, entries[0])
 		}
 		return nil
 	case len(entries) > 1, ctx.Err() != nil, redisdb.Unavailable(err), fault.Is(err, fault.Unavailable):
 		return err
-	case f.failed(stream, entries[0]) < maxTries:
+	case f.countFailure(stream, entries[0]) < maxTries:
 		return err
 	}
 	one := entries[0]
@@ -94,11 +94,11 @@ func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.
 		source = e.source()
 	}
 	f.log.Error("a fact can't be applied and is dropped", "stream", stream, "id", one.ID, "tries", maxTries, "error", err)
-	f.metrics.applied.WithLabelValues(source, string(poisonous)).Inc()
-	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil, change{add: map[string]int64{source + ":" + string(poisonous): 1}}); err != nil {
+	f.metrics.applied.WithLabelValues(source, string(failed)).Inc()
+	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil, change{add: map[string]int64{source + ":" + string(failed): 1}}); err != nil {
 		return err
 	}
-	f.forgive(stream, one)
+	f.forget(stream, one)
 	return nil
 }
 
@@ -117,14 +117,14 @@ func tryKey(stream string, e redisdb.Entry) string {
 }
 
 // failed counts a failure of one entry, and answers how many there were.
-func (f *Feedback) failed(stream string, e redisdb.Entry) int {
+func (f *Feedback) countFailure(stream string, e redisdb.Entry) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tries[tryKey(stream, e)]++
 	return f.tries[tryKey(stream, e)]
 }
 
-func (f *Feedback) forgive(stream string, e redisdb.Entry) {
+func (f *Feedback) forget(stream string, e redisdb.Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.tries, tryKey(stream, e))
@@ -164,7 +164,7 @@ func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 		parsed, err := parseEntry(e.Text(field))
 		if err != nil {
 			f.log.Error("a fact can't be read and is dropped", "id", e.ID, "error", err)
-			f.metrics.applied.WithLabelValues("other", string(poisonous)).Inc()
+			f.metrics.applied.WithLabelValues("other", string(failed)).Inc()
 			continue
 		}
 		items = append(items, &item{entry: parsed})
@@ -185,7 +185,7 @@ func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*
 		if err != nil {
 			return nil, err
 		}
-		again = append(again, redis.Z{Score: float64(f.opts.Now().Add(f.opts.Patience[it.Looks]).UnixMilli()), Member: line})
+		again = append(again, redis.Z{Score: float64(f.opts.Now().Add(f.opts.LookupDelays[it.Looks]).UnixMilli()), Member: line})
 	}
 	if len(again) == 0 {
 		return nil, nil
@@ -238,8 +238,8 @@ const lookEvery = 2 * time.Second
 // lookAgain puts facts back into the inbox when they are due.
 func (f *Feedback) lookAgain(ctx context.Context) {
 	every := lookEvery
-	if len(f.opts.Patience) > 0 {
-		every = min(every, f.opts.Patience[0])
+	if len(f.opts.LookupDelays) > 0 {
+		every = min(every, f.opts.LookupDelays[0])
 	}
 	for pause(ctx, every) {
 		for more := true; more && ctx.Err() == nil; {

@@ -17,8 +17,8 @@ import (
 
 // Returns takes in mail that came back. It is feedback.Returns.
 type Returns interface {
-	// Returned reads a mail that came back to an address, which may be empty. What it proves is durable when the error is nil.
-	Returned(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, feedback.Outcome, error)
+	// Receive reads a mail that came back to an address, which may be empty. What it proves is durable when the error is nil.
+	Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, feedback.Outcome, error)
 }
 
 // returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is looked at.
@@ -33,7 +33,7 @@ type returnMailInput struct {
 }
 
 func (s *Server) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
-	report, out, err := s.Returns.Returned(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
+	report, out, err := s.Returns.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
 	if err != nil {
 		return api.ReturnedMail{}, err
 	}

@@ -20,7 +20,7 @@ import (
 // fakeReturns reads nothing, and says what it was given.
 type fakeReturns struct{ *parts }
 
-func (p fakeReturns) Returned(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error) {
+func (p fakeReturns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error) {
 	text, err := io.ReadAll(mail)
 	if err != nil {
 		return bounce.Report{}, feedback.Outcome{}, err

@@ -25,7 +25,7 @@ type Parts struct {
 	Suppressions Suppressions
 	Feedback     Feedback
 	Returns      Returns
-	Unsubscribe  Unsubscribe
+	Unsubscribe  Unsubscriber
 	Tracking     Tracking
 	State        State
 }

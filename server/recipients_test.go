@@ -18,7 +18,7 @@ import (
 )
 
 // nobodys knows no link.
-type nobodys struct{ Unsubscribe }
+type nobodys struct{ Unsubscriber }
 
 func (nobodys) Read(string) (unsubscribe.Visit, error) {
 	return unsubscribe.Visit{}, fault.New(fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")

@@ -14,13 +14,13 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// Unsubscribe does what recipients ask for. It is unsubscribe.Unsubscribe.
-type Unsubscribe interface {
+// Unsubscriber carries out unsubscribe requests. unsubscribe.Service implements it.
+type Unsubscriber interface {
 	Read(token string) (unsubscribe.Visit, error)
 	Sender(ctx context.Context, v unsubscribe.Visit) unsubscribe.Sender
 	Standing(ctx context.Context, v unsubscribe.Visit) (unsubscribe.Standing, error)
-	Leave(ctx context.Context, v unsubscribe.Visit, from unsubscribe.From, via unsubscribe.Via) error
-	Return(ctx context.Context, v unsubscribe.Visit, from unsubscribe.From, via unsubscribe.Via) error
+	Unsubscribe(ctx context.Context, v unsubscribe.Visit, from unsubscribe.Scope, via unsubscribe.Via) error
+	Resubscribe(ctx context.Context, v unsubscribe.Visit, from unsubscribe.Scope, via unsubscribe.Via) error
 }
 
 // wishBody bounds the body of a wish: a form of three short fields, or the one that RFC 8058 section 3.2 has mail clients send. The token of
@@ -47,7 +47,7 @@ type wish struct {
 	token    string
 	oneClick bool   // a mail client asks, not a page of ours
 	action   string // leave or return; empty: none
-	from     unsubscribe.From
+	from     unsubscribe.Scope
 }
 
 // askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and prefetching browsers follow
@@ -60,12 +60,12 @@ func (s *Server) askUnsubscribe(c echo.Context) error {
 	if p.visit == nil {
 		return s.showUnknown(c, p)
 	}
-	from := p.visit.From()
+	from := p.visit.Scope()
 	if s.opts.GetUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
 		return s.leave(c, p, from, unsubscribe.Link)
 	}
 	standing, err := s.Unsubscribe.Standing(c.Request().Context(), *p.visit)
-	if err == nil && standing.Left(from) {
+	if err == nil && standing.Unsubscribed(from) {
 		return s.showLeft(c, p, reallyLeft(standing, from))
 	}
 	return s.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
@@ -97,7 +97,7 @@ func (s *Server) postUnsubscribe(c echo.Context) error {
 func (s *Server) oneClick(c echo.Context, w wish) error {
 	v, err := s.Unsubscribe.Read(w.token)
 	if err == nil {
-		err = s.Unsubscribe.Leave(c.Request().Context(), v, v.From(), unsubscribe.OneClick)
+		err = s.Unsubscribe.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
 	if err != nil {
 		return s.refuseWish(c, err)
@@ -106,22 +106,22 @@ func (s *Server) oneClick(c echo.Context, w wish) error {
 }
 
 // leave takes a visitor off, and shows that with the button that undoes it.
-func (s *Server) leave(c echo.Context, p publicVisit, from unsubscribe.From, via unsubscribe.Via) error {
+func (s *Server) leave(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
-		from = p.visit.From()
+		from = p.visit.Scope()
 	}
-	if err := s.Unsubscribe.Leave(c.Request().Context(), *p.visit, from, via); err != nil {
+	if err := s.Unsubscribe.Unsubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
 		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "leave", From: from}, err)
 	}
 	return s.showLeft(c, p, from)
 }
 
 // comeBack puts a visitor back.
-func (s *Server) comeBack(c echo.Context, p publicVisit, from unsubscribe.From, via unsubscribe.Via) error {
+func (s *Server) comeBack(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
-		from = p.visit.From()
+		from = p.visit.Scope()
 	}
-	if err := s.Unsubscribe.Return(c.Request().Context(), *p.visit, from, via); err != nil {
+	if err := s.Unsubscribe.Resubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
 		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "return", From: from}, err)
 	}
 	return s.showReturned(c, p, from)
@@ -152,12 +152,12 @@ func (s *Server) postPreferences(c echo.Context) error {
 	if p.visit == nil {
 		return s.showUnknown(c, p)
 	}
-	ctx, change := c.Request().Context(), s.Unsubscribe.Leave
+	ctx, change := c.Request().Context(), s.Unsubscribe.Unsubscribe
 	if w.action == "return" {
-		change = s.Unsubscribe.Return
+		change = s.Unsubscribe.Resubscribe
 	}
 	if w.from == "" {
-		w.from = p.visit.From()
+		w.from = p.visit.Scope()
 	}
 	if err := change(ctx, *p.visit, w.from, unsubscribe.Preferences); err != nil {
 		return s.showFailed(c, p, pageButton{To: "preferences", Action: w.action, From: w.from}, err)
@@ -188,7 +188,7 @@ func readWish(c echo.Context) (w wish, err error) {
 	if w.token == "" {
 		w.token = r.PostForm.Get("t")
 	}
-	switch from := unsubscribe.From(r.PostForm.Get("from")); from {
+	switch from := unsubscribe.Scope(r.PostForm.Get("from")); from {
 	case unsubscribe.List, unsubscribe.All:
 		w.from = from
 	}
@@ -215,7 +215,7 @@ func (s *Server) refuseWish(c echo.Context, err error) error {
 }
 
 // reallyLeft is what a visitor has to come back to in order to get mail again.
-func reallyLeft(standing unsubscribe.Standing, from unsubscribe.From) unsubscribe.From {
+func reallyLeft(standing unsubscribe.Standing, from unsubscribe.Scope) unsubscribe.Scope {
 	if standing.All {
 		return unsubscribe.All
 	}

@@ -44,7 +44,7 @@ type pageRow struct {
 type pageButton struct {
 	To     string // path, relative to the page: Postroom may stand behind a proxy that puts a path before its own
 	Action string // leave or return
-	From   unsubscribe.From
+	From   unsubscribe.Scope
 	Token  string
 	Text   string
 	About  string // what it is about, for those who hear buttons without what stands around them
@@ -88,33 +88,33 @@ func (p publicVisit) say(v *publicView, words ...string) {
 func (p publicVisit) preferences() string { return "preferences?t=" + url.QueryEscape(p.token) }
 
 // button is a form of a page.
-func (p publicVisit) button(to, action string, from unsubscribe.From) *pageButton {
+func (p publicVisit) button(to, action string, from unsubscribe.Scope) *pageButton {
 	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action], Quiet: action == "return"}
 }
 
 // named picks the words about what is left.
-func named(from unsubscribe.From, ofList, ofAll string) string {
+func named(from unsubscribe.Scope, ofList, ofAll string) string {
 	if from == unsubscribe.List {
 		return ofList
 	}
 	return ofAll
 }
 
-func (s *Server) showAsk(c echo.Context, p publicVisit, from unsubscribe.From) error {
+func (s *Server) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view(named(from, "askList", "askAll"))
 	p.say(&v, named(from, "leaveList", "leaveAll"))
 	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
 	return s.pages.show(c, http.StatusOK, v)
 }
 
-func (s *Server) showLeft(c echo.Context, p publicVisit, from unsubscribe.From) error {
+func (s *Server) showLeft(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view("left")
 	p.say(&v, named(from, "leaveList", "leaveAll"), "onTheWay")
 	v.Button, v.More = p.button("unsubscribe", "return", from), p.preferences()
 	return s.pages.show(c, http.StatusOK, v)
 }
 
-func (s *Server) showReturned(c echo.Context, p publicVisit, from unsubscribe.From) error {
+func (s *Server) showReturned(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view("returned")
 	p.say(&v, "returnedText")
 	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
@@ -145,7 +145,7 @@ func (s *Server) showStanding(c echo.Context, p publicVisit, changed bool) error
 }
 
 // row is something that the visitor gets, or has left.
-func (p publicVisit) row(from unsubscribe.From, left bool, title string) pageRow {
+func (p publicVisit) row(from unsubscribe.Scope, left bool, title string) pageRow {
 	row := pageRow{Title: p.words[title], Text: p.words["gets"], Button: p.button("preferences", "leave", from)}
 	if left {
 		row.Text, row.Button = p.words["getsNot"], p.button("preferences", "return", from)

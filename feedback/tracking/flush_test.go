@@ -166,7 +166,7 @@ func FuzzClick(f *testing.F) {
 		if target, ok := tr.Click(token, by(agent)); ok {
 			t.Errorf("%q leads to %q", token, target)
 		}
-		_ = machine(opened, agent, time.Hour)
+		_ = botRule(opened, agent, time.Hour)
 		if len(cut(agent)) > maxAgent {
 			t.Error("too long")
 		}

@@ -34,7 +34,7 @@ type hit struct {
 func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *hit {
 	agent := v.Header.Get("User-Agent")
 	h := &hit{kind: k, stamp: s, key: t.key(k, s, agent, v.Remote, now), at: now}
-	h.reason = machine(k, agent, now.Sub(s.Time()))
+	h.reason = botRule(k, agent, now.Sub(s.Time()))
 	if wantsPrivacy(v.Header) {
 		return h
 	}
@@ -64,7 +64,7 @@ func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.A
 // fact is a hit as the message learns it.
 func (h *hit) fact() outbox.Later {
 	reason := h.reason
-	if reason == "" && h.visits != nil && h.visits.machine(h.at) {
+	if reason == "" && h.visits != nil && h.visits.bot(h.at) {
 		reason = Burst
 	}
 	return outbox.Later{

@@ -12,7 +12,7 @@ import (
 // What became of a hit.
 const (
 	human    = "human"    // handed over
-	program  = "machine"  // handed over, flagged
+	bot      = "machine"  // handed over, flagged
 	repeated = "repeated" // the visitor was there within the second
 	ignored  = "ignored"  // HEAD, and prefetches of browsers
 	expired  = "expired"  // the message is older than Options.Expiry
@@ -35,7 +35,7 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 		}),
 	}
 	for _, k := range []kind{opened, clicked} {
-		for _, outcome := range []string{human, program, repeated, ignored, expired, forged} {
+		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged} {
 			m.hits.WithLabelValues(string(k), outcome)
 		}
 	}
@@ -62,7 +62,7 @@ func (m *metrics) told(f outbox.Later) {
 		k = clicked
 	}
 	if f.Told.Bot {
-		outcome = program
+		outcome = bot
 	}
 	m.count(k, outcome)
 }

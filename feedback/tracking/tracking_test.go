@@ -216,7 +216,7 @@ func TestMetrics(t *testing.T) {
 	w.Open(w.open(w.id), by("curl/8"))
 	w.Open(w.open(w.id), by(agentOfAnn+" x"))
 	w.all()
-	for outcome, want := range map[string]float64{forged: 1, human: 1, program: 1, repeated: 1, ignored: 0} {
+	for outcome, want := range map[string]float64{forged: 1, human: 1, bot: 1, repeated: 1, ignored: 0} {
 		if got := testutil.ToFloat64(w.metrics.hits.WithLabelValues("open", outcome)); got != want {
 			t.Errorf("%s: %v, want %v", outcome, got, want)
 		}

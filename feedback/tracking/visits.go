@@ -59,7 +59,7 @@ func (v *visits) click(link uint64, now time.Time) {
 }
 
 // machine reports whether a click at a time was a program's.
-func (v *visits) machine(at time.Time) bool {
+func (v *visits) bot(at time.Time) bool {
 	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
 }
 

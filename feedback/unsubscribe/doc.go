@@ -19,6 +19,6 @@
 //
 // # When it fails
 //
-// Redis away: [Unsubscribe.Leave] and [Unsubscribe.Return] fail with fault.Unavailable, and mail clients try again. The keys that signed a
+// Redis away: [Service.Unsubscribe] and [Service.Resubscribe] fail with fault.Unavailable, and mail clients try again. The keys that signed a
 // mail are gone (secretPrevious was taken away): its links are unknown for ever, which is why docs/unsubscribe.md says how long to keep them.
 package unsubscribe

@@ -3,14 +3,14 @@ package unsubscribe
 import "github.com/prometheus/client_golang/prometheus"
 
 type metrics struct {
-	wishes *prometheus.CounterVec // wish: leave, return; via; outcome: done, repeated, failed
-	bad    *prometheus.CounterVec // reason: forged, unknown_key
-	untold prometheus.Counter
+	requests *prometheus.CounterVec // wish: leave, return; via; outcome: done, repeated, failed
+	bad      *prometheus.CounterVec // reason: forged, unknown_key
+	untold   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		wishes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_wishes_total", Help: "What recipients asked for on the unsubscribe pages and by the button of their mail client.",
 		}, []string{"wish", "via", "outcome"}),
 		bad: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -22,16 +22,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	for _, via := range vias {
 		for _, outcome := range []string{"done", "repeated", "failed"} {
-			m.wishes.WithLabelValues("leave", string(via), outcome)
+			m.requests.WithLabelValues("leave", string(via), outcome)
 			if via == Page || via == Preferences {
-				m.wishes.WithLabelValues("return", string(via), outcome)
+				m.requests.WithLabelValues("return", string(via), outcome)
 			}
 		}
 	}
 	m.bad.WithLabelValues("forged")
 	m.bad.WithLabelValues("unknown_key")
 	if reg != nil {
-		reg.MustRegister(m.wishes, m.bad, m.untold)
+		reg.MustRegister(m.requests, m.bad, m.untold)
 	}
 	return m
 }

@@ -57,16 +57,16 @@ type Options struct {
 	Now      func() time.Time      // nil: time.Now
 }
 
-// Unsubscribe does what recipients ask for. It is safe for concurrent use.
-type Unsubscribe struct {
+// Service does what recipients ask for. It is safe for concurrent use.
+type Service struct {
 	Parts
 	log     *slog.Logger
 	metrics *metrics
 	now     func() time.Time
 }
 
-// New makes an Unsubscribe.
-func New(parts Parts, o Options) (*Unsubscribe, error) {
+// New makes a Service.
+func New(parts Parts, o Options) (*Service, error) {
 	if parts.Tokens == nil || parts.Suppressions == nil || parts.Inbox == nil || parts.Senders == nil {
 		return nil, errors.New("new unsubscribe: a part is missing")
 	}
@@ -76,5 +76,5 @@ func New(parts Parts, o Options) (*Unsubscribe, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Unsubscribe{Parts: parts, log: o.Logger, metrics: newMetrics(o.Registry), now: o.Now}, nil
+	return &Service{Parts: parts, log: o.Logger, metrics: newMetrics(o.Registry), now: o.Now}, nil
 }

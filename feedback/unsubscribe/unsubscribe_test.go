@@ -27,9 +27,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// bundle is an Unsubscribe on a real suppression list, with an inbox that remembers.
+// bundle is a Service on a real suppression list, with an inbox that remembers.
 type bundle struct {
-	*Unsubscribe
+	*Service
 	t     *testing.T
 	ring  *signedtoken.Ring
 	store *suppression.Store
@@ -70,7 +70,7 @@ func setup(t *testing.T) *bundle {
 	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
-	b.Unsubscribe, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}}, Options{
+	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}}, Options{
 		Now: b.clock.Now, Registry: b.reg, Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
@@ -118,10 +118,10 @@ func TestLeavingAList(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.visit("news.example.com", "Ann@Example.NET")
-	if v.From() != List {
-		t.Errorf("a mail of a list is about %s", v.From())
+	if v.Scope() != List {
+		t.Errorf("a mail of a list is about %s", v.Scope())
 	}
-	b.must(b.Leave(t.Context(), v, List, OneClick))
+	b.must(b.Unsubscribe(t.Context(), v, List, OneClick))
 	ann := []string{"ann@example.net"}
 	for what, c := range map[string]struct {
 		q    suppression.Question
@@ -144,7 +144,7 @@ func TestLeavingAList(t *testing.T) {
 	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) || !s.Left(List) || s.Left(All) {
+	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) || !s.Unsubscribed(List) || s.Unsubscribed(All) {
 		t.Errorf("standing %+v, %v", s, err)
 	}
 	if log := b.log.String(); strings.Contains(strings.ToLower(log), "ann@") || !strings.Contains(log, message) {
@@ -156,10 +156,10 @@ func TestLeavingASenderLetsTransactionalMailPass(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.visit("", "ann@example.net")
-	if v.From() != All {
-		t.Errorf("a mail of no list is about %s", v.From())
+	if v.Scope() != All {
+		t.Errorf("a mail of no list is about %s", v.Scope())
 	}
-	b.must(b.Leave(t.Context(), v, All, Page))
+	b.must(b.Unsubscribe(t.Context(), v, All, Page))
 	q := suppression.Question{Account: "shop", Bulk: true, Addresses: []string{"ann@example.net"}}
 	if got := b.stopped(q); got != suppression.Unsubscribe {
 		t.Errorf("bulk mail is stopped by %q", got)
@@ -172,7 +172,7 @@ func TestLeavingASenderLetsTransactionalMailPass(t *testing.T) {
 	if got := b.stopped(q); got != "" {
 		t.Errorf("another sender is stopped by %q", got)
 	}
-	if err := b.Leave(t.Context(), v, List, Page); !fault.Is(err, fault.NotFound) {
+	if err := b.Unsubscribe(t.Context(), v, List, Page); !fault.Is(err, fault.NotFound) {
 		t.Errorf("leaving a list that there is none of: %v", err)
 	}
 }
@@ -182,11 +182,11 @@ func TestRepeatedWishesAreOne(t *testing.T) {
 	b := setup(t)
 	v := b.visit("news.example.com", "ann@example.net")
 	for range 5 {
-		b.must(b.Leave(t.Context(), v, List, OneClick))
+		b.must(b.Unsubscribe(t.Context(), v, List, OneClick))
 	}
 	other := v
 	other.MessageID = "01JGJ3V8ZG0000000000000011"
-	b.must(b.Leave(t.Context(), other, List, OneClick))
+	b.must(b.Unsubscribe(t.Context(), other, List, OneClick))
 	keys := map[string]bool{}
 	for _, f := range b.inbox.facts {
 		keys[f.Key+f.MessageID] = true
@@ -196,19 +196,19 @@ func TestRepeatedWishesAreOne(t *testing.T) {
 	}
 	told := len(b.inbox.facts)
 	b.clock.Advance(2 * time.Hour)
-	b.must(b.Leave(t.Context(), v, List, OneClick))
+	b.must(b.Unsubscribe(t.Context(), v, List, OneClick))
 	if len(b.inbox.facts) != told {
 		t.Error("a wish of hours ago is told again")
 	}
-	// Coming back and leaving again are new wishes.
-	b.must(b.Return(t.Context(), v, List, Page))
-	b.must(b.Return(t.Context(), v, List, Page))
-	b.must(b.Leave(t.Context(), v, List, Page))
+	// Coming back and leaving again are new requests.
+	b.must(b.Resubscribe(t.Context(), v, List, Page))
+	b.must(b.Resubscribe(t.Context(), v, List, Page))
+	b.must(b.Unsubscribe(t.Context(), v, List, Page))
 	last := b.inbox.facts[told:]
 	if len(last) != 2 || last[0].Type != event.ListSubscribe || last[1].Type != event.ListUnsubscribe || keys[last[1].Key+message] {
 		t.Errorf("told then: %+v", last)
 	}
-	if n := testutil.ToFloat64(b.metrics.wishes.WithLabelValues("leave", "one-click", "repeated")); n != 6 {
+	if n := testutil.ToFloat64(b.metrics.requests.WithLabelValues("leave", "one-click", "repeated")); n != 6 {
 		t.Errorf("%v repetitions are counted", n)
 	}
 }
@@ -218,7 +218,7 @@ func TestWishThatCouldNotBeToldIsToldByItsRepetition(t *testing.T) {
 	b := setup(t)
 	v := b.visit("", "ann@example.net")
 	b.inbox.err = fault.New(fault.Unavailable, "InboxFull", "full")
-	b.must(b.Leave(t.Context(), v, All, OneClick))
+	b.must(b.Unsubscribe(t.Context(), v, All, OneClick))
 	if s, err := b.Standing(t.Context(), v); err != nil || !s.All {
 		t.Errorf("the wish does not hold: %+v, %v", s, err)
 	}
@@ -226,7 +226,7 @@ func TestWishThatCouldNotBeToldIsToldByItsRepetition(t *testing.T) {
 		t.Errorf("%v untold", n)
 	}
 	b.inbox.err = nil
-	b.must(b.Leave(t.Context(), v, All, OneClick))
+	b.must(b.Unsubscribe(t.Context(), v, All, OneClick))
 	if len(b.inbox.facts) != 1 {
 		t.Errorf("told: %+v", b.inbox.facts)
 	}
@@ -246,9 +246,9 @@ func TestComingBackLeavesWhatOthersSay(t *testing.T) {
 	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{}) {
 		t.Errorf("what others say is shown: %+v, %v", s, err)
 	}
-	for _, from := range []From{List, All} {
-		b.must(b.Leave(t.Context(), v, from, Preferences))
-		b.must(b.Return(t.Context(), v, from, Preferences))
+	for _, scope := range []Scope{List, All} {
+		b.must(b.Unsubscribe(t.Context(), v, scope, Preferences))
+		b.must(b.Resubscribe(t.Context(), v, scope, Preferences))
 	}
 	left, err := b.store.Find(t.Context(), "ann@example.net")
 	b.must(err)
@@ -263,10 +263,10 @@ func TestNothingIsClaimedWithoutTheWrite(t *testing.T) {
 	v := b.visit("", "ann@example.net")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Leave(ctx, v, All, OneClick); err == nil {
+	if err := b.Unsubscribe(ctx, v, All, OneClick); err == nil {
 		t.Error("leaving succeeds without Redis")
 	}
-	if err := b.Return(ctx, v, All, Page); err == nil {
+	if err := b.Resubscribe(ctx, v, All, Page); err == nil {
 		t.Error("coming back succeeds without Redis")
 	}
 	if len(b.inbox.facts) > 0 {

@@ -21,7 +21,7 @@ type Visit struct {
 }
 
 // Read says who has a token. One that can't be read is a fault of kind NotFound; it doesn't say why.
-func (u *Unsubscribe) Read(token string) (Visit, error) {
+func (u *Service) Read(token string) (Visit, error) {
 	s, err := u.Tokens.Read(signedtoken.Unsubscribe, token)
 	if err != nil {
 		u.metrics.badToken(errors.Is(err, signedtoken.ErrUnknownKey))
@@ -32,7 +32,7 @@ func (u *Unsubscribe) Read(token string) (Visit, error) {
 
 // Sender tells whose mail a visit is about. One that is gone, or can't be asked for, is the zero Sender: the visitor's wish doesn't depend
 // on it.
-func (u *Unsubscribe) Sender(ctx context.Context, v Visit) Sender {
+func (u *Service) Sender(ctx context.Context, v Visit) Sender {
 	s, err := u.Senders.Sender(ctx, v.Account)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		u.log.Warn("sender of an unsubscribe page not known", "account", v.Account, "message_id", v.MessageID, "error", err)
@@ -54,17 +54,17 @@ func (v Visit) Masked() string {
 	return local[:size] + "…@" + domain
 }
 
-// From is what somebody leaves, or comes back to.
-type From string
+// Scope is what somebody leaves, or comes back to.
+type Scope string
 
 // What can be left.
 const (
-	List From = "list" // the list that the mail belongs to
-	All  From = "all"  // all mail of the account that is sent in bulk
+	List Scope = "list" // the list that the mail belongs to
+	All  Scope = "all"  // all mail of the account that is sent in bulk
 )
 
-// From is what a visit is about where its visitor doesn't choose: the list, or everything where the mail belongs to none.
-func (v Visit) From() From {
+// Scope is what a visit is about where its visitor doesn't choose: the list, or everything where the mail belongs to none.
+func (v Visit) Scope() Scope {
 	if v.List == "" {
 		return All
 	}
@@ -72,15 +72,15 @@ func (v Visit) From() From {
 }
 
 // entry is the wish of a visit to leave, as the suppression list has it.
-func (v Visit) entry(from From, now time.Time) (suppression.Entry, error) {
+func (v Visit) entry(scope Scope, now time.Time) (suppression.Entry, error) {
 	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID, Created: now}
-	if from == List {
+	if scope == List {
 		e.List = v.List
 	} else {
 		e.Account = v.Account
 	}
 	e, wrong := e.Normal("", now)
-	if len(wrong) > 0 || from == List && v.List == "" {
+	if len(wrong) > 0 || scope == List && v.List == "" {
 		return e, fault.New(fault.NotFound, "UnknownLink", "This link is about nothing that can be left")
 	}
 	return e, nil
@@ -92,11 +92,11 @@ type Standing struct {
 	All  bool // all bulk mail of the account
 }
 
-// Left says whether the visitor gets nothing more of what the visit is about.
-func (s Standing) Left(from From) bool { return s.All || from == List && s.List }
+// Unsubscribed says whether the visitor gets nothing more of what the visit is about.
+func (s Standing) Unsubscribed(scope Scope) bool { return s.All || scope == List && s.List }
 
 // Standing tells what a visitor has left, of what the visit is about. What others found out about the address is not told.
-func (u *Unsubscribe) Standing(ctx context.Context, v Visit) (s Standing, err error) {
+func (u *Service) Standing(ctx context.Context, v Visit) (s Standing, err error) {
 	entries, err := u.Suppressions.Find(ctx, v.Address)
 	if err != nil {
 		return s, err

@@ -24,14 +24,14 @@ func (s *session) data(ctx context.Context, arg string) reply {
 	}
 	defer s.reset()
 	s.t.body = newBody(s.opts.MaxMessage, s.memory)
-	if s.returns != nil {
-		s.t.body.most = keptOfReturned
+	if s.bounces != nil {
+		s.t.body.most = keptOfBounce
 	}
 	if err := s.t.body.readDots(s.wire.r); err != nil {
 		return s.brokenOff(err)
 	}
-	if s.returns != nil {
-		return s.takeReturned(ctx)
+	if s.bounces != nil {
+		return s.takeBounce(ctx)
 	}
 	return s.submit(ctx)
 }

@@ -26,7 +26,7 @@
 //
 // # Mail that comes back
 //
-// [NewReturns] makes the other kind of door: for bounces and complaints, over SMTP from anybody, and over LMTP (RFC 2033) from a mail server of
+// [NewBounceListener] makes the other kind of door: for bounces and complaints, over SMTP from anybody, and over LMTP (RFC 2033) from a mail server of
 // this house. Nobody logs in. A recipient that [Returns] doesn't expect is refused at RCPT: 550 5.1.1 for a return path that is not ours, 550
 // 5.7.1 for any other address, so that it never relays. 250 after the content means that what the mail tells is durable; while it can't be made
 // so, 451 asks the other server to come back. It answers no mail with mail. Of each one the first megabyte is kept, and all of it is read. The rules

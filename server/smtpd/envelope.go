@@ -29,7 +29,7 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 	switch {
 	case !s.greeted || s.t.begun:
 		return badSequence
-	case s.returns != nil:
+	case s.bounces != nil:
 	case s.login == nil && !s.mayLogIn() && s.cert != nil:
 		return tlsFirst
 	case s.login == nil:
@@ -47,7 +47,7 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 	if t.from, r = normal(address, "sender", "5.1.7", t.utf8); r.code != 0 && address != "" {
 		return r
 	}
-	if s.returns == nil {
+	if s.bounces == nil {
 		if r := s.stillWelcome(ctx); r.code != 0 {
 			return r
 		}
@@ -134,7 +134,7 @@ func (s *session) addRecipient(arg string) reply {
 	if r.code != 0 {
 		return r
 	}
-	if s.returns != nil {
+	if s.bounces != nil {
 		if r := s.expected(to); r.code != 0 {
 			return r
 		}

@@ -12,8 +12,8 @@ func (s *session) ehlo(arg string) reply {
 	}
 	s.reset()
 	s.greeted = true
-	if s.returns != nil {
-		return reply{code: 250, text: s.opts.Hostname, more: s.returnOffers()}
+	if s.bounces != nil {
+		return reply{code: 250, text: s.opts.Hostname, more: s.bounceOffers()}
 	}
 	offers := []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES", "CHUNKING",
 		fmt.Sprintf("SIZE %d", s.opts.MaxMessage),

@@ -86,11 +86,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inlet is an SMTP door: for messages of applications, made by New, or for mail that comes back, made by NewReturns. It listens from then on
+// Inlet is an SMTP door: for messages of applications, made by New, or for mail that comes back, made by NewBounceListener. It listens from then on
 // and answers while Run runs.
 type Inlet struct {
 	Parts
-	returns   Returns // nil: applications hand in their messages here
+	bounces   Bounces // nil: applications hand in their messages here
 	opts      Options
 	listeners []listener
 	cert      *certificate // nil: no TLS
@@ -182,7 +182,7 @@ func (i *Inlet) addr(wanted func(listener) bool) string {
 
 // purpose says in the log whose mail is taken.
 func (i *Inlet) purpose() string {
-	if i.returns != nil {
+	if i.bounces != nil {
 		return "returned mail"
 	}
 	return "submission"

@@ -19,7 +19,7 @@ var (
 	connectionResults = []string{"served", "refused"}
 	loginResults      = []string{"ok", "refused", "limited", "unavailable"}
 	messageResults    = []string{"queued", "repeated", "refused", "deferred", "broken_off"}
-	returnResults     = []string{"taken", "refused", "deferred", "broken_off"}
+	bounceResults     = []string{"taken", "refused", "deferred", "broken_off"}
 )
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -35,14 +35,14 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	return m
 }
 
-// newReturnMetrics are those of a door for mail that comes back.
-func newReturnMetrics(reg *prometheus.Registry) *metrics {
+// newBounceMetrics are those of a door for mail that comes back.
+func newBounceMetrics(reg *prometheus.Registry) *metrics {
 	m := &metrics{
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "postroom_returns_connections", Help: "Connections of servers that bring mail back.",
 		}),
 		connections: newCounter(reg, "postroom_returns_connections_total", "Connections of servers that bring mail back, by whether there was room for them.", "result", connectionResults),
-		messages:    newCounter(reg, "postroom_returns_messages_total", "Mails brought back over SMTP and LMTP, by how they were answered.", "result", returnResults),
+		messages:    newCounter(reg, "postroom_returns_messages_total", "Mails brought back over SMTP and LMTP, by how they were answered.", "result", bounceResults),
 	}
 	reg.MustRegister(m.open)
 	return m

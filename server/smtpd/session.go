@@ -77,7 +77,7 @@ func (s *session) serve(ctx context.Context, implicit bool) {
 // deadline is when the next command must have come in.
 func (s *session) deadline() time.Time {
 	limit := time.Now().Add(s.opts.IdleTimeout)
-	if s.login != nil || s.returns != nil {
+	if s.login != nil || s.bounces != nil {
 		return limit
 	}
 	if login := s.began.Add(s.opts.LoginTimeout); login.Before(limit) {
@@ -96,7 +96,7 @@ func (s *session) farewell(err error) reply {
 		return stopping
 	case errors.Is(err, errLineTooLong):
 		return reply{code: 500, enhanced: "5.5.2", text: "Line too long", close: true}
-	case isTimeout(err) && s.login == nil && s.returns == nil:
+	case isTimeout(err) && s.login == nil && s.bounces == nil:
 		return noLogin
 	case isTimeout(err):
 		return tooIdle
@@ -116,7 +116,7 @@ func (s *session) handle(ctx context.Context, line []byte) reply {
 	}
 	verb, arg, _ := strings.Cut(string(line), " ")
 	arg = strings.TrimSpace(arg)
-	if r, known := s.handleReturns(strings.ToUpper(verb), arg); known {
+	if r, known := s.handleBounces(strings.ToUpper(verb), arg); known {
 		return r
 	}
 	switch strings.ToUpper(verb) {

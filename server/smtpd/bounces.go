@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Returns is who takes mail that comes back; app implements it with package feedback.
-type Returns interface {
+// Bounces is who takes mail that comes back; app implements it with package feedback.
+type Bounces interface {
 	// Expected says whether mail to an address is taken. A fault of kind NotFound means that the address looks like a return path of ours and is
 	// none; any other one, that it is not for here.
 	Expected(address string) error
@@ -22,40 +22,40 @@ type Returns interface {
 	Returned(ctx context.Context, mail []byte, to string) error
 }
 
-// ReturnOptions are the choices of the one who runs Postroom about mail that comes back. At least one of Listen and LMTP is needed.
-type ReturnOptions struct {
+// BounceOptions are the choices of the one who runs Postroom about mail that comes back. At least one of Listen and LMTP is needed.
+type BounceOptions struct {
 	Options        // Listen is for SMTP from anywhere. Of no use here: ListenTLS, InsecureAuth, LoginTimeout, BodyMemory
 	LMTP    string // path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: not served
 }
 
 // Limits of mail that comes back, where the options don't say otherwise.
 const (
-	maxReturned           = 50 << 20 // a bounce may hold all of a large message; the other server must be able to get rid of it
-	keptOfReturned        = 1 << 20  // as much as package bounce reads
-	maxReturnRecipients   = 100      // RFC 5321 section 4.5.3.1.8
-	maxReturnConnections  = 50
-	unknownReturnPath     = "This is not the return path of any message"
-	noRelaying            = "Relay access denied"
-	returnCommandsOffered = "PIPELINING,8BITMIME,SMTPUTF8,ENHANCEDSTATUSCODES"
+	maxBounce            = 50 << 20 // a bounce may hold all of a large message; the other server must be able to get rid of it
+	keptOfBounce         = 1 << 20  // as much as package bounce reads
+	maxBounceRecipients  = 100      // RFC 5321 section 4.5.3.1.8
+	maxBounceConnections = 50
+	unknownReturnPath    = "This is not the return path of any message"
+	noRelaying           = "Relay access denied"
+	bounceExtensions     = "PIPELINING,8BITMIME,SMTPUTF8,ENHANCEDSTATUSCODES"
 )
 
-// NewReturns makes an Inlet for mail that comes back. Nobody logs in: it takes mail from anybody, but only for addresses that are expected.
-func NewReturns(to Returns, o ReturnOptions) (*Inlet, error) {
+// NewBounceListener makes an Inlet for mail that comes back. Nobody logs in: it takes mail from anybody, but only for addresses that are expected.
+func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	switch {
 	case to == nil:
 		return nil, errors.New("new inlet for returned mail: nobody takes it")
 	case o.Listen == "" && o.LMTP == "":
 		return nil, errors.New("new inlet for returned mail: no address to listen on")
 	}
-	o.MaxMessage = or(o.MaxMessage, maxReturned)
-	o.MaxRecipients = or(o.MaxRecipients, maxReturnRecipients)
-	o.MaxConnections = or(o.MaxConnections, maxReturnConnections)
+	o.MaxMessage = or(o.MaxMessage, maxBounce)
+	o.MaxRecipients = or(o.MaxRecipients, maxBounceRecipients)
+	o.MaxConnections = or(o.MaxConnections, maxBounceConnections)
 	o.Options = o.withDefaults()
-	i, err := newInlet(o.Options, newReturnMetrics(o.Metrics))
+	i, err := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	if err != nil {
 		return nil, fmt.Errorf("new inlet for returned mail: %w", err)
 	}
-	i.returns = to
+	i.bounces = to
 	if err := errors.Join(i.listen("bounce.listen", o.Listen, false), i.listenLMTP(o.LMTP)); err != nil {
 		return nil, errors.Join(fmt.Errorf("new inlet for returned mail: %w", err), i.Close())
 	}
@@ -107,7 +107,7 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// AddrLMTP is the address of ReturnOptions.LMTP as it was taken: a path, or host:port; empty without one.
+// AddrLMTP is the address of BounceOptions.LMTP as it was taken: a path, or host:port; empty without one.
 func (i *Inlet) AddrLMTP() string { return i.addr(func(l listener) bool { return l.lmtp }) }
 
 // greeting is the first line of a conversation.
@@ -118,10 +118,10 @@ func (s *session) greeting() reply {
 	return reply{code: 220, text: s.opts.Hostname + " ESMTP Postroom"}
 }
 
-// handleReturns answers the commands that differ where mail comes back: LMTP greets with LHLO and with nothing else (RFC 2033 section 4.1),
+// handleBounces answers the commands that differ where mail comes back: LMTP greets with LHLO and with nothing else (RFC 2033 section 4.1),
 // and there are neither logins nor chunks.
-func (s *session) handleReturns(verb, arg string) (r reply, known bool) {
-	if s.returns == nil {
+func (s *session) handleBounces(verb, arg string) (r reply, known bool) {
+	if s.bounces == nil {
 		return reply{}, false
 	}
 	switch {
@@ -137,9 +137,9 @@ func (s *session) handleReturns(verb, arg string) (r reply, known bool) {
 	return reply{}, false
 }
 
-// returnOffers are the extensions that EHLO and LHLO name.
-func (s *session) returnOffers() []string {
-	offers := append(strings.Split(returnCommandsOffered, ","), fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients))
+// bounceOffers are the extensions that EHLO and LHLO name.
+func (s *session) bounceOffers() []string {
+	offers := append(strings.Split(bounceExtensions, ","), fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients))
 	if s.cert != nil && !s.tls {
 		offers = append(offers, "STARTTLS")
 	}
@@ -149,7 +149,7 @@ func (s *session) returnOffers() []string {
 // expected refuses recipients that no mail comes back to. Each costs one of the commands that lead to nothing, so that nobody tries tokens by the
 // thousand on one connection.
 func (s *session) expected(to string) reply {
-	err := s.returns.Expected(to)
+	err := s.bounces.Expected(to)
 	if err == nil {
 		return reply{}
 	}
@@ -160,8 +160,8 @@ func (s *session) expected(to string) reply {
 	return reply{code: 550, enhanced: "5.7.1", text: noRelaying}
 }
 
-// takeReturned hands over the mail that came in. SMTP has one reply for all recipients, the worst; LMTP one for each (RFC 2033 section 4.2).
-func (s *session) takeReturned(ctx context.Context) reply {
+// takeBounce hands over the mail that came in. SMTP has one reply for all recipients, the worst; LMTP one for each (RFC 2033 section 4.2).
+func (s *session) takeBounce(ctx context.Context) reply {
 	s.idle = 0
 	if hops(s.t.body.content) > maxHops {
 		s.t.body.refuse(looping)
@@ -185,8 +185,8 @@ func (s *session) takeReturned(ctx context.Context) reply {
 
 // returned hands over the mail for one recipient.
 func (s *session) returned(ctx context.Context, to string) reply {
-	if err := s.returns.Returned(ctx, s.t.body.content, to); err != nil {
-		s.log.returnNotTaken(ctx, s, err)
+	if err := s.bounces.Returned(ctx, s.t.body.content, to); err != nil {
+		s.log.bounceNotTaken(ctx, s, err)
 		return reply{code: 451, enhanced: "4.3.0", text: "The mail can't be taken now; try again later"}
 	}
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: taken"}
@@ -201,6 +201,6 @@ func (m *metrics) returned(r reply) {
 	m.message(r)
 }
 
-func (l maillog) returnNotTaken(ctx context.Context, s *session, err error) {
+func (l maillog) bounceNotTaken(ctx context.Context, s *session, err error) {
 	l.WarnContext(ctx, "returned mail not taken", "remote_addr", s.remote, "bytes", len(s.t.body.content), "error", err)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// toldBy makes an entry of what a provider tells; false for what is no more than a receipt. Keep is what is kept of the address of a person.
-func toldBy(e provider.Event, keep string, now time.Time) (entry, bool) {
+// providerEntry makes an entry of what a provider tells; false for what is no more than a receipt. Keep is what is kept of the address of a person.
+func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	t, ok := typeOf(e.Kind)
 	if !ok {
 		return entry{}, false
 	}
-	out := entry{Refs: refsOf(e), Effect: effectTold(e), Received: now}
+	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}
 	out.Later = outbox.Later{
 		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1, At: sensible(e.Time, now),
 		Told: event.Later{
@@ -66,8 +66,8 @@ func typeOf(k provider.Kind) (event.Type, bool) {
 	return "", false
 }
 
-// effectTold says what a provider's word means for the address. What it says of the sender, or of what was sent, means nothing for it.
-func effectTold(e provider.Event) effect {
+// providerEffect says what a provider's word means for the address. What it says of the sender, or of what was sent, means nothing for it.
+func providerEffect(e provider.Event) effect {
 	switch e.Kind {
 	case provider.Bounced:
 		switch {

@@ -6,15 +6,15 @@ import (
 	"github.com/postroom/postroom/feedback/bounce"
 )
 
-// returnMetrics count mail that came back.
-type returnMetrics struct {
+// bounceMetrics count mail that came back.
+type bounceMetrics struct {
 	mails   *prometheus.CounterVec // by kind, result
 	refused prometheus.Counter
 }
 
-// newReturnMetrics makes the metrics and registers them; a nil registry counts for nobody.
-func newReturnMetrics(reg prometheus.Registerer) *returnMetrics {
-	m := &returnMetrics{
+// newBounceMetrics makes the metrics and registers them; a nil registry counts for nobody.
+func newBounceMetrics(reg prometheus.Registerer) *bounceMetrics {
+	m := &bounceMetrics{
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_feedback_returned_total", Help: "Mails that came back, by what they are and what was done with them.",
 		}, []string{"kind", "result"}),
@@ -34,6 +34,6 @@ func newReturnMetrics(reg prometheus.Registerer) *returnMetrics {
 }
 
 // read counts a mail.
-func (m *returnMetrics) read(kind bounce.Kind, result Result) {
+func (m *bounceMetrics) read(kind bounce.Kind, result Result) {
 	m.mails.WithLabelValues(string(kind), string(result)).Inc()
 }

@@ -20,27 +20,27 @@ type Stamps interface {
 	ReadReturnPath(address string) (signedtoken.Token, error)
 }
 
-// ReturnOptions say where mail comes back to. The zero value takes it from whoever hands it over, and expects none by SMTP.
-type ReturnOptions struct {
+// BounceOptions say where mail comes back to. The zero value takes it from whoever hands it over, and expects none by SMTP.
+type BounceOptions struct {
 	Domain   string // of return paths with a token; empty: mail to them is not expected
 	Address  string // where mail comes back to whose return path a relay rewrote; empty: nowhere
 	Registry prometheus.Registerer
 }
 
-// Returns takes in mail that came back: bounces, delays, complaints, and what only looks like them. It is safe for concurrent use.
-type Returns struct {
+// Bounces takes in mail that came back: bounces, delays, complaints, and what only looks like them. It is safe for concurrent use.
+type Bounces struct {
 	feedback *Feedback
 	stamps   Stamps
-	opts     ReturnOptions
-	metrics  *returnMetrics
+	opts     BounceOptions
+	metrics  *bounceMetrics
 }
 
-// NewReturns makes Returns, which puts what it learns into the inbox of f.
-func NewReturns(f *Feedback, stamps Stamps, o ReturnOptions) (*Returns, error) {
+// NewBounces makes Bounces, which puts what it learns into the inbox of f.
+func NewBounces(f *Feedback, stamps Stamps, o BounceOptions) (*Bounces, error) {
 	if f == nil || stamps == nil {
 		return nil, errors.New("new returns: feedback and stamps are needed")
 	}
-	return &Returns{feedback: f, stamps: stamps, opts: o, metrics: newReturnMetrics(o.Registry)}, nil
+	return &Bounces{feedback: f, stamps: stamps, opts: o, metrics: newBounceMetrics(o.Registry)}, nil
 }
 
 // Proof is what proves that a mail that came back is about a message of ours.
@@ -72,9 +72,9 @@ type Outcome struct {
 	Recipients []string // of that message, about whom something was learnt
 }
 
-// Expected says whether mail to an address is taken: nil for a return path with a token of ours, and for ReturnOptions.Address. What looks like
+// Expected says whether mail to an address is taken: nil for a return path with a token of ours, and for BounceOptions.Address. What looks like
 // a return path and is none is a fault of kind NotFound; any other address one of kind Forbidden.
-func (r *Returns) Expected(address string) error {
+func (r *Bounces) Expected(address string) error {
 	local, domain, _ := strings.Cut(address, "@")
 	switch {
 	case r.opts.Address != "" && strings.EqualFold(address, r.opts.Address):
@@ -92,11 +92,11 @@ func (r *Returns) Expected(address string) error {
 	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 }
 
-// Returned reads a mail that came back to an address, and puts what it proves into the inbox: it is durable there when the error is nil.
+// Receive reads a mail that came back to an address, and puts what it proves into the inbox: it is durable there when the error is nil.
 // The address may be empty, where only the mail itself tells. What is not proven changes nothing, and is no error: the error is the reader's,
 // or that nothing can be taken now, and then the same mail should come again. Nobody is answered, whatever the mail is: an answer to a bounce
 // is how mail goes in circles.
-func (r *Returns) Returned(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
+func (r *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
 	now := r.feedback.opts.Now()
 	report, err := bounce.Read(mail, bounce.Options{EnvelopeTo: envelopeTo, Now: now})
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *Returns) Returned(ctx context.Context, mail io.Reader, envelopeTo strin
 }
 
 // log tells what came of a mail. Addresses are in the lines of what is done with it.
-func (r *Returns) log(ctx context.Context, report bounce.Report, out Outcome) {
+func (r *Bounces) log(ctx context.Context, report bounce.Report, out Outcome) {
 	r.feedback.log.InfoContext(ctx, "mail came back", "message_id", out.MessageID, "kind", report.Kind, "form", report.Form, "result", out.Result, "proof", out.Proof,
 		"reporting_mta", report.ReportingMTA, "recipients", len(report.Recipients), "original_message_id", report.Original.MessageID)
 }

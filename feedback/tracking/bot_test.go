@@ -44,7 +44,7 @@ func TestMachines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, k := range []kind{opened, clicked} {
-				if got := machine(k, tt.agent, time.Hour); got != tt.want {
+				if got := botRule(k, tt.agent, time.Hour); got != tt.want {
 					t.Errorf("%s: %q, want %q", k, got, tt.want)
 				}
 			}
@@ -54,10 +54,10 @@ func TestMachines(t *testing.T) {
 
 func TestAClickBeforeAnybodyCanHaveRead(t *testing.T) {
 	for age, want := range map[time.Duration]string{0: TooSoon, 1900 * time.Millisecond: TooSoon, 2 * time.Second: "", time.Hour: ""} {
-		if got := machine(clicked, agentOfAnn, age); got != want {
+		if got := botRule(clicked, agentOfAnn, age); got != want {
 			t.Errorf("click after %v: %q, want %q", age, got, want)
 		}
-		if got := machine(opened, agentOfAnn, age); got != "" {
+		if got := botRule(opened, agentOfAnn, age); got != "" {
 			t.Errorf("open after %v: %q", age, got)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// ofReturns names mail that came back as the one who told.
-const ofReturns = "bounce"
+// ofBounces names mail that came back as the one who told.
+const ofBounces = "bounce"
 
 // entryOf is what a mail says of a recipient, as a fact for the inbox. A fact is known by its message, its recipient and what it says, so that a
 // mail that comes twice, or a second one that says the same, changes nothing.
@@ -19,7 +19,7 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	e := entry{Received: now, Later: outbox.Later{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
 		Told: event.Later{
-			Source: ofReturns, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code, Diagnostic: cut(t.said.Diagnostic, 500),
+			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code, Diagnostic: cut(t.said.Diagnostic, 500),
 			MTA: t.said.RemoteMTA,
 		},
 	}}
@@ -31,7 +31,7 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	} else {
 		e.fate(t)
 	}
-	e.Key = shortKey(ofReturns, strings.Join([]string{c.id, string(e.Type), e.Told.Action, e.Told.FeedbackType, t.to}, "/"))
+	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Told.Action, e.Told.FeedbackType, t.to}, "/"))
 	return e
 }
 

@@ -120,7 +120,7 @@ func (r *remembered) Learnt(e suppression.Entry) suppression.Entry {
 
 // postbox is where mail comes back to in a test.
 type postbox struct {
-	*feedback.Returns
+	*feedback.Bounces
 	*remembered
 	stamps *signedtoken.Ring
 	f      *feedback.Feedback
@@ -138,11 +138,11 @@ func openPostbox(t *testing.T) *postbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := feedback.NewReturns(f, stamps, feedback.ReturnOptions{Domain: domain, Address: "returns@example.com"})
+	r, err := feedback.NewBounces(f, stamps, feedback.BounceOptions{Domain: domain, Address: "returns@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &postbox{Returns: r, remembered: log, stamps: stamps, f: f, t: t}
+	return &postbox{Bounces: r, remembered: log, stamps: stamps, f: f, t: t}
 }
 
 func (p *postbox) returnPath(id string, recipient int) string {
@@ -376,7 +376,7 @@ func TestReturned(t *testing.T) {
 				to = p.returnPath(row.id, row.index)
 			}
 			for range 2 { // a mail that comes twice says nothing more
-				_, out, err := p.Returned(t.Context(), strings.NewReader(row.mail), to)
+				_, out, err := p.Receive(t.Context(), strings.NewReader(row.mail), to)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -420,7 +420,7 @@ func TestTokenInTheMail(t *testing.T) {
 		"the case was changed":        "Delivered-To: " + strings.ToUpper(path) + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"),
 		"the returned message":        strings.Replace(arf("abuse", "<lost@x>"), "To: redacted", "Return-Path: <"+path+">\r\nTo: redacted", 1),
 	} {
-		_, out, err := p.Returned(t.Context(), strings.NewReader(mail), "")
+		_, out, err := p.Receive(t.Context(), strings.NewReader(mail), "")
 		if err != nil || out.Result != feedback.Taken || out.Proof != feedback.ByToken {
 			t.Errorf("%s: %+v, %v", name, out, err)
 		}
@@ -431,12 +431,12 @@ func TestTokenInTheMail(t *testing.T) {
 func TestNothingIsTakenWhileRedisIsAway(t *testing.T) {
 	p := openPostbox(t)
 	p.away = true
-	report, _, err := p.Returned(t.Context(), strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
+	report, _, err := p.Receive(t.Context(), strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
 	if !fault.Is(err, fault.Unavailable) || report.Kind != bounce.Bounced {
 		t.Errorf("%v, %v", report.Kind, err)
 	}
 	broken := errors.New("broken pipe")
-	if _, _, err := p.Returned(t.Context(), iotest.ErrReader(broken), ""); !errors.Is(err, broken) {
+	if _, _, err := p.Receive(t.Context(), iotest.ErrReader(broken), ""); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }

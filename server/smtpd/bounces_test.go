@@ -55,11 +55,11 @@ func (r *returns) all() []string {
 	return r.got
 }
 
-// startReturns runs a door for returned mail until the test ends.
-func startReturns(t *testing.T, to *returns, o smtpd.ReturnOptions) *smtpd.Inlet {
+// startBounces runs a door for returned mail until the test ends.
+func startBounces(t *testing.T, to *returns, o smtpd.BounceOptions) *smtpd.Inlet {
 	t.Helper()
 	o.Hostname, o.Logger = "bounce.example.com", slog.New(slog.NewTextHandler(t.Output(), nil))
-	inlet, err := smtpd.NewReturns(to, o)
+	inlet, err := smtpd.NewBounceListener(to, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func startReturns(t *testing.T, to *returns, o smtpd.ReturnOptions) *smtpd.Inlet
 	return inlet
 }
 
-func dialReturns(t *testing.T, address string) *client {
+func dialBounces(t *testing.T, address string) *client {
 	t.Helper()
 	network := "tcp"
 	if strings.Contains(address, "/") {
@@ -93,8 +93,8 @@ const bounceText = "From: MAILER-DAEMON@mx.example.net\r\nSubject: Undelivered\r
 
 func TestReturnedMailOverSMTP(t *testing.T) {
 	to, reg := &returns{}, prometheus.NewRegistry()
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Metrics: reg}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Metrics: reg}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 bounce.example.com ESMTP Postroom")
 	offers := c.say("EHLO mx.example.net", `(?s)250-bounce\.example\.com.*`)
 	for _, not := range []string{"AUTH", "CHUNKING", "DSN", "STARTTLS"} {
@@ -120,11 +120,11 @@ func TestReturnedMailOverSMTP(t *testing.T) {
 	}
 }
 
-// TestReturnsNeverRelay: what is not a return path of ours is refused, whoever sends it and however it is written.
-func TestReturnsNeverRelay(t *testing.T) {
+// TestBouncesNeverRelay: what is not a return path of ours is refused, whoever sends it and however it is written.
+func TestBouncesNeverRelay(t *testing.T) {
 	to := &returns{}
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("EHLO mx.example.net", "(?s)250.*")
 	c.say("MAIL FROM:<>", "250 .*")
@@ -150,8 +150,8 @@ func TestReturnsNeverRelay(t *testing.T) {
 
 // TestGuessedReturnPathsEndTheConversation: nobody tries tokens by the thousand on one connection.
 func TestGuessedReturnPathsEndTheConversation(t *testing.T) {
-	inlet := startReturns(t, &returns{}, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, &returns{}, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("HELO mx.example.net", "250 .*")
 	c.say("MAIL FROM:<>", "250 .*")
@@ -165,8 +165,8 @@ func TestGuessedReturnPathsEndTheConversation(t *testing.T) {
 
 func TestReturnedMailIsKeptByTheSenderWhileItCannotBeTaken(t *testing.T) {
 	to := &returns{fail: func(string) error { return errors.New("redis is away: dial unix /secret") }}
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("EHLO mx.example.net", "(?s)250.*")
 	c.say("MAIL FROM:<>", "250 .*")
@@ -197,14 +197,14 @@ func TestReturnedMailOverLMTP(t *testing.T) {
 		return nil
 	}}
 	socket := filepath.Join(shortDir(t), "lmtp")
-	inlet := startReturns(t, to, smtpd.ReturnOptions{LMTP: socket})
+	inlet := startBounces(t, to, smtpd.BounceOptions{LMTP: socket})
 	if inlet.AddrLMTP() != socket || inlet.Addr() != "" {
 		t.Errorf("listens on %q and %q", inlet.AddrLMTP(), inlet.Addr())
 	}
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o666 {
 		t.Errorf("the socket is %v, %v", info, err)
 	}
-	c := dialReturns(t, socket)
+	c := dialBounces(t, socket)
 	c.expect("220 bounce.example.com LMTP Postroom")
 	c.say("EHLO mx.example.net", "500 5.5.1 This is LMTP: say LHLO")
 	c.say("MAIL FROM:<>", "503 .*")
@@ -228,9 +228,9 @@ func TestReturnedMailOverLMTP(t *testing.T) {
 // TestReturnedMailSmuggling: what may end the content for another server does not end it here, nor is it taken.
 func TestReturnedMailSmuggling(t *testing.T) {
 	to := &returns{}
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}, LMTP: "127.0.0.1:0"})
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}, LMTP: "127.0.0.1:0"})
 	for name, sequence := range map[string]string{"LF . LF": "\n.\n", "LF . CRLF": "\n.\r\n", "CRLF . LF": "\r\n.\n", "CR . CR": "\r.\r"} {
-		c := dialReturns(t, inlet.Addr())
+		c := dialBounces(t, inlet.Addr())
 		c.expect("220 .*")
 		c.say("EHLO mx.example.net", "(?s)250.*")
 		c.say("MAIL FROM:<>", "250 .*")
@@ -243,7 +243,7 @@ func TestReturnedMailSmuggling(t *testing.T) {
 			t.Errorf("%s: taken: %q", name, got)
 		}
 	}
-	c := dialReturns(t, inlet.Addr())
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("EHLO mx.example.net", "(?s)250.*")
 	c.send("BDAT 30 LAST\r\nMAIL FROM:<>\r\nRCPT TO:<x@y>\r\n")
@@ -254,8 +254,8 @@ func TestReturnedMailSmuggling(t *testing.T) {
 // TestLargeReturnedMail: a bounce with all of a large message in it is read to its end, and its beginning is kept.
 func TestLargeReturnedMail(t *testing.T) {
 	to := &returns{}
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", MaxMessage: 3 << 20}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", MaxMessage: 3 << 20}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("EHLO mx.example.net", "(?s)250.*")
 	say := func(bytes int, want string) {
@@ -277,8 +277,8 @@ func TestReturnedMailOverTLS(t *testing.T) {
 	files := testcert.New(t)
 	ca := files.Issue(t, "first")
 	to := &returns{}
-	inlet := startReturns(t, to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key}})
-	c := dialReturns(t, inlet.Addr())
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key}})
+	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	if offers := c.say("EHLO mx.example.net", "(?s)250.*"); !strings.Contains(offers, "STARTTLS") {
 		t.Error("STARTTLS is not offered")
@@ -297,12 +297,12 @@ func TestSocketLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := smtpd.NewReturns(&returns{}, smtpd.ReturnOptions{LMTP: socket}); err == nil || !strings.Contains(err.Error(), "another process listens") {
+	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: socket}); err == nil || !strings.Contains(err.Error(), "another process listens") {
 		t.Errorf("while another process listens: %v", err)
 	}
 	first.SetUnlinkOnClose(false)
 	first.Close()
-	inlet, err := smtpd.NewReturns(&returns{}, smtpd.ReturnOptions{LMTP: socket})
+	inlet, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: socket})
 	if err != nil {
 		t.Fatalf("when that process was killed: %v", err)
 	}
@@ -311,10 +311,10 @@ func TestSocketLeftBehind(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := smtpd.NewReturns(&returns{}, smtpd.ReturnOptions{LMTP: file}); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: file}); err == nil || !strings.Contains(err.Error(), "no socket") {
 		t.Errorf("where a file is: %v", err)
 	}
-	if _, err := smtpd.NewReturns(&returns{}, smtpd.ReturnOptions{}); err == nil {
+	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{}); err == nil {
 		t.Error("without an address: no error")
 	}
 }
@@ -330,9 +330,9 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// FuzzReturns says anything to a door for returned mail: nothing may be handed over for an address that is not expected, and 250 after a content
+// FuzzBounces says anything to a door for returned mail: nothing may be handed over for an address that is not expected, and 250 after a content
 // means that it was.
-func FuzzReturns(f *testing.F) {
+func FuzzBounces(f *testing.F) {
 	envelope := "MAIL FROM:<>\r\nRCPT TO:<bounces+good@example.com>\r\n"
 	for _, seed := range []string{
 		"EHLO x\r\n" + envelope + "DATA\r\n" + bounceText + ".\r\nQUIT\r\n", "LHLO x\r\n" + envelope + "RCPT TO:<bounces+good2@example.com>\r\nDATA\r\n.\r\n",
@@ -342,7 +342,7 @@ func FuzzReturns(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	to := &returns{}
-	inlet, err := smtpd.NewReturns(to, smtpd.ReturnOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Hostname: "bounce.example.com", MaxMessage: 2000}})
+	inlet, err := smtpd.NewBounceListener(to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Hostname: "bounce.example.com", MaxMessage: 2000}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func FuzzReturns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte, lmtp bool) {
 		to.got = nil
 		c := &script{said: bytes.NewReader(said), piece: len(said) + 1}
-		inlet.ConverseReturns(c, lmtp)
+		inlet.ConverseBounces(c, lmtp)
 		taken := strings.Count(c.told.String(), "250 2.0.0 Ok: taken\r\n")
 		if handed := len(to.got) / 2; handed != taken && (lmtp || taken > handed) {
 			t.Fatalf("%d were taken, and %d handed over", taken, handed)

@@ -43,7 +43,7 @@ func TestWhatProvidersTellMeans(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.told.Provider, row.told.Key = provider.Generic, "k"
-			e, ok := toldBy(row.told, "", startOfTime)
+			e, ok := providerEntry(row.told, "", startOfTime)
 			if !ok {
 				e.Type = ""
 			}
@@ -56,7 +56,7 @@ func TestWhatProvidersTellMeans(t *testing.T) {
 
 func TestEntryKeepsWhatWasTold(t *testing.T) {
 	at := startOfTime.Add(-time.Hour)
-	e, _ := toldBy(provider.Event{
+	e, _ := providerEntry(provider.Event{
 		Provider: provider.SES, Kind: provider.Clicked, Key: "k1", Time: at, Recipient: "ann@example.net", ProviderMessageID: "0100-1", MessageID: "<own@shop.example>",
 		URL: "https://shop.example/", UserAgent: "Mail", IP: "192.0.2.77", Machine: true, Metadata: map[string]string{"postroom_id": ann},
 	}, "masked", startOfTime)

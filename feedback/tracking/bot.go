@@ -26,8 +26,8 @@ const (
 // and read. Scanners of mail gateways follow links before they deliver the mail at all.
 const tooSoon = 2 * time.Second
 
-// machine tells by which rule a hit, taken by itself, is a program's; empty for a person's. Age is the time since the message was accepted.
-func machine(k kind, agent string, age time.Duration) string {
+// botRule returns the name of the rule that marks a hit as a bot's, or "" for a person's. age is the time since the message was accepted.
+func botRule(k kind, agent string, age time.Duration) string {
 	switch {
 	case isProxy(agent):
 		return ""
