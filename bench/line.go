@@ -13,8 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/postroom/postroom/bench/internal/rig"
-	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
@@ -35,7 +34,7 @@ func overALongLine(ctx context.Context) error {
 	}
 	defer line.Close()
 	line.Delay(25 * time.Millisecond)
-	table.Title("A line with 50 ms of round trip, connections kept")
+	rig.Title("A line with 50 ms of round trip, connections kept")
 	sent := 0
 	for _, connections := range []int{1, 10} {
 		n := 40 * connections
@@ -50,9 +49,9 @@ func overALongLine(ctx context.Context) error {
 		if sent += 2 * n; sink.Count() != sent {
 			return fmt.Errorf("the sink has %d of %d messages", sink.Count(), sent)
 		}
-		table.Tell(fmt.Sprintf("go-smtp, connections: %d", connections), fmt.Sprintf("%.1f messages/s", theirs))
-		table.Tell(fmt.Sprintf("the SMTP client, connections: %d", connections), fmt.Sprintf("%.1f messages/s", ours))
-		table.Row("  ÷ go-smtp", fmt.Sprintf("%.1f", ours/theirs), "at least 3", ours/theirs >= 3)
+		rig.Tell(fmt.Sprintf("go-smtp, connections: %d", connections), fmt.Sprintf("%.1f messages/s", theirs))
+		rig.Tell(fmt.Sprintf("the SMTP client, connections: %d", connections), fmt.Sprintf("%.1f messages/s", ours))
+		rig.Row("  ÷ go-smtp", fmt.Sprintf("%.1f", ours/theirs), "at least 3", ours/theirs >= 3)
 	}
 	return nil
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -20,26 +18,18 @@ import (
 const emailEngineBest = 32
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
 	messages := flag.Int("messages", 20_000, "messages of a throughput run")
 	senders := flag.Int("senders", 50, "concurrent senders")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the throughput run to this file")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := overALongLine(ctx); err != nil {
-		return err
-	}
-	if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
-		return err
-	}
-	return againstSink(ctx, *messages, *senders, *profile)
+	rig.Main("bench", func(ctx context.Context) error {
+		if err := overALongLine(ctx); err != nil {
+			return err
+		}
+		if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
+			return err
+		}
+		return againstSink(ctx, *messages, *senders, *profile)
+	})
 }
 
 // againstSlowRelay compares throughput where the relay needs its time, as relays do that write a message to disk before they answer.
@@ -63,10 +53,10 @@ func againstSlowRelay(ctx context.Context, messages, senders int) error {
 		if err != nil {
 			return err
 		}
-		table.Title("A relay that takes 10 ms for each message, over 10 connections")
-		table.Tell("the SMTP client alone", perSecond(raw))
-		table.Tell("submit over HTTP to SMTP", perSecond(through))
-		table.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
+		rig.Title("A relay that takes 10 ms for each message, over 10 connections")
+		rig.Tell("the SMTP client alone", perSecond(raw))
+		rig.Tell("submit over HTTP to SMTP", perSecond(through))
+		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
 		return nil
 	})
 }
@@ -98,15 +88,15 @@ func againstSink(ctx context.Context, messages, senders int, profile string) err
 		if err != nil {
 			return err
 		}
-		table.Title("A sink on the same machine that takes everything at once")
-		table.Tell("the SMTP client alone", perSecond(raw))
-		table.Tell("submit over HTTP to SMTP", perSecond(through))
-		table.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
-		table.Tell("HTTP, and the SMTP client at once: nothing between", perSecond(bare))
-		table.Tell("  ÷ the client alone", fmt.Sprintf("%.2f", bare/raw))
-		table.Tell("submit over HTTP to SMTP ÷ that", fmt.Sprintf("%.2f", through/bare))
-		table.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60", through/emailEngineBest >= 60)
-		table.Tell("  CPU time a message, client and sink included, Redis not", (used / time.Duration(messages)).Round(time.Microsecond).String())
+		rig.Title("A sink on the same machine that takes everything at once")
+		rig.Tell("the SMTP client alone", perSecond(raw))
+		rig.Tell("submit over HTTP to SMTP", perSecond(through))
+		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
+		rig.Tell("HTTP, and the SMTP client at once: nothing between", perSecond(bare))
+		rig.Tell("  ÷ the client alone", fmt.Sprintf("%.2f", bare/raw))
+		rig.Tell("submit over HTTP to SMTP ÷ that", fmt.Sprintf("%.2f", through/bare))
+		rig.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60", through/emailEngineBest >= 60)
+		rig.Tell("  CPU time a message, client and sink included, Redis not", (used / time.Duration(messages)).Round(time.Microsecond).String())
 		return r.latencies(ctx, sink)
 	})
 }
@@ -117,17 +107,17 @@ func (r *room) latencies(ctx context.Context, sink *testsmtp.Server) error {
 	if err != nil {
 		return err
 	}
-	table.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms", accept.p99 < 10*time.Millisecond)
+	rig.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms", accept.p99 < 10*time.Millisecond)
 	pickup, err := r.pickup(ctx, sink, 100)
 	if err != nil {
 		return err
 	}
-	table.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms", pickup.p50 < 10*time.Millisecond)
+	rig.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms", pickup.p50 < 10*time.Millisecond)
 	list, err := r.list(ctx, 10_000)
 	if err != nil {
 		return err
 	}
-	table.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms", list < 50*time.Millisecond)
+	rig.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms", list < 50*time.Millisecond)
 	return nil
 }
 
@@ -165,7 +155,7 @@ func withRoom(ctx context.Context, relay *testsmtp.Server, do func(*room) error)
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	a, stop, err := process.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(), "from": "bench@example.com"})
+	a, stop, err := rig.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(), "from": "bench@example.com"})
 	if err != nil {
 		return err
 	}

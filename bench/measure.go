@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/rig"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -93,7 +93,7 @@ func (r *room) throughput(ctx context.Context, relay *testsmtp.Server, n, sender
 	if err != nil {
 		return 0, err
 	}
-	if err := rig.Until(ctx, 2*time.Minute, often, func() bool { return relay.Count()-before >= n }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return relay.Count()-before >= n, nil }); err != nil {
 		return 0, fmt.Errorf("%d of %d messages arrived: %w", relay.Count()-before, n, err)
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
@@ -181,16 +181,10 @@ func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 }
 
 func (r *room) drained(ctx context.Context) error {
-	var failed error
-	err := rig.Until(ctx, time.Minute, often, func() bool {
+	return rig.Until(ctx, time.Minute, often, func() (bool, error) {
 		page, err := api.ListOutbox.Do(ctx, r.client, api.OutboxQuery{})
-		failed = err
-		return err != nil || page.Total == 0
+		return page.Total == 0, err
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
 }
 
 func (r *room) submit(ctx context.Context, i int, at *time.Time) error {

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // slowForOthers is how long a request may take beside a bulk cancel.
@@ -24,7 +24,7 @@ type bystander struct {
 
 // cancel takes half of the messages back in one request.
 func (h *house) cancel(ctx context.Context) error {
-	table.Title("Taking half of them back: DELETE /v1/outbox?tag=")
+	rig.Title("Taking half of them back: DELETE /v1/outbox?tag=")
 	bystanders := []*bystander{
 		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := api.GetHealth.Do(ctx, h.client); return err }},
 		{name: "submit", every: 20 * time.Millisecond, do: func(ctx context.Context, i int) error {
@@ -58,18 +58,18 @@ func (h *house) cancel(ctx context.Context) error {
 	if surplus := answer.Deleted - (h.o.messages+1)/2; surplus < 0 || surplus > int(h.refused.Load()) {
 		return fmt.Errorf("%d messages were taken back, want %d", answer.Deleted, (h.o.messages+1)/2)
 	}
-	table.Tell(fmt.Sprintf("%d messages taken back", answer.Deleted), round(took).String())
-	table.Tell("  rate", perSecond(float64(answer.Deleted)/took.Seconds()))
+	rig.Tell(fmt.Sprintf("%d messages taken back", answer.Deleted), round(took).String())
+	rig.Tell("  rate", perSecond(float64(answer.Deleted)/took.Seconds()))
 	for _, b := range bystanders {
 		q := quantilesOf(b.took)
-		table.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers), q.p99 <= slowForOthers)
+		rig.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers), q.p99 <= slowForOthers)
 	}
 	left, err := h.DB.LLen(ctx, "asynq:{submit}:pending").Result()
 	if err != nil {
 		return err
 	}
 	tasks := int(left) - (h.o.messages-answer.Deleted)*98/100 - len(bystanders[1].took)
-	table.Tell("tasks of cancelled messages left in the queue, about", fmt.Sprint(max(0, tasks)))
+	rig.Tell("tasks of cancelled messages left in the queue, about", fmt.Sprint(max(0, tasks)))
 	return h.tellWorst(ctx, "meanwhile")
 }
 

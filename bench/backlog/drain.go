@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // drain has a worker deliver the messages that are left, but for those that wait for a time.
@@ -16,7 +16,7 @@ func (h *house) drain(ctx context.Context) error {
 		return err
 	}
 	n := page.Total
-	table.Title(fmt.Sprintf("Delivering the %d that are left, by one worker process, %d at once", n, h.o.workers))
+	rig.Title(fmt.Sprintf("Delivering the %d that are left, by one worker process, %d at once", n, h.o.workers))
 	worker, _, err := h.postroom("worker", map[string]string{"workers.submit": fmt.Sprint(h.o.workers)})
 	if err != nil {
 		return err
@@ -37,13 +37,13 @@ func (h *house) drain(ctx context.Context) error {
 		return err
 	}
 	first, last := float64(n/10)/(at[1]-at[0]).Seconds(), float64(n/10)/(at[10]-at[9]).Seconds()
-	table.Tell("delivered, in all", perSecond(float64(n)/at[10].Seconds()))
-	table.Tell("delivered, the first tenth", perSecond(first))
-	table.Tell("delivered, the last tenth", perSecond(last))
-	table.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
+	rig.Tell("delivered, in all", perSecond(float64(n)/at[10].Seconds()))
+	rig.Tell("delivered, the first tenth", perSecond(first))
+	rig.Tell("delivered, the last tenth", perSecond(last))
+	rig.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
 	after.since(before).tell("a delivery", n)
 	_, most := worker.Resident()
-	table.Tell("memory of the worker process at most", megabytes(most))
+	rig.Tell("memory of the worker process at most", megabytes(most))
 	if got := h.sink.Count(); got != n {
 		return fmt.Errorf("the sink has %d messages, want %d", got, n)
 	}
@@ -55,7 +55,7 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 	var at [11]time.Duration
 	var began time.Time
 	for tenth := range at {
-		err := until(ctx, 30*time.Minute, func() (bool, error) { return h.sink.Count() >= max(1, n*tenth/10), nil })
+		err := rig.Until(ctx, 30*time.Minute, often, func() (bool, error) { return h.sink.Count() >= max(1, n*tenth/10), nil })
 		if err != nil {
 			return at, fmt.Errorf("%d of %d messages were delivered: %w", h.sink.Count(), n, err)
 		}
@@ -64,7 +64,7 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 		}
 		at[tenth] = time.Since(began)
 	}
-	return at, until(ctx, time.Minute, func() (bool, error) { // the answers of the last ones are to be recorded
+	return at, rig.Until(ctx, time.Minute, often, func() (bool, error) { // the answers of the last ones are to be recorded
 		page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Active, PageSize: 1})
 		return page.Total == 0, err
 	})

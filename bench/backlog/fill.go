@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // The tags: every other message has one or the other.
@@ -52,7 +52,7 @@ func (h *house) fill(ctx context.Context) error {
 		return err
 	}
 	f.tell(h.o.keyed)
-	table.Tell("submits told to come back later", fmt.Sprint(h.refused.Load()))
+	rig.Tell("submits told to come back later", fmt.Sprint(h.refused.Load()))
 	after.since(before).tell("a submit", h.o.messages)
 	return h.tellWorst(ctx, "while they were accepted")
 }
@@ -144,10 +144,10 @@ func (f *filling) tell(keyed bool) {
 	tenth := n / 10
 	first := float64(tenth) / f.done[tenth-1].Seconds()
 	last := float64(tenth) / (f.done[n-1] - f.done[n-tenth-1]).Seconds()
-	table.Tell("accepted, in all", perSecond(float64(n)/f.done[n-1].Seconds()))
-	table.Tell("accepted, the first tenth", perSecond(first))
-	table.Tell("accepted, the last tenth", perSecond(last))
-	table.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
+	rig.Tell("accepted, in all", perSecond(float64(n)/f.done[n-1].Seconds()))
+	rig.Tell("accepted, the first tenth", perSecond(first))
+	rig.Tell("accepted, the last tenth", perSecond(last))
+	rig.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
 	parts := []struct {
 		name string
 		key  func(i int) bool
@@ -158,10 +158,10 @@ func (f *filling) tell(keyed bool) {
 	}
 	for _, p := range parts {
 		early, late := f.quantiles(0, tenth, p.key), f.quantiles(n-tenth, n, p.key)
-		table.Tell("submit "+p.name+", first tenth, p50 / p99", early.String())
-		table.Tell("submit "+p.name+", last tenth, p50 / p99", late.String())
+		rig.Tell("submit "+p.name+", first tenth, p50 / p99", early.String())
+		rig.Tell("submit "+p.name+", last tenth, p50 / p99", late.String())
 		ratio := late.p99.Seconds() / early.p99.Seconds()
-		table.Row("  p99, last ÷ first", fmt.Sprintf("%.2f", ratio), "at most 1.5", ratio <= 1.5)
+		rig.Row("  p99, last ÷ first", fmt.Sprintf("%.2f", ratio), "at most 1.5", ratio <= 1.5)
 	}
 }
 

@@ -2,21 +2,18 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// token is the admin token of all processes, secret what they seal with.
-const (
-	token  = "backlog-admin-token-0123456789abcdef"
-	secret = "backlog-secret-0123456789abcdef0123456789abcdef"
-)
+// often is how often a condition is looked at.
+const often = 50 * time.Millisecond
 
 // shop is an account with one message in a hundred.
 const shop = "shop"
@@ -26,7 +23,7 @@ type house struct {
 	rig.Rig
 	o      options
 	sink   *testsmtp.Server
-	door   *process.Process // Postroom with the role api
+	door   *rig.Process // Postroom with the role api
 	url    string
 	http   *http.Client
 	client *api.Client
@@ -60,31 +57,21 @@ func (h *house) build(ctx context.Context) error {
 	if h.door, h.url, err = h.postroom("api", nil); err != nil {
 		return err
 	}
-	h.client = api.NewClient(h.url, token, h.http)
+	h.client = api.NewClient(h.url, rig.Token, h.http)
 	_, err = api.CreateAccount.Do(ctx, h.client, api.Account{
 		Account: shop, Email: "shop@example.com", SMTP: &api.SMTPServer{Host: h.sink.Host(), Port: h.sink.Port()},
 	})
 	return err
 }
 
+// postroom starts a Postroom, which runs until the house is closed, and returns its address: empty for a worker.
+func (h *house) postroom(role string, more map[string]string) (*rig.Process, string, error) {
+	set := map[string]string{"documents.store": "none"}
+	maps.Copy(set, more)
+	return h.StartPostroom(role, h.sink.URL(), set)
+}
+
 // startRedis starts a Redis that notes whatever takes it more than 5 ms.
 func (h *house) startRedis(ctx context.Context) error {
 	return h.StartRedis(ctx, "--appendfsync", h.o.fsync, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000", "--latency-monitor-threshold", "5")
-}
-
-// until waits for a condition.
-func until(ctx context.Context, limit time.Duration, ok func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for {
-		done, err := ok()
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // mailLog measures the log of what was sent and taken back.
@@ -20,10 +20,10 @@ func (h *house) mailLog(ctx context.Context) error {
 	}
 	ended := kinds["ended"]
 	remembered := ended.keys - 1 // one of them is the list of all others
-	table.Title(fmt.Sprintf("The log of %d messages, %d of them ended", first.Total, remembered))
+	rig.Title(fmt.Sprintf("The log of %d messages, %d of them ended", first.Total, remembered))
 	total := kinds["ended"].total() + kinds["log"].total()
-	table.Tell("bytes of Redis for each that ended, their tables of keys not counted", bytes(float64(total)/float64(remembered)))
-	table.Tell("  its record", bytes(float64(ended.total())/float64(remembered)))
+	rig.Tell("bytes of Redis for each that ended, their tables of keys not counted", bytes(float64(total)/float64(remembered)))
+	rig.Tell("  its record", bytes(float64(ended.total())/float64(remembered)))
 	if err := h.forgetWorst(ctx); err != nil {
 		return err
 	}

@@ -4,12 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // options are what a run is like.
@@ -23,7 +18,6 @@ type options struct {
 }
 
 func main() {
-	process.Serve()
 	var o options
 	flag.IntVar(&o.messages, "messages", 100_000, "messages to pile up, 1,000 at least")
 	flag.IntVar(&o.clients, "clients", 50, "concurrent clients, each with a connection it keeps")
@@ -31,18 +25,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 50, "messages that are delivered at once in the end (workers.submit)")
 	flag.StringVar(&o.fsync, "fsync", "everysec", "of Redis: everysec or always")
 	flag.StringVar(&o.dir, "dir", "", "directory for the files of Redis, such as /dev/shm where the disk is not to be measured; that of temporary files when not given")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	exit(run(ctx, o))
-}
-
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "backlog:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	rig.Main("backlog", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // run piles up messages and goes through everything one does with them.
@@ -55,7 +38,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer h.Close()
-	table.Title(fmt.Sprintf("%d messages that wait, submitted by %d clients", o.messages, o.clients))
+	rig.Title(fmt.Sprintf("%d messages that wait, submitted by %d clients", o.messages, o.clients))
 	for _, step := range []func(context.Context) error{h.fill, h.memory, h.pages, h.cancel, h.drain, h.mailLog} {
 		if err := step(ctx); err != nil {
 			return err

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // quantiles of a series of durations.
@@ -39,7 +37,7 @@ type load struct {
 }
 
 // load asks what Redis and one process of Postroom have used.
-func (h *house) load(ctx context.Context, p *process.Process) (load, error) {
+func (h *house) load(ctx context.Context, p *rig.Process) (load, error) {
 	info, err := h.info(ctx, "stats")
 	if err != nil {
 		return load{}, err
@@ -56,9 +54,9 @@ func (l load) since(before load) load {
 }
 
 func (l load) tell(each string, n int) {
-	table.Tell("  CPU time of "+each+", Postroom + Redis",
+	rig.Tell("  CPU time of "+each+", Postroom + Redis",
 		fmt.Sprintf("%s + %s", (l.postroom/time.Duration(n)).Round(time.Microsecond), (l.redis/time.Duration(n)).Round(time.Microsecond)))
-	table.Tell("  Redis commands of "+each+", those inside of scripts included", fmt.Sprintf("%.1f", float64(l.commands)/float64(n)))
+	rig.Tell("  Redis commands of "+each+", those inside of scripts included", fmt.Sprintf("%.1f", float64(l.commands)/float64(n)))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

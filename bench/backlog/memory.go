@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"maps"
 	"regexp"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -57,29 +57,29 @@ func (h *house) memory(ctx context.Context) error {
 		key = float64(k.total())/float64(k.keys) + expiry
 	}
 	keys := key * float64(kinds["idempotency"].keys) / n
-	table.Title("Memory of Redis, for each waiting message")
-	table.Tell("in all", bytes(all-keys))
-	table.Tell("its content, compressed", bytes(content))
-	table.Tell("its event in the stream, until the stream is trimmed", bytes(events))
+	rig.Title("Memory of Redis, for each waiting message")
+	rig.Tell("in all", bytes(all-keys))
+	rig.Tell("its content, compressed", bytes(content))
+	rig.Tell("its event in the stream, until the stream is trimmed", bytes(events))
 	beside := all - keys - content - events
-	table.Row("beside content and event", bytes(beside), fmt.Sprintf("at most %d", mostBeside), beside <= mostBeside)
+	rig.Row("beside content and event", bytes(beside), fmt.Sprintf("at most %d", mostBeside), beside <= mostBeside)
 	if key > 0 {
-		table.Tell("an idempotency key", bytes(key))
+		rig.Tell("an idempotency key", bytes(key))
 	}
 	told := 0.0
 	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return int(kinds[b].total() - kinds[a].total()) }) {
 		if total := each(kinds[name].total()); name != "content" && name != "events" && name != "idempotency" && total >= 1 {
-			table.Tell("  "+name, bytes(total))
+			rig.Tell("  "+name, bytes(total))
 			told += total
 		}
 	}
-	table.Tell("  the tables of keys, and the rest", bytes(beside-told))
+	rig.Tell("  the tables of keys, and the rest", bytes(beside-told))
 	return h.forgetWorst(ctx)
 }
 
 // settle waits until every task is noted as queued.
 func (h *house) settle(ctx context.Context) error {
-	return until(ctx, time.Minute, func() (bool, error) {
+	return rig.Until(ctx, time.Minute, often, func() (bool, error) {
 		n, err := h.DB.ZCard(ctx, redisdb.Key(0, "unqueued")).Result()
 		return n == 0, err
 	})

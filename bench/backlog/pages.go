@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"io"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // pages measures lists and counts of a large outbox.
 func (h *house) pages(ctx context.Context) error {
-	table.Title("Looking at the backlog: the slowest of 5 requests")
+	rig.Title("Looking at the backlog: the slowest of 5 requests")
 	middle, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{Page: h.o.messages / 40})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (h *house) searches(ctx context.Context) error {
 		}
 	}
 	now, most := h.door.Resident()
-	table.Tell("memory of the Postroom process, now and at most", megabytes(now)+", "+megabytes(most))
+	rig.Tell("memory of the Postroom process, now and at most", megabytes(now)+", "+megabytes(most))
 	return h.tellWorst(ctx, "while searching")
 }
 
@@ -108,7 +108,7 @@ func (h *house) timed(ctx context.Context, name string, limit time.Duration, do 
 	if limit > 0 {
 		want = fmt.Sprintf("at most %s", limit)
 	}
-	table.Row(name, round(slowest).String(), want, slowest <= limit)
+	rig.Row(name, round(slowest).String(), want, slowest <= limit)
 	return ctx.Err()
 }
 
@@ -118,7 +118,7 @@ func (h *house) get(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+rig.Token)
 	resp, err := h.http.Do(req)
 	if err != nil {
 		return err

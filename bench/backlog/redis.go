@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // info reads a section of INFO.
@@ -54,15 +53,15 @@ func (h *house) tellWorst(ctx context.Context, when string) error {
 			worst, what = s.Duration, describe(s.Args)
 		}
 	}
-	table.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms", worst <= 25*time.Millisecond)
-	table.Tell("  "+what, fmt.Sprintf("%d over 5 ms", len(slow)))
+	rig.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms", worst <= 25*time.Millisecond)
+	rig.Tell("  "+what, fmt.Sprintf("%d over 5 ms", len(slow)))
 	events, err := h.DB.Do(ctx, "LATENCY", "LATEST").Slice()
 	if err != nil {
 		return err
 	}
 	for _, e := range events {
 		if row, ok := e.([]any); ok && len(row) >= 4 && row[0] != "command" {
-			table.Tell(fmt.Sprintf("  Redis busy with: %v", row[0]), fmt.Sprintf("%v ms at most", row[3]))
+			rig.Tell(fmt.Sprintf("  Redis busy with: %v", row[0]), fmt.Sprintf("%v ms at most", row[3]))
 		}
 	}
 	return h.forgetWorst(ctx)

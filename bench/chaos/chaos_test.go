@@ -1,16 +1,15 @@
 package main
 
 import (
+	"github.com/postroom/postroom/bench/rig"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/postroom/postroom/bench/internal/process"
 )
 
 func TestMain(m *testing.M) {
-	process.Serve()
+	rig.Serve()
 	goleak.VerifyTestMain(m)
 }
 

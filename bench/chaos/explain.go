@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"io"
 	"net/http"
 	"os"
@@ -73,7 +74,7 @@ func (h *house) ask(ctx context.Context, path string, most int64) string {
 	if err != nil {
 		return err.Error()
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+rig.Token)
 	resp, err := h.http.Do(req)
 	if err != nil {
 		return err.Error()

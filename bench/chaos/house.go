@@ -14,16 +14,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
-)
-
-// token is the admin token of all processes, secret what they seal with.
-const (
-	token  = "chaos-admin-token-0123456789abcdef"
-	secret = "chaos-secret-0123456789abcdef0123456789abcdef"
 )
 
 // house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the lines between them.
@@ -130,9 +123,9 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil { // where to, the process says when it is ready
 		return err
 	}
-	p.client = api.NewClient("http://"+p.apiLine.Addr(), token, h.http)
+	p.client = api.NewClient("http://"+p.apiLine.Addr(), rig.Token, h.http)
 	set := h.settings(role, name, p)
-	p.program, err = newProgram(h.dir, name, h.ledger, func() *exec.Cmd { return process.Command(set) }, p.isReady)
+	p.program, err = newProgram(h.dir, name, h.ledger, func() *exec.Cmd { return rig.Command(set) }, p.isReady)
 	if err != nil {
 		return err
 	}
@@ -144,7 +137,7 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 func (h *house) settings(role, name string, p *postroom) map[string]string {
 	return map[string]string{
 		"role": role, "redis.url": "redis://" + p.redisLine.Addr(), "redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
-		"http.listen": "127.0.0.1:0", "token": token, "secret": secret, "smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
+		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret, "smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "100", "webhooks.timeout": "3s",
 		"delivery.lease": h.o.lease.String(), "delivery.timeout": "4s", "delivery.attempts": "12",
 		"delivery.retry.base": "500ms", "delivery.retry.factor": "1.5", "delivery.retry.max": "5s",
@@ -154,7 +147,7 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 
 // isReady waits until the process tells its address.
 func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
-	address, err := process.Address(out)
+	address, err := rig.Address(out)
 	if err != nil {
 		return err
 	}

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"time"
-
-	"github.com/postroom/postroom/bench/internal/process"
 )
 
 func main() {
-	process.Serve()
 	o := options{drain: 5 * time.Minute}
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "what happens to whom, and when; random when not given") //nolint:gosec // chaos
 	flag.DurationVar(&o.length, "for", 10*time.Minute, "length of the chaos")
@@ -26,16 +22,5 @@ func main() {
 	flag.Float64Var(&o.calm, "calm", 1, "multiplies the times without trouble: 0.5 is twice the storm")
 	flag.DurationVar(&o.progress, "progress", 5*time.Second, "how often to write a line of progress")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directory with the logs of all processes")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exit(run(ctx, os.Stdout, o))
-}
-
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	rig.Main("chaos", func(ctx context.Context) error { return run(ctx, os.Stdout, o) })
 }

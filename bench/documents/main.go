@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/bleve"
 	"github.com/postroom/postroom/documents/query"
@@ -37,13 +37,7 @@ func main() {
 	flag.IntVar(&p.repeat, "repeat", 20, "times each search is made")
 	flag.Uint64Var(&p.seed, "seed", 1, "of the random mail")
 	flag.StringVar(&p.dir, "dir", "", "directory of the index; empty: a temporary one, deleted at the end")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, p); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/documents:", err)
-		os.Exit(1)
-	}
+	rig.Main("documents", func(ctx context.Context) error { return run(ctx, p) })
 }
 
 func run(ctx context.Context, p plan) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"net/http"
 	"os"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
 )
 
 // clients is how many submit at once when the rate is measured.
@@ -67,7 +67,7 @@ func (h *house) startRedis(ctx context.Context) error {
 }
 
 func (h *house) startPostroom(ctx context.Context) error {
-	a, stop, err := process.Within(ctx, map[string]string{
+	a, stop, err := rig.Within(ctx, map[string]string{
 		"data": h.dir, "role": "api", "redis.url": "redis://127.0.0.1:" + h.servers[0].port,
 		"redis.waitReplicas": fmt.Sprint(h.wait), "smtp": "smtp://127.0.0.1:25", "from": "bench@example.com",
 	})

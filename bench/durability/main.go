@@ -4,10 +4,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // level is one degree of durability.
@@ -33,19 +33,13 @@ var levels = []level{
 const everysec = "appendfsync everysec"
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "durability:", err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
 	rounds := flag.Int("rounds", 6, "rounds through all levels")
 	length := flag.Duration("length", time.Second, "how long each level is measured in a round, twice")
 	rate := flag.Int("rate", 100, "submits a second for the latency")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	rig.Main("durability", func(ctx context.Context) error { return run(ctx, *rounds, *length, *rate) })
+}
+
+func run(ctx context.Context, rounds int, length time.Duration, rate int) error {
 	houses := make([]*house, 0, len(levels))
 	defer func() {
 		for _, h := range houses {
@@ -60,9 +54,9 @@ func run() error {
 		houses = append(houses, h)
 	}
 	results := make([][]result, len(levels))
-	for range *rounds {
+	for range rounds {
 		for i, h := range houses {
-			r, err := h.measure(ctx, *length, *rate)
+			r, err := h.measure(ctx, length, rate)
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.name, err)
 			}

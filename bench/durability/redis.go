@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // readyWithin is how long a redis-server may take to answer, and a replica to be in step.
@@ -70,14 +71,9 @@ func freePort() (string, error) {
 }
 
 func await(ctx context.Context, what string, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, errors.New("it took too long"))
-	defer cancel()
-	for !ok() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
-		}
+	err := rig.Until(ctx, readyWithin, 20*time.Millisecond, func() (bool, error) { return ok(), nil })
+	if err != nil {
+		err = fmt.Errorf("wait for %s: %w", what, err)
 	}
-	return nil
+	return err
 }

@@ -13,121 +13,81 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/signal"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-const (
-	token  = "merge-admin-token-0123456789abcdef"
-	secret = "merge-secret-0123456789abcdef0123456789abcdef"
-)
-
 func main() {
-	process.Serve()
 	entries := flag.Int("entries", 10_000, "entries of a merge, 10,000 at most")
 	size := flag.Int("size", 1_000_000, "bytes of the file that all messages of the second merge carry")
 	params := flag.Int("params", 0, "bytes that the params of each entry have beside the usual ones, 3,000 at most with 10,000 entries")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *entries, *size, *params); err != nil {
-		fmt.Fprintln(os.Stderr, "merge:", err)
-		os.Exit(1)
-	}
+	rig.Main("merge", func(ctx context.Context) error { return run(ctx, *entries, *size, *params) })
 }
 
 // house is everything that runs.
 type house struct {
-	dir    string
-	socket string
-	redis  *process.Process
-	rdb    *redis.Client
-	relay  *testsmtp.Server
-	door   *process.Process // Postroom with the role api
-	url    string
+	rig.Rig
+	relay *testsmtp.Server
+	door  *rig.Process // Postroom with the role api
+	url   string
 }
 
 func run(ctx context.Context, entries, size, params int) (err error) {
 	h := &house{}
-	if h.dir, err = os.MkdirTemp("", "merge-"); err != nil {
+	defer h.Close()
+	if err := h.MakeDir("", "merge-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(h.dir) //nolint:errcheck // temporary
-	cmd, socket := process.RedisCommand(h.dir)
-	h.redis, _, err = process.Start(cmd, filepath.Join(h.dir, "redis.log"))
-	if err != nil {
-		return fmt.Errorf("redis-server is needed: %w", err)
-	}
-	defer h.redis.Stop()
-	h.socket = socket
-	h.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, DisableIdentity: true})
-	defer h.rdb.Close() //nolint:errcheck // nothing is left to be written
-	for h.rdb.Ping(ctx).Err() != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	if err := h.StartRedis(ctx); err != nil {
+		return err
 	}
 	if h.relay, err = testsmtp.New(testsmtp.Options{Discard: true}); err != nil {
 		return err
 	}
-	defer h.relay.Close()
-	if h.door, h.url, err = h.postroom("api"); err != nil {
+	h.OnClose(h.relay.Close)
+	if h.door, h.url, err = h.StartPostroom("api", h.relay.URL(), map[string]string{"documents.store": "none"}); err != nil {
 		return err
 	}
-	defer h.door.Stop()
 	return h.measure(ctx, entries, size, params)
-}
-
-func (h *house) postroom(role string) (*process.Process, string, error) {
-	return process.StartPostroom(role, h.dir, map[string]string{
-		"redis.url": "unix://" + h.socket, "token": token, "secret": secret, "smtp": h.relay.URL(), "from": "Example Shop <shop@example.com>",
-		"documents.store": "none",
-	})
 }
 
 func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	atRest, _ := h.door.Resident()
-	table.Title(fmt.Sprintf("A merge of %d entries in one request", entries))
+	rig.Title(fmt.Sprintf("A merge of %d entries in one request", entries))
 	words := api.SubmitRequest{Subject: "Order {{params.order}}", HTML: "<p>Dear {{params.name}},</p>\n" + strings.Repeat("<p>{{params.city}} is waiting for you.</p>\n", 20)}
 	small, err := h.merge(ctx, words, entries, params)
 	if err != nil {
 		return err
 	}
-	table.Title(fmt.Sprintf("The same with a file of %d kB", size/1000))
+	rig.Title(fmt.Sprintf("The same with a file of %d kB", size/1000))
 	words.Attachments = []api.Attachment{{Filename: "file.bin", Content: noise(size)}}
 	if _, err := h.merge(ctx, words, entries, params); err != nil {
 		return err
 	}
 	_, most := h.door.Resident()
-	table.Tell("memory of the API process at rest, at most", fmt.Sprintf("%d MB, %d MB", atRest>>20, most>>20))
+	rig.Tell("memory of the API process at rest, at most", fmt.Sprintf("%d MB, %d MB", atRest>>20, most>>20))
 	letters, held, err := h.letters(ctx)
 	if err != nil {
 		return err
 	}
-	table.Row("letters in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", letters, held/1000), "2", letters == 2)
+	rig.Row("letters in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", letters, held/1000), "2", letters == 2)
 	return h.singles(ctx, words, entries, small)
 }
 
 // letters counts what the messages of merges have in common, as Redis has it.
 func (h *house) letters(ctx context.Context) (n int, size int64, err error) {
-	keys := h.rdb.Scan(ctx, 0, "postroom:{0}:letter:*", 10_000).Iterator()
+	keys := h.DB.Scan(ctx, 0, "postroom:{0}:letter:*", 10_000).Iterator()
 	for keys.Next(ctx) {
-		one, err := h.rdb.MemoryUsage(ctx, keys.Val()).Result()
+		one, err := h.DB.MemoryUsage(ctx, keys.Val()).Result()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -158,7 +118,7 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 	if err != nil {
 		return 0, err
 	}
-	spent, spentRedis := h.door.CPU(), h.redis.CPU()
+	spent, spentRedis := h.door.CPU(), h.Redis.CPU()
 	for range times {
 		began := time.Now()
 		answer, err := h.post(ctx, body)
@@ -178,15 +138,15 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 		return 0, err
 	}
 	each := func(d time.Duration) time.Duration { return (d / time.Duration(times*entries)).Round(time.Microsecond) }
-	table.Row("answered within", best.Round(10*time.Millisecond).String(), "2s", best <= 2*time.Second)
-	table.Tell("  rate", fmt.Sprintf("%.0f messages/s", float64(entries)/best.Seconds()))
-	table.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.door.CPU()-spent), each(h.redis.CPU()-spentRedis)))
-	table.Tell("memory of Redis for each message, its event included", fmt.Sprintf("%d bytes", (after-before)/int64(times*entries)))
+	rig.Row("answered within", best.Round(10*time.Millisecond).String(), "2s", best <= 2*time.Second)
+	rig.Tell("  rate", fmt.Sprintf("%.0f messages/s", float64(entries)/best.Seconds()))
+	rig.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.door.CPU()-spent), each(h.Redis.CPU()-spentRedis)))
+	rig.Tell("memory of Redis for each message, its event included", fmt.Sprintf("%d bytes", (after-before)/int64(times*entries)))
 	return best, nil
 }
 
 func (h *house) used(ctx context.Context) (int64, error) {
-	info, err := h.rdb.InfoMap(ctx, "memory").Result()
+	info, err := h.DB.InfoMap(ctx, "memory").Result()
 	if err != nil {
 		return 0, err
 	}
@@ -215,9 +175,9 @@ func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries in
 		return err
 	}
 	took := time.Since(began)
-	table.Title("As many single submits, over 50 connections")
-	table.Tell("answered within", took.Round(10*time.Millisecond).String())
-	table.Tell("  ÷ the merge", fmt.Sprintf("%.1f", took.Seconds()/merge.Seconds()))
+	rig.Title("As many single submits, over 50 connections")
+	rig.Tell("answered within", took.Round(10*time.Millisecond).String())
+	rig.Tell("  ÷ the merge", fmt.Sprintf("%.1f", took.Seconds()/merge.Seconds()))
 	return nil
 }
 
@@ -229,7 +189,7 @@ func (h *house) post(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+rig.Token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {

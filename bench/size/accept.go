@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -19,12 +20,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 )
 
 // accept hands in all messages at once.
 func (h *house) accept(ctx context.Context) error {
-	table.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages, h.o.size/1_000_000))
+	rig.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages, h.o.size/1_000_000))
 	atRest, _ := h.door.Resident()
 	began := time.Now()
 	var refused refusals
@@ -37,9 +37,9 @@ func (h *house) accept(ctx context.Context) error {
 	}
 	took := time.Since(began)
 	h.tellTime("accepted", took, h.door)
-	table.Row("told to come back later", refused.String(), "none", len(refused.codes) == 0)
+	rig.Row("told to come back later", refused.String(), "none", len(refused.codes) == 0)
 	_, most := h.door.Resident()
-	table.Tell("memory of the API process at rest, at most", both(atRest, most))
+	rig.Tell("memory of the API process at rest, at most", both(atRest, most))
 	return h.tellRedis(ctx)
 }
 
@@ -70,7 +70,7 @@ func (h *house) submitOnce(ctx context.Context, n int) error {
 		return err
 	}
 	req.ContentLength = int64(len(before) + base64.StdEncoding.EncodedLen(h.o.size) + len(after))
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+rig.Token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := h.http.Do(req)
 	if err != nil {

@@ -7,33 +7,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
-	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // deliver has a worker deliver all messages at once.
 func (h *house) deliver(ctx context.Context) error {
-	table.Title(fmt.Sprintf("Delivered at once, to a relay that reads %d MB/s off each connection", h.o.rate/1_000_000))
+	rig.Title(fmt.Sprintf("Delivered at once, to a relay that reads %d MB/s off each connection", h.o.rate/1_000_000))
 	worker, _, err := h.postroom("worker")
 	if err != nil {
 		return err
 	}
 	atRest, _ := worker.Resident()
 	began := time.Now()
-	if err := rig.Until(ctx, 5*time.Minute, 20*time.Millisecond, func() bool { return h.sink.count() >= h.o.messages }); err != nil {
+	if err := rig.Until(ctx, 5*time.Minute, 20*time.Millisecond, func() (bool, error) { return h.sink.count() >= h.o.messages, nil }); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.count(), h.o.messages, err)
 	}
 	h.tellTime("delivered", time.Since(began), worker)
-	table.Tell("on their way at the same time", fmt.Sprint(h.sink.most()))
+	rig.Tell("on their way at the same time", fmt.Sprint(h.sink.most()))
 	_, most := worker.Resident()
-	table.Tell("memory of the worker process at rest, at most", both(atRest, most))
+	rig.Tell("memory of the worker process at rest, at most", both(atRest, most))
 	return h.tellRedis(ctx)
 }
 
-func (h *house) tellTime(what string, took time.Duration, p *process.Process) {
-	table.Tell(what+" within", took.Round(10*time.Millisecond).String())
-	table.Tell("  CPU time of each in the Postroom process", (p.CPU() / time.Duration(h.o.messages)).Round(time.Millisecond).String())
+func (h *house) tellTime(what string, took time.Duration, p *rig.Process) {
+	rig.Tell(what+" within", took.Round(10*time.Millisecond).String())
+	rig.Tell("  CPU time of each in the Postroom process", (p.CPU() / time.Duration(h.o.messages)).Round(time.Millisecond).String())
 }
 
 // tellRedis tells the memory of Redis, and what kept it from answering others.
@@ -44,7 +42,7 @@ func (h *house) tellRedis(ctx context.Context) error {
 	}
 	used, _ := strconv.ParseInt(info["Memory"]["used_memory"], 10, 64)
 	_, most := h.Redis.Resident()
-	table.Tell("memory that Redis uses now, of its process at most", both(used, most))
+	rig.Tell("memory that Redis uses now, of its process at most", both(used, most))
 	slow, err := h.DB.SlowLogGet(ctx, -1).Result()
 	if err != nil {
 		return err
@@ -55,7 +53,7 @@ func (h *house) tellRedis(ctx context.Context) error {
 			worst, what = s.Duration, name
 		}
 	}
-	table.Tell("slowest Redis command: "+what, worst.Round(100*time.Microsecond).String())
+	rig.Tell("slowest Redis command: "+what, worst.Round(100*time.Microsecond).String())
 	return h.DB.Do(ctx, "SLOWLOG", "RESET").Err()
 }
 

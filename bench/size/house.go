@@ -8,23 +8,18 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// token is the admin token of all processes, secret what they seal with, account the one that sends.
-const (
-	token   = "size-admin-token-0123456789abcdef"
-	secret  = "size-secret-0123456789abcdef0123456789abcdef"
-	account = "bench"
-)
+// account is the one that sends.
+const account = "bench"
 
 // house is everything that runs: Redis, Postroom, and the sink.
 type house struct {
 	rig.Rig
 	o    options
 	sink *sink
-	door *process.Process // Postroom with the role api
+	door *rig.Process // Postroom with the role api
 	url  string
 	http *http.Client
 
@@ -57,7 +52,7 @@ func (h *house) build(ctx context.Context) error {
 	if h.door, h.url, err = h.postroom("api"); err != nil {
 		return err
 	}
-	_, err = api.CreateAccount.Do(ctx, api.NewClient(h.url, token, h.http), api.Account{
+	_, err = api.CreateAccount.Do(ctx, api.NewClient(h.url, rig.Token, h.http), api.Account{
 		Account: account, Email: "shop@example.com", SMTP: &api.SMTPServer{Host: h.sink.host, Port: h.sink.port},
 		Limits: &api.Limits{Connections: h.o.messages},
 	})
@@ -65,13 +60,8 @@ func (h *house) build(ctx context.Context) error {
 }
 
 // postroom starts a Postroom that takes messages a little larger than the files of this run, and works on all of them at once.
-func (h *house) postroom(role string) (*process.Process, string, error) {
-	p, url, err := process.StartPostroom(role, h.Dir, map[string]string{
-		"redis.url": "unix://" + h.Socket, "token": token, "secret": secret, "smtp": h.sink.url(), "from": "Example Shop <shop@example.com>",
+func (h *house) postroom(role string) (*rig.Process, string, error) {
+	return h.StartPostroom(role, h.sink.url(), map[string]string{
 		"message.maxSize": fmt.Sprint(h.o.size + h.o.size/2), "workers.submit": fmt.Sprint(h.o.messages),
 	})
-	if err == nil {
-		h.OnClose(p.Stop)
-	}
-	return p, url, err
 }

@@ -13,12 +13,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // options are what a run is like.
@@ -30,21 +25,16 @@ type options struct {
 }
 
 func main() {
-	process.Serve()
 	var o options
 	var megabytes, rate int
 	flag.IntVar(&o.messages, "messages", 50, "messages to hand in, and to deliver, at once")
 	flag.IntVar(&megabytes, "size", 20, "file of each, in MB")
 	flag.IntVar(&rate, "rate", 5, "MB a second that the relay reads off each connection")
 	flag.StringVar(&o.dir, "dir", "", "directory for the files of Redis; that of temporary files when not given")
-	flag.Parse()
-	o.size, o.rate = megabytes*1_000_000, rate*1_000_000
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "size:", err)
-		os.Exit(1)
-	}
+	rig.Main("size", func(ctx context.Context) error {
+		o.size, o.rate = megabytes*1_000_000, rate*1_000_000
+		return run(ctx, o)
+	})
 }
 
 func run(ctx context.Context, o options) error {
@@ -59,8 +49,8 @@ func run(ctx context.Context, o options) error {
 	if err := h.deliver(ctx); err != nil {
 		return err
 	}
-	table.Title("What arrived")
+	rig.Title("What arrived")
 	whole := h.sink.whole(h.sums)
-	table.Row("messages whose file is the one handed in, octet for octet", fmt.Sprint(whole), fmt.Sprintf("all %d", o.messages), whole == o.messages)
+	rig.Row("messages whose file is the one handed in, octet for octet", fmt.Sprint(whole), fmt.Sprintf("all %d", o.messages), whole == o.messages)
 	return nil
 }

@@ -12,11 +12,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -26,7 +23,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/table"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
@@ -43,13 +39,7 @@ func main() {
 	flag.IntVar(&p.evidence, "evidence", 0, "percent of entries with evidence: the id of a message and a reply of 70 bytes")
 	flag.IntVar(&p.lookups, "lookups", 20_000, "look-ups of each kind")
 	flag.Uint64Var(&p.seed, "seed", 1, "of the random addresses")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, p); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/suppression:", err)
-		os.Exit(1)
-	}
+	rig.Main("suppression", func(ctx context.Context) error { return run(ctx, p) })
 }
 
 func run(ctx context.Context, p plan) error {
@@ -73,26 +63,22 @@ func run(ctx context.Context, p plan) error {
 
 // startRedis starts a redis-server that keeps everything in memory.
 func startRedis(ctx context.Context) (*redisdb.DB, func(), error) {
-	dir, err := os.MkdirTemp("", "postroom-suppression-")
+	r := &rig.Rig{}
+	err := r.MakeDir("", "suppression-")
+	if err == nil {
+		err = r.StartRedis(ctx, "--appendonly", "no")
+	}
 	if err != nil {
+		r.Close()
 		return nil, nil, err
 	}
-	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
-	if err := cmd.Start(); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("redis-server is needed: %w", err), os.RemoveAll(dir))
-	}
-	stop := func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-		_ = os.RemoveAll(dir)
-	}
-	db, err := redisdb.Open(ctx, redisdb.Options{URL: "unix://" + socket})
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: "unix://" + r.Socket})
 	if err != nil {
-		stop()
+		r.Close()
 		return nil, nil, err
 	}
-	return db, func() { _ = db.Close(); stop() }, nil
+	r.OnClose(func() { _ = db.Close() })
+	return db, r.Close, nil
 }
 
 // entry is the nth entry, always the same for a seed.
@@ -148,12 +134,12 @@ func fill(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan)
 	if p.evidence > 0 {
 		want = ""
 	}
-	table.Title("memory of Redis")
-	table.Row("bytes an entry, all keys included", fmt.Sprintf("%.0f", each), want, each < 100)
-	table.Tell("  of which its address, on average", fmt.Sprintf("%.0f", float64(letters)/float64(p.entries)))
-	table.Tell("in all", fmt.Sprintf("%.0f MB in %d keys", float64(after-before)/1e6, keys))
-	table.Title("adding")
-	table.Tell("entries a second, one after the other in batches", fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
+	rig.Title("memory of Redis")
+	rig.Row("bytes an entry, all keys included", fmt.Sprintf("%.0f", each), want, each < 100)
+	rig.Tell("  of which its address, on average", fmt.Sprintf("%.0f", float64(letters)/float64(p.entries)))
+	rig.Tell("in all", fmt.Sprintf("%.0f MB in %d keys", float64(after-before)/1e6, keys))
+	rig.Title("adding")
+	rig.Tell("entries a second, one after the other in batches", fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
 	return nil
 }
 
@@ -173,7 +159,7 @@ func used(ctx context.Context, db *redisdb.DB) (int64, error) {
 
 // look asks about recipients, half of whom have entries, beside bare reads of as many hashes.
 func look(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan) error {
-	table.Title("look-ups: median, 99th percentile")
+	rig.Title("look-ups: median, 99th percentile")
 	if err := db.Client().HSet(ctx, "bare", "field", "value").Err(); err != nil {
 		return err
 	}
@@ -194,9 +180,9 @@ func look(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan)
 		if err != nil {
 			return err
 		}
-		table.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients), asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
-		table.Tell(fmt.Sprintf("  a pipeline of %d HGETs", 2*recipients), bare.String())
-		table.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50), ratio(asked.p99, bare.p99)))
+		rig.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients), asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
+		rig.Tell(fmt.Sprintf("  a pipeline of %d HGETs", 2*recipients), bare.String())
+		rig.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50), ratio(asked.p99, bare.p99)))
 	}
 	return nil
 }
@@ -235,7 +221,7 @@ func measure(times int, do func(i int) error) (latency, error) {
 
 // walk reads everything, as an export does, and a page of a list.
 func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) error {
-	table.Title("lists")
+	rig.Title("lists")
 	pages, err := measure(200, func(int) error {
 		_, err := store.List(ctx, suppression.Filter{List: "list-7"}, "", 50)
 		return err
@@ -243,12 +229,12 @@ func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) 
 	if err != nil {
 		return err
 	}
-	table.Tell("a page of 50 of one of the hundred lists: median, 99th percentile", pages.String())
+	rig.Tell("a page of 50 of one of the hundred lists: median, 99th percentile", pages.String())
 	began, exported := time.Now(), &lines{}
 	if err := store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	table.Tell("entries a second of an export", fmt.Sprintf("%.0f", float64(exported.n)/time.Since(began).Seconds()))
+	rig.Tell("entries a second of an export", fmt.Sprintf("%.0f", float64(exported.n)/time.Since(began).Seconds()))
 	return nil
 }
 

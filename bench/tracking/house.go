@@ -4,26 +4,20 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// token is the admin token, secret what tokens in links are signed with.
-const (
-	token  = "tracking-admin-token-0123456789abcdef"
-	secret = "tracking-secret-0123456789abcdef0123456789abcdef"
-	target = "https://shop.example.com/autumn?utm_source=news&utm_medium=email"
-)
+// target is what every link leads to.
+const target = "https://shop.example.com/autumn?utm_source=news&utm_medium=email"
 
 const (
 	submitters = 50                    // at once
@@ -35,7 +29,7 @@ type house struct {
 	rig.Rig
 	o        options
 	sink     *testsmtp.Server
-	postroom *process.Process
+	postroom *rig.Process
 	url      string
 	bareURL  string
 	client   *api.Client
@@ -66,23 +60,19 @@ func (h *house) build(ctx context.Context) error {
 		return err
 	}
 	set := map[string]string{
-		"redis.url": "unix://" + h.Socket, "token": token, "secret": secret, "smtp": h.sink.URL(), "from": "Example Shop <shop@example.com>",
 		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
 	}
 	role := "all"
 	if h.o.apart {
 		role = "api"
-		worker, _, err := process.StartPostroom("worker", h.Dir, set)
-		if err != nil {
+		if _, _, err := h.StartPostroom("worker", h.sink.URL(), set); err != nil {
 			return err
 		}
-		h.OnClose(worker.Stop)
 	}
-	if h.postroom, h.url, err = process.StartPostroom(role, h.Dir, set); err != nil {
+	if h.postroom, h.url, err = h.StartPostroom(role, h.sink.URL(), set); err != nil {
 		return err
 	}
-	h.OnClose(h.postroom.Stop)
-	h.client = api.NewClient(h.url, token, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}, Timeout: time.Minute})
+	h.client = rig.Client(h.url, 200, time.Minute)
 	return h.startBare()
 }
 
@@ -94,7 +84,7 @@ func (h *house) startBare() error {
 	}
 	cmd := exec.Command(self) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), askedBare+"=1")
-	p, out, err := process.Start(cmd, filepath.Join(h.Dir, "bare.log"))
+	p, out, err := rig.Start(cmd, filepath.Join(h.Dir, "bare.log"))
 	if err != nil {
 		return err
 	}
@@ -113,7 +103,7 @@ func (h *house) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sealing, err := seal.New([]byte(secret))
+	sealing, err := seal.New([]byte(rig.Secret))
 	if err != nil {
 		return err
 	}
@@ -162,7 +152,7 @@ func (h *house) submit(ctx context.Context, i int) (string, error) {
 }
 
 func (h *house) arrived(ctx context.Context, n int) error {
-	if err := rig.Until(ctx, 2*time.Minute, often, func() bool { return h.sink.Count() >= n }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return h.sink.Count() >= n, nil }); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.Count(), n, err)
 	}
 	return nil

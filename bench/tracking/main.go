@@ -9,13 +9,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"time"
 
-	"github.com/postroom/postroom/bench/internal/process"
-	"github.com/postroom/postroom/bench/internal/rig"
-	"github.com/postroom/postroom/bench/internal/table"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // options are what the flags say.
@@ -26,7 +22,6 @@ type options struct {
 }
 
 func main() {
-	process.Serve()
 	serveBare()
 	var o options
 	flag.IntVar(&o.rate, "rate", 5000, "hits a second")
@@ -34,13 +29,7 @@ func main() {
 	flag.IntVar(&o.messages, "messages", 6000, "messages to be opened, and of each run of sending")
 	flag.IntVar(&o.connections, "connections", 64, "connections that hits come over")
 	flag.BoolVar(&o.apart, "apart", false, "run one process that answers and one that works, instead of one for both")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/tracking:", err)
-		os.Exit(1)
-	}
+	rig.Main("tracking", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -63,7 +52,7 @@ func run(ctx context.Context, o options) error {
 
 // answers measures how long hits take to be answered, by both servers in turns.
 func (h *house) answers(ctx context.Context) error {
-	table.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate, h.o.connections, h.o.length))
+	rig.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate, h.o.connections, h.o.length))
 	if _, err := shoot(ctx, h.bareURL, h.o.connections, h.o.rate, time.Second, h.hit); err != nil { // warm
 		return err
 	}
@@ -78,33 +67,33 @@ func (h *house) answers(ctx context.Context) error {
 	}
 	used := h.postroom.CPU() - before
 	h.hits += ours.hits
-	table.Tell("the bare server, p50 / p99 / slowest", bare.String())
-	table.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms", ours.at(0.99) < 10*time.Millisecond)
-	table.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.at(0.99))/float64(bare.at(0.99))))
-	table.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all", ours.rate() > 0.99*float64(h.o.rate))
-	table.Tell("  CPU time of the process that answers, for each hit", (used / time.Duration(ours.hits)).Round(time.Microsecond).String())
+	rig.Tell("the bare server, p50 / p99 / slowest", bare.String())
+	rig.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms", ours.at(0.99) < 10*time.Millisecond)
+	rig.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.at(0.99))/float64(bare.at(0.99))))
+	rig.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all", ours.rate() > 0.99*float64(h.o.rate))
+	rig.Tell("  CPU time of the process that answers, for each hit", (used / time.Duration(ours.hits)).Round(time.Microsecond).String())
 	return nil
 }
 
 // caughtUp waits until every hit is on its message, and counted.
 func (h *house) caughtUp(ctx context.Context) error {
 	began := time.Now()
-	err := rig.Until(ctx, 2*time.Minute, often, func() bool { return h.counted(ctx) >= h.hits })
+	err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return h.counted(ctx) >= h.hits, nil })
 	if err != nil {
 		return fmt.Errorf("%d of %d hits were counted: %w", h.counted(ctx), h.hits, err)
 	}
-	table.Tell("  all of them counted on their messages, after the last", time.Since(began).Round(100*time.Millisecond).String())
+	rig.Tell("  all of them counted on their messages, after the last", time.Since(began).Round(100*time.Millisecond).String())
 	return nil
 }
 
 // sendingBeside measures what is sent a second, as fast as it goes: alone, and beside hits to either server.
 func (h *house) sendingBeside(ctx context.Context) error {
-	table.Title(fmt.Sprintf("Sending %d messages, as fast as it goes, on the same machine", h.o.messages))
+	rig.Title(fmt.Sprintf("Sending %d messages, as fast as it goes, on the same machine", h.o.messages))
 	alone, err := h.send(ctx)
 	if err != nil {
 		return err
 	}
-	table.Tell("alone", fmt.Sprintf("%.0f messages/s", alone))
+	rig.Tell("alone", fmt.Sprintf("%.0f messages/s", alone))
 	for _, rate := range []int{h.o.rate / 10, h.o.rate} {
 		besideBare, err := h.sendBeside(ctx, h.bareURL, rate)
 		if err != nil {
@@ -114,10 +103,10 @@ func (h *house) sendingBeside(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		table.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate), fmt.Sprintf("%.0f messages/s", besideBare))
-		table.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), fmt.Sprintf("%.0f messages/s", beside))
-		table.Tell("  ÷ beside the bare server", fmt.Sprintf("%.2f", beside/besideBare))
-		table.Tell("  ÷ alone", fmt.Sprintf("%.2f", beside/alone))
+		rig.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate), fmt.Sprintf("%.0f messages/s", besideBare))
+		rig.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), fmt.Sprintf("%.0f messages/s", beside))
+		rig.Tell("  ÷ beside the bare server", fmt.Sprintf("%.2f", beside/besideBare))
+		rig.Tell("  ÷ alone", fmt.Sprintf("%.2f", beside/alone))
 	}
 	return nil
 }

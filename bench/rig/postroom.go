@@ -1,6 +1,4 @@
-// Package process lets a program of bench run Postroom as in earnest: in processes of its own, apart from what measures or breaks them. The
-// program starts itself again, with the settings in its environment, so that what is measured is what was built.
-package process
+package rig
 
 import (
 	"bufio"

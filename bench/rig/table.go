@@ -1,6 +1,4 @@
-// Package table prints what the programs of bench measured, for people: one row for each thing, with what was asked for where something
-// was.
-package table
+package rig
 
 import "fmt"
 

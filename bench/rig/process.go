@@ -1,4 +1,4 @@
-package process
+package rig
 
 import (
 	"bufio"
@@ -45,9 +45,9 @@ func Start(cmd *exec.Cmd, logFile string) (*Process, *bufio.Reader, error) {
 	return p, bufio.NewReader(out), nil
 }
 
-// StartPostroom starts a Postroom, and waits until it is ready. What it says goes to a file named after its role in a directory, which is
+// startPostroom starts a Postroom, and waits until it is ready. What it says goes to a file named after its role in a directory, which is
 // where its data goes as well.
-func StartPostroom(role, dir string, settings map[string]string) (p *Process, address string, err error) {
+func startPostroom(role, dir string, settings map[string]string) (p *Process, address string, err error) {
 	set := map[string]string{"role": role, "data": filepath.Join(dir, role), "http.listen": "127.0.0.1:0", "log.level": "warn"}
 	for key, value := range settings {
 		set[key] = value
