@@ -131,7 +131,7 @@ func fillFast(t *testing.T, b *bundle, n int) {
 func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 1000})
-	key := b.store.events(0)
+	key := b.keys.events(0)
 	pipe := b.DB.Client().Pipeline()
 	for range 35_000 {
 		pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: key, Values: []string{"e", "x"}})
@@ -139,7 +139,7 @@ func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := b.retention.tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.DB.Client().XLen(t.Context(), key).Val(); n > 1200 { // Redis drops whole nodes of 100

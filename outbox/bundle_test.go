@@ -90,11 +90,11 @@ func (b *bundle) sentTo() *[]string {
 // recordOf is what Redis has of a live message.
 func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	t.Helper()
-	p, err := b.store.place(id)
+	p, err := b.place(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.DB.Client().HGetAll(t.Context(), b.store.message(p, id)).Val()
+	return b.DB.Client().HGetAll(t.Context(), b.keys.message(p, id)).Val()
 }
 
 // scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds the account.
@@ -155,6 +155,14 @@ func (s *sweeper) sweep(ctx context.Context) error {
 		return err
 	}
 	return s.compare(ctx)
+}
+
+// sweep makes one round of everything that is done now and then.
+func (o *Outbox) sweep(ctx context.Context) error {
+	if err := newSweeper(o.Delivery).sweep(ctx); err != nil {
+		return err
+	}
+	return newRetention(o.Desk).check(ctx)
 }
 
 // scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.

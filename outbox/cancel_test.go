@@ -30,7 +30,7 @@ func TestCancelOfAMessageThatMovedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := b.store.run(t.Context(), cancelScript, 0, id, args...)
+	answer, err := b.run(t.Context(), cancelScript, 0, id, args...)
 	if err != nil || answer[0] != "CHANGED" {
 		t.Errorf("cancelled as it was seen: %v, %v", answer, err)
 	}

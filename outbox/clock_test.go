@@ -28,7 +28,7 @@ func machine(t *testing.T, db *redisdb.DB, wrong time.Duration) *bundle {
 // field reads a time off a message's record, as the time from now on Redis' clock.
 func field(t *testing.T, b *bundle, id, name string) time.Duration {
 	t.Helper()
-	ms, err := b.DB.Client().HGet(t.Context(), b.store.message(0, id), name).Int64()
+	ms, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), name).Int64()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	slow := testredis.Connect(t, redisdb.Options{URL: url})
 	slow.Client().AddHook(slowTime{})
 	skewed := machine(t, slow, 90*time.Second)
-	if err := newSweeper(skewed.Outbox).sweep(t.Context()); err == nil {
+	if err := skewed.Outbox.sweep(t.Context()); err == nil {
 		t.Error("it sweeps")
 	}
 	if _, err := skewed.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}); !fault.Is(err, fault.Unavailable) {

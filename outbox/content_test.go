@@ -117,7 +117,7 @@ func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 			{"more of it behind", func(p []byte) []byte { return append(p, encoder.EncodeAll([]byte("more\r\n"), nil)...) }},
 		} {
 			id := b.attach(t, size)
-			key, packed := b.store.content(0, id), []byte(b.DB.Client().Get(t.Context(), b.store.content(0, id)).Val())
+			key, packed := b.keys.content(0, id), []byte(b.DB.Client().Get(t.Context(), b.keys.content(0, id)).Val())
 			if changed := row.change(packed); changed != nil {
 				b.DB.Client().Set(t.Context(), key, changed, 0)
 			} else {
@@ -296,7 +296,7 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "OutboxFull" {
 		t.Errorf("one too many: %v", err)
 	}
-	large := b.store.content(0, first.QueueID)
+	large := b.keys.content(0, first.QueueID)
 	for _, key := range b.DB.Client().Keys(t.Context(), "*").Val() {
 		if key != large && b.DB.Client().MemoryUsage(t.Context(), key).Val() > 100<<10 {
 			t.Errorf("%s is left", key)

@@ -21,11 +21,11 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, err = b.store.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+	if first, err = b.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
 		t.Fatal(err)
 	}
 	between()
-	if second, err = b.store.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+	if second, err = b.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
 		t.Fatal(err)
 	}
 	return first, second
@@ -54,7 +54,7 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
 		b.clock.Advance(time.Minute)
-		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.store.events(0)}, millis(b.clock.Now()), sweepBatch).Err(); err != nil {
+		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)}, millis(b.clock.Now()), sweepBatch).Err(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -19,7 +19,7 @@ func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
 	t.Helper()
 	var all []event.Event
 	for p := range b.DB.Partitions() {
-		entries, err := b.DB.Client().XRange(t.Context(), b.store.events(p), "-", "+").Result()
+		entries, err := b.DB.Client().XRange(t.Context(), b.keys.events(p), "-", "+").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestLearningHasBounds(t *testing.T) {
 	}
 
 	b.clock.Advance(time.Hour)
-	if err := newSweeper(b.Outbox).sweep(t.Context()); err != nil {
+	if err := b.Outbox.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "later", "*")).Result()
@@ -136,7 +136,7 @@ func TestLearningHasBounds(t *testing.T) {
 			t.Errorf("%s is there for ever", key)
 		}
 	}
-	if slices.Contains(keys, b.store.later(0, id)) {
+	if slices.Contains(keys, b.keys.later(0, id)) {
 		t.Error("what was known of a message outlived its entry in the log")
 	}
 }
@@ -151,7 +151,7 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 	if got := b.learn(t, early, Later{Key: "late", Type: event.TrackOpen, MessageID: id, Account: "default"}); !slices.Equal(got, []LearnResult{LearnUnknown, LearnNew}) {
 		t.Errorf("came to %v", got)
 	}
-	if ttl := b.DB.Client().TTL(t.Context(), b.store.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
+	if ttl := b.DB.Client().TTL(t.Context(), b.keys.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
 		t.Errorf("its facts stay for %s", ttl)
 	}
 }

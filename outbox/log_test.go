@@ -203,7 +203,7 @@ func TestStoryOfAMessage(t *testing.T) {
 // sameEvents compares a story with the stream.
 func (b *bundle) sameEvents(t *testing.T, story api.MessageEvents) {
 	t.Helper()
-	entries, err := b.DB.Client().XRange(t.Context(), b.store.events(0), "-", "+").Result()
+	entries, err := b.DB.Client().XRange(t.Context(), b.keys.events(0), "-", "+").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestLogForgets(t *testing.T) {
 		}
 		b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")}))
 		sweep(t, b)
-		b.clock.Advance(tidyEvery + time.Second)
+		b.clock.Advance(retentionEvery + time.Second)
 		sweep(t, b)
 		page, err := b.Messages(t.Context(), api.LogQuery{})
 		if err != nil || page.Total != 5 || len(page.Messages) != 5 {

@@ -219,7 +219,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 	req.MailMerge[5].IdempotencyKey = "five"
 
 	cut := req // a process that died in the middle had claimed the key and accepted some
-	m := &merger{outbox: b.Outbox, req: cut, account: Account{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
+	m := &merger{in: b.Intake, req: cut, account: Account{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
 	account, err := b.Accounts.Account(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := b.DB.Client().StrLen(t.Context(), b.store.content(0, a.QueueID)).Result()
+	stored, err := b.DB.Client().StrLen(t.Context(), b.keys.content(0, a.QueueID)).Result()
 	if err != nil || stored > 200 {
 		t.Errorf("the message keeps %d bytes of its own, %v", stored, err)
 	}
@@ -395,7 +395,7 @@ func TestLetterTakenAway(t *testing.T) {
 		if err := b.DB.Client().Del(t.Context(), keys...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		b.letters.cache = newLetters(b.Outbox).cache // as another process
+		b.letters.cache = newLetters(b.store).cache // as another process
 	}
 	first, err := b.Submit(t.Context(), req)
 	if err != nil {

@@ -96,7 +96,7 @@ func (m *model) live() int {
 	for p := range m.DB.Partitions() {
 		for _, lane := range []string{"transactional", "bulk"} {
 			for _, st := range []string{stateWaiting, stateActive, stateDelayed} {
-				n += int(m.DB.Client().ZCard(m.ctx, m.store.index(p, lane, st)).Val())
+				n += int(m.DB.Client().ZCard(m.ctx, m.keys.index(p, lane, st)).Val())
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (m *model) check() {
 	}
 	m.checkCounters(events)
 	for p := range m.DB.Partitions() {
-		if n := m.DB.Client().SCard(m.ctx, m.store.held(p)).Val(); n > 0 {
+		if n := m.DB.Client().SCard(m.ctx, m.keys.held(p)).Val(); n > 0 {
 			m.rt.Errorf("partition %d still has held messages", p)
 		}
 	}
@@ -320,7 +320,7 @@ func aboutOf(m *model, e event.Event) about {
 func (m *model) allEvents() []event.Event {
 	var all []event.Event
 	for p := range m.DB.Partitions() {
-		entries, err := m.DB.Client().XRange(m.ctx, m.store.events(p), "-", "+").Result()
+		entries, err := m.DB.Client().XRange(m.ctx, m.keys.events(p), "-", "+").Result()
 		if err != nil {
 			m.rt.Fatal(err)
 		}

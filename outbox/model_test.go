@@ -280,7 +280,7 @@ func (m *model) settle() {
 			m.rt.Fatalf("%d messages are still live: %v\n%s", m.live(), m.standing(), m.log.String())
 		}
 		m.clock.Advance(time.Minute)
-		if err := newSweeper(m.procs[0].Outbox).sweep(m.ctx); err != nil {
+		if err := m.procs[0].Outbox.sweep(m.ctx); err != nil {
 			m.rt.Fatal(err)
 		}
 		m.workAll()
@@ -309,7 +309,7 @@ func (b *syncBuffer) String() string {
 func (m *model) standing() (all []map[string]string) {
 	for _, id := range m.ids {
 		p, _ := partitionOf(id, m.DB.Partitions())
-		if r := m.DB.Client().HGetAll(m.ctx, m.store.message(p, id)).Val(); len(r) > 0 && r["state"] != stateFailed {
+		if r := m.DB.Client().HGetAll(m.ctx, m.keys.message(p, id)).Val(); len(r) > 0 && r["state"] != stateFailed {
 			all = append(all, r)
 		}
 	}

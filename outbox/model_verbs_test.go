@@ -46,7 +46,7 @@ func (m *model) step() {
 	case "kill":
 		m.kill(m.anyProc())
 	case "sweep":
-		m.do(verb, func(ctx context.Context, b *Outbox) func() { return m.fine(newSweeper(b).sweep(ctx)) })
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { return m.fine(b.sweep(ctx)) })
 	case "renew":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.extend(ctx); return nil })
 	case "note":
@@ -158,7 +158,7 @@ func (m *model) race() {
 // expire has all leases run out, and a sweeper notice that is well.
 func (m *model) expire() {
 	m.clock.Advance(10 * time.Second)
-	if err := newSweeper(m.anyProc().Outbox).sweep(m.ctx); err != nil {
+	if err := m.anyProc().Outbox.sweep(m.ctx); err != nil {
 		m.rt.Fatal(err)
 	}
 }

@@ -2,12 +2,12 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
@@ -15,17 +15,12 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// laneQueue is the queue a lane's tasks of a partition wait in.
-func laneQueue(lane api.Lane, partition int) string {
-	if lane == api.Bulk {
-		return queue.Lane(queue.Bulk, partition)
-	}
-	return queue.Lane(queue.Submit, partition)
-}
+// Queues counts, pauses and resumes the queues of messages.
+type Queues struct{ *store }
 
 // Owns says whether a queue holds the tasks of messages.
-func (b *Outbox) Owns(name string) bool {
-	for p := range b.DB.Partitions() {
+func (qs *Queues) Owns(name string) bool {
+	for p := range qs.DB.Partitions() {
 		if name == laneQueue(api.Transactional, p) || name == laneQueue(api.Bulk, p) {
 			return true
 		}
@@ -33,19 +28,8 @@ func (b *Outbox) Owns(name string) bool {
 	return false
 }
 
-// lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others have none.
-func lanesOf(name string) []api.Lane {
-	switch name {
-	case queue.Submit:
-		return []api.Lane{api.Transactional, api.Bulk}
-	case queue.Bulk:
-		return []api.Lane{api.Bulk}
-	}
-	return nil
-}
-
 // queuesOf are the queues of asynq that a queue of the API stands for.
-func (b *Outbox) queuesOf(name string) ([]string, error) {
+func (qs *Queues) queuesOf(name string) ([]string, error) {
 	lanes := lanesOf(name)
 	if lanes == nil {
 		if slices.Contains(queue.Names(), name) {
@@ -55,7 +39,7 @@ func (b *Outbox) queuesOf(name string) ([]string, error) {
 	}
 	var names []string
 	for _, lane := range lanes {
-		for p := range b.DB.Partitions() {
+		for p := range qs.DB.Partitions() {
 			names = append(names, laneQueue(lane, p))
 		}
 	}
@@ -64,31 +48,31 @@ func (b *Outbox) queuesOf(name string) ([]string, error) {
 
 // SetPaused holds a queue back, or lets it go on. Jobs that are active finish. submit stands for all sending, both lanes; bulk for the
 // bulk lane alone.
-func (b *Outbox) SetPaused(ctx context.Context, name string, paused bool) error {
-	names, err := b.queuesOf(name)
+func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
+	names, err := qs.queuesOf(name)
 	if err != nil {
 		return err
 	}
-	set := b.Control.Resume
+	set := qs.Control.Resume
 	if paused {
-		set = b.Control.Pause
+		set = qs.Control.Pause
 	}
 	for _, n := range names {
 		if err := set(ctx, n); err != nil {
 			return away(err, "pause or resume queue "+n)
 		}
 	}
-	b.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)
+	qs.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)
 	return nil
 }
 
 // QueueStatus counts a queue. Messages are counted by their records, which are the truth; other jobs by their tasks.
-func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
-	names, err := b.queuesOf(name)
+func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
+	names, err := qs.queuesOf(name)
 	if err != nil {
 		return api.QueueStatus{}, err
 	}
-	counts, err := b.Control.Counts(ctx, names...)
+	counts, err := qs.Control.Counts(ctx, names...)
 	if err != nil {
 		return api.QueueStatus{}, away(err, "count queue "+name)
 	}
@@ -103,7 +87,7 @@ func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus,
 	}
 	s.Latency = oldest.Seconds()
 	if lanes := lanesOf(name); lanes != nil {
-		return s, b.countMessages(ctx, lanes, "", &s.Jobs)
+		return s, qs.countMessages(ctx, lanes, "", &s.Jobs)
 	}
 	c := counts[0]
 	s.Jobs.Active, s.Jobs.Delayed, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Delayed(), c.Archived, c.Waiting
@@ -114,12 +98,12 @@ func (b *Outbox) QueueStatus(ctx context.Context, name string) (api.QueueStatus,
 }
 
 // countMessages counts the messages of some lanes by state: those of an account, or of all.
-func (b *Outbox) countMessages(ctx context.Context, lanes []api.Lane, account string, jobs *api.Jobs) error {
-	paused, err := b.pausedLanes(ctx)
+func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account string, jobs *api.Jobs) error {
+	paused, err := qs.pausedLanes(ctx)
 	if err != nil {
 		return err
 	}
-	n := b.counting()
+	n := qs.counting()
 	for _, lane := range lanes {
 		waiting := &jobs.Waiting
 		if paused[lane] {
@@ -128,7 +112,7 @@ func (b *Outbox) countMessages(ctx context.Context, lanes []api.Lane, account st
 		for st, into := range map[string]*int{
 			stateWaiting: waiting, stateActive: &jobs.Active, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed,
 		} {
-			n.add(ctx, into, account, func(p int) string { return b.store.index(p, string(lane), st) })
+			n.add(ctx, into, account, func(p int) string { return qs.keys.index(p, string(lane), st) })
 		}
 	}
 	return n.exec(ctx)
@@ -141,8 +125,8 @@ type counting struct {
 	sums       []func()
 }
 
-func (b *Outbox) counting() *counting {
-	return &counting{partitions: b.DB.Partitions(), pipe: b.DB.Client().Pipeline()}
+func (qs *Queues) counting() *counting {
+	return &counting{partitions: qs.DB.Partitions(), pipe: qs.DB.Client().Pipeline()}
 }
 
 // add adds the size of an index to a number, or that of its part for an account.
@@ -164,24 +148,24 @@ func (c *counting) exec(ctx context.Context) error {
 }
 
 // Counters counts the messages pending, failed and dead, and what happened in the last hour and day, to the minute.
-func (b *Outbox) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
+func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
 	lanes := lanesOf(queue.Submit)
 	if q.Lane != "" {
 		lanes = []api.Lane{q.Lane}
 	}
 	var jobs api.Jobs
-	if err := b.countMessages(ctx, lanes, q.Account, &jobs); err != nil {
+	if err := qs.countMessages(ctx, lanes, q.Account, &jobs); err != nil {
 		return api.Counters{}, err
 	}
 	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed, Dead: jobs.Failed}
-	n := b.counting()
+	n := qs.counting()
 	for _, lane := range lanes {
-		n.add(ctx, &c.Failed, q.Account, func(p int) string { return b.store.logged(p, string(lane), resultFailed) })
+		n.add(ctx, &c.Failed, q.Account, func(p int) string { return qs.keys.logged(p, string(lane), resultFailed) })
 	}
 	if err := n.exec(ctx); err != nil {
 		return api.Counters{}, err
 	}
-	hour, day, err := b.happened(ctx, q, b.clock.Now())
+	hour, day, err := qs.happened(ctx, q, qs.clock.Now())
 	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
 	c.SuppressedHour, c.SuppressedDay = hour["suppressed"]+hour["skipped"], day["suppressed"]+day["skipped"]
 	c.LaterHour, c.LaterDay = laterCounters(hour), laterCounters(day)
@@ -197,14 +181,14 @@ func laterCounters(n map[string]int) api.LaterCounters {
 }
 
 // happened adds up the counters of the last 60 minutes and the last 24 hours.
-func (b *Outbox) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int, _ error) {
+func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int, _ error) {
 	hour, day = map[string]int{}, map[string]int{}
 	minute := millis(now) / 60_000
-	pipe := b.DB.Client().Pipeline()
+	pipe := qs.DB.Client().Pipeline()
 	got := map[int64][]*redis.MapStringStringCmd{}
 	for h := minute/60 - 24; h <= minute/60; h++ {
-		for p := range b.DB.Partitions() {
-			got[h] = append(got[h], pipe.HGetAll(ctx, of(b.store.stats(p, h), q.Account)))
+		for p := range qs.DB.Partitions() {
+			got[h] = append(got[h], pipe.HGetAll(ctx, of(qs.keys.stats(p, h), q.Account)))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -232,18 +216,25 @@ func (b *Outbox) happened(ctx context.Context, q api.CounterQuery, now time.Time
 	return hour, day, nil
 }
 
-// pausedLanes says which lanes are paused. A lane is spread over partitions, each with a queue of its own; it is paused when all are.
-func (b *Outbox) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
-	paused := map[api.Lane]bool{}
+// collector counts the live messages when asked to.
+type collector struct{ queues *Queues }
+
+var liveDesc = prometheus.NewDesc("postroom_outbox_messages", "Live messages by state and lane; failed ones are dead letters.", []string{"state", "lane"}, nil)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
+
+// Collect implements prometheus.Collector. While Redis is away there is nothing to tell.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // Collect is given no context
+	defer cancel()
 	for _, lane := range lanesOf(queue.Submit) {
-		paused[lane] = true
-		for p := range b.DB.Partitions() {
-			is, err := b.Control.Paused(ctx, laneQueue(lane, p))
-			if err != nil {
-				return nil, away(err, fmt.Sprintf("ask whether queue %s is paused", laneQueue(lane, p)))
-			}
-			paused[lane] = paused[lane] && is
+		var jobs api.Jobs
+		if err := c.queues.countMessages(ctx, []api.Lane{lane}, "", &jobs); err != nil {
+			return
+		}
+		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active, "delayed": jobs.Delayed, "failed": jobs.Failed} {
+			ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state, string(lane))
 		}
 	}
-	return paused, nil
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -21,7 +22,7 @@ import (
 // stateOf reads the state of a message's record; empty: there is none.
 func stateOf(t *testing.T, b *bundle, id string) string {
 	t.Helper()
-	state, err := b.DB.Client().HGet(t.Context(), b.store.message(0, id), "state").Result()
+	state, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), "state").Result()
 	if err != nil && state != "" {
 		t.Fatal(err)
 	}
@@ -155,10 +156,10 @@ func TestTasksChangedInTheDashboard(t *testing.T) {
 		}},
 	} {
 		for before, want := range row.after {
-			t.Run(fmt.Sprintf("%s %s", row.action, or(before, "nothing")), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %s", row.action, cmp.Or(before, "nothing")), func(t *testing.T) {
 				id := oneIn(t, b, before)
 				err := row.do(t.Context(), taskID(id, "1"))
-				if got := or(fault.CodeOf(err), stateOf(t, b, id)); got != want {
+				if got := cmp.Or(fault.CodeOf(err), stateOf(t, b, id)); got != want {
 					t.Errorf("%q, want %q", got, want)
 				}
 			})
@@ -196,7 +197,7 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.clock.Advance(waitBefore)
-	s := newSweeper(b.Outbox)
+	s := newSweeper(b.Delivery)
 	rounds := 0
 	for back := 0; back < messages; rounds++ {
 		if err := s.sweep(t.Context()); err != nil {
@@ -232,7 +233,7 @@ func TestLongRoundsEndLeases(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: time.Minute})
 	id := oneIn(t, b, stateActive)
-	s := newSweeper(b.Outbox)
+	s := newSweeper(b.Delivery)
 	b.DB.Client().AddHook(busyRedis{clock: b.clock})
 	for range 40 {
 		if err := s.mend(t.Context()); err != nil {

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"bufio"
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (s *story) do(words []string) []string {
 	case "crash": // crash m1 before|after|between: the dot, or two transactions
 		return s.crash(ctx, s.id(words[1]), words[2])
 	case "sweep":
-		s.must(newSweeper(s.Outbox).sweep(ctx))
+		s.must(s.Outbox.sweep(ctx))
 		return nil
 	case "show":
 		return s.show(ctx)
@@ -285,7 +286,7 @@ func (s *story) next(m api.OutboxMessage) string {
 func (s *story) events(ctx context.Context) []string {
 	var told []string
 	for p := range s.DB.Partitions() {
-		key := s.store.events(p)
+		key := s.keys.events(p)
 		from := s.seen[key]
 		if from == "" {
 			from = "-"
@@ -395,7 +396,7 @@ func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
 	out := Dispatched{Result: r, Err: err}
-	out.Tries = []Try{{Gateway: d.Gateway, Host: or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
+	out.Tries = []Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
 	return out
 }
 
@@ -454,7 +455,7 @@ func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtp
 		case reply != "" && reply[0] != '2':
 			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: refusal(reply), Response: reply})
 		default:
-			r.Response = or(reply, "250 2.0.0 queued")
+			r.Response = stdcmp.Or(reply, "250 2.0.0 queued")
 			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Response: r.Response})
 		}
 	}

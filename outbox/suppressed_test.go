@@ -47,7 +47,7 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 	if err != nil || len(story.Events) != 2 || story.Events[1].Event != "messageSuppressed" || story.Events[1].EventID != events[0].ID {
 		t.Errorf("its story is %+v, %v", story, err)
 	}
-	if n := b.DB.Client().ZCard(t.Context(), b.store.index(0, "transactional", stateWaiting)).Val(); n != 0 {
+	if n := b.DB.Client().ZCard(t.Context(), b.keys.index(0, "transactional", stateWaiting)).Val(); n != 0 {
 		t.Errorf("%d messages wait", n)
 	}
 }

@@ -33,7 +33,7 @@ func one(t *testing.T, b *bundle) string {
 func sweep(t *testing.T, b *bundle) {
 	t.Helper()
 	b.queued.flush(t.Context())
-	if err := newSweeper(b.Outbox).sweep(t.Context()); err != nil {
+	if err := b.Outbox.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -248,7 +248,7 @@ func TestSentMessageLeavesNoContent(t *testing.T) {
 func TestEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 100})
-	key, rdb := b.store.events(0), b.DB.Client()
+	key, rdb := b.keys.events(0), b.DB.Client()
 	for range 500 {
 		one(t, b)
 	}

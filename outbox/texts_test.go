@@ -64,14 +64,14 @@ func TestTextsForTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want[sent] = "sent, text unknown"
-	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, forgotten)).Val() != 1 {
+	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, forgotten)).Val() != 1 {
 		t.Error("the content of a mail that is not indexed is gone")
 	}
 	p, _ := partitionOf(sent, b.DB.Partitions())
-	if n, err := b.DB.Client().Exists(t.Context(), b.store.content(p, sent)).Result(); n != 0 || err != nil {
+	if n, err := b.DB.Client().Exists(t.Context(), b.keys.content(p, sent)).Result(); n != 0 || err != nil {
 		t.Errorf("the content that told the text is still there, %v", err)
 	}
-	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, dead)).Val() != 1 {
+	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, dead)).Val() != 1 {
 		t.Error("a dead letter lost its content")
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
@@ -80,14 +80,14 @@ func TestTextsForTheIndex(t *testing.T) {
 
 	b.opts.KeepEnded = 1 // what the log forgets has no text either
 	b.clock.Advance(1e9)
-	if _, err := newSweeper(b.Outbox).tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := b.retention.tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.store.content(p, forgotten)).Val() != 0 {
+	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, forgotten)).Val() != 0 {
 		t.Error("a content is left of a message that the log forgot")
 	}
 	for p := range b.DB.Partitions() {
-		if n, err := b.DB.Client().HLen(t.Context(), b.store.texts(p)).Result(); n != 0 || err != nil {
+		if n, err := b.DB.Client().HLen(t.Context(), b.keys.texts(p)).Result(); n != 0 || err != nil {
 			t.Errorf("partition %d keeps %d texts, %v", p, n, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestNoTextsWithoutAnIndex(t *testing.T) {
 		t.Errorf("%+v, %v", docs, err)
 	}
 	b.deliver(t, id)
-	if n, err := b.DB.Client().Exists(t.Context(), b.store.texts(0)).Result(); n != 0 || err != nil {
+	if n, err := b.DB.Client().Exists(t.Context(), b.keys.texts(0)).Result(); n != 0 || err != nil {
 		t.Errorf("a text is kept for nobody, %v", err)
 	}
 }

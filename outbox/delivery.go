@@ -1,0 +1,437 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/batch"
+)
+
+// errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the relay is not to blame.
+var errUnmarked = errors.New("the attempt could not be marked before its final dot")
+
+// errLeaseLost ends an attempt whose message another worker may have taken over.
+var errLeaseLost = errors.New("the lease ran out")
+
+// shortWait is how long a worker waits for a message that is almost due, rather than putting its task back: the queue counts in seconds.
+const shortWait = 1200 * time.Millisecond
+
+// claim is a message begun: the right to send it, and what is needed to.
+type claim struct {
+	id        string
+	partition int
+	fence     string
+	lane      api.Lane
+	gateway   string
+	attempts  int    // made so far
+	max       int    // allowed
+	lapsed    string // what became of the attempt before, if its worker died: "", lost, doubt
+	began     time.Time
+	lost      int // attempts whose worker died before the dot
+	doubts    int // attempts that died after it
+	forgiven  int // of these, before the last replay
+	created   int64
+	scheduled time.Time
+	envelope  envelope
+	status    status
+	content   smtpsend.Body
+	letter    string                // what the message is written from; empty: it is the content
+	slip      batch.Personalization // what it has of its own beside its letter
+	text      string                // what a letter said
+	slot      string                // place in a limit, from an earlier attempt that had to wait
+	urgent    bool                  // an operator wants it tried even while its account is held
+	cleared   bool                  // nobody in it was suppressed as it was begun
+	asked     time.Time             // directly before it was begun, by the machine's clock
+
+	transactions int       // recorded on their own
+	until        time.Time // the dot may be written before it
+}
+
+// Delivery sees messages through to their relays: it begins a message, makes an attempt, records the result, and mends what a crash left.
+type Delivery struct {
+	*store
+	leases *leases
+}
+
+func newDelivery(s *store) *Delivery { return &Delivery{store: s, leases: newLeases(s)} }
+
+// Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came of it.
+func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
+	id := messageOf(t.ID)
+	c, verdict, err := d.begin(ctx, id)
+	if err != nil {
+		d.log.ErrorContext(ctx, "message not begun", "message_id", id, "error", err)
+		return queue.NotNow(d.clock.Now().Add(time.Second))
+	}
+	if c == nil {
+		return verdict
+	}
+	held, release := d.leases.hold(ctx, c.partition, id, c.fence)
+	started := d.clock.Now()
+	dec := d.attempt(held, c, started)
+	lost := errors.Is(context.Cause(held), errLeaseLost)
+	release()
+	if lost && !dec.knowsMore() {
+		return queue.Drop() // whoever took the message over tells its story from here
+	}
+	return d.record(context.WithoutCancel(ctx), c, dec)
+}
+
+// begin claims the message, or says what to do with a task whose message can't be begun now.
+func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict, error) {
+	partition, err := d.place(id)
+	if err != nil {
+		return nil, queue.Drop(), nil //nolint:nilerr // an id that can't be one wakes nothing
+	}
+	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
+		return nil, queue.Verdict{}, away(err, "begin message "+id)
+	}
+	keys := d.beginKeys(partition, id)
+	for waited := false; ; waited = true {
+		asked, now := d.clock.now(), d.clock.Now()
+		answer, err := d.runOn(ctx, beginScript, keys, id, id, millis(now), millis(now.Add(d.opts.Lease)), small)
+		if err != nil {
+			return nil, queue.Verdict{}, err
+		}
+		switch answer[0] {
+		case "GO":
+			c, err := d.readClaim(id, partition, answer[1:])
+			if err != nil {
+				return nil, queue.Verdict{}, err
+			}
+			c.asked = asked
+			return c, queue.Verdict{}, nil
+		case "EARLY", "HELD":
+			ms, _ := strconv.ParseInt(answer[1], 10, 64)
+			due := fromMillis(ms)
+			if wait := due.Sub(now); answer[0] == "HELD" || wait > shortWait || waited {
+				return nil, queue.NotNow(due), nil
+			}
+			if err := sleep(ctx, due.Sub(now)); err != nil {
+				return nil, queue.NotNow(due), nil //nolint:nilerr // the worker is stopping; the task keeps its time
+			}
+		default: // GONE, FAILED: a task that outlived its message
+			return nil, queue.Drop(), nil
+		}
+	}
+}
+
+// readClaim reads the answer of begin.lua, in the order its header gives.
+func (d *Delivery) readClaim(id string, partition int, a []string) (*claim, error) {
+	n := make([]int, len(a))
+	for _, i := range []int{1, 2, 5, 6, 7, 8, 16} {
+		n[i], _ = strconv.Atoi(a[i])
+	}
+	c := &claim{
+		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
+		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1", forgiven: n[16],
+		cleared: a[18] == "1",
+	}
+	c.created, _ = strconv.ParseInt(a[15], 10, 64)
+	if err := d.jsons.unpack(id, []byte(a[9]), &c.envelope); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.status, err = d.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
+		return nil, err
+	}
+	if c.letter = a[17]; c.letter != "" {
+		return c, d.jsons.unpack(id, []byte(a[10]), &c.slip)
+	}
+	c.content = d.body(partition, id, a[10], c.envelope.Size)
+	return c, nil
+}
+
+// attempt sends the message to the recipients not yet done, unless it is already clear that it must not be sent.
+func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
+	p := d.policy(nil)
+	if reason := refuse(c, p, started); reason != nil {
+		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
+	}
+	account, err := d.Accounts.Account(ctx, c.envelope.Account)
+	if err != nil {
+		if !fault.Is(err, fault.NotFound) { // Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
+			d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
+			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+				return decision{outcome: released, at: d.clock.Now()}
+			}
+			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute), slot: c.slot, reason: "the account can't be used; the log says why"}
+		}
+		return decide(c, attempted{start: started, end: d.clock.Now(), err: errNoAccount, refused: true}, p)
+	}
+	wait, err := d.heldBack(ctx, c, account)
+	switch {
+	case err != nil:
+		d.log.WarnContext(ctx, "held account not asked", "message_id", c.id, "account", account.ID, "error", err)
+		return decision{outcome: released, at: d.clock.Now()}
+	case wait:
+		return onHold(account, d.clock.Now())
+	}
+	if err := d.written(ctx, c); err != nil {
+		return d.unwritten(ctx, c, err, started, p)
+	}
+	p = d.policy(account.Retry)
+	p.hold = account.Hold
+	queued := c.status.having(rcptQueued)
+	stopped, err := d.stopsNow(ctx, c, queued)
+	switch {
+	case err != nil:
+		d.log.WarnContext(ctx, "suppressions not asked", "message_id", c.id, "error", err)
+		return decision{outcome: released, at: d.clock.Now()}
+	case len(stopped) > 0 && len(stopped) == len(queued):
+		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
+	}
+	dec := d.Sender.Send(ctx, Dispatch{ID: c.id, Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: d.message(c, stopped)})
+	if !dec.Wait.IsZero() {
+		return decision{outcome: deferred, at: d.clock.Now(), due: dec.Wait, slot: dec.Slot, reason: dec.Reason}
+	}
+	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
+		d.Accounts.Outcome(ctx, account.ID, dec.Err)
+	}
+	return decide(c, attempted{start: started, end: d.clock.Now(), tries: dec.Tries, result: dec.Result, err: dec.Err, stopping: ctx.Err() != nil, suppressed: stopped}, p)
+}
+
+// written writes the message from its letter, if it has one, or marks it. Each attempt writes the same.
+func (d *Delivery) written(ctx context.Context, c *claim) error {
+	if c.letter == "" {
+		return d.markedClaim(ctx, c)
+	}
+	m, words, err := d.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip)
+	if err != nil {
+		return err
+	}
+	c.text = words.Text
+	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
+	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
+	return nil
+}
+
+// markedClaim marks a message that was handed in raw, if it is to be.
+func (d *Delivery) markedClaim(ctx context.Context, c *claim) error {
+	if !c.envelope.marks.any() {
+		return nil
+	}
+	content, err := c.content.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	raw, err := io.ReadAll(content)
+	if err == nil {
+		raw, err = d.marked(ctx, c.id, c.envelope, raw)
+	}
+	if err == nil {
+		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
+	}
+	return err
+}
+
+// unwritten decides about a message that could not be written: at once while Redis is away, in a while where a secret does not open, and never
+// where it is the message.
+func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
+	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "letter", c.letter, "error", err)
+	now := d.clock.Now()
+	switch {
+	case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
+		return decision{outcome: released, at: now}
+	case errors.Is(err, errNoLetter) || !fault.Is(err, fault.Internal):
+		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err), refused: true}, p)
+	}
+	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot, reason: "the message can't be written; the log says why"}
+}
+
+// message is what goes to the sender: the recipients left, and the mark to set before the dot.
+func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
+	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
+	return smtpsend.Message{
+		From: d.returnPath(c), To: c.envelope.addresses(left), Body: c.content,
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
+		BeforeDot: func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
+		AtDot:     func() error { return c.mayWrite(d.clock.Now()) },
+		Answered:  func(ctx context.Context, done []smtpsend.RecipientResult) error { return d.progress(ctx, c, done) },
+	}
+}
+
+// returnPath is where bounces of a message go: to an address that tells which message and whom it is about, unless its sender wants them
+// elsewhere.
+func (d *Delivery) returnPath(c *claim) string {
+	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
+		return c.envelope.From
+	}
+	recipient := signedtoken.Whole
+	if len(c.envelope.To) == 1 {
+		recipient = 0
+	}
+	path, err := d.Tokens.ReturnPath(c.id, recipient, d.opts.BounceDomain)
+	if err != nil {
+		d.log.Error("no return path of its own", "message_id", c.id, "error", err)
+		return c.envelope.From
+	}
+	return path
+}
+
+// doubt records that the dot is about to be written. Without that record, on the replicas too where they are waited for, the dot must not be
+// written: a new master that knows nothing of it would send again without a doubt.
+func (d *Delivery) doubt(ctx context.Context, c *claim) error {
+	now := d.clock.Now()
+	until, err := d.DB.RunReplicated(ctx, doubtScript, []string{d.keys.message(c.partition, c.id)}, millis(now), c.fence).Int64()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnmarked, err)
+	}
+	if until == 0 {
+		return errLeaseLost
+	}
+	c.until = now.Add(time.Duration(until-millis(now))*time.Millisecond - dotMargin)
+	return nil
+}
+
+// dotMargin is how long before the end of its lease a message's dot is no longer written: clocks are compared to about that much.
+const dotMargin = 200 * time.Millisecond
+
+// mayWrite says whether the lease that was found to hold when the mark was set still does. The process may have been stopped since, the
+// only thing that it could not notice otherwise. Of its two clocks one stands still while the machine sleeps, and the other one may be set.
+func (c *claim) mayWrite(now time.Time) error {
+	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
+		return nil
+	}
+	return errLeaseLost
+}
+
+// record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.
+func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
+	args, err := d.finishArgs(ctx, c, dec)
+	if err != nil {
+		d.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
+		return queue.NotNow(d.clock.Now().Add(time.Second))
+	}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := d.teach(ctx, c, dec) // before the message ends: what came between would be forgotten
+		var answer []string
+		if err == nil {
+			answer, err = d.run(ctx, finishScript, c.partition, c.id, args...)
+		}
+		if err == nil {
+			return d.recorded(ctx, c, dec, answer)
+		}
+		d.log.WarnContext(ctx, "attempt not recorded yet", "message_id", c.id, "outcome", dec.outcome, "error", err)
+		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(dec.at) > recordPatience {
+			return queue.NotNow(d.clock.Now().Add(time.Second))
+		}
+		if sleep(ctx, wait) != nil {
+			return queue.NotNow(d.clock.Now().Add(time.Second))
+		}
+	}
+}
+
+// recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to other messages.
+const recordPatience = 10 * time.Minute
+
+func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) ([]any, error) {
+	now := d.clock.Now()
+	if dec.outcome == released { // at once, so d.due is of no account
+		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed, c.slot, ""}, nil
+	}
+	if dec.waits() && dec.untried() {
+		return []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), c.attempts, 0, "", "", 0, c.lapsed, dec.slot, dec.reason}, nil
+	}
+	events, err := dec.events(c)
+	if err != nil {
+		return nil, err
+	}
+	st, recap, err := d.left(c, dec, events.remember(dec.status))
+	if err != nil {
+		return nil, err
+	}
+	doubt := 0
+	if dec.fresh {
+		doubt = 1
+	}
+	text := ""
+	if dec.ends() {
+		text = d.textOf(ctx, c)
+	}
+	made := 1
+	if dec.unasked {
+		made = 0
+	}
+	args := []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), dec.attempts, made, st, recap, doubt, "", "", dec.reason, text, d.references(c, dec), int(d.opts.KeepReferences.Seconds())}
+	return append(args, events.lines...), nil
+}
+
+// left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into the log.
+func (d *Delivery) left(c *claim, dec decision, st status) (packed, recap string, err error) {
+	if dec.ends() {
+		recap, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
+		return "", recap, err
+	}
+	packed, err = d.jsons.pack(c.id, st)
+	return packed, "", err
+}
+
+// row is the message as an attempt leaves it.
+func (c *claim) row(d decision) row {
+	r := row{
+		id: c.id, lane: c.lane, created: c.created, planned: millis(c.scheduled), attempts: d.attempts, max: c.max, gateway: c.gateway,
+		doubts: c.doubts, envelope: c.envelope, status: d.status,
+	}
+	if d.fresh {
+		r.doubts++
+	}
+	return r
+}
+
+// recorded tells the operator and the queue what was recorded.
+func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer []string) queue.Verdict {
+	if answer[0] == "LOST" {
+		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state", answer[1])
+		d.metrics.attempts.WithLabelValues("late").Inc()
+		return queue.Drop()
+	}
+	d.handled.Add(1)
+	d.observe(ctx, c, dec)
+	switch dec.outcome {
+	case sent, suppressed:
+		return queue.Done()
+	case failed, dropped:
+		return queue.Bury(dec.summary())
+	case released:
+		return queue.NotNow(d.clock.Now().Add(time.Second))
+	case deferred, held:
+		return queue.NotNow(dec.due)
+	default:
+		return queue.RetryAt(dec.due, dec.summary())
+	}
+}
+
+// policy is what decides about a message's further attempts.
+func (d *Delivery) policy(schedule []time.Duration) policy {
+	backoff := d.opts.Backoff
+	if len(schedule) > 0 {
+		backoff.Schedule = schedule
+	}
+	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
+}
+
+// sleep waits, or returns early with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,105 @@
+package outbox
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// stored is the content of a message that is too large to be held. It implements smtpsend.Body.
+type stored struct {
+	codec  *codec
+	size   int
+	packed func(ctx context.Context) io.Reader
+}
+
+// Size implements smtpsend.Body.
+func (s stored) Size() int64 { return int64(s.size) }
+
+// Open implements smtpsend.Body.
+func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
+	return s.codec.stream(s.packed(ctx))
+}
+
+// unreadable is a content that can't be unpacked. The attempt to send it says why. It implements smtpsend.Body.
+type unreadable struct {
+	size int
+	err  error
+}
+
+// Size implements smtpsend.Body.
+func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
+
+// Open implements smtpsend.Body.
+func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
+
+// body is the content of a message as the sender takes it. Packed is empty where it is to be fetched.
+func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
+	switch {
+	case packed == "":
+		return stored{d.codec, size, func(ctx context.Context) io.Reader {
+			return &pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
+		}}
+	case size > small:
+		return stored{d.codec, size, func(context.Context) io.Reader { return strings.NewReader(packed) }}
+	}
+	content, err := d.codec.unpack([]byte(packed), size)
+	if err != nil {
+		return unreadable{size, err}
+	}
+	return smtpsend.Bytes(content)
+}
+
+// pieces reads a packed content out of Redis, piece by piece. One that is gone is empty.
+type pieces struct {
+	ctx   context.Context //nolint:containedctx // of whoever reads
+	store *store
+	id    string
+	key   string
+	at    int64
+	piece string // not read yet
+	last  bool
+}
+
+func (p *pieces) Read(into []byte) (int, error) {
+	if p.piece == "" {
+		if p.last {
+			return 0, io.EOF
+		}
+		piece, err := p.store.DB.Client().GetRange(p.ctx, p.key, p.at, p.at+small-1).Result()
+		if err != nil {
+			return 0, away(err, "read content of message "+p.id)
+		}
+		p.piece, p.at, p.last = piece, p.at+int64(len(piece)), len(piece) < small
+		if piece == "" {
+			return 0, io.EOF
+		}
+	}
+	n := copy(into, p.piece)
+	p.piece = p.piece[n:]
+	return n, nil
+}
+
+// textOf is what is kept of the text of a message that ends.
+func (d *Delivery) textOf(ctx context.Context, c *claim) string {
+	if d.opts.KeepText == 0 {
+		return ""
+	}
+	if c.letter == "" && c.content.Size() <= shortMail {
+		return keptContent
+	}
+	text := message.Shorten(c.text, d.opts.KeepText)
+	if c.letter == "" {
+		content, err := c.content.Open(ctx)
+		if err != nil {
+			d.log.WarnContext(ctx, "text not kept", "message_id", c.id, "error", err)
+			return ""
+		}
+		text = message.Excerpt(io.Reader(content), d.opts.KeepText)
+		_ = content.Close() // it was read as far as it was needed
+	}
+	return keptText + string(d.codec.pack([]byte(text)))
+}

@@ -1,0 +1,105 @@
+package outbox
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// leases are the messages this process is sending right now. They are renewed together, well before they run out.
+type leases struct {
+	store *store
+	mu    sync.Mutex
+	held  map[string]lease
+}
+
+// lease is the right to send one message, until it is lost or given back.
+type lease struct {
+	partition int
+	fence     string
+	lost      context.CancelCauseFunc // cuts the attempt short
+}
+
+func newLeases(s *store) *leases { return &leases{store: s, held: map[string]lease{}} }
+
+// hold keeps a lease renewed until the returned function is called. The context ends when the lease is lost.
+func (l *leases) hold(ctx context.Context, partition int, id, fence string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	l.held[id] = lease{partition: partition, fence: fence, lost: cancel}
+	l.mu.Unlock()
+	return ctx, func() {
+		l.mu.Lock()
+		if l.held[id].fence == fence {
+			delete(l.held, id)
+		}
+		l.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+func (l *leases) run(ctx context.Context) {
+	// The last leases are given back by their attempts, after ctx has ended: renewing goes on while any is held.
+	tick := time.NewTicker(l.store.opts.Lease / 4)
+	defer tick.Stop()
+	done := ctx.Done()
+	for {
+		select {
+		case <-tick.C:
+			l.extend(context.WithoutCancel(ctx))
+		case <-done:
+			done = nil
+		}
+		if done == nil && l.count() == 0 {
+			return
+		}
+	}
+}
+
+// extend renews all leases held, one call a partition.
+func (l *leases) extend(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, l.store.opts.Lease/2)
+	defer cancel()
+	until := millis(l.store.clock.Now().Add(l.store.opts.Lease))
+	for partition, args := range l.byPartition(until) {
+		key := l.store.keys.events(partition)
+		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{key}, args...).StringSlice()
+		if err != nil {
+			l.store.log.WarnContext(ctx, "leases not renewed", "count", len(args)/2, "error", err)
+			continue
+		}
+		for _, id := range lost {
+			l.drop(ctx, id)
+		}
+	}
+}
+
+func (l *leases) byPartition(until int64) map[int][]any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[int][]any{}
+	for id, held := range l.held {
+		if out[held.partition] == nil {
+			out[held.partition] = []any{until}
+		}
+		out[held.partition] = append(out[held.partition], id, held.fence)
+	}
+	return out
+}
+
+func (l *leases) drop(ctx context.Context, id string) {
+	l.mu.Lock()
+	held, ok := l.held[id]
+	delete(l.held, id)
+	l.mu.Unlock()
+	if ok {
+		l.store.log.WarnContext(ctx, "lease lost", "message_id", id)
+		held.lost(errLeaseLost)
+	}
+}
+
+func (l *leases) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}

@@ -1,0 +1,64 @@
+package outbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// observe counts a recorded attempt and writes its line in the mail log.
+func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
+	d.metrics.attempts.WithLabelValues(string(dec.outcome)).Inc()
+	switch {
+	case dec.outcome == released:
+		return
+	case dec.waits() && dec.untried():
+		d.mail.waits(ctx, c.id, dec.reason, dec.due)
+		return
+	}
+	if len(dec.stopped) > 0 {
+		which := slices.Sorted(maps.Keys(dec.stopped))
+		d.metrics.recipients.WithLabelValues(rcptSuppressed).Add(float64(len(which)))
+		d.mail.suppressed(ctx, c.id, c.envelope.addresses(which), string(dec.stopped[which[0]].Reason))
+	}
+	if dec.unasked {
+		if dec.outcome != delayed {
+			d.metrics.ended.WithLabelValues(string(dec.outcome)).Inc()
+		}
+		return
+	}
+	d.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(dec.sent)))
+	d.metrics.recipients.WithLabelValues(rcptFailed).Add(float64(len(dec.lost)))
+	took := dec.took()
+	d.metrics.duration.Observe(took.Seconds())
+	if dec.fresh {
+		d.metrics.attempts.WithLabelValues("in_doubt").Inc()
+	}
+	if len(dec.sent) > 0 {
+		d.metrics.delay.Observe(max(0, dec.at.Sub(c.scheduled).Seconds()))
+		d.mail.sent(ctx, c.id, dec.attempts, c.envelope.addresses(dec.sent), dec.response, took)
+	}
+	if dec.spent {
+		d.metrics.exhausted.Inc()
+	}
+	if len(dec.lost) > 0 {
+		d.mail.failed(ctx, c.id, dec.attempts, c.envelope.addresses(dec.lost), dec.cause, dec.doubt)
+	}
+	switch dec.outcome {
+	case held, deferred:
+		d.mail.waits(ctx, c.id, dec.reason, dec.due)
+	case delayed:
+		d.mail.deferred(ctx, c.id, dec.attempts, c.envelope.addresses(dec.left), dec.cause, dec.due, dec.doubt)
+	case sent:
+		d.metrics.ended.WithLabelValues("sent").Inc()
+	case failed, dropped:
+		d.metrics.ended.WithLabelValues("failed").Inc()
+	}
+}
+
+// took is how long the attempt lasted.
+func (d *decision) took() time.Duration {
+	last := d.status.Log[len(d.status.Log)-1]
+	return last.End.Sub(last.Start)
+}

@@ -1,0 +1,145 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/redisdb"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	retentionEvery  = 30 * time.Second
+	retentionCheck  = time.Second // how often it is looked whether that has passed
+	retentionBatch  = 1000        // messages in one go
+	retentionRounds = 30          // batches of one kind and partition in one go: what is left waits for the next check
+)
+
+// retention forgets what is too old or too many: dead letters, the log, events that were read. Every process runs one; two at once do no harm.
+type retention struct {
+	d    *Desk
+	last time.Time // when it last had nothing left to do
+}
+
+func newRetention(d *Desk) *retention { return &retention{d: d} }
+
+func (r *retention) run(ctx context.Context) {
+	tick := time.NewTicker(retentionCheck)
+	defer tick.Stop()
+	for {
+		if err := r.check(ctx); err != nil && ctx.Err() == nil {
+			r.d.log.WarnContext(ctx, "retention incomplete", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// check applies retention when it is time to.
+func (r *retention) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := r.d.clock.ready(ctx, r.d.DB.Client()); err != nil {
+		return err
+	}
+	now := r.d.clock.Now()
+	if now.Sub(r.last) <= retentionEvery {
+		return nil
+	}
+	done, err := r.tidy(ctx, now)
+	if err == nil && done {
+		r.last = now
+	}
+	return err
+}
+
+// tidy applies retention: dead letters, the log, events that every reader has read. It answers false when there was more to do than
+// one round may take.
+func (r *retention) tidy(ctx context.Context, now time.Time) (done bool, _ error) {
+	done = true
+	for p := range r.d.DB.Partitions() {
+		for _, step := range []func(context.Context, int, time.Time) (int, error){r.expireLetters, r.expireLog} {
+			for round := 0; ; round++ {
+				if round == retentionRounds {
+					done = false
+					break
+				}
+				n, err := step(ctx, p, now)
+				if err != nil {
+					return false, err
+				}
+				if n < retentionBatch {
+					break
+				}
+			}
+		}
+		trimmed, err := r.trim(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		done = done && trimmed
+	}
+	return done, nil
+}
+
+// expireLetters forgets dead letters that are too old or too many, and answers how many it looked at.
+func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (int, error) {
+	rdb, key := r.d.DB.Client(), redisdb.Key(p, "dead")
+	before := now.Add(-max(r.d.opts.KeepDeadLetters, 0))
+	ids, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf", Stop: millis(before), Count: retentionBatch}).Result()
+	if err != nil {
+		return 0, fmt.Errorf("read old dead letters: %w", err)
+	}
+	if len(ids) == 0 {
+		n, err := rdb.ZCard(ctx, key).Result()
+		surplus := int(n) - r.share(r.d.opts.MaxDeadLetters)
+		if err != nil || surplus <= 0 {
+			return 0, err
+		}
+		if ids, err = rdb.ZRange(ctx, key, 0, int64(min(surplus, retentionBatch))-1).Result(); err != nil {
+			return 0, fmt.Errorf("read surplus dead letters: %w", err)
+		}
+	}
+	_, err = r.d.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool { return r.state == stateFailed }, r.d.forget)
+	return len(ids), err
+}
+
+// expireLog takes ended messages out of the log that are too old or too many, and answers how many.
+func (r *retention) expireLog(ctx context.Context, p int, now time.Time) (int, error) {
+	before := now.Add(-max(r.d.opts.KeepEnded, 0))
+	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)}, millis(before), r.share(r.d.opts.MaxEnded), retentionBatch).Int()
+}
+
+// trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers false when there was more
+// to drop: Redis drops 10,000 in one go, and a busy outbox makes more than that between two rounds.
+func (r *retention) trim(ctx context.Context, p int) (done bool, _ error) {
+	rdb, key := r.d.DB.Client(), r.d.keys.events(p)
+	n, err := rdb.XLen(ctx, key).Result()
+	if err != nil || int(n) <= r.d.opts.MaxEvents {
+		return true, err
+	}
+	groups, err := rdb.XInfoGroups(ctx, key).Result()
+	if err != nil {
+		return false, fmt.Errorf("read groups of %s: %w", key, err)
+	}
+	keep := int64(r.d.opts.MaxEvents)
+	for _, g := range groups {
+		keep = max(keep, g.Lag+g.Pending)
+	}
+	for range retentionRounds {
+		gone, err := rdb.XTrimMaxLenApprox(ctx, key, keep, 0).Result()
+		if err != nil || gone == 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// share is the part of a number for the whole outbox that one partition may fill. Messages are spread evenly.
+func (r *retention) share(whole int) int {
+	return (whole + r.d.DB.Partitions() - 1) / r.d.DB.Partitions()
+}

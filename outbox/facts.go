@@ -1,0 +1,203 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Later is something that became known about a message after a relay took it: by a provider's webhook, a mail that came back, a hit.
+type Later struct {
+	Key       string      `json:"key"`                 // the same each time the fact is told, so that it is told on once
+	Type      event.Type  `json:"type"`                // one of those from MessageDelivered to ListSubscribe
+	Account   string      `json:"account,omitempty"`   // whose message it is; needed only where the log may have forgotten it
+	MessageID string      `json:"messageId,omitempty"` // Postroom's id of it, the queueId; empty: no message brought it about, and Account says who is told
+	Recipient string      `json:"recipient,omitempty"` // address; empty: see Index
+	Index     int         `json:"index,omitempty"`     // of the recipient in the envelope, where Recipient is empty; negative: not known which
+	At        time.Time   `json:"at,omitzero"`         // when it happened; zero, or in the future: now
+	Told      event.Later `json:"told"`
+}
+
+// LearnResult is what came of a fact.
+type LearnResult int
+
+// What can come of a fact.
+const (
+	LearnNew     LearnResult = iota // noted and told
+	LearnAgain                      // known already
+	LearnFull                       // so much is known about the message that no more is taken: see maxLater
+	LearnUnknown                    // neither the message nor an account to tell is known
+)
+
+// maxLater is how many facts are remembered of a message: somebody who reads a mail every day for half a year, or a program gone wild.
+const maxLater = 200
+
+// Facts notes what becomes known about messages after a relay took them.
+type Facts struct{ *store }
+
+// Learn notes facts on the timelines of their messages, and tells them as events. The results are in the order of the facts. A fact that is
+// told twice, at once or a year later, is told on once for as long as its message is remembered, and three days beyond. An error means that
+// some facts may not have been noted: telling all of them again is safe.
+func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error) {
+	about, err := fs.readAbout(ctx, facts)
+	if err != nil {
+		return nil, err
+	}
+	pipe := fs.DB.Pipeline()
+	results, answers := make([]LearnResult, len(facts)), make([]*redis.Cmd, len(facts))
+	for i, f := range facts {
+		r, known := about[f.MessageID]
+		if !known && f.Account == "" {
+			results[i] = LearnUnknown
+			continue
+		}
+		args, err := fs.learnArgs(f, r, known)
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = pipe.Script(learnScript, []string{fs.keys.message(fs.placeOf(f), fmt.Sprint(args[0]))}, args...)
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		return nil, away(err, "note what became known about messages")
+	}
+	for i, answer := range answers {
+		if answer == nil {
+			continue
+		}
+		said, _ := answer.StringSlice() // an error would be Exec's
+		switch said[0] {
+		case "AGAIN":
+			results[i] = LearnAgain
+		case "FULL":
+			results[i] = LearnFull
+		default:
+			fs.mail.learned(ctx, facts[i])
+		}
+	}
+	return results, nil
+}
+
+// readAbout reads the messages that facts are about, live or ended.
+func (fs *Facts) readAbout(ctx context.Context, facts []Later) (map[string]row, error) {
+	var list []entry
+	seen := map[string]bool{}
+	for _, f := range facts {
+		if _, ok := partitionOf(f.MessageID, fs.DB.Partitions()); ok && !seen[f.MessageID] {
+			seen[f.MessageID] = true
+			list = append(list, entry{id: f.MessageID})
+		}
+	}
+	rows, err := fs.readLog(ctx, list)
+	if err != nil {
+		return nil, away(err, "read the messages that something became known about")
+	}
+	about := make(map[string]row, len(rows))
+	for _, r := range rows {
+		about[r.id] = r
+	}
+	return about, nil
+}
+
+// placeOf is the partition where a fact is noted: that of its message.
+func (fs *Facts) placeOf(f Later) int {
+	if p, ok := partitionOf(f.MessageID, fs.DB.Partitions()); ok {
+		return p
+	}
+	return redisdb.PartitionFor(f.Key, fs.DB.Partitions())
+}
+
+func (fs *Facts) learnArgs(f Later, r row, known bool) ([]any, error) {
+	now := fs.clock.Now()
+	at := f.At
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
+	sum := sha256.Sum256([]byte(string(f.Type) + "\x00" + f.Key))
+	field := short(sum[:])[:16]
+	data, account := event.Learned{Recipient: f.address(r), Later: f.Told}, f.Account
+	data.Message = event.Message{QueueID: f.MessageID}
+	to := r.envelope.To
+	if data.Recipient != "" {
+		to = []string{data.Recipient}
+	}
+	if known {
+		data.Message, account = r.envelope.about(r.id, r.lane, r.gateway, to), r.envelope.Account
+	}
+	data.Envelope.To = slices.Concat([]string{}, to)
+	id := newEventID(now)
+	e, err := event.New(id, f.Type, account, at, data)
+	if err != nil {
+		return nil, err
+	}
+	line, err := e.Line()
+	if err != nil {
+		return nil, err
+	}
+	fact := laterFact{ID: id, Type: f.Type, At: millis(at), Told: f.Told}
+	if data.Recipient != "" {
+		fact.To = to
+	}
+	about := f.MessageID
+	if about == "" {
+		about = field // remembered by itself
+	}
+	packed, err := fs.jsons.pack(about, fact)
+	if err != nil {
+		return nil, err
+	}
+	return []any{about, millis(now), field, packed, string(cmp.Or(r.lane, api.Transactional)), account, maxLater, f.counts(), line}, nil
+}
+
+// address is the recipient that a fact is about; empty where nobody can tell.
+func (f Later) address(r row) string {
+	if f.Recipient != "" || f.Index < 0 || f.Index >= len(r.envelope.To) {
+		return f.Recipient
+	}
+	return r.envelope.To[f.Index]
+}
+
+// counts is the counter that a fact adds to; empty: none.
+func (f Later) counts() string {
+	name := laterNames[f.Type]
+	if f.Told.Bot && name != "" {
+		return name + "Bots"
+	}
+	return name
+}
+
+// Addressed is whom a message was for.
+type Addressed struct {
+	Known     bool // the outbox or its log remembers it
+	Account   string
+	MessageID string // the header Message-ID
+	ListID    string
+	To        []string
+}
+
+// Recipients reads whom messages were for, in the order of the ids.
+func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, error) {
+	facts := make([]Later, len(ids))
+	for i, id := range ids {
+		facts[i].MessageID = id
+	}
+	about, err := fs.readAbout(ctx, facts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Addressed, len(ids))
+	for i, id := range ids {
+		if r, ok := about[id]; ok {
+			out[i] = Addressed{Known: true, Account: r.envelope.Account, MessageID: r.envelope.MessageID, ListID: r.envelope.ListID, To: r.envelope.To}
+		}
+	}
+	return out, nil
+}

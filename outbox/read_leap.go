@@ -1,0 +1,103 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// leapFrom is how many entries a page reads over rather than to look for the time at which it begins.
+const leapFrom = 1000
+
+// leap narrows a window to begin shortly before the entries that follow the first skip, and says how many are left to skip. It finds that
+// time by halving: a page in the middle of a million would otherwise be read off a list of half a million for each index.
+func (rd *Reader) leap(ctx context.Context, w window, skip int) (window, int, error) {
+	first, last, err := rd.span(ctx, w)
+	if err != nil {
+		return w, skip, err
+	}
+	near, left := w, skip
+	for low, high := int64(0), last-first+1; high-low > 1 && left > leapFrom; {
+		step := (low + high) / 2
+		passed, rest := w.split(first, last, step)
+		n, err := rd.size(ctx, passed)
+		if err != nil {
+			return w, skip, err
+		}
+		if n > skip {
+			high = step
+			continue
+		}
+		low, near, left = step, rest, skip-n
+	}
+	return near, left, nil
+}
+
+// split cuts a window in two, so many milliseconds from where its list begins.
+func (w window) split(first, last, step int64) (passed, rest window) {
+	passed, rest = w, w
+	if w.newest {
+		at := fromMillis(last - step + 1)
+		passed.after, rest.before = later(w.after, at), earlier(w.before, at)
+	} else {
+		at := fromMillis(first + step)
+		passed.before, rest.after = earlier(w.before, at), later(w.after, at)
+	}
+	return passed, rest
+}
+
+// later and earlier take zero for no limit.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// span is when the first and the last entry of some indexes were created.
+func (rd *Reader) span(ctx context.Context, w window) (first, last int64, _ error) {
+	pipe := rd.DB.Client().Pipeline()
+	var ends []*redis.ZSliceCmd
+	for _, ix := range w.indexes {
+		ends = append(ends, pipe.ZRangeWithScores(ctx, ix.key, 0, 0), pipe.ZRangeWithScores(ctx, ix.key, -1, -1))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, 0, fmt.Errorf("read the ends of indexes: %w", err)
+	}
+	for _, end := range ends {
+		for _, z := range end.Val() {
+			at := int64(z.Score)
+			if first == 0 || at < first {
+				first = at
+			}
+			last = max(last, at)
+		}
+	}
+	return first, last, nil
+}
+
+// size counts the entries of a window.
+func (rd *Reader) size(ctx context.Context, w window) (int, error) {
+	pipe := rd.DB.Client().Pipeline()
+	counts := make([]*redis.IntCmd, len(w.indexes))
+	for i, ix := range w.indexes {
+		counts[i] = w.count(ctx, pipe, ix.key)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, fmt.Errorf("count entries of indexes: %w", err)
+	}
+	n := 0
+	for _, c := range counts {
+		n += int(c.Val())
+	}
+	return n, nil
+}

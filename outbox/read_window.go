@@ -1,0 +1,214 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/fault"
+)
+
+// scanChunk is how many messages a filtered list reads at a time.
+const scanChunk = 1000
+
+// window is the part of some indexes that a page shows. The indexes are sorted sets of message ids by creation, merged into one list.
+type window struct {
+	indexes []index
+	newest  bool // newest first; else oldest first
+	page    int  // of no account with a cursor
+	size    int
+	cursor  string
+	after   time.Time // created at this time or later; zero: whenever
+	before  time.Time // created before this time; zero: whenever
+	most    int       // entries a scan reads; 0: all
+}
+
+// index is a sorted set of messages by creation.
+type index struct {
+	key   string
+	ended bool // of messages in the log
+}
+
+// findings are the entries of one page, and how many there are in all.
+type findings struct {
+	page  []entry
+	total int
+	more  bool
+	next  string // cursor of the page after this; empty on the last one
+}
+
+// look reads a page off the indexes: the heads of all, merged.
+func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
+	from, err := w.from()
+	if err != nil {
+		return findings{}, err
+	}
+	skip, near := w.page*w.size, w
+	if w.cursor != "" {
+		skip = 0
+	}
+	if skip > leapFrom {
+		if near, skip, err = rd.leap(ctx, w, skip); err != nil {
+			return findings{}, err
+		}
+	}
+	pipe := rd.DB.Client().Pipeline()
+	heads, counts := make([]*redis.ZSliceCmd, len(w.indexes)), make([]*redis.IntCmd, len(w.indexes))
+	for i, ix := range w.indexes {
+		counts[i] = w.count(ctx, pipe, ix.key)
+		heads[i] = pipe.ZRangeArgsWithScores(ctx, near.head(ix.key, from, skip+w.size+1))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return findings{}, fmt.Errorf("read indexes: %w", err)
+	}
+	var f findings
+	var all []entry
+	for i, ix := range w.indexes {
+		f.total += int(counts[i].Val())
+		all = append(all, near.beyond(from, ix, heads[i].Val())...)
+	}
+	if len(w.indexes) > 1 {
+		slices.SortFunc(all, w.order)
+	}
+	f.cut(all, skip, w.size)
+	return f, nil
+}
+
+// scan reads entries in order, keeps those that keep takes, and cuts the page out of them. It reads all, so that the total is exact; or as
+// many as the window says, from its cursor on: the total is then of those read, and the cursor of the last page goes on after them.
+func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
+	from, err := w.from()
+	if err != nil {
+		return findings{}, err
+	}
+	var hits []entry
+	chunk, read := w, 0
+	chunk.page, chunk.size = 0, scanChunk
+	if w.most == 0 {
+		chunk.cursor = ""
+	}
+	for {
+		found, err := rd.look(ctx, chunk)
+		if err != nil {
+			return findings{}, err
+		}
+		kept, err := keep(found.page)
+		if err != nil {
+			return findings{}, err
+		}
+		hits = append(hits, kept...)
+		read += len(found.page)
+		chunk.cursor = found.next
+		if !found.more || w.most > 0 && read >= w.most {
+			break
+		}
+	}
+	f, skip := findings{total: len(hits)}, w.page*w.size
+	if w.cursor != "" {
+		skip = 0
+		for skip < len(hits) && w.order(hits[skip], from) <= 0 {
+			skip++
+		}
+	}
+	f.cut(hits, skip, w.size)
+	if !f.more && chunk.cursor != "" {
+		f.more, f.next = true, chunk.cursor
+	}
+	return f, nil
+}
+
+// cut takes a page out of a list.
+func (f *findings) cut(all []entry, skip, size int) {
+	all = all[min(skip, len(all)):]
+	f.more = len(all) > size
+	f.page = all[:min(size, len(all))]
+	if f.more && len(f.page) > 0 {
+		f.next = f.page[len(f.page)-1].cursor()
+	}
+}
+
+// order compares entries as the list has them.
+func (w window) order(a, b entry) int {
+	n := cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
+	if w.newest {
+		return -n
+	}
+	return n
+}
+
+// bounds are the scores between which the window lies, as far as it reaches beyond an entry; the zero entry: as a whole.
+func (w window) bounds(from entry) (low, high string) {
+	least, most := int64(0), int64(math.MaxInt64/2)
+	if !w.after.IsZero() {
+		least = millis(w.after)
+	}
+	if !w.before.IsZero() {
+		most = millis(w.before) - 1
+	}
+	switch {
+	case from.id == "":
+	case w.newest:
+		most = min(most, from.created)
+	default:
+		least = max(least, from.created)
+	}
+	return strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)
+}
+
+// count asks how many entries of an index lie in the window.
+func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *redis.IntCmd {
+	if w.after.IsZero() && w.before.IsZero() {
+		return pipe.ZCard(ctx, key)
+	}
+	low, high := w.bounds(entry{})
+	return pipe.ZCount(ctx, key, low, high)
+}
+
+// head asks for the first entries of an index that follow one. Entries of that one's own millisecond come again, and are left out afterwards.
+func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
+	low, high := w.bounds(from)
+	if w.newest {
+		low, high = high, low
+	}
+	if from.id != "" {
+		count += scanChunk
+	}
+	return redis.ZRangeArgs{Key: key, Start: low, Stop: high, ByScore: true, Rev: w.newest, Count: int64(count)}
+}
+
+// beyond are the entries of an index that follow one.
+func (w window) beyond(from entry, ix index, members []redis.Z) []entry {
+	out := make([]entry, 0, len(members))
+	for _, z := range members {
+		e := entry{id: z.Member.(string), created: int64(z.Score), ended: ix.ended}
+		if from.id == "" || w.order(e, from) > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// cursor names the place after this entry.
+func (e entry) cursor() string { return strconv.FormatInt(e.created, 36) + "-" + e.id }
+
+// from reads the window's cursor; the zero entry where there is none.
+func (w window) from() (entry, error) {
+	if w.cursor == "" {
+		return entry{}, nil
+	}
+	created, id, ok := strings.Cut(w.cursor, "-")
+	ms, err := strconv.ParseInt(created, 36, 64)
+	if !ok || err != nil || ms < 0 || ms > math.MaxInt64/2 || id == "" {
+		return entry{}, fault.InvalidFields([]fault.Field{{Key: "cursor", Message: "is not a cursor from an earlier page"}})
+	}
+	return entry{id: id, created: ms}, nil
+}
+
+func pages(total, size int) int { return (total + size - 1) / size }

@@ -1,0 +1,54 @@
+package outbox
+
+import (
+	"strconv"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// keys names the keys of the outbox.
+type keys struct{}
+
+func (keys) message(p int, id string) string { return redisdb.Key(p, "message", id) }
+
+func (keys) envelope(p int, id string) string { return redisdb.Key(p, "envelope", id) }
+
+func (keys) content(p int, id string) string { return redisdb.Key(p, "content", id) }
+
+func (keys) texts(p int) string { return redisdb.Key(p, "texts") }
+
+func (keys) letter(p int, name string) string { return redisdb.Key(p, "letter", name) }
+
+func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming", id) }
+
+func (keys) later(p int, id string) string { return redisdb.Key(p, "later", id) }
+
+func (keys) reference(p int, hash string) string { return redisdb.Key(p, "reference", hash) }
+
+func (keys) status(p int, id string) string { return redisdb.Key(p, "status", id) }
+
+func (keys) ended(p int, id string) string { return redisdb.Key(p, "ended", id) }
+
+func (keys) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }
+
+func (keys) logged(p int, lane, result string) string {
+	return redisdb.Key(p, "log", lane, result)
+}
+
+// of is the part of an index, or of a counter, that is about one account; all of it when none is named.
+func of(key, account string) string {
+	if account == "" {
+		return key
+	}
+	return key + ":" + account
+}
+
+func (keys) idempotency(p int, hash string) string { return redisdb.Key(p, "idempotency", hash) }
+
+func (keys) events(p int) string { return redisdb.Key(p, "events") }
+
+func (keys) held(p int) string { return redisdb.Key(p, "held") }
+
+func (keys) stats(p int, hour int64) string {
+	return redisdb.Key(p, "stats", strconv.FormatInt(hour, 10))
+}

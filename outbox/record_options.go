@@ -1,0 +1,62 @@
+package outbox
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/postroom/postroom/queue"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options are the settings of an Outbox. The zero value of each field means its default.
+type Options struct {
+	ServiceURL  func() string               // public address, for templates and links; nil: none
+	Track       func() (opens, clicks bool) // of accounts that don't say; nil: neither
+	StrictWords bool                        // variables missing in words that are no stored template are an error
+	Attempts    func() int                  // attempts of a message that asks for no number; nil: 10
+	Backoff     queue.Backoff               // delays between attempts; zero: 5 s doubling, 20 % jitter
+	Lease       time.Duration               // how long a silent worker holds a message; 0: 8 s
+	HoldInDoubt bool                        // an attempt in doubt becomes a dead letter instead of being sent again
+
+	MaxSize        int           // bytes of a composed message; 0: 25 MB
+	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
+	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
+	KeyRetention   time.Duration // how long an idempotency key holds; 0: 168 h
+
+	KeepDeadLetters  time.Duration // how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
+	MaxDeadLetters   int           // 0: 100,000
+	KeepEnded        time.Duration // how long the log remembers what became of a message; negative: not at all; 0: 168 h
+	MaxEnded         int           // 0: 1,000,000
+	KeepText         int           // bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
+	RefuseSuppressed bool          // a message all of whose recipients are suppressed is refused, instead of skipped
+	BounceDomain     string        // return paths are made in this domain; empty: bounces go to the message's own
+	KeepReferences   time.Duration // how long messages are found by what others call them (Lookup); 0: they are not
+	MaxEvents        int           // events kept in the stream, beside those not yet read; 0: 100,000
+
+	Logger   *slog.Logger          // nil: no log
+	Registry prometheus.Registerer // nil: no metrics
+	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'
+}
+
+func (o Options) withDefaults() Options {
+	if o.Attempts == nil {
+		o.Attempts = func() int { return 10 }
+	}
+	if o.Backoff.Base == 0 && len(o.Backoff.Schedule) == 0 {
+		o.Backoff = queue.Backoff{Base: 5 * time.Second, Factor: 2, Jitter: 0.2}
+	}
+	o.Lease = cmp.Or(o.Lease, 8*time.Second)
+	o.MaxSize = cmp.Or(o.MaxSize, 25<<20)
+	o.MaxMemoryShare = cmp.Or(o.MaxMemoryShare, 0.75)
+	o.KeyRetention = cmp.Or(o.KeyRetention, 168*time.Hour)
+	o.KeepDeadLetters = cmp.Or(o.KeepDeadLetters, 168*time.Hour)
+	o.MaxDeadLetters = cmp.Or(o.MaxDeadLetters, 100_000)
+	o.KeepEnded = cmp.Or(o.KeepEnded, 168*time.Hour)
+	o.MaxEnded = cmp.Or(o.MaxEnded, 1_000_000)
+	o.MaxEvents = cmp.Or(o.MaxEvents, 100_000)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,198 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/redis/go-redis/v9"
+)
+
+// execRead runs a pipeline of reads, for which a missing key is an answer.
+func execRead(ctx context.Context, pipe redis.Pipeliner) error {
+	cmds, err := pipe.Exec(ctx)
+	if err == nil || len(cmds) == 0 {
+		return err
+	}
+	for _, c := range cmds {
+		if err := c.Err(); err != nil && err != redis.Nil { //nolint:errorlint // go-redis documents the comparison
+			return err
+		}
+	}
+	return nil
+}
+
+// readLog reads messages, live or ended, in order; those that were forgotten meanwhile are left out. One that ended between the look at
+// the index and this is read from where it went.
+func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
+	var live []entry
+	for _, e := range entries {
+		if !e.ended {
+			live = append(live, e)
+		}
+	}
+	found, err := s.readRows(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[string]row, len(entries))
+	for _, r := range found {
+		rows[r.id] = r
+	}
+	if err := s.readEnded(ctx, entries, rows); err != nil {
+		return nil, err
+	}
+	out := make([]row, 0, len(rows))
+	for _, e := range entries {
+		if r, ok := rows[e.id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// readEnded adds those of some messages that are not among the rows yet, in one round trip.
+func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) error {
+	pipe := s.DB.Client().Pipeline()
+	got := make(map[string]*redis.StringCmd, len(entries)-len(rows))
+	for _, e := range entries {
+		if _, ok := rows[e.id]; !ok {
+			p, _ := partitionOf(e.id, s.DB.Partitions())
+			got[e.id] = pipe.Get(ctx, s.keys.ended(p, e.id))
+		}
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return err
+	}
+	for id, cmd := range got {
+		raw, err := cmd.Bytes()
+		if err != nil || len(raw) == 0 {
+			continue
+		}
+		var e ended
+		if err := s.jsons.unpack(id, raw, &e); err != nil {
+			return err
+		}
+		rows[id] = e.row(id)
+	}
+	return nil
+}
+
+// recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason", "letter"}
+
+// row is a message as read from Redis.
+type row struct {
+	id       string
+	state    string // of an ended message: its result
+	ended    int64  // 0: it is live
+	fence    string
+	epoch    string // of its task
+	lane     api.Lane
+	created  int64
+	due      int64
+	planned  int64 // first attempt
+	attempts int
+	max      int
+	gateway  string
+	doubts   int
+	reason   string // why it waits, when that is a limit or its account
+	letter   string // what it is written from; empty: its content is the message
+	envelope envelope
+	status   status
+}
+
+// contentOf reads the content of a message that was there a moment ago.
+func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
+	p, _ := partitionOf(r.id, s.DB.Partitions())
+	packed, err := s.DB.Client().Get(ctx, s.keys.content(p, r.id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, unknownMessage(r.id)
+	}
+	if err != nil {
+		return nil, away(err, "read content of message "+r.id)
+	}
+	if r.letter == "" {
+		raw, err := s.codec.unpack(packed, r.envelope.Size)
+		if err != nil || !r.envelope.marks.any() {
+			return raw, err
+		}
+		return s.marked(ctx, r.id, r.envelope, raw)
+	}
+	m, _, err := s.rewrite(ctx, p, r, packed)
+	if errors.Is(err, errNoLetter) {
+		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Raw, nil
+}
+
+// readRows reads messages in one round trip, in order; those that ended meanwhile are left out.
+func (s *store) readRows(ctx context.Context, entries []entry) ([]row, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	pipe := s.DB.Client().Pipeline()
+	hashes, envelopes, statuses := make([]*redis.SliceCmd, len(entries)), make([]*redis.StringCmd, len(entries)), make([]*redis.StringCmd, len(entries))
+	for i, e := range entries {
+		p, _ := partitionOf(e.id, s.DB.Partitions())
+		hashes[i] = pipe.HMGet(ctx, s.keys.message(p, e.id), recordFields...)
+		envelopes[i] = pipe.Get(ctx, s.keys.envelope(p, e.id))
+		statuses[i] = pipe.Get(ctx, s.keys.status(p, e.id))
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	rows := make([]row, 0, len(entries))
+	for i, e := range entries {
+		if envelopes[i].Err() != nil || hashes[i].Val()[0] == nil {
+			continue
+		}
+		r, err := s.readRow(e.id, texts(hashes[i]), envelopes[i].Val(), statuses[i].Val())
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func (s *store) readRow(id string, f []string, env, st string) (row, error) {
+	n := make([]int64, len(f))
+	for i := range f {
+		n[i], _ = strconv.ParseInt(f[i], 10, 64)
+	}
+	r := row{
+		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
+		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], letter: f[12],
+	}
+	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
+		return r, err
+	}
+	var err error
+	r.status, err = s.jsons.unpackStatus(id, st, r.envelope)
+	return r, err
+}
+
+// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived.
+func (r row) mayBeThere() bool { return r.doubts > 0 || r.status.doubtful() > 0 }
+
+// entry is a message as an index has it.
+type entry struct {
+	id      string
+	created int64
+	ended   bool // as its index says
+}
+
+// entriesOf are entries of which only the ids are known.
+func entriesOf(ids []string) []entry {
+	entries := make([]entry, len(ids))
+	for i, id := range ids {
+		entries[i].id = id
+	}
+	return entries
+}

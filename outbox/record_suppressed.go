@@ -1,0 +1,82 @@
+package outbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/suppression"
+)
+
+// rcptSuppressed is a recipient that must not be mailed.
+const rcptSuppressed = "suppressed"
+
+// stops says which recipients of a message must not be mailed, by their places in the envelope.
+func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []int) (map[int]*suppression.Entry, error) {
+	if s.Suppressions == nil || len(which) == 0 {
+		return nil, nil
+	}
+	found, err := s.Suppressions.Check(ctx, suppression.Question{
+		Account: e.Account, List: e.ListID, Bulk: lane == api.Bulk, Addresses: e.addresses(which),
+	})
+	if err != nil {
+		return nil, err
+	}
+	stopped := map[int]*suppression.Entry{}
+	for n, entry := range found {
+		if entry != nil {
+			stopped[which[n]] = entry
+		}
+	}
+	return stopped, nil
+}
+
+// skipped tells a client which recipients of a message are not mailed.
+func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
+	if len(stopped) == 0 {
+		return nil
+	}
+	which := slices.Sorted(maps.Keys(stopped))
+	first := stopped[which[0]]
+	return &api.Skipped{Reason: string(first.Reason), ListID: first.List, Recipients: e.addresses(which)}
+}
+
+// suppressed tells that recipients are not mailed: one event for each reason.
+func (t *telling) suppressed(r row, stopped map[int]*suppression.Entry) error {
+	byReason := map[string][]int{}
+	for _, i := range slices.Sorted(maps.Keys(stopped)) {
+		reason := string(stopped[i].Reason)
+		byReason[reason] = append(byReason[reason], i)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		which := byReason[reason]
+		err := t.tell(event.MessageSuppressed, event.Cancelled{
+			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which)), Reason: reason, InDoubt: r.mayBeThere(),
+		}, which, 0, reason)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explain says in words why a recipient is not mailed, and where that comes from.
+func explain(e *suppression.Entry) string {
+	words := []string{"suppressed: " + string(e.Reason)}
+	switch {
+	case e.List != "":
+		words = append(words, "from list "+e.List)
+	case e.Account != "":
+		words = append(words, "for account "+e.Account)
+	}
+	if e.Domain != "" {
+		words = append(words, "all of "+e.Domain)
+	}
+	if e.Source != "" {
+		words = append(words, "told by "+e.Source)
+	}
+	return strings.Join(words, ", ")
+}
