@@ -3,18 +3,17 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// buildInlet makes the door for applications that speak SMTP, where the settings ask for one. It stands beside the API: a process that
-// only delivers has neither.
+// buildInlet makes the SMTP listener for applications if it is configured. A process that only delivers has neither it
+// nor the API.
 func (a *App) buildInlet(context.Context) error {
 	c := a.cfg.SMTPD
 	if a.cfg.Role == "worker" || c.Listen == "" && c.ListenTLS == "" {
 		return nil
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: knownAccounts{a.accounts}, Access: a.access}, smtpd.Options{
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access}, smtpd.Options{
 		Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname, InsecureAuth: c.InsecureAuth,
 		MaxMessage: int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients, MaxConnections: c.MaxConnections,
 		IdleTimeout: c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
@@ -28,7 +27,7 @@ func (a *App) buildInlet(context.Context) error {
 	return nil
 }
 
-// SMTPAddr is the address of the inlet for SMTP, host:port; empty when this process has none.
+// SMTPAddr is the host:port of the inlet for SMTP; empty if this process has none.
 func (a *App) SMTPAddr() string {
 	if a.inlet == nil {
 		return ""
@@ -36,19 +35,10 @@ func (a *App) SMTPAddr() string {
 	return a.inlet.Addr()
 }
 
-// SMTPSAddr is the same for SMTP with TLS from the first byte.
+// SMTPSAddr is the host:port of the inlet for TLS from the first byte; empty if this process has none.
 func (a *App) SMTPSAddr() string {
 	if a.inlet == nil {
 		return ""
 	}
 	return a.inlet.AddrTLS()
-}
-
-// knownAccounts tells the inlet which accounts there are.
-type knownAccounts struct{ accounts *accounts.Accounts }
-
-// Known implements smtpd.Accounts.
-func (k knownAccounts) Known(ctx context.Context, account string) error {
-	_, err := k.accounts.Resolve(ctx, account)
-	return err
 }

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// refuseTimeout is how long writing a refusal to a connection too many may take.
+// refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
 const refuseTimeout = 2 * time.Second
 
-// accept takes connections until the listener is closed. A failure to accept one (out of file descriptors) is no reason to stop.
+// accept accepts connections until the listener is closed. It goes on after a passing failure, such as a lack of
+// file descriptors.
 func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 	var pause time.Duration
 	for {
@@ -29,7 +30,7 @@ func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 			return fmt.Errorf("accept SMTP connections on %s: %w", l.Addr(), err)
 		}
 		pause = min(max(2*pause, 10*time.Millisecond), time.Second)
-		i.log.notAccepted(err, pause)
+		i.log.Warn("smtp connection not accepted", "error", err, "pause", pause)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -38,13 +39,13 @@ func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 	}
 }
 
-// temporary tells errors of accept(2) about one connection or a lack of resources from those about the listener itself.
+// temporary reports whether an error of accept(2) is about one connection or a lack of resources, not the listener.
 func temporary(err error) bool {
 	var e interface{ Temporary() bool }
 	return errors.As(err, &e) && e.Temporary()
 }
 
-// admit serves a connection in a goroutine of its own, if there is room for it.
+// admit serves a connection in a goroutine of its own, unless MaxConnections is reached.
 func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	w := newWire(conn, i.opts.IdleTimeout)
 	if !i.enter(w) {
@@ -61,7 +62,7 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	}()
 }
 
-// enter registers a connection, unless there are too many or no more are wanted.
+// enter registers a connection. It returns false beyond MaxConnections and while the inlet stops.
 func (i *Inlet) enter(w *wire) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,19 +84,19 @@ func (i *Inlet) leave(w *wire) {
 	i.serving.Done()
 }
 
-// refuse tells a client to come back. One that expects TLS would not understand, so it is only cut.
+// refuse sends 421. A client that expects TLS would not understand it, so its connection is only closed.
 func refuse(conn net.Conn, implicit bool) {
 	defer conn.Close()
 	if implicit || conn.SetWriteDeadline(time.Now().Add(refuseTimeout)) != nil {
 		return
 	}
-	fmt.Fprintf(conn, "%s\r\n", tooBusy.lines()) // a client that is gone needs no answer
+	fmt.Fprintf(conn, "%s\r\n", tooBusy.lines()) // an error means that the client is gone
 }
 
-// recover keeps a fault in one conversation from ending the others.
+// recover keeps a panic in one conversation from ending the others.
 func (s *session) recover(ctx context.Context) {
 	if p := recover(); p != nil {
-		s.log.panicked(ctx, s.remote, p, debug.Stack())
+		s.log.ErrorContext(ctx, "smtp conversation failed", "remote_addr", s.remote, "panic", p, "stack", string(debug.Stack()))
 		s.wire.reply(internalError)
 		s.wire.flush()
 	}
@@ -104,7 +105,7 @@ func (s *session) recover(ctx context.Context) {
 func addressOf(conn net.Conn) netip.Addr {
 	ap, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
-		return netip.Addr{} // access takes it as an address that no restriction names
+		return netip.Addr{} // no restriction of a token matches it
 	}
 	return ap.Addr().Unmap()
 }

@@ -12,15 +12,16 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// renewAfter is how long the check of a token at login is good for the first message: so long the two count as one request.
+// renewAfter is how long the check of a token at login holds for the first message. Within it, login and message count as
+// one request.
 const renewAfter = 30 * time.Second
 
-// login is who a client is.
+// login is the identity of a client.
 type login struct {
-	token   string // to be shown to access again with each message
+	token   string // checked again with each message
 	tokenID string
-	account string    // who sends; empty: the default account
-	checked time.Time // when the token was last looked at, if no message was sent since; else zero
+	account string    // that sends; empty: the default account
+	checked time.Time // the last check of the token; zero if a message was sent since
 }
 
 // auth logs a client in with a token (RFC 4954).
@@ -67,7 +68,7 @@ func (s *session) noAnswer(err error) reply {
 	return s.farewell(err)
 }
 
-// plain is the mechanism of RFC 4616: whom to act as (here the user or nobody else), the user, the password.
+// plain is the mechanism of RFC 4616: identity to act as (here empty or the user), user, password.
 func (s *session) plain(initial string, given bool) (credentials, error) {
 	answer, err := s.answer("", initial, given)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *session) plain(initial string, given bool) (credentials, error) {
 	return credentials{string(parts[1]), string(parts[2])}, nil
 }
 
-// loginMechanism is the old way of Microsoft's clients: user and password one after the other.
+// loginMechanism is AUTH LOGIN of old Microsoft clients: user and password, one after the other.
 func (s *session) loginMechanism(initial string, given bool) (credentials, error) {
 	user, err := s.answer("Username:", initial, given)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *session) loginMechanism(initial string, given bool) (credentials, error
 	return credentials{string(user), string(token)}, err
 }
 
-// answer is what came along with the command (where "=" stands for nothing), else what the client says when it is asked.
+// answer returns the initial response of AUTH ("=" is an empty one), or asks the client for it.
 func (s *session) answer(prompt, initial string, given bool) ([]byte, error) {
 	if given {
 		if initial = strings.TrimSpace(initial); initial == "=" {
@@ -117,13 +118,13 @@ func decoded(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// logIn checks the token, what it may do, and the account, in that order: who has no token learns nothing about accounts.
+// logIn checks the token, its scopes and the account, in that order: without a valid token, nothing about accounts is told.
 func (s *session) logIn(ctx context.Context, c credentials) reply {
 	now := s.opts.Now()
 	l := &login{token: c.token, account: c.user, checked: now}
 	err := s.check(ctx, l, now)
 	if err == nil {
-		err = s.Accounts.Known(ctx, l.account)
+		_, err = s.Accounts.Resolve(ctx, l.account)
 	}
 	s.metrics.logins.WithLabelValues(loginResult(err)).Inc()
 	if err != nil {
@@ -132,11 +133,12 @@ func (s *session) logIn(ctx context.Context, c credentials) reply {
 		return loginRefusal(err)
 	}
 	s.login = l
-	s.log.loggedIn(ctx, s.remote, s.tls, l)
+	s.log.DebugContext(ctx, "smtp login", "remote_addr", s.remote, "tls", s.tls, "token_id", l.tokenID, "account", l.account)
 	return reply{code: 235, enhanced: "2.7.0", text: "Authentication succeeded"}
 }
 
-// check asks whether the token may send as the account; a token bound to an account says which one, where the user name does not.
+// check returns an error unless the token may send as the account. A token bound to an account names it where the user
+// name is empty.
 func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	grant, err := s.Access.Authenticate(ctx, l.token, s.remote, now)
 	if err != nil {
@@ -155,8 +157,8 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	return nil
 }
 
-// renew looks at the token again for a further message, which so counts as a request of its rate limit and finds out when the token is
-// gone.
+// renew checks the token again for a further message. The message thereby counts against the token's rate limit, and a
+// deleted token is noticed.
 func (s *session) renew(ctx context.Context) error {
 	now := s.opts.Now()
 	fresh := now.Sub(s.login.checked) < renewAfter

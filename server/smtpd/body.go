@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// freeMemory is what each message may take without asking; more of it is taken from what all messages share.
+// freeMemory is the memory of a message that does not count against the shared memory.
 const freeMemory = 1 << 20
 
 // errFarTooLarge ends the reading of a message that is more than twice as large as it may be.
 var errFarTooLarge = errors.New("message far too large")
 
-// body is the content of a message as it comes in.
+// body is the content of a message that comes in.
 type body struct {
 	content []byte
 	limit   int64
-	most    int64 // octets that are kept, where the beginning will do; 0: all
+	most    int64 // octets to keep, if the beginning is enough; 0: all
 	read    int64 // octets, kept or not
-	refused reply // why the content will not do; its code is 0 while it does
+	refused reply // why the content is refused; its code is 0 while it is not
 	memory  *semaphore.Weighted
 	held    int64 // of memory
 }
@@ -30,12 +30,12 @@ func newBody(limit int64, memory *semaphore.Weighted) *body {
 	return &body{limit: limit, memory: memory}
 }
 
-// readDots reads the content of DATA up to the line with the one dot, which it takes away as well as the dots that the client put before
-// lines that begin with one. Lines end with CRLF and with nothing else. A CR or LF alone is content; whether the next server takes it for
-// the end of a line is no matter, since the outbox turns it into CRLF before it doubles dots, unless it stands beside a dot: there the
-// client may have meant the end of the message, or want the next server to believe so. Such a message is refused.
+// readDots reads the content of DATA up to the line with a single dot. It drops that line, and the dot that the client
+// put before each line that begins with one. Only CRLF ends a line. A CR or LF alone is content: the outbox turns it into
+// CRLF before it doubles dots, so the next server cannot read it differently. Beside a dot it is refused: there the
+// client may have meant the end of the message, or an attacker wants the next server to see one.
 func (b *body) readDots(r *bufio.Reader) error {
-	lineStart, bare := true, false // what the last piece ended with: CRLF, a CR or LF alone
+	lineStart, bare := true, false // the last piece ended with CRLF; with LF alone
 	var last byte                  // its last octet
 	for {
 		piece, err := r.ReadSlice('\n')
@@ -63,12 +63,12 @@ func (b *body) readDots(r *bufio.Reader) error {
 	}
 }
 
-// endsBare says whether what follows a dot is a line break that is not CRLF.
+// endsBare reports whether rest, which follows a dot, begins with a line break that is not CRLF.
 func endsBare(rest []byte) bool {
 	return len(rest) > 0 && (rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] != '\n'))
 }
 
-// readChunk reads the octets of BDAT. Their number says where they end, so line breaks play no part.
+// readChunk reads the octets of BDAT. Their number marks their end, so line breaks do not matter.
 func (b *body) readChunk(r *bufio.Reader, size int64) error {
 	if b.read += size; b.read > 2*b.limit {
 		return errFarTooLarge
@@ -94,7 +94,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// keep adds to the content, as long as it will do.
+// keep appends piece to the content, unless that is refused.
 func (b *body) keep(piece []byte) {
 	if b.most > 0 {
 		if b.read > b.limit {
@@ -116,28 +116,29 @@ func (b *body) keep(piece []byte) {
 	b.content = append(b.content, piece...)
 }
 
-// grow makes room for size octets, if there is memory for them.
+// grow makes space for size octets. It returns false if the shared memory is used up.
 func (b *body) grow(size int64) bool {
-	room := min(max(size, 2*int64(cap(b.content)), 4<<10), max(size, b.limit))
-	if room > freeMemory && room > b.held {
-		if !b.memory.TryAcquire(room - b.held) {
+	space := min(max(size, 2*int64(cap(b.content)), 4<<10), max(size, b.limit))
+	if space > freeMemory && space > b.held {
+		if !b.memory.TryAcquire(space - b.held) {
 			return false
 		}
-		b.held = room
+		b.held = space
 	}
-	content := make([]byte, len(b.content), room)
+	content := make([]byte, len(b.content), space)
 	copy(content, b.content)
 	b.content = content
 	return true
 }
 
+// refuse drops the content. The first reason counts.
 func (b *body) refuse(why reply) {
 	if b.refused.code == 0 {
 		b.refused, b.content = why, nil
 	}
 }
 
-// release gives back what the body took of the memory that messages share.
+// release gives the shared memory back.
 func (b *body) release() {
 	b.memory.Release(b.held)
 	b.held = 0

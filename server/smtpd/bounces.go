@@ -1,95 +1,88 @@
 package smtpd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/bounce"
 )
 
-// Bounces is who takes mail that comes back; app implements it with package feedback.
+// Bounces takes bounces in. feedback.Bounces implements it.
 type Bounces interface {
-	// Expected says whether mail to an address is taken. A fault of kind NotFound means that the address looks like a return path of ours and is
-	// none; any other one, that it is not for here.
+	// Expected returns nil if mail to address is accepted. A fault of kind NotFound means that address looks like a
+	// return path of ours but is none. Any other error means that this is no address of ours.
 	Expected(address string) error
-	// Returned makes what a mail tells durable. It may be cut behind its first megabyte. A nil error means that it will be seen through.
-	Returned(ctx context.Context, mail []byte, to string) error
+	// Receive makes the facts that a mail proves durable. The mail may be cut after its first megabyte. A nil error
+	// means that they will be applied.
+	Receive(ctx context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error)
 }
 
-// BounceOptions are the choices of the one who runs Postroom about mail that comes back. At least one of Listen and LMTP is needed.
+// BounceOptions are the settings of a bounce listener. At least one of Listen and LMTP is needed.
 type BounceOptions struct {
-	Options        // Listen is for SMTP from anywhere. Of no use here: ListenTLS, InsecureAuth, LoginTimeout, BodyMemory
-	LMTP    string // path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: not served
+	Options        // Listen is for SMTP from anywhere. ListenTLS, InsecureAuth, LoginTimeout, BodyMemory have no effect
+	LMTP    string // path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: none
 }
 
-// Limits of mail that comes back, where the options don't say otherwise.
+// Bounds of bounces, unless the options say otherwise.
 const (
-	maxBounce            = 50 << 20 // a bounce may hold all of a large message; the other server must be able to get rid of it
+	maxBounce            = 50 << 20 // a bounce may hold all of a large message; the other server must get rid of it
 	keptOfBounce         = 1 << 20  // as much as package bounce reads
 	maxBounceRecipients  = 100      // RFC 5321 section 4.5.3.1.8
 	maxBounceConnections = 50
-	unknownReturnPath    = "This is not the return path of any message"
-	noRelaying           = "Relay access denied"
-	bounceExtensions     = "PIPELINING,8BITMIME,SMTPUTF8,ENHANCEDSTATUSCODES"
 )
 
-// NewBounceListener makes an Inlet for mail that comes back. Nobody logs in: it takes mail from anybody, but only for addresses that are expected.
+// NewBounceListener makes an Inlet for bounces. Clients do not log in. It accepts mail from everybody, but only for
+// expected addresses.
 func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	switch {
 	case to == nil:
-		return nil, errors.New("new inlet for returned mail: nobody takes it")
+		return nil, errors.New("new bounce listener: Bounces is missing")
 	case o.Listen == "" && o.LMTP == "":
-		return nil, errors.New("new inlet for returned mail: no address to listen on")
+		return nil, errors.New("new bounce listener: no address to listen on")
 	}
-	o.MaxMessage = or(o.MaxMessage, maxBounce)
-	o.MaxRecipients = or(o.MaxRecipients, maxBounceRecipients)
-	o.MaxConnections = or(o.MaxConnections, maxBounceConnections)
-	o.Options = o.withDefaults()
-	i, err := newInlet(o.Options, newBounceMetrics(o.Metrics))
-	if err != nil {
-		return nil, fmt.Errorf("new inlet for returned mail: %w", err)
-	}
+	o.MaxMessage = cmp.Or(o.MaxMessage, maxBounce)
+	o.MaxRecipients = cmp.Or(o.MaxRecipients, maxBounceRecipients)
+	o.MaxConnections = cmp.Or(o.MaxConnections, maxBounceConnections)
+	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
-	if err := errors.Join(i.listen("bounce.listen", o.Listen, false), i.listenLMTP(o.LMTP)); err != nil {
-		return nil, errors.Join(fmt.Errorf("new inlet for returned mail: %w", err), i.Close())
+	if err := cmp.Or(
+		i.loadCertificate(),
+		i.listen("bounce.listen", o.Listen, listener{}),
+		i.listen("bounce.lmtp", o.LMTP, listener{lmtp: true}),
+	); err != nil {
+		return nil, errors.Join(fmt.Errorf("new bounce listener: %w", err), i.Close())
 	}
 	return i, nil
 }
 
-// listenLMTP listens on a Unix socket or a port.
-func (i *Inlet) listenLMTP(address string) error {
-	if address == "" {
-		return nil
+// listenSocket listens on a Unix socket that every user can write to: mail servers run as users of their own, and a
+// client of the socket can do no more than any sender of mail to us.
+func listenSocket(path string) (net.Listener, error) {
+	if err := removeStale(path); err != nil {
+		return nil, err
 	}
-	network := "tcp"
-	if strings.Contains(address, "/") {
-		network = "unix"
-		if err := removeStale(address); err != nil {
-			return fmt.Errorf("bounce.lmtp: %w", err)
-		}
-	}
-	l, err := net.Listen(network, address)
+	l, err := net.Listen("unix", path)
 	if err != nil {
-		return fmt.Errorf("bounce.lmtp: %w", err)
+		return nil, err
 	}
-	i.listeners = append(i.listeners, listener{Listener: l, lmtp: true})
-	if network == "unix" {
-		// Mail servers run as users of their own. Who can speak to the socket can do no more than whoever sends us mail.
-		if err := os.Chmod(address, 0o666); err != nil { //nolint:gosec // see above
-			return fmt.Errorf("bounce.lmtp: %w", err)
-		}
+	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // see above
+		return nil, errors.Join(err, l.Close())
 	}
-	return nil
+	return l, nil
 }
 
-// removeStale removes a socket that a process left behind when it was killed. One that somebody listens on stays, and so does a file that
-// is no socket.
+// removeStale removes a socket that a killed process left behind. It fails for a socket with a listener, and for a
+// file that is no socket.
 func removeStale(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -101,30 +94,27 @@ func removeStale(path string) error {
 		return fmt.Errorf("%s is there, and is no socket", path)
 	}
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
-		_ = conn.Close() // it was only to see whether there is one
+		_ = conn.Close() // the dial was the test
 		return fmt.Errorf("another process listens on %s", path)
 	}
 	return os.Remove(path)
 }
 
-// AddrLMTP is the address of BounceOptions.LMTP as it was taken: a path, or host:port; empty without one.
-func (i *Inlet) AddrLMTP() string { return i.addr(func(l listener) bool { return l.lmtp }) }
-
 // greeting is the first line of a conversation.
 func (s *session) greeting() reply {
+	protocol := "ESMTP"
 	if s.lmtp {
-		return reply{code: 220, text: s.opts.Hostname + " LMTP Postroom"}
+		protocol = "LMTP"
 	}
-	return reply{code: 220, text: s.opts.Hostname + " ESMTP Postroom"}
+	return reply{code: 220, text: s.opts.Hostname + " " + protocol + " Postroom"}
 }
 
-// handleBounces answers the commands that differ where mail comes back: LMTP greets with LHLO and with nothing else (RFC 2033 section 4.1),
-// and there are neither logins nor chunks.
+// handleBounces answers the commands that differ on a bounce listener: LMTP greets with LHLO only (RFC 2033 section
+// 4.1), and neither logins nor chunks are offered.
 func (s *session) handleBounces(verb, arg string) (r reply, known bool) {
-	if s.bounces == nil {
-		return reply{}, false
-	}
 	switch {
+	case s.bounces == nil:
+		return reply{}, false
 	case verb == "LHLO" && s.lmtp:
 		return s.ehlo(arg), true
 	case s.lmtp && (verb == "EHLO" || verb == "HELO"):
@@ -137,17 +127,8 @@ func (s *session) handleBounces(verb, arg string) (r reply, known bool) {
 	return reply{}, false
 }
 
-// bounceOffers are the extensions that EHLO and LHLO name.
-func (s *session) bounceOffers() []string {
-	offers := append(strings.Split(bounceExtensions, ","), fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients))
-	if s.cert != nil && !s.tls {
-		offers = append(offers, "STARTTLS")
-	}
-	return offers
-}
-
-// expected refuses recipients that no mail comes back to. Each costs one of the commands that lead to nothing, so that nobody tries tokens by the
-// thousand on one connection.
+// expected refuses recipients that no bounce can be for. Each refusal counts as an idle command, so that a client
+// cannot try thousands of tokens on one connection.
 func (s *session) expected(to string) reply {
 	err := s.bounces.Expected(to)
 	if err == nil {
@@ -155,24 +136,23 @@ func (s *session) expected(to string) reply {
 	}
 	s.idle++
 	if fault.Is(err, fault.NotFound) {
-		return reply{code: 550, enhanced: "5.1.1", text: unknownReturnPath}
+		return reply{code: 550, enhanced: "5.1.1", text: "This is not the return path of any message"}
 	}
-	return reply{code: 550, enhanced: "5.7.1", text: noRelaying}
+	return reply{code: 550, enhanced: "5.7.1", text: "Relay access denied"}
 }
 
-// takeBounce hands over the mail that came in. SMTP has one reply for all recipients, the worst; LMTP one for each (RFC 2033 section 4.2).
+// takeBounce hands the mail over for each recipient. SMTP has one reply for all recipients, the worst; LMTP has one
+// for each (RFC 2033 section 4.2).
 func (s *session) takeBounce(ctx context.Context) reply {
 	s.idle = 0
-	if hops(s.t.body.content) > maxHops {
-		s.t.body.refuse(looping)
-	}
+	s.t.body.refuseLoop()
 	var last reply
 	for n, to := range s.t.to {
 		r := s.t.body.refused
 		if r.code == 0 {
-			r = s.returned(ctx, to)
+			r = s.receive(ctx, to)
 		}
-		s.metrics.returned(r)
+		s.metrics.answered(r, "taken")
 		if s.lmtp && n < len(s.t.to)-1 {
 			s.wire.reply(r)
 		}
@@ -183,24 +163,10 @@ func (s *session) takeBounce(ctx context.Context) reply {
 	return last
 }
 
-// returned hands over the mail for one recipient.
-func (s *session) returned(ctx context.Context, to string) reply {
-	if err := s.bounces.Returned(ctx, s.t.body.content, to); err != nil {
-		s.log.bounceNotTaken(ctx, s, err)
+func (s *session) receive(ctx context.Context, to string) reply {
+	if _, _, err := s.bounces.Receive(ctx, bytes.NewReader(s.t.body.content), to); err != nil {
+		s.log.WarnContext(ctx, "returned mail not taken", "remote_addr", s.remote, "bytes", len(s.t.body.content), "error", err)
 		return reply{code: 451, enhanced: "4.3.0", text: "The mail can't be taken now; try again later"}
 	}
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: taken"}
-}
-
-// returned counts a mail that came back.
-func (m *metrics) returned(r reply) {
-	if r.code == 250 {
-		m.messages.WithLabelValues("taken").Inc()
-		return
-	}
-	m.message(r)
-}
-
-func (l maillog) bounceNotTaken(ctx context.Context, s *session, err error) {
-	l.WarnContext(ctx, "returned mail not taken", "remote_addr", s.remote, "bytes", len(s.t.body.content), "error", err)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/internal/testcert"
 	"github.com/postroom/postroom/server/smtpd"
 )
@@ -37,16 +40,17 @@ func (r *returns) Expected(address string) error {
 	return fault.New(fault.Forbidden, "", "not for here")
 }
 
-func (r *returns) Returned(_ context.Context, mail []byte, to string) error {
+func (r *returns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail != nil {
 		if err := r.fail(to); err != nil {
-			return err
+			return bounce.Report{}, feedback.Outcome{}, err
 		}
 	}
-	r.got = append(r.got, to, string(mail))
-	return nil
+	content, err := io.ReadAll(mail)
+	r.got = append(r.got, to, string(content))
+	return bounce.Report{}, feedback.Outcome{}, err
 }
 
 func (r *returns) all() []string {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// certificate is a pair of files that may be replaced while the inlet runs, as tools that renew certificates do.
+// certificate is a pair of files that a renewal may replace while the inlet runs.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
 	mu   sync.Mutex
 	pair *tls.Certificate
-	read [2]version // of the two files, when pair was read, or when reading them failed
+	read [2]version // of the two files when they were last read, even if that failed
 }
 
-// version tells whether a file was replaced.
+// version changes when a file is replaced.
 type version struct {
 	modified time.Time
 	size     int64
@@ -36,8 +36,8 @@ func (c *certificate) config() *tls.Config {
 	return &tls.Config{GetCertificate: c.current, MinVersion: tls.VersionTLS12}
 }
 
-// current is the certificate as its files are now. While they can't be read, or one of the two has been replaced and the other not yet, the
-// last good one counts.
+// current returns the certificate of the files as they are now, or the last good one while they cannot be read or only
+// one of them has been replaced.
 func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,15 +36,15 @@ func (s *session) data(ctx context.Context, arg string) reply {
 	return s.submit(ctx)
 }
 
-// bdat takes a chunk of a message (RFC 3030). Its octets follow the command whatever comes of it.
+// bdat takes a chunk of a message (RFC 3030). Its octets follow the command even if it is refused.
 func (s *session) bdat(ctx context.Context, arg string) reply {
 	number, word, more := strings.Cut(arg, " ")
 	last := strings.EqualFold(strings.TrimSpace(word), "LAST")
 	size, err := strconv.ParseUint(number, 10, 62)
-	if err != nil || more && !last { // how much follows is not known, and it must not be read as commands
+	if err != nil || more && !last { // the octets that follow must not be read as commands, and their number is unknown
 		return reply{code: 501, enhanced: "5.5.4", text: "Syntax: BDAT octets [LAST]", close: true}
 	}
-	if int64(size) > s.opts.MaxMessage*2 { // more than it is worth reading to be polite
+	if int64(size) > s.opts.MaxMessage*2 {
 		s.reset()
 		return s.farTooLarge()
 	}
@@ -59,7 +59,7 @@ func (s *session) bdat(ctx context.Context, arg string) reply {
 	}
 	switch r := s.t.body.refused; {
 	case r.code != 0:
-		s.metrics.message(r)
+		s.metrics.answered(r, "")
 		s.reset()
 		return r
 	case last:
@@ -82,7 +82,7 @@ func (s *session) skipChunk(size int64) reply {
 	return badSequence
 }
 
-// brokenOff ends a conversation in the middle of a message, of which nothing is kept.
+// brokenOff ends a conversation in the middle of a message. Nothing of the message is kept.
 func (s *session) brokenOff(err error) reply {
 	s.metrics.messages.WithLabelValues("broken_off").Inc()
 	if errors.Is(err, errFarTooLarge) {
@@ -94,25 +94,24 @@ func (s *session) brokenOff(err error) reply {
 	return gone
 }
 
-// farTooLarge refuses a message that is not worth reading, and so ends the conversation.
+// farTooLarge refuses a message without reading it to its end, so it ends the conversation.
 func (s *session) farTooLarge() reply {
 	r := tooLarge(s.opts.MaxMessage)
 	r.close = true
 	return r
 }
 
-// submit hands the message that came in to the outbox.
+// submit hands the message to the outbox.
 func (s *session) submit(ctx context.Context) reply {
 	s.idle = 0
-	if hops(s.t.body.content) > maxHops {
-		s.t.body.refuse(looping)
-	}
+	s.t.body.refuseLoop()
 	if r := s.t.body.refused; r.code != 0 {
-		s.metrics.message(r)
-		s.log.refused(ctx, s, r)
+		s.metrics.answered(r, "")
+		s.log.refused(ctx, s, r, nil)
 		return r
 	}
-	// A large message takes almost twice its memory more while it is worked on, and a processor: more of them at once would be done no sooner.
+	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them at once
+	// would be done no sooner.
 	if s.t.body.held > 0 {
 		if err := s.turns.Acquire(ctx, 1); err != nil {
 			return tooMuchAtOnce
@@ -122,21 +121,29 @@ func (s *session) submit(ctx context.Context) reply {
 	answer, err := s.Outbox.SubmitSMTP(ctx, s.t.request(s.login.account, s.t.body.content))
 	if err != nil {
 		r := refusal(err)
-		s.metrics.message(r)
-		s.log.notTaken(ctx, s, r, err)
+		s.metrics.answered(r, "")
+		s.log.refused(ctx, s, r, err)
 		return r
 	}
-	repeated := answer.Idempotency != nil && answer.Idempotency.Status == "HIT"
-	s.metrics.taken(repeated)
+	repeated, result := answer.Idempotency != nil && answer.Idempotency.Status == "HIT", "queued"
+	if repeated {
+		result = "repeated"
+	}
+	s.metrics.messages.WithLabelValues(result).Inc()
 	s.log.taken(ctx, s, answer, repeated)
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: queued as " + answer.QueueID}
 }
 
-// maxHops is how many servers a message may have gone through. More of them means that it goes in circles (RFC 5321 section 6.3): a relay
-// of an account hands it back to this inlet.
+// maxHops is the number of servers that a message may have passed. More mean a loop (RFC 5321 section 6.3): a relay of an
+// account hands messages back to this inlet.
 const maxHops = 50
 
-var looping = reply{code: 554, enhanced: "5.4.6", text: "The message went through too many servers: it goes in circles"}
+// refuseLoop refuses a message that has passed too many servers.
+func (b *body) refuseLoop() {
+	if hops(b.content) > maxHops {
+		b.refuse(reply{code: 554, enhanced: "5.4.6", text: "The message went through too many servers: it goes in circles"})
+	}
+}
 
 // hops counts the Received fields of a message.
 func hops(content []byte) (n int) {

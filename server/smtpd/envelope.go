@@ -19,7 +19,7 @@ type transaction struct {
 	refused bool // a recipient was
 	utf8    bool
 	report  report
-	body    *body // nil: none of it has come yet
+	body    *body // nil until its first octet is expected
 
 	requireTLS bool // the relay must take it over TLS, or nobody
 }
@@ -29,10 +29,9 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 	switch {
 	case !s.greeted || s.t.begun:
 		return badSequence
-	case s.bounces != nil:
-	case s.login == nil && !s.mayLogIn() && s.cert != nil:
+	case s.bounces == nil && s.login == nil && !s.mayLogIn() && s.cert != nil:
 		return tlsFirst
-	case s.login == nil:
+	case s.bounces == nil && s.login == nil:
 		return loginFirst
 	}
 	address, params, isPath := parsePath(arg, "FROM:")
@@ -40,74 +39,60 @@ func (s *session) mail(ctx context.Context, arg string) reply {
 		return syntax("Syntax: MAIL FROM:<address>")
 	}
 	t := transaction{begun: true}
-	if r, fine := s.mailParams(&t, params); !fine {
+	r := s.mailParams(&t, params)
+	if r.code != 0 {
 		return r
 	}
-	var r reply
 	if t.from, r = normal(address, "sender", "5.1.7", t.utf8); r.code != 0 && address != "" {
 		return r
 	}
 	if s.bounces == nil {
-		if r := s.stillWelcome(ctx); r.code != 0 {
-			return r
+		if err := s.renew(ctx); err != nil {
+			s.log.loginRefused(ctx, s.remote, s.tls, err)
+			if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Forbidden) {
+				s.login = nil
+			}
+			return refusal(err)
 		}
 	}
 	s.t = t
 	return ok
 }
 
-// stillWelcome asks whether the token is still in force, and counts the message as a request of its.
-func (s *session) stillWelcome(ctx context.Context) reply {
-	err := s.renew(ctx)
-	if err == nil {
-		return reply{}
-	}
-	s.log.loginRefused(ctx, s.remote, s.tls, err)
-	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Forbidden) {
-		s.login = nil
-	}
-	return refusal(err)
-}
-
-// mailParams reads the parameters of MAIL.
-func (s *session) mailParams(t *transaction, params []param) (refused reply, fine bool) {
+// mailParams reads the parameters of MAIL. The code of its reply is 0 unless one of them is refused.
+func (s *session) mailParams(t *transaction, params []param) reply {
 	for _, p := range params {
 		switch p.name {
 		case "SIZE":
 			size, err := strconv.ParseUint(p.value, 10, 63)
 			if err != nil {
-				return syntax("SIZE must be a number"), false
+				return syntax("SIZE must be a number")
 			}
 			if int64(size) > s.opts.MaxMessage {
-				return tooLarge(s.opts.MaxMessage), false
+				return tooLarge(s.opts.MaxMessage)
 			}
 		case "BODY":
 			if body := strings.ToUpper(p.value); body != "7BIT" && body != "8BITMIME" {
-				return syntax("BODY must be 7BIT or 8BITMIME"), false
+				return syntax("BODY must be 7BIT or 8BITMIME")
 			}
-		case "SMTPUTF8":
+		case "SMTPUTF8", "REQUIRETLS":
 			if p.value != "" {
-				return syntax("SMTPUTF8 takes no value"), false
+				return syntax("%s takes no value", p.name)
 			}
-			t.utf8 = true
-		case "REQUIRETLS":
-			if p.value != "" {
-				return syntax("REQUIRETLS takes no value"), false
+			if p.name == "REQUIRETLS" && !s.tls {
+				return tlsFirst
 			}
-			if !s.tls {
-				return tlsFirst, false
-			}
-			t.requireTLS = true
-		case "AUTH": // who wrote the message, in the client's opinion (RFC 4954 section 5); the token knows better
+			t.utf8, t.requireTLS = t.utf8 || p.name == "SMTPUTF8", t.requireTLS || p.name == "REQUIRETLS"
+		case "AUTH": // the author in the client's opinion (RFC 4954 section 5); the token decides
 		case "RET", "ENVID":
-			if r, fine := t.report.mailParam(p); !fine {
-				return r, false
+			if r := t.report.mailParam(p); r.code != 0 {
+				return r
 			}
 		default:
-			return unknownParam(p), false
+			return unknownParam(p)
 		}
 	}
-	return reply{}, true
+	return reply{}
 }
 
 // rcpt adds a recipient.
@@ -147,7 +132,7 @@ func (s *session) addRecipient(arg string) reply {
 	return ok
 }
 
-// normal checks an address of the envelope. One with other characters than ASCII was announced by SMTPUTF8, or is none (RFC 6531).
+// normal returns an address of the envelope in normal form. Beyond ASCII it needs SMTPUTF8 (RFC 6531).
 func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 	if !utf8 && message.NeedsSMTPUTF8(address) {
 		return "", reply{code: 553, enhanced: "5.6.7", text: "The " + who + " is not ASCII, and MAIL did not say SMTPUTF8"}
@@ -159,11 +144,11 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 	return address, reply{}
 }
 
-// request is the submit that the transaction stands for.
+// request returns the transaction as a submit.
 func (t *transaction) request(account string, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
-		Account: account, Raw: content, Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)}, DSN: t.report.dsn(),
-		RequireTLS: t.requireTLS,
+		Account: account, Raw: content, Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)},
+		DSN: t.report.dsn(), RequireTLS: t.requireTLS,
 	}
 }
 
@@ -174,8 +159,8 @@ func unknownParam(p param) reply {
 	return reply{code: 555, enhanced: "5.5.4", text: oneLine("Parameter not supported: " + p.name)}
 }
 
-// parsePath takes FROM:<address> or TO:<address> apart from the parameters behind it. Blanks after the colon are tolerated; a missing
-// bracket is not, because the parameters would be guesswork.
+// parsePath splits FROM:<address> or TO:<address> from the parameters behind it. Blanks after the colon are tolerated. A
+// missing bracket is not, because the parameters would be guesswork.
 func parsePath(arg, keyword string) (address string, params []param, isPath bool) {
 	if len(arg) < len(keyword) || !strings.EqualFold(arg[:len(keyword)], keyword) {
 		return "", nil, false
@@ -196,7 +181,7 @@ func parsePath(arg, keyword string) (address string, params []param, isPath bool
 	return path[1:end], params, true
 }
 
-// closingBracket finds the > of a path, which may also stand in a quoted local part; -1: there is none.
+// closingBracket returns the index of the > that ends a path, or -1. A quoted local part may contain others.
 func closingBracket(path string) int {
 	if path == "" || path[0] != '<' {
 		return -1

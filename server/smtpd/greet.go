@@ -5,46 +5,43 @@ import (
 	"fmt"
 )
 
-// ehlo tells what is offered. It also begins anew (RFC 5321 section 4.1.4).
+// ehlo names the extensions. It also begins anew (RFC 5321 section 4.1.4).
 func (s *session) ehlo(arg string) reply {
-	if arg == "" {
-		return syntax("Syntax: EHLO hostname")
+	r := s.helo(arg)
+	if r.code != 250 {
+		return r
 	}
-	s.reset()
-	s.greeted = true
+	r.more = []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES", "CHUNKING"}
 	if s.bounces != nil {
-		return reply{code: 250, text: s.opts.Hostname, more: s.bounceOffers()}
+		r.more = []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"}
 	}
-	offers := []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES", "CHUNKING",
-		fmt.Sprintf("SIZE %d", s.opts.MaxMessage),
-		fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients),
-	}
+	r.more = append(r.more, fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients))
 	if s.cert != nil && !s.tls {
-		offers = append(offers, "STARTTLS")
+		r.more = append(r.more, "STARTTLS")
 	}
-	if s.tls {
-		offers = append(offers, "REQUIRETLS") // RFC 8689 section 4.1: offered only where this hop is encrypted
+	if s.tls && s.bounces == nil {
+		r.more = append(r.more, "REQUIRETLS") // RFC 8689 section 4.1: offered only where this hop is encrypted
 	}
-	if s.mayLogIn() && s.login == nil {
-		offers = append(offers, "AUTH PLAIN LOGIN")
+	if s.mayLogIn() && s.login == nil && s.bounces == nil {
+		r.more = append(r.more, "AUTH PLAIN LOGIN")
 	}
-	return reply{code: 250, text: s.opts.Hostname, more: offers}
+	return r
 }
 
 func (s *session) helo(arg string) reply {
 	if arg == "" {
-		return syntax("Syntax: HELO hostname")
+		return syntax("Syntax: EHLO hostname")
 	}
 	s.reset()
 	s.greeted = true
 	return reply{code: 250, text: s.opts.Hostname}
 }
 
-// mayLogIn says whether a token can be sent on this connection without others reading it.
+// mayLogIn reports whether nobody else can read a token on this connection.
 func (s *session) mayLogIn() bool { return s.tls || s.opts.InsecureAuth || s.remote.IsLoopback() }
 
-// startTLS goes on encrypted. What came along with the command was sent in the clear, by whoever sits between: it is never looked at, and
-// the connection ends (RFC 3207 section 6, CVE-2011-0411).
+// startTLS encrypts the connection. Octets that came along with the command were sent in the clear, perhaps by an
+// attacker in between: the connection ends (RFC 3207 section 6, CVE-2011-0411).
 func (s *session) startTLS(ctx context.Context, arg string) reply {
 	switch {
 	case s.cert == nil:

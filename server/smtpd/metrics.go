@@ -2,77 +2,63 @@ package smtpd
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/fault"
 )
 
-// metrics count what comes in over SMTP. Mail that comes back has no logins.
+// metrics count connections, logins and messages of one listener.
 type metrics struct {
 	open        prometheus.Gauge
 	connections *prometheus.CounterVec
-	logins      *prometheus.CounterVec
+	logins      *prometheus.CounterVec // nil on a bounce listener
 	messages    *prometheus.CounterVec
 }
 
-// The closed sets of label values.
-var (
-	connectionResults = []string{"served", "refused"}
-	loginResults      = []string{"ok", "refused", "limited", "unavailable"}
-	messageResults    = []string{"queued", "repeated", "refused", "deferred", "broken_off"}
-	bounceResults     = []string{"taken", "refused", "deferred", "broken_off"}
-)
-
-func newMetrics(reg *prometheus.Registry) *metrics {
-	m := &metrics{
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "postroom_smtpd_connections", Help: "Connections of applications that hand in mail over SMTP.",
-		}),
-		connections: newCounter(reg, "postroom_smtpd_connections_total", "Connections by whether there was room for them.", "result", connectionResults),
-		logins:      newCounter(reg, "postroom_smtpd_logins_total", "Logins over SMTP by what came of them.", "result", loginResults),
-		messages:    newCounter(reg, "postroom_smtpd_messages_total", "Messages handed in over SMTP by how they were answered.", "result", messageResults),
+func newMetrics(reg prometheus.Registerer) *metrics {
+	return &metrics{
+		open: newGauge(reg, "postroom_smtpd_connections", "Connections of applications that hand in mail over SMTP."),
+		connections: newCounter(reg, "postroom_smtpd_connections_total",
+			"Connections by whether there was room for them.", "served", "refused"),
+		logins: newCounter(reg, "postroom_smtpd_logins_total",
+			"Logins over SMTP by what came of them.", "ok", "refused", "limited", "unavailable"),
+		messages: newCounter(reg, "postroom_smtpd_messages_total",
+			"Messages handed in over SMTP by how they were answered.", "queued", "repeated", "refused", "deferred", "broken_off"),
 	}
-	reg.MustRegister(m.open)
-	return m
 }
 
-// newBounceMetrics are those of a door for mail that comes back.
-func newBounceMetrics(reg *prometheus.Registry) *metrics {
-	m := &metrics{
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "postroom_returns_connections", Help: "Connections of servers that bring mail back.",
-		}),
-		connections: newCounter(reg, "postroom_returns_connections_total", "Connections of servers that bring mail back, by whether there was room for them.", "result", connectionResults),
-		messages:    newCounter(reg, "postroom_returns_messages_total", "Mails brought back over SMTP and LMTP, by how they were answered.", "result", bounceResults),
+func newBounceMetrics(reg prometheus.Registerer) *metrics {
+	return &metrics{
+		open: newGauge(reg, "postroom_returns_connections", "Connections of servers that bring mail back."),
+		connections: newCounter(reg, "postroom_returns_connections_total",
+			"Connections of servers that bring mail back, by whether there was room for them.", "served", "refused"),
+		messages: newCounter(reg, "postroom_returns_messages_total",
+			"Mails brought back over SMTP and LMTP, by how they were answered.", "taken", "refused", "deferred", "broken_off"),
 	}
-	reg.MustRegister(m.open)
-	return m
 }
 
-func newCounter(reg *prometheus.Registry, name, help, label string, values []string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-	for _, v := range values {
-		c.WithLabelValues(v)
+func newGauge(reg prometheus.Registerer, name, help string) prometheus.Gauge {
+	return promauto.With(reg).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+// newCounter makes a counter with the closed set of values that its label "result" can have.
+func newCounter(reg prometheus.Registerer, name, help string, results ...string) *prometheus.CounterVec {
+	c := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+	for _, r := range results {
+		c.WithLabelValues(r)
 	}
-	reg.MustRegister(c)
 	return c
 }
 
-// taken counts a message that was answered 250.
-func (m *metrics) taken(repeated bool) {
-	if repeated {
-		m.messages.WithLabelValues("repeated").Inc()
-		return
+// answered counts a message by its reply: 250 as the result given.
+func (m *metrics) answered(r reply, ok string) {
+	switch {
+	case r.code >= 500:
+		ok = "refused"
+	case r.code >= 400:
+		ok = "deferred"
 	}
-	m.messages.WithLabelValues("queued").Inc()
-}
-
-// message counts a message that was not.
-func (m *metrics) message(r reply) {
-	if r.code < 500 {
-		m.messages.WithLabelValues("deferred").Inc()
-		return
-	}
-	m.messages.WithLabelValues("refused").Inc()
+	m.messages.WithLabelValues(ok).Inc()
 }
 
 func loginResult(err error) string {

@@ -10,14 +10,14 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// reply is an answer to a command: a code (RFC 5321 section 4.2), an enhanced code (RFC 3463; empty for 3xx and EHLO), and text.
+// reply is the answer to a command: code (RFC 5321 section 4.2), enhanced code (RFC 3463; empty for 3xx and EHLO), text.
 type reply struct {
 	code     int
 	enhanced string
 	text     string
 	more     []string // further lines, of EHLO
 	close    bool     // the conversation ends with it
-	silent   bool     // nothing is to be said
+	silent   bool     // it is not sent
 }
 
 // Replies that are always the same.
@@ -45,11 +45,11 @@ func syntax(format string, args ...any) reply {
 	return reply{code: 501, enhanced: "5.5.4", text: fmt.Sprintf(format, args...)}
 }
 
-// isError says whether a reply tells of a mistake in the conversation itself, of which a client may make only so many. That a recipient or
-// a message is refused is none.
+// isError reports whether a reply is about a mistake in the conversation itself, which maxErrors bounds. The refusal of a
+// recipient or a message is none.
 func (r reply) isError() bool { return r.code >= 500 && r.code < 550 || r.code == 555 }
 
-// lines is the reply as it is sent, without the last CRLF.
+// lines returns the reply as it is sent, without the last CRLF.
 func (r reply) lines() []byte {
 	b := make([]byte, 0, 64)
 	last := r.text
@@ -63,7 +63,7 @@ func (r reply) lines() []byte {
 	return fmt.Appendf(b, "%d %s %s", r.code, r.enhanced, last)
 }
 
-// refusal words an error of the outbox for the client. What is no fault of the client's asks it to come back.
+// refusal turns an error of the outbox into a reply: 4xx unless the client is at fault.
 func refusal(err error) reply {
 	e, known := errors.AsType[*fault.Error](err)
 	if !known {
@@ -94,8 +94,8 @@ func refusal(err error) reply {
 	return reply{code: 451, enhanced: "4.3.0", text: "An internal server error occurred; try again later"}
 }
 
-// invalid names what is wrong with a message. A wrong address of the envelope has an enhanced code of its own. What is wrong with the
-// content is worded as something that the message does or has: "contains a NUL byte", "its X-Postroom-Send-At must be a time".
+// invalid names the faults of a message. A wrong address of the envelope has an enhanced code of its own. The faults of
+// the content are phrases about the message: "contains a NUL byte", "its X-Postroom-Send-At must be a time".
 func invalid(e *fault.Error) reply {
 	r := reply{code: 550, enhanced: "5.6.0"}
 	var wrong []string
@@ -122,7 +122,7 @@ func invalid(e *fault.Error) reply {
 	return r
 }
 
-// loginRefusal words an error of a login. RFC 4954 section 4.7.2: 535 for credentials that do not hold, 454 for trouble that passes.
+// loginRefusal turns an error of a login into a reply. RFC 4954 section 4.7.2: 535 for bad credentials, 454 for passing trouble.
 func loginRefusal(err error) reply {
 	e, known := errors.AsType[*fault.Error](err)
 	switch {
@@ -136,7 +136,7 @@ func loginRefusal(err error) reply {
 	return reply{code: 454, enhanced: "4.7.0", text: "An internal server error occurred; try again later"}
 }
 
-// later adds to a message when to come back, in words that senders of mail look for.
+// later adds to a message when to try again.
 func later(e *fault.Error) string {
 	if e.RetryAfter <= 0 {
 		return oneLine(e.Message) + "; try again later"
@@ -147,7 +147,7 @@ func later(e *fault.Error) string {
 // maxText keeps a reply within the 512 octets of a line (RFC 5321 section 4.5.3.1.5).
 const maxText = 400
 
-// oneLine makes a text fit for a reply: one line of printable ASCII.
+// oneLine returns s as one line of printable ASCII, cut to maxText.
 func oneLine(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -163,14 +163,4 @@ func oneLine(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// printable says whether a text is ASCII without blanks and control characters.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// report is what a client asks about delivery status notifications (RFC 3461). Postroom keeps one such wish for a message, while SMTP has
-// one for each recipient: recipients with another wish are sent to a further transaction (452), as RFC 5321 section 4.5.3.1.10 lets
-// recipients beyond a limit be. So every wish is followed to the letter.
+// report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request a message,
+// SMTP has one a recipient. A recipient with another request is put off to a further transaction (452), as RFC 5321
+// section 4.5.3.1.10 does with recipients beyond a limit. So every request is honoured exactly.
 type report struct {
 	full, headers bool
 	id            string
@@ -20,20 +20,26 @@ type report struct {
 	original      string   // the original recipient, of a message to one who was not that; empty: each recipient is its own
 }
 
-// otherWish sends a recipient to a further transaction.
-var otherWish = reply{code: 452, enhanced: "4.5.3", text: "A recipient with other NOTIFY or ORCPT needs a transaction of its own; send to it in a further one"}
+// otherReport puts a recipient off to a further transaction.
+var otherReport = reply{code: 452, enhanced: "4.5.3", text: "A recipient with other NOTIFY or ORCPT needs a transaction of its own; send to it in a further one"}
 
-func (r *report) mailParam(p param) (refused reply, fine bool) {
+func (r *report) mailParam(p param) reply {
 	if p.name == "RET" {
 		r.full, r.headers = strings.EqualFold(p.value, "FULL"), strings.EqualFold(p.value, "HDRS")
-		return syntax("RET must be FULL or HDRS"), r.full || r.headers
+		if !r.full && !r.headers {
+			return syntax("RET must be FULL or HDRS")
+		}
+		return reply{}
 	}
 	id, isXtext := xtext(p.value)
+	if !isXtext || id == "" || len(id) > 100 {
+		return syntax("ENVID must be 1 to 100 characters of xtext")
+	}
 	r.id = id
-	return syntax("ENVID must be 1 to 100 characters of xtext"), isXtext && id != "" && len(id) <= 100
+	return reply{}
 }
 
-// with is the report of a message with a further recipient.
+// with returns the report of a message with a further recipient.
 func (r report) with(params []param, to string, first bool) (report, reply) {
 	var notify []string
 	original := ""
@@ -59,12 +65,12 @@ func (r report) with(params []param, to string, first bool) (report, reply) {
 	case first:
 		r.notify, r.original = notify, original
 	case !slices.Equal(r.notify, notify) || r.original != "" || original != "":
-		return r, otherWish
+		return r, otherReport
 	}
 	return r, reply{}
 }
 
-// dsn is the report in the words of the API; nil: nothing is asked for.
+// dsn returns the report as the API has it, or nil if nothing is asked for.
 func (r report) dsn() *api.DSN {
 	d := api.DSN{ID: r.id, Notify: r.notify, Recipient: r.original}
 	switch {
@@ -78,7 +84,7 @@ func (r report) dsn() *api.DSN {
 	return &d
 }
 
-// parseNotify reads a list of conditions; nil: it is none.
+// parseNotify returns a list of conditions in lower case, or nil if value is none.
 func parseNotify(value string) []string {
 	list := strings.Split(strings.ToLower(value), ",")
 	slices.Sort(list)
@@ -93,8 +99,8 @@ func parseNotify(value string) []string {
 	return list
 }
 
-// parseOriginal reads type and address of ORCPT. Only addresses of mail can be passed on; they come back in the form of a recipient, so that
-// they equal it where they name the same mailbox.
+// parseOriginal reads type and address of ORCPT. Only mail addresses can be passed on. They are returned in the normal form
+// of recipients, so that they equal the recipient if they name the same mailbox.
 func parseOriginal(value string) (address string, valid bool) {
 	kind, encoded, _ := strings.Cut(value, ";")
 	switch strings.ToLower(kind) {
@@ -110,7 +116,7 @@ func parseOriginal(value string) (address string, valid bool) {
 	return address, err == nil
 }
 
-// unitext decodes RFC 6533 section 3: UTF-8 in which a character may be written as its number, \x{2B}.
+// unitext decodes RFC 6533 section 3: UTF-8 in which \x{2B} stands for a character.
 func unitext(s string) (string, bool) {
 	var b strings.Builder
 	for {
@@ -129,29 +135,24 @@ func unitext(s string) (string, bool) {
 	}
 }
 
-// xtext decodes RFC 3461 section 4: printable ASCII, with + and two hex digits for what is not to be written as it is.
+// xtext decodes RFC 3461 section 4: printable ASCII in which + and two hex digits stand for a character.
 func xtext(s string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '+' {
-			if i+2 >= len(s) {
+			if i+2 >= len(s) || strings.Trim(s[i+1:i+3], "0123456789ABCDEF") != "" {
 				return "", false
 			}
-			high, low := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
-			if high < 0 || low < 0 {
-				return "", false
-			}
-			c, i = byte(high<<4|low), i+2
+			n, _ := strconv.ParseUint(s[i+1:i+3], 16, 8) // two hex digits
+			c, i = byte(n), i+2
 		} else if c <= ' ' || c > '~' || c == '=' {
 			return "", false
 		}
-		if c < ' ' || c > '~' { // an envelope id or an address with such characters would be somebody's trick
+		if c < ' ' || c > '~' { // no honest envelope id or address has such characters
 			return "", false
 		}
 		b.WriteByte(c)
 	}
 	return b.String(), true
 }
-
-const hexDigits = "0123456789ABCDEF"

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Mistakes a client may make before it is told to go.
+// Bounds on the mistakes of a client. Beyond them the conversation ends.
 const (
 	maxErrors   = 10
 	maxFailures = 3 // of logins; access counts them too, over all connections of a network
 )
 
-// maxIdleCommands is how many commands that lead to nothing (NOOP, RSET, VRFY…) a client may send between two messages.
+// maxIdleCommands bounds the idle commands (NOOP, RSET, VRFY, …) between two messages.
 const maxIdleCommands = 200
 
 // session is one conversation with one client.
@@ -32,11 +32,11 @@ type session struct {
 	login    *login
 	failures int // of logins
 	errors   int
-	idle     int // commands that led to nothing since the last message
+	idle     int // idle commands since the last message
 	t        transaction
 }
 
-// serve greets the client and answers its commands until one of the two has had enough.
+// serve greets the client and answers its commands until one of the two ends the conversation.
 func (s *session) serve(ctx context.Context, implicit bool) {
 	defer s.wire.flush()
 	defer s.reset()
@@ -86,10 +86,10 @@ func (s *session) deadline() time.Time {
 	return limit
 }
 
-// gone is the end of a conversation whose client can't be told any more.
+// gone ends a conversation whose client is not connected any more.
 var gone = reply{close: true, silent: true}
 
-// farewell is the last reply after reading failed.
+// farewell returns the last reply after reading failed with err.
 func (s *session) farewell(err error) reply {
 	switch {
 	case errors.Is(err, errDraining):
@@ -150,13 +150,13 @@ func (s *session) handle(ctx context.Context, line []byte) reply {
 		return reply{code: 252, enhanced: "2.5.0", text: "Can't verify, but will try to deliver"}
 	case "HELP":
 		return reply{code: 214, enhanced: "2.0.0", text: "See RFC 5321 and RFC 6409"}
-	case "GET", "POST", "PUT", "HEAD", "OPTIONS", "CONNECT": // a browser that was tricked into coming here must not get to talk SMTP
+	case "GET", "POST", "PUT", "HEAD", "OPTIONS", "CONNECT": // an attacker may make a browser send SMTP commands in a body
 		return reply{code: 421, enhanced: "4.7.0", text: "This is not an HTTP server", close: true}
 	}
 	return reply{code: 500, enhanced: "5.5.1", text: "Command not recognized"}
 }
 
-// reset forgets the message that was being handed over.
+// reset forgets the message in hand.
 func (s *session) reset() {
 	if s.t.body != nil {
 		s.t.body.release()

@@ -18,7 +18,7 @@ const (
 	maxAnswer  = 12288
 )
 
-// writeTimeout is how long a client may leave replies unread.
+// writeTimeout bounds how long a client may leave replies unread.
 const writeTimeout = time.Minute
 
 // Errors of reading a line.
@@ -28,8 +28,8 @@ var (
 	errDraining    = errors.New("the inlet is stopping")
 )
 
-// wire is one connection: lines and content in, replies out, each with its time-out. Replies to commands that came together go out
-// together (RFC 2920).
+// wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that came in
+// together go out together (RFC 2920).
 type wire struct {
 	idle time.Duration // longest silence within a message
 	r    *bufio.Reader
@@ -39,8 +39,8 @@ type wire struct {
 
 	mu       sync.Mutex
 	conn     net.Conn
-	draining bool // no further command is wanted
-	waiting  bool // nothing is on its way in, so that draining may interrupt
+	draining bool // the inlet stops: no further command is read
+	waiting  bool // between commands, so drain may interrupt
 }
 
 func newWire(conn net.Conn, idle time.Duration) *wire {
@@ -49,7 +49,8 @@ func newWire(conn net.Conn, idle time.Duration) *wire {
 	return w
 }
 
-// content reads from the connection. Within a message each piece has its own deadline; a command has one as a whole, which is already set.
+// content reads from the connection. Within a message each piece has its own deadline. A command has one as a whole, which
+// line has set.
 type content struct{ *wire }
 
 func (c content) Read(p []byte) (int, error) {
@@ -72,8 +73,8 @@ func (s sink) Write(p []byte) (int, error) {
 	return conn.Write(p)
 }
 
-// line reads a line of at most limit octets, without its CRLF, in full before the deadline. Replies go out first if the client has to be
-// waited for. The line is valid until the next read.
+// line returns a line of at most limit octets, without its CRLF. All of it must come before the deadline. If it is not
+// buffered yet, replies are sent first. The line is valid until the next read.
 func (w *wire) line(limit int, deadline time.Time) ([]byte, error) {
 	if !w.await(deadline) {
 		return nil, errDraining
@@ -100,7 +101,7 @@ func (w *wire) line(limit int, deadline time.Time) ([]byte, error) {
 	return line, nil
 }
 
-// await begins to wait for the client until the deadline; false: the inlet is stopping and waits for nobody.
+// await begins to wait for the client. It returns false if the inlet stops.
 func (w *wire) await(deadline time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +119,7 @@ func (w *wire) resume() {
 	w.waiting = false
 }
 
-// drain lets what is on its way in come in, and no further command.
+// drain interrupts the wait for a command, and lets a message on its way in come in.
 func (w *wire) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +135,7 @@ func (w *wire) isDraining() bool {
 	return w.draining
 }
 
-// startTLS makes the connection an encrypted one. Nothing that was read in the clear is left in the buffer: the caller has checked.
+// startTLS encrypts the connection. The caller has checked that nothing read in the clear is left in the buffer.
 func (w *wire) startTLS(config *tls.Config, deadline time.Time) error {
 	if !w.await(deadline) {
 		return errDraining
@@ -151,7 +152,7 @@ func (w *wire) startTLS(config *tls.Config, deadline time.Time) error {
 	return nil
 }
 
-// reply puts a reply behind those that have not gone out yet. What fails to go out shows when the next line is read.
+// reply queues a reply. A failure to send shows when the next line is read.
 func (w *wire) reply(r reply) {
 	_, _ = w.w.Write(r.lines())
 	_, _ = w.w.WriteString("\r\n")
@@ -159,26 +160,26 @@ func (w *wire) reply(r reply) {
 
 func (w *wire) flush() error { return w.w.Flush() }
 
-// discard reads n octets and forgets them.
+// discard skips n octets.
 func (w *wire) discard(n int64) error {
 	_, err := io.CopyN(io.Discard, w.r, n)
 	return err
 }
 
-// Limits of the politeness of close.
+// Bounds of what close still reads.
 const (
 	lingerTime  = time.Second
 	lingerBytes = 256 << 10
 )
 
-// close ends the connection so that the last reply arrives: what the client goes on sending is read for a moment, because closing a
-// connection with octets unread makes the kernel throw away what is on its way out.
+// close ends the connection so that the last reply arrives. It goes on reading for a moment: closing a connection with
+// unread octets makes the kernel discard what is on its way out.
 func (w *wire) close() {
 	w.mu.Lock()
 	conn := w.conn
 	w.mu.Unlock()
 	_ = conn.SetWriteDeadline(time.Now().Add(lingerTime))
-	for _, c := range []net.Conn{conn, w.raw} { // TLS says farewell first, then TCP
+	for _, c := range []net.Conn{conn, w.raw} { // first TLS, then TCP
 		if half, is := c.(interface{ CloseWrite() error }); is {
 			_ = half.CloseWrite()
 		}
@@ -189,4 +190,4 @@ func (w *wire) close() {
 }
 
 // cut ends the connection at once.
-func (w *wire) cut() { _ = w.raw.Close() } // the conversation is over either way
+func (w *wire) cut() { _ = w.raw.Close() }

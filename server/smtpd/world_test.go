@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testcert"
@@ -49,10 +50,9 @@ type world struct {
 
 type settings struct {
 	smtpd.Options
-	access   smtpd.Access   // nil: knows token, and nothing else
-	accounts smtpd.Accounts // nil: default, acme
-	log      io.Writer      // gets the log at debug as well; nil: nobody does
-	tls      bool           // with a certificate, STARTTLS and an address for implicit TLS
+	access smtpd.Access // nil: knows token, and nothing else
+	log    io.Writer    // gets the log at debug as well; nil: nobody does
+	tls    bool         // with a certificate, STARTTLS and an address for implicit TLS
 }
 
 func setup(t testing.TB, s settings) *world {
@@ -73,10 +73,7 @@ func setup(t testing.TB, s settings) *world {
 	if s.access == nil {
 		s.access = oneToken{}
 	}
-	if s.accounts == nil {
-		s.accounts = knownAccounts{}
-	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: s.accounts, Access: s.access}, o)
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts{}, Access: s.access}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +130,11 @@ func (oneToken) Authenticate(_ context.Context, presented string, _ netip.Addr, 
 
 type knownAccounts struct{}
 
-func (knownAccounts) Known(_ context.Context, account string) error {
+func (knownAccounts) Resolve(_ context.Context, account string) (accounts.Sender, error) {
 	if account == "" || account == "acme" {
-		return nil
+		return accounts.Sender{}, nil
 	}
-	return fault.New(fault.NotFound, "AccountNotFound", "No such account")
+	return accounts.Sender{}, fault.New(fault.NotFound, "AccountNotFound", "No such account")
 }
 
 // client speaks SMTP line by line.
