@@ -71,16 +71,16 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: access takes it as an address that no restriction names
 	if token := tokenOf(r); token != "" {
-		return s.Access.Authenticate(r.Context(), token, remote, s.opts.Now())
+		return s.parts.Access.Authenticate(r.Context(), token, remote, s.opts.Now())
 	}
 	cookie, err := r.Cookie(s.opts.SessionCookie)
 	if err != nil {
-		return s.Access.Authenticate(r.Context(), "", remote, s.opts.Now())
+		return s.parts.Access.Authenticate(r.Context(), "", remote, s.opts.Now())
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
-	return s.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
+	return s.parts.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
 }
 
 // tokenOf is the access token that a request presents: as Bearer (RFC 6750), or in the query as EmailEngine's clients may.

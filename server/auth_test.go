@@ -59,6 +59,7 @@ func welcome(r route) int {
 
 // TestWhoMayDoWhat calls every route of the table with every kind of token, and expects what the table says.
 func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.http.Transport = w.http.Transport.(*checked).inner // hundreds of answers that other tests hold against the document
 	w.parts.messages["q1"] = queued("q1", "acme")
@@ -95,6 +96,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 func TestPublicRoutes(t *testing.T) {
+	t.Parallel()
 	var public []string
 	for _, g := range setup(t).routes() {
 		for _, r := range g.routes {
@@ -111,6 +113,7 @@ func TestPublicRoutes(t *testing.T) {
 
 // TestBoundTokenSeesItsOwnAccountOnly covers each way to reach for another's mail.
 func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.messages["mine"] = queued("mine", "acme")
 	w.parts.messages["theirs"] = queued("theirs", "other")
@@ -200,6 +203,7 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 }
 
 func TestTokenInQuery(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	if got := w.do(t, "GET", "/v1/outbox?access_token="+adminToken, "", ""); got.status != 200 {
 		t.Errorf("got %d %s", got.status, got.body)
@@ -211,6 +215,7 @@ func TestTokenInQuery(t *testing.T) {
 
 // TestSessions: the cookie of the login page reads the API and changes nothing, not even from our own pages.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	cases := []struct {
 		name   string

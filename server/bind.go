@@ -56,8 +56,8 @@ func inputOf(t reflect.Type) inputType {
 	return in
 }
 
-// bind fills an input from a request, whose body has a room, and reports all faults at once: those of the query beside those of the body.
-func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value) error {
+// bind fills an input from a request, whose body has its memory reserved, and reports all faults at once: those of the query beside those of the body.
+func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.Value) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
 		return fault.New(fault.Invalid, "", "Invalid query string")
@@ -74,7 +74,7 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 		}
 	}
 	if t.mail {
-		mail, err := readMail(c, r, limit)
+		mail, err := readMail(c, m, limit)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 	if t.body == nil || t.optional && c.Request().ContentLength == 0 {
 		return fault.InvalidFields(faults)
 	}
-	d, err := openBody(c, r, limit)
+	d, err := openBody(c, m, limit)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (t inputType) bind(c echo.Context, r *room, limit int64, into reflect.Value
 		return fault.New(fault.Invalid, "", "The request has no body; a JSON object is expected")
 	}
 	t.body(&d, into.FieldByIndex(t.index))
-	if err := closeBody(c, r, limit, &d); err != nil {
+	if err := closeBody(c, m, limit, &d); err != nil {
 		return err
 	}
 	return fault.InvalidFields(append(d.faults, faults...))

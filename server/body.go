@@ -8,10 +8,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/postroom/postroom/fault"
 )
@@ -22,22 +24,33 @@ const smallBody = 1 << 20
 // slowest is how many bytes a second a client must send: less is a connection held open for its own sake.
 const slowest = 32 << 10
 
-// How long a large body waits for others to be done with, and when one that waited in vain may come again.
 const (
-	roomWait  = 60 * time.Second
-	roomAgain = 5 * time.Second
+	memoryWait  = time.Minute     // how long a large body waits for its memory
+	memoryRetry = 5 * time.Second // when one that waited in vain may come again
 )
 
-// room is the memory of a large body, until its request is answered. Nil is that of a small one, for which none is reserved: their number is
-// bounded by that of the connections.
-type room struct {
-	s    *Server
-	size int64
-	turn bool // it is being worked on
+// bodyMemory bounds the memory and the work of large bodies.
+type bodyMemory struct {
+	memory *semaphore.Weighted // what is left of Options.BodyMemory
+	turns  *semaphore.Weighted // one for each processor
 }
 
-// room reserves memory for a body that is large.
-func (s *Server) room(c echo.Context, limit int64) (*room, error) {
+func newBodyMemory(size int64) *bodyMemory {
+	return &bodyMemory{
+		memory: semaphore.NewWeighted(size), turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+	}
+}
+
+// capacity is the memory of a large body, until its request is answered. Nil is that of a small body, for which none is reserved: their
+// number is bounded by the number of connections.
+type capacity struct {
+	of   *bodyMemory
+	size int64
+	turn bool // the body is being worked on
+}
+
+// reserve waits for the memory of a body, if it is large.
+func (b *bodyMemory) reserve(c echo.Context, limit int64) (*capacity, error) {
 	size := c.Request().ContentLength
 	if size < 0 {
 		size = limit
@@ -45,43 +58,43 @@ func (s *Server) room(c echo.Context, limit int64) (*room, error) {
 	if size <= smallBody || size > limit {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), roomWait)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), memoryWait)
 	defer cancel()
-	if err := s.bodies.Acquire(ctx, size); err != nil {
+	if err := b.memory.Acquire(ctx, size); err != nil {
 		busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
-		busy.RetryAfter = roomAgain
+		busy.RetryAfter = memoryRetry
 		return nil, busy
 	}
-	return &room{s: s, size: size}, nil
+	return &capacity{of: b, size: size}, nil
 }
 
-// takeTurn waits until a body that was read can be worked on, if that has not happened yet. That takes up to two and a half times its memory more (files decoded, the message
-// composed and compressed) and a processor all the while, so to work on more of them than there are processors would get none done sooner.
-func (r *room) takeTurn(ctx context.Context) error {
-	if r == nil || r.turn {
+// takeTurn waits until a body that was read can be worked on. The work takes up to two and a half times the body's memory more (files
+// decoded, the message composed and compressed), and a processor: more bodies than processors would all be slower.
+func (m *capacity) takeTurn(ctx context.Context) error {
+	if m == nil || m.turn {
 		return nil
 	}
-	if err := r.s.turns.Acquire(ctx, 1); err != nil {
+	if err := m.of.turns.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("wait for other large bodies: %w", err) // the client is gone
 	}
-	r.turn = true
+	m.turn = true
 	return nil
 }
 
-// leave gives back what the body took.
-func (r *room) leave() {
-	if r == nil {
+// release gives back the memory and the turn.
+func (m *capacity) release() {
+	if m == nil {
 		return
 	}
-	if r.turn {
-		r.s.turns.Release(1)
+	if m.turn {
+		m.of.turns.Release(1)
 	}
-	r.s.bodies.Release(r.size)
+	m.of.memory.Release(m.size)
 }
 
 // openBody begins to read the JSON body of a request: a small one whole, of a large one a window. A body that says it is beyond the limit is
 // refused unread, and one that turns out to be is cut off there; either way the connection is closed, since what is left on it is of no use.
-func openBody(c echo.Context, room *room, limit int64) (document, error) {
+func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 	r := c.Request()
 	if err := checkContentType(r.Header.Get(echo.HeaderContentType)); err != nil {
 		return document{}, err
@@ -99,11 +112,11 @@ func openBody(c echo.Context, room *room, limit int64) (document, error) {
 		}
 		return newDocument(text), nil
 	}
-	return newStream(body, r.ContentLength, longValue, func() error { return room.takeTurn(r.Context()) }), nil
+	return newStream(body, r.ContentLength, longValue, func() error { return m.takeTurn(r.Context()) }), nil
 }
 
 // closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why there is no JSON text.
-func closeBody(c echo.Context, room *room, limit int64, d *document) error {
+func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	ended := d.end()
 	if err := d.broken(); err != nil {
 		return readFault(err, limit)
@@ -117,7 +130,7 @@ func closeBody(c echo.Context, room *room, limit int64, d *document) error {
 	case !ended:
 		return fault.New(fault.Invalid, "", "Invalid request payload JSON format")
 	}
-	return room.takeTurn(c.Request().Context())
+	return m.takeTurn(c.Request().Context())
 }
 
 // readAll reads a body to its end, into a slice that may hold its beginning. The slice grows with what arrives rather than with what was promised.

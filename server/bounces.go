@@ -32,8 +32,8 @@ type returnMailInput struct {
 	Body       mailBody
 }
 
-func (s *Server) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
-	report, out, err := s.Returns.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
+func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
+	report, out, err := f.returns.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
 	if err != nil {
 		return api.ReturnedMail{}, err
 	}
@@ -59,7 +59,7 @@ func returnedMail(r bounce.Report, out feedback.Outcome) api.ReturnedMail {
 }
 
 // readMail reads a body that is a mail.
-func readMail(c echo.Context, r *room, limit int64) (mailBody, error) {
+func readMail(c echo.Context, m *capacity, limit int64) (mailBody, error) {
 	if value := c.Request().Header.Get(echo.HeaderContentType); value != "" {
 		media, _, err := mime.ParseMediaType(value)
 		if err != nil || media != "message/rfc822" && media != "message/global" {
@@ -73,5 +73,5 @@ func readMail(c echo.Context, r *room, limit int64) (mailBody, error) {
 	if len(body) == 0 {
 		return nil, fault.New(fault.Invalid, "", "The request has no body; a mail is expected")
 	}
-	return body, r.takeTurn(c.Request().Context())
+	return body, m.takeTurn(c.Request().Context())
 }

@@ -33,6 +33,7 @@ func (p fakeReturns) Receive(_ context.Context, mail io.Reader, to string) (boun
 }
 
 func TestReturnMail(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader([]byte("Subject: x\r\n\r\n")), api.ReturnOptions{EnvelopeTo: "bounces+t@example.com"})
 	if err != nil {
@@ -53,6 +54,7 @@ func TestReturnMail(t *testing.T) {
 }
 
 func TestReturnMailRefused(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for _, row := range []struct {
 		name, kind, body, token string

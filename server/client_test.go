@@ -14,6 +14,7 @@ import (
 
 // TestClientRoundTrip calls every method of the client once, against the server it is made for.
 func TestClientRoundTrip(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.messages["q1"] = queued("q1", "acme")
 	ctx, c := t.Context(), w.client
@@ -144,6 +145,7 @@ func TestClientRoundTrip(t *testing.T) {
 }
 
 func TestClientTellsFailures(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	_, err := api.GetStats.Do(t.Context(), w.as("wrong"), api.CounterQuery{})
 	failure, ok := errors.AsType[*api.Failure](err)

@@ -17,22 +17,22 @@ type deadSelection struct {
 	Cursor  string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
 }
 
-func (s *Server) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
+func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
 	q, err := selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
 	if err != nil {
 		return api.DeadLetterPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
-	page, err := s.Outbox.DeadLetters(ctx, q)
+	page, err := m.box.DeadLetters(ctx, q)
 	page.DeadLetters = rows(page.DeadLetters)
 	return page, err
 }
 
-func (s *Server) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadLetter, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadLetter, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.DeadLetter{}, err
 	}
-	return s.Outbox.DeadLetter(ctx, in.QueueID)
+	return m.box.DeadLetter(ctx, in.QueueID)
 }
 
 type replayLetterInput struct {
@@ -40,7 +40,7 @@ type replayLetterInput struct {
 	Body *api.Corrections
 }
 
-func (s *Server) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage, error) {
+func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage, error) {
 	var corrections api.Corrections
 	if in.Body != nil {
 		corrections = *in.Body
@@ -48,10 +48,10 @@ func (s *Server) replayDeadLetter(ctx context.Context, in *replayLetterInput) (a
 	if err := staysMine(ctx, corrections); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	if err := s.mine(ctx, in.QueueID); err != nil {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return s.Outbox.Replay(ctx, in.QueueID, corrections)
+	return m.box.Replay(ctx, in.QueueID, corrections)
 }
 
 // staysMine keeps a bound token from giving its messages to another account, which would send them.
@@ -64,7 +64,7 @@ type replayLettersInput struct{ Body api.ReplayRequest }
 
 // replayDeadLetters wants something to select by, as cancelAll does. Recipients are corrected one message at a time: the same ones for all
 // of many messages are never meant.
-func (s *Server) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer, error) {
+func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer, error) {
 	req := in.Body
 	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble {
 		return api.ReplayAnswer{}, fault.New(fault.Invalid, "", "Say which dead letters: account, code, tag, ids or accountTrouble")
@@ -81,12 +81,12 @@ func (s *Server) replayDeadLetters(ctx context.Context, in *replayLettersInput) 
 	if req.Account, err = ownAccount(ctx, req.Account); err != nil {
 		return api.ReplayAnswer{}, err
 	}
-	return s.Outbox.ReplayAll(ctx, req)
+	return m.box.ReplayAll(ctx, req)
 }
 
-func (s *Server) deleteDeadLetter(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) deleteDeadLetter(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.DeleteAnswer{}, err
 	}
-	return s.Outbox.DeleteDeadLetter(ctx, in.QueueID)
+	return m.box.DeleteDeadLetter(ctx, in.QueueID)
 }

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	got, err := api.ListDeliveries.Do(t.Context(), w.client, api.DeliveryQuery{Q: "to:ann subject:\"your invoice\"", Page: 2, PageSize: 10}, "e1")
 	if err != nil || !got.Partial || got.Page != 2 || len(got.Deliveries) != 1 || got.Deliveries[0].ID != "to:ann subject:\"your invoice\"" || got.Deliveries[0].Endpoint != "e1" {

@@ -8,6 +8,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
+type dkimRoutes struct{ keys DomainKeys }
+
 type domainInput struct {
 	Domain string `path:"domain" maxLength:"253" doc:"The domain in the From of the mail"`
 }
@@ -17,25 +19,25 @@ type putDomainKeyInput struct {
 	Body api.DKIM
 }
 
-func (s *Server) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
+func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
 	if !strings.EqualFold(in.Body.Domain, in.Domain) {
 		return api.DomainKey{}, fault.InvalidFields([]fault.Field{{Key: "domain", Message: "must be the domain of the path"}})
 	}
-	return s.DomainKeys.Put(ctx, in.Body)
+	return d.keys.Put(ctx, in.Body)
 }
 
-func (s *Server) listDomainKeys(ctx context.Context, _ *struct{}) (api.DomainKeyPage, error) {
-	page, err := s.DomainKeys.List(ctx)
+func (d dkimRoutes) listDomainKeys(ctx context.Context, _ *struct{}) (api.DomainKeyPage, error) {
+	page, err := d.keys.List(ctx)
 	page.Keys = rows(page.Keys)
 	return page, err
 }
 
-func (s *Server) getDomainKey(ctx context.Context, in *domainInput) (api.DomainKey, error) {
-	return s.DomainKeys.Get(ctx, in.Domain)
+func (d dkimRoutes) getDomainKey(ctx context.Context, in *domainInput) (api.DomainKey, error) {
+	return d.keys.Get(ctx, in.Domain)
 }
 
-func (s *Server) deleteDomainKey(ctx context.Context, in *domainInput) (api.Deleted, error) {
-	if err := s.DomainKeys.Delete(ctx, in.Domain); err != nil {
+func (d dkimRoutes) deleteDomainKey(ctx context.Context, in *domainInput) (api.Deleted, error) {
+	if err := d.keys.Delete(ctx, in.Domain); err != nil {
 		return api.Deleted{}, err
 	}
 	return api.Deleted{Deleted: true}, nil

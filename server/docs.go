@@ -25,12 +25,12 @@ const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
 // swagger serves the files of Swagger UI from inside the program.
 var swagger = v5emb.New("Postroom", "/openapi.json", "/docs/")
 
-func (s *Server) docsPage(c echo.Context) error {
+func (i instanceRoutes) docsPage(c echo.Context) error {
 	c.Response().Header().Set("Content-Security-Policy", docsPolicy)
 	return c.HTMLBlob(http.StatusOK, docsHTML)
 }
 
-func (s *Server) docsFile(c echo.Context) error {
+func (i instanceRoutes) docsFile(c echo.Context) error {
 	name := strings.TrimPrefix(c.Request().URL.Path, "/docs/")
 	switch name {
 	case "":

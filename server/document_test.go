@@ -23,6 +23,7 @@ func read[T any](text string) (into T, faults []fault.Field, ok bool) {
 }
 
 func TestReadingASubmit(t *testing.T) {
+	t.Parallel()
 	text := `{"from":{"name":"Jörg \"J\" M\u00fcller \ud83d\ude00","address":"j@example.com"},"to":{"address":"a@example.net"},
 		"cc":[{"address":"b@example.net"},{"name":"C","address":"c@example.net"}],"bcc":null,"subject":"a\tb","html":"<p>\u003c</p>",
 		"raw":"SGVsbG8=","envelope":{"from":"","to":["x@example.net"]},"attachments":[{"content":"aGk","filename":"ü.txt"}],
@@ -50,6 +51,7 @@ func TestReadingASubmit(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"2027-01-02T03:04:05Z":         "2027-01-02T03:04:05Z",
 		"2027-01-02T03:04:05.123Z":     "2027-01-02T03:04:05.123Z",
@@ -72,6 +74,7 @@ func TestTimes(t *testing.T) {
 
 // TestFaultsAreBounded: a hostile body gets no answer larger than itself.
 func TestFaultsAreBounded(t *testing.T) {
+	t.Parallel()
 	_, faults, ok := read[api.SubmitRequest](`{"to":[` + strings.Repeat("1,", 100_000) + `1]}`)
 	if !ok || len(faults) != maxFaults {
 		t.Errorf("%d faults, ok %v", len(faults), ok)

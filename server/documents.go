@@ -14,9 +14,11 @@ type searchInput struct {
 	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it, whatever the page"`
 }
 
+type documentRoutes struct{ documents Documents }
+
 // searchDocuments finds messages, long after the email log has forgotten them. A bound token finds its own account's, and counts of those.
-func (s *Server) searchDocuments(ctx context.Context, in *searchInput) (api.DocumentPage, error) {
-	page, err := s.Documents.Search(ctx, api.DocumentQuery{
+func (d documentRoutes) searchDocuments(ctx context.Context, in *searchInput) (api.DocumentPage, error) {
+	page, err := d.documents.Search(ctx, api.DocumentQuery{
 		Q: in.Q, Account: boundTo(ctx), Page: in.Page, PageSize: in.PageSize, Cursor: in.Cursor, Sort: api.DocumentSort(in.Sort),
 	})
 	page.Documents = rows(page.Documents)
@@ -25,10 +27,10 @@ func (s *Server) searchDocuments(ctx context.Context, in *searchInput) (api.Docu
 	return page, err
 }
 
-func (s *Server) getDocuments(ctx context.Context, _ *noInput) (api.DocumentsState, error) {
-	return s.Documents.State(ctx)
+func (d documentRoutes) getDocuments(ctx context.Context, _ *noInput) (api.DocumentsState, error) {
+	return d.documents.State(ctx)
 }
 
-func (s *Server) rebuildDocuments(ctx context.Context, _ *noInput) (api.DocumentRebuild, error) {
-	return s.Documents.Rebuild(ctx)
+func (d documentRoutes) rebuildDocuments(ctx context.Context, _ *noInput) (api.DocumentRebuild, error) {
+	return d.documents.Rebuild(ctx)
 }

@@ -37,6 +37,7 @@ func (p fakeDocuments) Rebuild(context.Context) (api.DocumentRebuild, error) {
 func (w *world) bound() *api.Client { return api.NewClient(w.URL(), boundToken, w.http) }
 
 func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	q := api.DocumentQuery{Q: `invoice "for you"`, Page: 2, PageSize: 50, Sort: api.SortRelevance, Cursor: "x"}
 	page, err := api.SearchDocuments.Do(t.Context(), w.client, q)
@@ -53,6 +54,7 @@ func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 }
 
 func TestSearchIndexIsTheInstances(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	s, err := api.GetDocuments.Do(t.Context(), w.client)
 	if err != nil || s.Documents != 7 {
@@ -71,6 +73,7 @@ func TestSearchIndexIsTheInstances(t *testing.T) {
 }
 
 func TestSearchTellsWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.failWith(fault.InvalidFields([]fault.Field{{Key: "q", Message: `at character 1, "x:": there is no field x`}}))
 	if _, err := api.SearchDocuments.Do(t.Context(), w.client, api.DocumentQuery{Q: "x:"}); err == nil {

@@ -31,6 +31,7 @@ type exchange struct {
 // TestAnswersLikeEmailEngine repeats recorded requests, in an order that makes sense, and compares status codes and the names and types
 // of the fields. A row says where Postroom differs on purpose, and why.
 func TestAnswersLikeEmailEngine(t *testing.T) {
+	t.Parallel()
 	const (
 		stays    = 0
 		mailbox  = "logs notifyFrom syncFrom path smtpStatus type sendOnly counters" // of an account: those of a mailbox
@@ -154,6 +155,7 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 
 // TestValidationWordsAreEmailEngines compares the words for wrong fields, where the field is named alike.
 func TestValidationWordsAreEmailEngines(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for file, skip := range map[string][]string{
 		"submit-400-validation":       {"address"}, // named by its whole path here, which tells to from cc

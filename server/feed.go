@@ -12,7 +12,7 @@ const (
 	window = 64 << 10
 	// longValue is how long a string, or an object that is kept as it is, may be before the rest of the body is read with it:
 	// such a body is a few large values, and gains nothing from being read in pieces.
-	longValue = 256 << 10
+	longValue = 128 << 10
 )
 
 // errLong stops a decoder whose buffer has become as long as a longValue.
@@ -66,14 +66,14 @@ func (d *document) gathered() bool {
 		return false
 	}
 	f.long = false
-	text := append(d.opened(), d.json.UnreadBuffer()...)
-	opened, promised := len(text)-len(d.json.UnreadBuffer()), int64(-1)
-	room := max(window, 4*len(text))
+	opened, unread := d.opened(), d.json.UnreadBuffer()
+	had, promised := len(opened)+len(unread), int64(-1)
+	room := max(window, 4*had)
 	if f.size >= 0 {
-		promised = int64(len(text)) + f.size - f.read
+		promised = int64(had) + f.size - f.read
 		room = int(promised) + 1 // it has been reserved, and some of it has come
 	}
-	text, err := readAll(f.body, append(make([]byte, 0, room), text...), promised)
+	text, err := readAll(f.body, append(append(make([]byte, 0, room), opened...), unread...), promised)
 	if err == nil {
 		err = f.turn()
 	}
@@ -82,7 +82,7 @@ func (d *document) gathered() bool {
 		return false
 	}
 	d.json = newDecoder(bytes.NewBuffer(text))
-	for err == nil && d.json.InputOffset() < int64(opened) {
+	for err == nil && d.json.InputOffset() < int64(len(opened)) {
 		_, err = d.json.ReadToken()
 	}
 	return err == nil

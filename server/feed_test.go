@@ -37,6 +37,7 @@ var awkward = []string{
 
 // TestReadingInPiecesIsReading: however a text comes in, the same is read from it, and the same found wrong with it.
 func TestReadingInPiecesIsReading(t *testing.T) {
+	t.Parallel()
 	for _, text := range awkward {
 		want, faults, ok := read[api.SubmitRequest](text)
 		for size := range 70 {
@@ -83,6 +84,7 @@ func (p pieces) Read(into []byte) (int, error) {
 
 // TestLongValuesAreReadAsAWhole: the rest comes at once, after a turn was waited for, and is as good as any.
 func TestLongValuesAreReadAsAWhole(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("äöü", longValue)
 	text := `{"subject":"a","html":"` + long + `","text":"` + long + `"}`
 	turns := 0
@@ -102,6 +104,7 @@ func TestLongValuesAreReadAsAWhole(t *testing.T) {
 
 // TestBodyThatBreaksOff: what was read so far is no reason to speak of bad JSON.
 func TestBodyThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	cut := errors.New("cut")
 	_, d := readFrom(io.MultiReader(strings.NewReader(`{"subject":"x`), iotest.ErrReader(cut)), 0)
 	if d.end() || !errors.Is(d.broken(), cut) {
@@ -145,6 +148,7 @@ func TestMergeIsNotHeldAsText(t *testing.T) {
 
 // TestLargeMergeIsTaken: through the whole door.
 func TestLargeMergeIsTaken(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	entries := 0
 	w.parts.submit = func(req api.SubmitRequest) (api.SubmitAnswer, error) {
@@ -158,6 +162,7 @@ func TestLargeMergeIsTaken(t *testing.T) {
 
 // TestTooManyEntriesAreNotRead: the first one too many ends the reading, and what was wrong so far is told.
 func TestTooManyEntriesAreNotRead(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	text := `{"nonsense":1,"mailMerge":[` + strings.Repeat(`{"to":{"address":"a@example.net"}},`, 10_001)
 	body := &stalled{text: strings.NewReader(text), closed: make(chan struct{})}

@@ -20,33 +20,35 @@ type Feedback interface {
 	Status(ctx context.Context) (api.FeedbackStatus, error)
 }
 
-// hookRoute is a route for a provider's webhook: a body that is taken as it came, since the provider's signature is over its very bytes. Who
-// may call it is decided by that signature.
-func hookRoute(path string, h echo.HandlerFunc) route {
-	return route{method: http.MethodPost, path: path, right: public(), bind: func(*Server, route) echo.HandlerFunc { return h }}
+// feedbackRoutes take in what became known about mail after a relay took it.
+type feedbackRoutes struct {
+	feedback Feedback
+	returns  Returns
+	bodies   *bodyMemory
 }
 
-// providerHook takes the webhook of the provider that the path names; a path that names none is for the generic one.
-func (s *Server) providerHook(c echo.Context) error {
+// providerHook takes the webhook of the provider that the path names; a path without a name is for the generic one. The body is passed on
+// as it came: the provider's signature is over its bytes, and decides who may call.
+func (f feedbackRoutes) providerHook(c echo.Context) error {
 	name := provider.Name(c.Param("name"))
 	if name == "" {
 		name = provider.Generic
 	}
-	room, err := s.room(c, provider.MaxBody)
+	memory, err := f.bodies.reserve(c, provider.MaxBody)
 	if err != nil {
 		return err
 	}
-	defer room.leave()
+	defer memory.release()
 	body, err := rawBody(c, provider.MaxBody)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	if err := room.takeTurn(ctx); err != nil {
+	if err := memory.takeTurn(ctx); err != nil {
 		return err
 	}
 	r := c.Request()
-	receipt, err := s.Feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, time.Now())
+	receipt, err := f.feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -69,6 +71,6 @@ func rawBody(c echo.Context, limit int64) ([]byte, error) {
 }
 
 // feedbackStatus says who told what about sent mail, and what became of it.
-func (s *Server) feedbackStatus(ctx context.Context, _ *noInput) (api.FeedbackStatus, error) {
-	return s.Feedback.Status(ctx)
+func (f feedbackRoutes) feedbackStatus(ctx context.Context, _ *noInput) (api.FeedbackStatus, error) {
+	return f.feedback.Status(ctx)
 }

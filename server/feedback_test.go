@@ -52,6 +52,7 @@ func (w *world) tell(t *testing.T, path, contentType string, body []byte) (*http
 
 // A webhook goes on as it came: its bytes, its query, its header, whatever it says it is.
 func TestProviderHookPassesBytesOn(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for path, want := range map[string]string{
 		"/webhooks/provider/postmark?token=s": "Feedback.Provider postmark {\"a\" :  1}\ns|of the header",
@@ -72,6 +73,7 @@ func TestProviderHookPassesBytesOn(t *testing.T) {
 }
 
 func TestProviderHookAnswersWhatProvidersUnderstand(t *testing.T) {
+	t.Parallel()
 	limited := fault.New(fault.Limited, "RedisAway", "away")
 	limited.RetryAfter = time.Minute
 	for _, row := range []struct {
@@ -99,6 +101,7 @@ func TestProviderHookAnswersWhatProvidersUnderstand(t *testing.T) {
 }
 
 func TestProviderHookIsBounded(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	answer, text := w.tell(t, "/webhooks/provider/ses", "application/json", make([]byte, provider.MaxBody+1))
 	if answer.StatusCode != http.StatusRequestEntityTooLarge {

@@ -8,18 +8,23 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
+type gatewayRoutes struct {
+	gateways Gateways
+	accounts Accounts
+}
+
 type createGatewayInput struct{ Body api.Gateway }
 
-func (s *Server) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated, error) {
-	created, err := s.Gateways.Create(ctx, in.Body)
+func (g gatewayRoutes) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated, error) {
+	created, err := g.gateways.Create(ctx, in.Body)
 	if err != nil {
 		return api.GatewayCreated{}, err
 	}
-	return created, s.Accounts.GatewayEdited(ctx, in.Body.Gateway)
+	return created, g.accounts.GatewayEdited(ctx, in.Body.Gateway)
 }
 
-func (s *Server) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
-	page, err := s.Gateways.List(ctx, in.Page, in.size())
+func (g gatewayRoutes) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
+	page, err := g.gateways.List(ctx, in.Page, in.size())
 	page.Gateways = rows(page.Gateways)
 	return page, err
 }
@@ -28,8 +33,8 @@ type gatewayInput struct {
 	Gateway string `path:"gateway" maxLength:"256" doc:"Id of the gateway"`
 }
 
-func (s *Server) getGateway(ctx context.Context, in *gatewayInput) (api.GatewayInfo, error) {
-	return s.Gateways.Get(ctx, in.Gateway)
+func (g gatewayRoutes) getGateway(ctx context.Context, in *gatewayInput) (api.GatewayInfo, error) {
+	return g.gateways.Get(ctx, in.Gateway)
 }
 
 type updateGatewayInput struct {
@@ -37,17 +42,17 @@ type updateGatewayInput struct {
 	Body api.GatewayPatch
 }
 
-func (s *Server) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated, error) {
-	updated, err := s.Gateways.Update(ctx, in.Gateway, in.Body)
+func (g gatewayRoutes) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated, error) {
+	updated, err := g.gateways.Update(ctx, in.Gateway, in.Body)
 	if err != nil {
 		return api.GatewayUpdated{}, err
 	}
-	return updated, s.Accounts.GatewayEdited(ctx, in.Gateway)
+	return updated, g.accounts.GatewayEdited(ctx, in.Gateway)
 }
 
 // deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given, or none.
-func (s *Server) deleteGateway(ctx context.Context, in *gatewayInput) (api.GatewayDeleted, error) {
-	users, err := s.Accounts.UsingGateway(ctx, in.Gateway)
+func (g gatewayRoutes) deleteGateway(ctx context.Context, in *gatewayInput) (api.GatewayDeleted, error) {
+	users, err := g.accounts.UsingGateway(ctx, in.Gateway)
 	if err != nil {
 		return api.GatewayDeleted{}, err
 	}
@@ -55,7 +60,7 @@ func (s *Server) deleteGateway(ctx context.Context, in *gatewayInput) (api.Gatew
 		return api.GatewayDeleted{}, fault.New(fault.Conflict, "GatewayInUse", "Gateway %s is used by account %s; take it off their lists first",
 			in.Gateway, strings.Join(users[:min(len(users), 10)], ", "))
 	}
-	if err := s.Gateways.Delete(ctx, in.Gateway); err != nil {
+	if err := g.gateways.Delete(ctx, in.Gateway); err != nil {
 		return api.GatewayDeleted{}, err
 	}
 	return api.GatewayDeleted{Gateway: in.Gateway, Deleted: true}, nil

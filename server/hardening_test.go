@@ -53,6 +53,7 @@ func (l *logs) logger() *slog.Logger {
 
 // TestInternalErrorsNeverReachClients makes every part fail with a secret in its error, and calls every route.
 func TestInternalErrorsNeverReachClients(t *testing.T) {
+	t.Parallel()
 	const secret = "password=hunter2"
 	var log logs
 	w := setup(t, func(o *Options) { o.Logger = log.logger() })
@@ -81,6 +82,7 @@ func TestInternalErrorsNeverReachClients(t *testing.T) {
 }
 
 func TestPanicIsAnswered(t *testing.T) {
+	t.Parallel()
 	var log logs
 	w := setup(t, func(o *Options) { o.Logger = log.logger() })
 	w.parts.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) { panic("hunter2") }
@@ -95,6 +97,7 @@ func TestPanicIsAnswered(t *testing.T) {
 
 // TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes all the same, and the connection ends.
 func TestHugeBodyIsRefusedUnread(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	conn, err := net.Dial("tcp", w.Addr())
 	if err != nil {
@@ -131,6 +134,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestEndlessBodyIsCutOff(t *testing.T) {
+	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 1 << 20 })
 	body := &endless{}
 	req, err := http.NewRequestWithContext(t.Context(), "POST", w.URL()+"/v1/submit", io.NopCloser(body))
@@ -157,6 +161,7 @@ func TestEndlessBodyIsCutOff(t *testing.T) {
 
 // TestUnauthorizedBodyIsNotRead: who is not let in doesn't get to send anything.
 func TestUnauthorizedBodyIsNotRead(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	got := w.do(t, "POST", "/v1/submit", "stolen", `{bad`)
 	if got.status != 401 {
@@ -191,6 +196,7 @@ func TestLargeAttachmentIsHeldTwice(t *testing.T) {
 
 // TestLargeBodiesTakeTurns: with room for one, the second waits until the first is answered, and small ones pass by.
 func TestLargeBodiesTakeTurns(t *testing.T) {
+	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage, o.BodyMemory = 2<<20, 1 })
 	entered, leave := make(chan struct{}, 2), make(chan struct{})
 	w.parts.submit = func(req api.SubmitRequest) (api.SubmitAnswer, error) {
@@ -228,6 +234,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 // TestLargeBodiesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there are processors, and all are
 // taken in the end.
 func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
+	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
 	processors := int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
 	var inHand, most atomic.Int64
@@ -264,6 +271,7 @@ func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 
 // TestAWaitingBodyIsForgottenWithItsClient: a client that goes away while its body waits for its turn leaves nothing behind.
 func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
+	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	entered, leave := make(chan struct{}, processors), make(chan struct{})
@@ -279,9 +287,9 @@ func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
 	}
 	held := func(bodies int) bool { // that many or fewer
 		rest := w.opts.BodyMemory - int64(bodies*len(body))
-		free := w.bodies.TryAcquire(rest)
+		free := w.bodies.memory.TryAcquire(rest)
 		if free {
-			w.bodies.Release(rest)
+			w.bodies.memory.Release(rest)
 		}
 		return free
 	}
@@ -320,6 +328,7 @@ func until(t *testing.T, what string, ok func() bool) {
 
 // TestProbes: load balancers ask with HEAD, and ids may hold any character.
 func TestProbes(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	if got := w.do(t, "HEAD", "/health", "", ""); got.status != 200 || got.body != "" {
 		t.Errorf("HEAD /health: %d %q", got.status, got.body)
@@ -336,6 +345,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for _, tc := range []struct{ given, want string }{
 		{"abc-123.x:y_Z", "abc-123.x:y_Z"}, {"", ""}, {`x"y`, ""}, {strings.Repeat("x", 65), ""}, {"a b", ""},
@@ -348,6 +358,7 @@ func TestRequestID(t *testing.T) {
 }
 
 func TestTokensAreNotLogged(t *testing.T) {
+	t.Parallel()
 	var log logs
 	w := setup(t, func(o *Options) { o.Logger = log.logger() })
 	w.do(t, "GET", "/v1/outbox?search=hello&access_token="+adminToken, "", "")
@@ -361,6 +372,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 }
 
 func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	h := w.do(t, "GET", "/v1/outbox", adminToken, "").header
 	for name, want := range map[string]string{
@@ -374,6 +386,7 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 func TestListsAreCompressed(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for i := range 50 {
 		id := fmt.Sprint("q", i)
@@ -394,6 +407,7 @@ func TestListsAreCompressed(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	reg := prometheus.NewRegistry()
 	w := setup(t, func(o *Options) { o.Metrics = reg })
 	w.do(t, "POST", "/v1/submit", adminToken, `{"to":{"address":"a@example.net"}}`)

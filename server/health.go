@@ -2,14 +2,27 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
 )
 
+// instanceRoutes are about the process itself: health, metrics, and the documentation of the API.
+type instanceRoutes struct {
+	state    State
+	draining *atomic.Bool
+	log      *slog.Logger
+	metrics  echo.HandlerFunc
+	spec     func() (spec, error)
+}
+
 // getHealth answers as long as the process can: a supervisor restarts it when it doesn't. Redis being away is no reason to.
-func (s *Server) getHealth(context.Context, *noInput) (api.Health, error) {
+func (i instanceRoutes) getHealth(context.Context, *noInput) (api.Health, error) {
 	return api.Health{Success: true}, nil
 }
 
@@ -27,16 +40,16 @@ func (r readyAnswer) status() int {
 const probeTime = 2 * time.Second
 
 // getReady says whether work can be taken on. A Redis that is away fails its check and leaves durability empty.
-func (s *Server) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
+func (i instanceRoutes) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	ready := api.Ready{Ready: true, Checks: rows(s.State.Checks(ctx))}
-	if s.draining.Load() {
+	ready := api.Ready{Ready: true, Checks: rows(i.state.Checks(ctx))}
+	if i.draining.Load() {
 		ready.Checks = append(ready.Checks, api.Check{Name: "running", Message: "this instance is stopping"})
 	}
-	durability, err := s.State.Durability(ctx)
+	durability, err := i.state.Durability(ctx)
 	if err != nil {
-		s.log.Warn("durability unknown", "error", err)
+		i.log.Warn("durability unknown", "error", err)
 		ready.Checks = append(ready.Checks, api.Check{Name: "durability", Message: "could not be asked for"})
 	}
 	durability.Warnings = rows(durability.Warnings)

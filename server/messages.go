@@ -21,12 +21,12 @@ type listMessagesInput struct {
 }
 
 // listMessages shows the email log. A bound token sees its own account's part of it.
-func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
+func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return api.LogPage{}, err
 	}
-	page, err := s.Outbox.Messages(ctx, api.LogQuery{
+	page, err := m.box.Messages(ctx, api.LogQuery{
 		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status), Account: account, Lane: api.Lane(in.Lane),
 		Tag: in.Tag, Search: in.Search, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
 	})
@@ -46,35 +46,37 @@ type ratesInput struct {
 }
 
 // getRates counts what became of messages. A bound token sees its own account's.
-func (s *Server) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
+func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return api.Rates{}, err
 	}
-	return s.Outbox.Rates(ctx, api.RatesQuery{
+	return m.box.Rates(ctx, api.RatesQuery{
 		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, Gateway: in.Gateway, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
 	})
 }
 
-func (s *Server) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {
-	if err := s.mineLogged(ctx, in.QueueID); err != nil {
+func (m messageRoutes) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {
+	if err := m.mineLogged(ctx, in.QueueID); err != nil {
 		return api.LoggedMessage{}, err
 	}
-	m, err := s.Outbox.Message(ctx, in.QueueID)
-	return m, logged(err)
+	found, err := m.box.Message(ctx, in.QueueID)
+	return found, logged(err)
 }
 
-func (s *Server) listEvents(ctx context.Context, in *messageInput) (api.MessageEvents, error) {
-	if err := s.mineLogged(ctx, in.QueueID); err != nil {
+func (m messageRoutes) listEvents(ctx context.Context, in *messageInput) (api.MessageEvents, error) {
+	if err := m.mineLogged(ctx, in.QueueID); err != nil {
 		return api.MessageEvents{}, err
 	}
-	e, err := s.Outbox.MessageEvents(ctx, in.QueueID)
+	e, err := m.box.MessageEvents(ctx, in.QueueID)
 	e.Events = rows(e.Events)
 	return e, logged(err)
 }
 
 // mineLogged is mine, in the words of the log.
-func (s *Server) mineLogged(ctx context.Context, id string) error { return logged(s.mine(ctx, id)) }
+func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
+	return logged(m.mine(ctx, id))
+}
 
 // logged words that there is no such message, the same whether it never was, was forgotten, or is another account's.
 func logged(err error) error {

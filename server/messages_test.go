@@ -16,6 +16,7 @@ import (
 
 // TestLogIsAskedAsTheQuerySays holds each parameter of the list, and what is asked when there are none.
 func TestLogIsAskedAsTheQuerySays(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	long := strings.Repeat("ü", 1024)
@@ -47,6 +48,7 @@ func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 
 // TestAnUnknownMessageReadsTheSame whoever asks, and however the outbox words it: what is another's must not be told from what never was.
 func TestAnUnknownMessageReadsTheSame(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.messages["theirs"] = queued("theirs", "other")
 	read := func(path, token string) api.Problem {
@@ -70,6 +72,7 @@ func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 
 // TestReplayTakesCorrections in every form, and none.
 func TestReplayTakesCorrections(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.messages["q1"] = queued("q1", "acme")
 	spare, own := "spare", ""
@@ -107,6 +110,7 @@ func TestReplayTakesCorrections(t *testing.T) {
 
 // TestAnOptionalBodyMayBeLeftOut in all the ways that clients have for it: one that streams announces no length, and curl -d ” a form.
 func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.messages["q1"] = queued("q1", "acme")
 	for _, tc := range []struct {
@@ -148,6 +152,7 @@ func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {
 }
 
 func TestStatsAreNarrowed(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for _, query := range []string{"", "?account=acme", "?lane=bulk", "?account=acme&lane=transactional"} {
 		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")

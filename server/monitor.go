@@ -26,26 +26,27 @@ func NewMonitor(access Access, state State, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := prepare(Parts{Access: access, State: state}, o, prometheus.NewRegistry())
 	s.setting = "monitor.listen"
-	s.mount([]group{{name: "Instance", routes: []route{s.healthRoute(), s.readyRoute(), s.metricsRoute()}}})
+	i := s.instance()
+	s.mount([]group{{name: "Instance", routes: []route{i.healthRoute(), i.readyRoute(), i.metricsRoute(false)}}})
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("new monitoring server: %w", err)
 	}
 	return s, nil
 }
 
-func (s *Server) healthRoute() route {
-	return get("/health", public(), s.getHealth, "health", "Whether the process is alive")
+func (i instanceRoutes) healthRoute() route {
+	return get("/health", public(), i.getHealth, "health", "Whether the process is alive")
 }
 
-func (s *Server) readyRoute() route {
-	return get("/ready", public(), s.getReady, "ready", "Whether work can be taken on, and what this Redis can lose")
+func (i instanceRoutes) readyRoute() route {
+	return get("/ready", public(), i.getReady, "ready", "Whether work can be taken on, and what this Redis can lose")
 }
 
-func (s *Server) metricsRoute() route {
-	if s.opts.MetricsApart {
+func (i instanceRoutes) metricsRoute(apart bool) route {
+	if apart {
 		return plain("/metrics", public(), func(echo.Context) error {
 			return fault.New(fault.NotFound, "", "Metrics are at the address of the setting monitor.listen")
 		})
 	}
-	return plain("/metrics", whole(api.ScopeMetrics), s.metrics.serve)
+	return plain("/metrics", whole(api.ScopeMetrics), i.metrics)
 }

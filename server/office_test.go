@@ -134,7 +134,7 @@ func openOffice(t *testing.T) (*office, *signer) {
 	must(err)
 	p := newParts()
 	parts := p.parts()
-	parts.Outbox, parts.Feedback = box, told
+	parts.Intake, parts.Outbox, parts.Feedback = box, box, told
 	server, err := New(parts, Options{Listen: "127.0.0.1:0"})
 	must(err)
 	ctx, cancel := context.WithCancel(t.Context())

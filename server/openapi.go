@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -21,7 +22,7 @@ const specVersion = "1.5.0"
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
 
-// spec is the OpenAPI document, written once.
+// spec is the OpenAPI document.
 type spec struct{ json, yaml []byte }
 
 const about = `Postroom sends mail: it takes messages, answers at once, and sees each one through to delivery.
@@ -29,8 +30,8 @@ const about = `Postroom sends mail: it takes messages, answers at once, and sees
 The API is the sending half of EmailEngine's, with additions. Unknown keys in bodies and queries are refused, and all faults of a
 request are told at once. Success of a submit means that the message is durably queued.`
 
-// document writes the OpenAPI document from the table of routes and the types in package api.
-func (s *Server) document(groups []group) (err error) {
+// writeSpec writes the OpenAPI document from the table of routes and the types in package api.
+func writeSpec(groups []group) (out spec, err error) {
 	doc := newOpenAPI()
 	for _, g := range groups {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: g.name, Description: g.about})
@@ -48,11 +49,11 @@ func (s *Server) document(groups []group) (err error) {
 			schema.AdditionalProperties = nil // an answer may gain fields without breaking the clients made from this document
 		}
 	}
-	if s.spec.json, err = json.Marshal(doc); err != nil {
-		return err
+	if out.json, err = json.Marshal(doc); err != nil {
+		return spec{}, err
 	}
-	s.spec.yaml, err = doc.YAML()
-	return err
+	out.yaml, err = doc.YAML()
+	return out, err
 }
 
 func newOpenAPI() *huma.OpenAPI {
@@ -272,10 +273,20 @@ func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""), {Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
-func (s *Server) openAPIJSON(c echo.Context) error { return serveSpec(c, "json", s.spec.json) }
-func (s *Server) openAPIYAML(c echo.Context) error { return serveSpec(c, "yaml", s.spec.yaml) }
+func (i instanceRoutes) openAPIJSON(c echo.Context) error {
+	out, err := i.spec()
+	return serveSpec(c, "json", out.json, err)
+}
 
-func serveSpec(c echo.Context, form string, spec []byte) error {
+func (i instanceRoutes) openAPIYAML(c echo.Context) error {
+	out, err := i.spec()
+	return serveSpec(c, "yaml", out.yaml, err)
+}
+
+func serveSpec(c echo.Context, form string, text []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("write the OpenAPI document: %w", err)
+	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "max-age="+strconv.Itoa(int(time.Minute.Seconds())))
-	return c.Blob(http.StatusOK, "application/openapi+"+form, spec)
+	return c.Blob(http.StatusOK, "application/openapi+"+form, text)
 }

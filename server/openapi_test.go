@@ -24,13 +24,17 @@ var update = flag.Bool("update", false, "write the OpenAPI document to testdata,
 
 // TestContractIsLocked fails when the OpenAPI document changes without a new version: whoever changes the contract has to mean it.
 func TestContractIsLocked(t *testing.T) {
-	w := setup(t)
+	t.Parallel()
+	spec, err := setup(t).spec()
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join("testdata", "openapi.yaml")
 	locked, err := os.ReadFile(file)
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	if bytes.Equal(locked, w.spec.yaml) {
+	if bytes.Equal(locked, spec.yaml) {
 		return
 	}
 	if bytes.Contains(locked, []byte("version: "+specVersion+"\n")) {
@@ -40,7 +44,7 @@ func TestContractIsLocked(t *testing.T) {
 	if !*update {
 		t.Fatalf("specVersion is new: run go test -run %s -update", t.Name())
 	}
-	if err := os.WriteFile(file, w.spec.yaml, 0o644); err != nil {
+	if err := os.WriteFile(file, spec.yaml, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,7 +59,7 @@ type checked struct {
 
 func newChecked(t *testing.T, s *Server) *checked {
 	t.Helper()
-	router, err := describe(s.spec.json)
+	router, err := describe(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +73,15 @@ var described struct {
 	err    error
 }
 
-func describe(spec []byte) (routers.Router, error) {
+func describe(s *Server) (routers.Router, error) {
 	d := &described
 	d.once.Do(func() {
-		doc, err := openapi3.NewLoader().LoadFromData(spec)
+		spec, err := s.spec()
+		if err != nil {
+			d.err = err
+			return
+		}
+		doc, err := openapi3.NewLoader().LoadFromData(spec.json)
 		if err == nil {
 			err = doc.Validate(context.Background())
 		}
@@ -129,6 +138,7 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *checked) CloseIdleConnections() { c.inner.CloseIdleConnections() }
 
 func TestDocumentIsServed(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for path, want := range map[string]string{"/openapi.json": `"openapi":"3.1.0"`, "/openapi.yaml": "openapi: 3.1.0"} {
 		resp := w.do(t, http.MethodGet, path, "", "")
@@ -140,6 +150,7 @@ func TestDocumentIsServed(t *testing.T) {
 
 // TestDocsWorkOffline follows the page's links: everything it needs comes from this server, and its policy lets nothing else in.
 func TestDocsWorkOffline(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	page := w.do(t, http.MethodGet, "/docs", "", "")
 	if page.status != http.StatusOK || strings.Contains(page.body, "http:") || strings.Contains(page.body, "https:") {

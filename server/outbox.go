@@ -58,19 +58,22 @@ func (q selection) query(ctx context.Context) (api.OutboxQuery, error) {
 	}, nil
 }
 
+// messageRoutes show and change messages: those in the outbox, the email log, and dead letters.
+type messageRoutes struct{ box Outbox }
+
 type listOutboxInput struct {
 	pageInput
 	selection
 	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
 }
 
-func (s *Server) listOutbox(ctx context.Context, in *listOutboxInput) (api.OutboxPage, error) {
+func (m messageRoutes) listOutbox(ctx context.Context, in *listOutboxInput) (api.OutboxPage, error) {
 	q, err := in.query(ctx)
 	if err != nil {
 		return api.OutboxPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
-	page, err := s.Outbox.List(ctx, q)
+	page, err := m.box.List(ctx, q)
 	page.Messages = rows(page.Messages)
 	return page, err
 }
@@ -84,7 +87,7 @@ func rows[T any](list []T) []T {
 }
 
 // cancelAll wants something to select by: a client that forgot the id must not empty the outbox.
-func (s *Server) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
+func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
 	if *in == (selection{}) {
 		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{wrong("state", "or another filter is required")})
 	}
@@ -92,7 +95,7 @@ func (s *Server) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAn
 	if err != nil {
 		return api.BulkDeleteAnswer{}, err
 	}
-	return s.Outbox.CancelAll(ctx, q, "api")
+	return m.box.CancelAll(ctx, q, "api")
 }
 
 type messageInput struct {
@@ -100,12 +103,12 @@ type messageInput struct {
 }
 
 // mine hides the messages of other accounts from a bound token: they look like messages that do not exist.
-func (s *Server) mine(ctx context.Context, id string) error {
+func (m messageRoutes) mine(ctx context.Context, id string) error {
 	bound := boundTo(ctx)
 	if bound == "" {
 		return nil
 	}
-	account, err := s.Outbox.AccountOf(ctx, id)
+	account, err := m.box.AccountOf(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -119,27 +122,27 @@ func notFound() error {
 	return fault.New(fault.NotFound, "", "Requested queue entry was not found")
 }
 
-func (s *Server) getMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) getMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return s.Outbox.Get(ctx, in.QueueID)
+	return m.box.Get(ctx, in.QueueID)
 }
 
-func (s *Server) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
-	if err := s.mine(ctx, in.QueueID); fault.Is(err, fault.NotFound) {
+func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
+	if err := m.mine(ctx, in.QueueID); fault.Is(err, fault.NotFound) {
 		return api.DeleteAnswer{}, nil // as for any unknown id
 	} else if err != nil {
 		return api.DeleteAnswer{}, err
 	}
-	return s.Outbox.Cancel(ctx, in.QueueID, "api")
+	return m.box.Cancel(ctx, in.QueueID, "api")
 }
 
-func (s *Server) retryMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) retryMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return s.Outbox.Retry(ctx, in.QueueID)
+	return m.box.Retry(ctx, in.QueueID)
 }
 
 type patchMessageInput struct {
@@ -147,17 +150,17 @@ type patchMessageInput struct {
 	Body api.OutboxPatch
 }
 
-func (s *Server) patchMessage(ctx context.Context, in *patchMessageInput) (api.OutboxMessage, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) patchMessage(ctx context.Context, in *patchMessageInput) (api.OutboxMessage, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return s.Outbox.Patch(ctx, in.QueueID, in.Body)
+	return m.box.Patch(ctx, in.QueueID, in.Body)
 }
 
-func (s *Server) messageContent(ctx context.Context, in *messageInput) (file, error) {
-	if err := s.mine(ctx, in.QueueID); err != nil {
+func (m messageRoutes) messageContent(ctx context.Context, in *messageInput) (file, error) {
+	if err := m.mine(ctx, in.QueueID); err != nil {
 		return file{}, err
 	}
-	content, err := s.Outbox.Content(ctx, in.QueueID)
+	content, err := m.box.Content(ctx, in.QueueID)
 	return file{ContentType: "message/rfc822", Name: "message.eml", Content: content}, err
 }

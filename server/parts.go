@@ -11,6 +11,7 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
+	Intake       Submitter
 	Outbox       Outbox
 	Queues       Queues
 	Accounts     Accounts
@@ -72,7 +73,6 @@ type Log interface {
 
 // Outbox is all that the routes of messages need. It is outbox.Outbox.
 type Outbox interface {
-	Submitter
 	Reader
 	Changer
 	DeadLetters

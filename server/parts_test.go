@@ -43,7 +43,7 @@ func newParts() *parts {
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p}
+	return Parts{Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p}
 }
 
 func (p *parts) asked(call string) error {

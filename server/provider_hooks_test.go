@@ -36,6 +36,7 @@ var barredBy = map[string]suppression.Reason{
 // Every fixture of every provider, signed as the provider signs, through the real door: tampered it is refused, genuine it is on the timeline of
 // its message, once though it is told twice, and suppresses whom it has to.
 func TestProvidersTellOfMessages(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../provider/testdata/fixtures/*/*.json")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d fixtures, %v", len(files), err)
@@ -148,6 +149,7 @@ func checkFixture(t *testing.T, o *office, s *signer, name provider.Name, row st
 
 // What the relay answered is what the provider's webhooks call the message by.
 func TestProvidersTellByTheirOwnIDs(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name        provider.Name
 		host, reply string

@@ -10,12 +10,22 @@ import (
 // queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay the other.
 var queueNames = []string{"submit", "notify", "documents"}
 
+// queueRoutes watch and steer the instance: its queues, its counters, its settings.
+type queueRoutes struct {
+	queues    Queues
+	accounts  Accounts
+	documents Documents
+	settings  Settings
+	state     State
+	version   string
+}
+
 type queueInput struct {
 	Queue string `path:"queue" enum:"submit,bulk,notify,documents" doc:"submit counts and pauses both lanes, bulk only its own"`
 }
 
-func (s *Server) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {
-	return s.Queues.QueueStatus(ctx, in.Queue)
+func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {
+	return q.queues.QueueStatus(ctx, in.Queue)
 }
 
 type putQueueInput struct {
@@ -23,12 +33,12 @@ type putQueueInput struct {
 	Body api.QueuePatch
 }
 
-func (s *Server) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaused, error) {
+func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaused, error) {
 	if in.Body.Paused == nil {
-		q, err := s.Queues.QueueStatus(ctx, in.Queue)
+		q, err := q.queues.QueueStatus(ctx, in.Queue)
 		return api.QueuePaused{Queue: in.Queue, Paused: q.Paused}, err
 	}
-	if err := s.Queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
+	if err := q.queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
 		return api.QueuePaused{}, err
 	}
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
@@ -40,46 +50,46 @@ type statsInput struct {
 }
 
 // getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the instance's.
-func (s *Server) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
-	stats := api.Stats{Version: s.opts.Version, Accounts: 1, Queues: map[string]api.QueueCounts{}, Alerts: []api.Alert{}}
+func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
+	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{}, Alerts: []api.Alert{}}
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return stats, err
 	}
 	if boundTo(ctx) == "" {
-		if err := s.countInstance(ctx, &stats); err != nil {
+		if err := q.countInstance(ctx, &stats); err != nil {
 			return stats, err
 		}
 	}
-	durability, err := s.State.Durability(ctx)
+	durability, err := q.state.Durability(ctx)
 	if err != nil {
 		return stats, err
 	}
 	stats.Redis = durability.Mode
-	stats.Counters, err = s.Queues.Counters(ctx, api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)})
+	stats.Counters, err = q.queues.Counters(ctx, api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)})
 	return stats, err
 }
 
 // countInstance counts what belongs to no account.
-func (s *Server) countInstance(ctx context.Context, stats *api.Stats) (err error) {
+func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
-		q, err := s.Queues.QueueStatus(ctx, name)
+		q, err := q.queues.QueueStatus(ctx, name)
 		if err != nil {
 			return err
 		}
 		stats.Queues[name] = countsOf(q)
 	}
-	alerts, err := s.State.Alerts(ctx)
+	alerts, err := q.state.Alerts(ctx)
 	if err != nil {
 		return err
 	}
 	stats.Alerts = rows(alerts)
-	search, err := s.Documents.State(ctx)
+	search, err := q.documents.State(ctx)
 	if err != nil {
 		return err
 	}
 	stats.Search = &search
-	stats.Accounts, err = s.Accounts.Count(ctx)
+	stats.Accounts, err = q.accounts.Count(ctx)
 	return err
 }
 
@@ -105,8 +115,8 @@ type settingsInput struct {
 	TrackClicks           string `query:"trackClicks" enum:"true,false"`
 }
 
-func (s *Server) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
-	all, err := s.Settings.Get(ctx)
+func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
+	all, err := q.settings.Get(ctx)
 	if err != nil || !in.any() {
 		return all, err
 	}
@@ -134,10 +144,10 @@ func only[T any](asked string, value *T) *T {
 
 type postSettingsInput struct{ Body api.Settings }
 
-func (s *Server) postSettings(ctx context.Context, in *postSettingsInput) (api.SettingsUpdated, error) {
+func (q queueRoutes) postSettings(ctx context.Context, in *postSettingsInput) (api.SettingsUpdated, error) {
 	if in.Body == (api.Settings{}) {
 		return api.SettingsUpdated{}, fault.New(fault.Invalid, "", "The request changes no setting")
 	}
-	updated, err := s.Settings.Update(ctx, in.Body)
+	updated, err := q.settings.Update(ctx, in.Body)
 	return api.SettingsUpdated{Updated: rows(updated)}, err
 }

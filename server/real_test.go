@@ -60,7 +60,7 @@ func setupReal(t *testing.T) *world {
 	must(err)
 
 	p := newParts()
-	s, err := New(Parts{Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p},
+	s, err := New(Parts{Intake: box, Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p},
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)
@@ -91,6 +91,7 @@ func (j joined) Trial(context.Context, string) (bool, error) { return true, nil 
 
 // TestRealParts walks through the routes that change something, with everything below in place.
 func TestRealParts(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	ctx, c := t.Context(), w.client
 	if _, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
@@ -186,6 +187,7 @@ func TestRealParts(t *testing.T) {
 // TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request are. A bound token merges as its own
 // account and as no other.
 func TestRealMailMerge(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	ctx := t.Context()
 	if _, err := api.CreateAccount.Do(ctx, w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
@@ -221,6 +223,7 @@ func TestRealMailMerge(t *testing.T) {
 }
 
 func TestReplayOfRealDeadLetters(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
@@ -258,6 +261,7 @@ func refused(err error, status int) bool {
 
 // TestInjection: line breaks and NUL, which would let a sender write headers or SMTP of his own, are refused wherever they stand.
 func TestInjection(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)

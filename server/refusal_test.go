@@ -15,6 +15,7 @@ import (
 
 // TestRefusals holds each refusal that the server makes by itself: its status, its code, its fields.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	const to = `"to":{"address":"a@example.net"}`
 	f := func(key, message string) api.ProblemField { return api.ProblemField{Key: key, Message: message} }
 	cases := []struct {
@@ -165,6 +166,7 @@ func TestRefusals(t *testing.T) {
 
 // TestFaultsBecomeStatuses holds the one function that knows both.
 func TestFaultsBecomeStatuses(t *testing.T) {
+	t.Parallel()
 	limited := fault.New(fault.Limited, "", "Rate limit exceeded")
 	limited.RetryAfter = 5500 * time.Millisecond
 	away := fault.New(fault.Unavailable, "RedisAway", "Redis is away")
@@ -208,6 +210,7 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 }
 
 func TestRateLimitIsTold(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.parts.grants["limited"] = &access.Grant{Scopes: []api.Scope{"api"}, Rate: &access.Rate{Limit: 2, Remaining: 1, Reset: 30 * time.Second}}
 	got := w.do(t, http.MethodGet, "/v1/outbox", "limited", "")

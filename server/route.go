@@ -59,7 +59,7 @@ type file struct {
 
 // completer is an input that, found wrong, can say what else is wrong with it: faults that only the package below can find.
 type completer interface {
-	complete(ctx context.Context, s *Server, found *fault.Error)
+	complete(ctx context.Context, p *Parts, found *fault.Error)
 }
 
 // statuser is an output that decides its own status.
@@ -113,15 +113,15 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 		bind: func(s *Server, r route) echo.HandlerFunc {
 			inputs := inputOf(r.input)
 			return func(c echo.Context) error {
-				room, err := s.room(c, r.limit)
+				memory, err := s.bodies.reserve(c, r.limit)
 				if err != nil {
 					return err
 				}
-				defer room.leave()
+				defer memory.release()
 				in := new(I)
 				ctx := c.Request().Context()
-				if err := inputs.bind(c, room, r.limit, reflect.ValueOf(in).Elem()); err != nil {
-					return completed(ctx, s, in, err)
+				if err := inputs.bind(c, memory, r.limit, reflect.ValueOf(in).Elem()); err != nil {
+					return completed(ctx, s.parts, in, err)
 				}
 				if r.long {
 					liftDeadline(c)
@@ -137,10 +137,10 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 }
 
 // completed adds what else is wrong to a refusal that names fields.
-func completed(ctx context.Context, s *Server, in any, err error) error {
+func completed(ctx context.Context, p *Parts, in any, err error) error {
 	rest, ok := in.(completer)
 	if found, is := err.(*fault.Error); ok && is && len(found.Fields) > 0 {
-		rest.complete(ctx, s, found)
+		rest.complete(ctx, p, found)
 	}
 	return err
 }

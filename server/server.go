@@ -8,13 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -83,24 +82,23 @@ func (o Options) maxSubmit() int64 { return o.MaxMessage + o.MaxMessage*2/5 + 64
 
 // Server is the HTTP door. It listens from New on and answers while Run runs.
 type Server struct {
-	Parts
+	parts    *Parts
 	opts     Options
 	echo     *echo.Echo
 	listener net.Listener
-	setting  string // that names the address, for errors
-	spec     spec
+	setting  string               // that names the address, for errors
+	spec     func() (spec, error) // written when it is first asked for
 	metrics  *metrics
 	log      *slog.Logger
 	draining atomic.Bool
-	bodies   *semaphore.Weighted // what is left of Options.BodyMemory
-	turns    *semaphore.Weighted // of large bodies, to be worked on
+	bodies   *bodyMemory
 	pages    *publicPages
 }
 
 // New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
 // calls Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
-	if parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil ||
+	if parts.Intake == nil || parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil ||
 		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Unsubscribe == nil || parts.Tracking == nil || parts.State == nil {
 		return nil, errors.New("new server: a part is missing")
 	}
@@ -112,10 +110,8 @@ func New(parts Parts, o Options) (*Server, error) {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
 	groups := s.routes()
+	s.spec = sync.OnceValues(func() (spec, error) { return writeSpec(groups) })
 	s.mount(groups)
-	if err := s.document(groups); err != nil {
-		return nil, fmt.Errorf("new server: %w", err)
-	}
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
@@ -125,8 +121,8 @@ func New(parts Parts, o Options) (*Server, error) {
 // prepare makes a server without routes, which counts its requests in a registry.
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
-		Parts: parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
-		bodies: semaphore.NewWeighted(o.BodyMemory), turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+		parts: &parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
+		bodies: newBodyMemory(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it
@@ -151,6 +147,11 @@ func (s *Server) listen() error {
 		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	})
 	return nil
+}
+
+// instance returns what answers for the process itself.
+func (s *Server) instance() instanceRoutes {
+	return instanceRoutes{state: s.parts.State, draining: &s.draining, log: s.log, metrics: s.metrics.serve, spec: func() (spec, error) { return s.spec() }}
 }
 
 // Addr is the address that the server listens on, as host:port.

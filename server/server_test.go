@@ -32,7 +32,7 @@ func TestStopping(t *testing.T) {
 		<-leave
 		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
 	}
-	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 8 * time.Second, Grace: time.Minute})
+	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 4 * time.Second, Grace: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +70,7 @@ func TestStopping(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key := selfSigned(t)
 	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
 	if err != nil {
@@ -126,6 +127,7 @@ func selfSigned(t *testing.T) (certFile, keyFile string) {
 }
 
 func TestNewNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -36,22 +37,29 @@ func unsupported(d *document, key string) {
 	}
 }
 
-func (s *Server) submit(ctx context.Context, in *submitInput) (api.SubmitAnswer, error) {
+// submitRoutes take messages.
+type submitRoutes struct {
+	intake   Submitter
+	metrics  *metrics
+	draining *atomic.Bool // the instance is stopping
+}
+
+func (s submitRoutes) submit(ctx context.Context, in *submitInput) (api.SubmitAnswer, error) {
 	return s.send(ctx, in, "")
 }
 
-func (s *Server) submitAs(ctx context.Context, in *submitAsInput) (api.SubmitAnswer, error) {
+func (s submitRoutes) submitAs(ctx context.Context, in *submitAsInput) (api.SubmitAnswer, error) {
 	return s.send(ctx, &in.submitInput, in.Account)
 }
 
-func (s *Server) send(ctx context.Context, in *submitInput, account string) (api.SubmitAnswer, error) {
+func (s submitRoutes) send(ctx context.Context, in *submitInput, account string) (api.SubmitAnswer, error) {
 	if s.draining.Load() {
 		return api.SubmitAnswer{}, fault.New(fault.Unavailable, "Stopping", "This instance is stopping")
 	}
 	if err := in.settle(ctx, account); err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	answer, err := s.Outbox.Submit(ctx, in.Body)
+	answer, err := s.intake.Submit(ctx, in.Body)
 	if err == nil {
 		s.countSubmits(answer)
 	}
@@ -64,7 +72,7 @@ func (s *Server) send(ctx context.Context, in *submitInput, account string) (api
 }
 
 // countSubmits counts what became of a submit, or of each entry of a mail merge. One that was refused as a whole is counted where its refusal is written.
-func (s *Server) countSubmits(answer api.SubmitAnswer) {
+func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	if len(answer.MailMerge) == 0 {
 		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
 		return
@@ -145,15 +153,15 @@ func (in *submitInput) settleKey() []fault.Field {
 
 // complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be read. A field that could
 // not be read is told once: what the outbox thinks of its absence does not count.
-func (in *submitInput) complete(ctx context.Context, s *Server, found *fault.Error) {
-	in.completeAs(ctx, s, found, "")
+func (in *submitInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
+	in.completeAs(ctx, p, found, "")
 }
 
-func (in *submitAsInput) complete(ctx context.Context, s *Server, found *fault.Error) {
-	in.completeAs(ctx, s, found, in.Account)
+func (in *submitAsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
+	in.completeAs(ctx, p, found, in.Account)
 }
 
-func (in *submitInput) completeAs(ctx context.Context, s *Server, found *fault.Error, account string) {
+func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Error, account string) {
 	told := map[string]bool{}
 	for _, f := range found.Fields {
 		told[rootOf(f.Key)] = true
@@ -164,7 +172,7 @@ func (in *submitInput) completeAs(ctx context.Context, s *Server, found *fault.E
 	more := in.settle(ctx, account)
 	if more == nil {
 		in.Body.DryRun = true
-		_, more = s.Outbox.Submit(ctx, in.Body)
+		_, more = p.Intake.Submit(ctx, in.Body)
 	}
 	if e, ok := more.(*fault.Error); ok && e.Kind == fault.Invalid {
 		for _, f := range e.Fields {

@@ -48,22 +48,7 @@ type Suppressions interface {
 	Blocklists
 }
 
-// suppressionRoutes are the chapter about whom not to mail.
-func (s *Server) suppressionRoutes() group {
-	return group{"Suppressions", "Whom not to mail, and why.", []route{
-		get("/v1/suppressions", own(api.ScopeAPI), s.listSuppressions, "listSuppressions", "List suppressions, in an order of no meaning"),
-		post("/v1/suppressions", own(api.ScopeAPI), s.addSuppressions, "addSuppressions", "Add a suppression, or up to 1,000"),
-		remove("/v1/suppressions", own(api.ScopeAPI), s.removeSuppression, "removeSuppression", "Remove what one scope has against an address or a domain"),
-		get("/v1/suppressions/check", own(api.ScopeAPI), s.checkSuppression, "checkSuppression", "Tell why an address is not mailed: all that is known against it and its domain"),
-		upload("/v1/suppressions/import", own(api.ScopeAPI), s.importSuppressions, "importSuppressions", "Add what a CSV file of any size says; the answer comes at its end"),
-		get("/v1/suppressions/imports/{id}", own(api.ScopeAPI), s.importProgress, "suppressionImport", "Tell how far an import came, while it runs and for a week"),
-		long(get("/v1/suppressions/export", own(api.ScopeAPI), s.exportSuppressions, "exportSuppressions", "Download suppressions as CSV, in the form that an import reads")),
-		get("/v1/blocklists", whole(api.ScopeAPI), s.listBlocklists, "listBlocklists", "List the lists that have suppressions"),
-		get("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.getBlocklist, "getBlocklist", "List the suppressions of a list"),
-		post("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.addToBlocklist, "addToBlocklist", "Add an address to the suppressions of a list"),
-		remove("/v1/blocklist/{listId}", whole(api.ScopeAPI), s.removeFromBlocklist, "removeFromBlocklist", "Remove an address from the suppressions of a list"),
-	}}
-}
+type suppressionRoutes struct{ store Suppressions }
 
 // suppressionScope is what a query says about scopes.
 type suppressionScope struct {
@@ -94,22 +79,22 @@ type listSuppressionsInput struct {
 	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. While there is one there may be more rows, even after a page that has none"`
 }
 
-func (s *Server) listSuppressions(ctx context.Context, in *listSuppressionsInput) (api.SuppressionPage, error) {
+func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppressionsInput) (api.SuppressionPage, error) {
 	q := in.query()
 	q.Cursor, q.PageSize = in.Cursor, in.PageSize
-	page, err := s.Suppressions.Query(ctx, boundTo(ctx), q)
+	page, err := s.store.Query(ctx, boundTo(ctx), q)
 	page.Suppressions = rows(page.Suppressions)
 	return page, err
 }
 
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
 
-func (s *Server) addSuppressions(ctx context.Context, in *addSuppressionsInput) (api.SuppressionsAdded, error) {
+func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressionsInput) (api.SuppressionsAdded, error) {
 	list, err := in.list()
 	if err != nil {
 		return api.SuppressionsAdded{}, err
 	}
-	answer, err := s.Suppressions.Put(ctx, boundTo(ctx), list)
+	answer, err := s.store.Put(ctx, boundTo(ctx), list)
 	return answer, in.named(err)
 }
 
@@ -137,7 +122,7 @@ func (in *addSuppressionsInput) named(err error) error {
 }
 
 // complete adds to the faults of the JSON those that only the store can find. What lies in a value that could not be read is told once.
-func (in *addSuppressionsInput) complete(ctx context.Context, s *Server, found *fault.Error) {
+func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	told := map[string]bool{}
 	for _, f := range found.Fields {
 		told[f.Key] = true
@@ -147,7 +132,7 @@ func (in *addSuppressionsInput) complete(ctx context.Context, s *Server, found *
 	}
 	list, err := in.list()
 	if err == nil {
-		err = in.named(s.Suppressions.Faults(boundTo(ctx), list))
+		err = in.named(p.Suppressions.Faults(boundTo(ctx), list))
 	}
 	if e, ok := err.(*fault.Error); ok && e.Kind == fault.Invalid {
 		for _, f := range e.Fields {
@@ -166,19 +151,19 @@ type removeSuppressionInput struct {
 	Domain string `query:"domain" maxLength:"256" doc:"The domain, whose own entry is meant and not those of its addresses"`
 }
 
-func (s *Server) removeSuppression(ctx context.Context, in *removeSuppressionInput) (api.SuppressionRemoved, error) {
-	return s.Suppressions.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(), Email: in.Email, Domain: in.Domain, Reason: in.Reason})
+func (s suppressionRoutes) removeSuppression(ctx context.Context, in *removeSuppressionInput) (api.SuppressionRemoved, error) {
+	return s.store.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(), Email: in.Email, Domain: in.Domain, Reason: in.Reason})
 }
 
 type checkSuppressionInput struct {
 	Email string `query:"email" maxLength:"512" doc:"The address"`
 }
 
-func (s *Server) checkSuppression(ctx context.Context, in *checkSuppressionInput) (api.SuppressionFound, error) {
+func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppressionInput) (api.SuppressionFound, error) {
 	if in.Email == "" {
 		return api.SuppressionFound{}, fault.InvalidFields([]fault.Field{wrong("email", "is required")})
 	}
-	found, err := s.Suppressions.Lookup(ctx, boundTo(ctx), in.Email)
+	found, err := s.store.Lookup(ctx, boundTo(ctx), in.Email)
 	found.Suppressions = rows(found.Suppressions)
 	return found, err
 }
@@ -190,8 +175,8 @@ type importSuppressionsInput struct {
 	File   io.Reader // the body
 }
 
-func (s *Server) importSuppressions(ctx context.Context, in *importSuppressionsInput) (api.SuppressionImport, error) {
-	return s.Suppressions.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
+func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (api.SuppressionImport, error) {
+	return s.store.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
 		ID: in.ID, Reason: in.Reason, SuppressionScope: in.scope(), Source: in.Source,
 	})
 }
@@ -200,23 +185,23 @@ type importInput struct {
 	ID string `path:"id" maxLength:"64" doc:"Id of the import"`
 }
 
-func (s *Server) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport, error) {
-	return s.Suppressions.Progress(ctx, boundTo(ctx), in.ID)
+func (s suppressionRoutes) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport, error) {
+	return s.store.Progress(ctx, boundTo(ctx), in.ID)
 }
 
 type exportSuppressionsInput struct{ suppressionSelection }
 
-func (s *Server) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download, error) {
+func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download, error) {
 	bound := boundTo(ctx)
 	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8", Write: func(w io.Writer) error {
-		return s.Suppressions.Export(ctx, bound, in.query(), w)
+		return s.store.Export(ctx, bound, in.query(), w)
 	}}, nil
 }
 
 type listBlocklistsInput struct{ pageInput }
 
-func (s *Server) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists, error) {
-	page, err := s.Suppressions.Lists(ctx, in.Page, in.size())
+func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists, error) {
+	page, err := s.store.Lists(ctx, in.Page, in.size())
 	page.Blocklists = rows(page.Blocklists)
 	return page, err
 }
@@ -230,8 +215,8 @@ type getBlocklistInput struct {
 	pageInput
 }
 
-func (s *Server) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage, error) {
-	page, err := s.Suppressions.Blocklist(ctx, in.ListID, in.Page, in.size())
+func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage, error) {
+	page, err := s.store.Blocklist(ctx, in.ListID, in.Page, in.size())
 	page.Addresses = rows(page.Addresses)
 	return page, err
 }
@@ -241,8 +226,8 @@ type addToBlocklistInput struct {
 	Body api.BlocklistRequest
 }
 
-func (s *Server) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded, error) {
-	return s.Suppressions.Block(ctx, in.ListID, in.Body)
+func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded, error) {
+	return s.store.Block(ctx, in.ListID, in.Body)
 }
 
 type removeFromBlocklistInput struct {
@@ -250,8 +235,8 @@ type removeFromBlocklistInput struct {
 	Recipient string `query:"recipient" maxLength:"512" doc:"The address; of a domain, @ and its name"`
 }
 
-func (s *Server) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (api.SuppressionRemoved, error) {
-	return s.Suppressions.Unblock(ctx, in.ListID, in.Recipient)
+func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (api.SuppressionRemoved, error) {
+	return s.store.Unblock(ctx, in.ListID, in.Recipient)
 }
 
 // uploadWait is how long a file may stand still on its way.

@@ -84,6 +84,7 @@ func (p fakeSuppressions) Unblock(_ context.Context, list, recipient string) (ap
 
 // TestSuppressionsOverTheAPI goes once through all that can be done, with the real store.
 func TestSuppressionsOverTheAPI(t *testing.T) {
+	t.Parallel()
 	w, ctx := setupReal(t), t.Context()
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	added, err := api.AddSuppressions.Do(ctx, w.client, api.SuppressionRequest{Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce", Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"}, api.NewSuppression{Domain: "example.net"}, api.NewSuppression{Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}}}})
@@ -132,6 +133,7 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 }
 
 func TestWrongSuppressionsAreRefused(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	for _, c := range []struct{ name, method, path, body, key string }{
 		{"nothing", "POST", "/v1/suppressions", `{}`, "email"},
@@ -168,6 +170,7 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 
 // TestAllFaultsOfASuppressionAreToldAtOnce: those of the JSON and those that only the store can find.
 func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	const (
 		noAddress = "is not a valid email address: it has no @"
@@ -208,6 +211,7 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 
 // TestABoundTokenHasItsOwnSuppressions: what holds for everybody is not its to see or to change.
 func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for _, c := range []struct {
 		method, path, body string
@@ -238,6 +242,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 
 // TestAFileGoesInAndOut: sent in pieces, without a length, and asked about while it is on its way.
 func TestAFileGoesInAndOut(t *testing.T) {
+	t.Parallel()
 	w, ctx := setupReal(t), t.Context()
 	reader, writer := io.Pipe()
 	done := make(chan error, 1)
@@ -285,6 +290,7 @@ func TestAFileGoesInAndOut(t *testing.T) {
 }
 
 func TestAnExportThatFails(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	err := api.ExportSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: "broken"}}, io.Discard)
 	if _, refused := errors.AsType[*api.Failure](err); err == nil || refused {

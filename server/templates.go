@@ -11,15 +11,20 @@ import (
 // templateBody is the limit of bodies that hold a template: 1 MB of it, and what JSON adds to that.
 const templateBody = 4 << 20
 
+type templateRoutes struct {
+	templates Templates
+	accounts  Accounts
+}
+
 type createTemplateInput struct{ Body api.TemplateRequest }
 
-func (s *Server) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated, error) {
+func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated, error) {
 	if a := in.Body.Account; a != nil && *a != "" && boundTo(ctx) == "" {
-		if _, err := s.Accounts.Get(ctx, *a); err != nil { // of an account that is not there, it would stay for ever
+		if _, err := t.accounts.Get(ctx, *a); err != nil { // of an account that is not there, it would stay for ever
 			return api.TemplateCreated{}, err
 		}
 	}
-	return s.Templates.Create(ctx, boundTo(ctx), in.Body)
+	return t.templates.Create(ctx, boundTo(ctx), in.Body)
 }
 
 type listTemplatesInput struct {
@@ -29,20 +34,20 @@ type listTemplatesInput struct {
 	Search  string `query:"search" maxLength:"256" doc:"Only templates with this in their id, name or description, whatever the case"`
 }
 
-func (s *Server) listTemplates(ctx context.Context, in *listTemplatesInput) (api.TemplatePage, error) {
+func (t templateRoutes) listTemplates(ctx context.Context, in *listTemplatesInput) (api.TemplatePage, error) {
 	if bound := boundTo(ctx); bound != "" && in.Account != "" && in.Account != bound {
 		return api.TemplatePage{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	q := api.TemplateQuery{Account: in.Account, Kind: in.Kind, Search: in.Search, Page: in.Page, PageSize: in.size()}
-	return s.Templates.List(ctx, boundTo(ctx), q)
+	return t.templates.List(ctx, boundTo(ctx), q)
 }
 
 type templateInput struct {
 	ID string `path:"id" maxLength:"128" doc:"Id of the template"`
 }
 
-func (s *Server) getTemplate(ctx context.Context, in *templateInput) (api.Template, error) {
-	return s.Templates.Get(ctx, boundTo(ctx), in.ID)
+func (t templateRoutes) getTemplate(ctx context.Context, in *templateInput) (api.Template, error) {
+	return t.templates.Get(ctx, boundTo(ctx), in.ID)
 }
 
 type updateTemplateInput struct {
@@ -50,16 +55,16 @@ type updateTemplateInput struct {
 	Body api.TemplatePatch
 }
 
-func (s *Server) updateTemplate(ctx context.Context, in *updateTemplateInput) (api.TemplateUpdated, error) {
-	return s.Templates.Update(ctx, boundTo(ctx), in.ID, in.Body)
+func (t templateRoutes) updateTemplate(ctx context.Context, in *updateTemplateInput) (api.TemplateUpdated, error) {
+	return t.templates.Update(ctx, boundTo(ctx), in.ID, in.Body)
 }
 
-func (s *Server) deleteTemplate(ctx context.Context, in *templateInput) (api.TemplateDeleted, error) {
-	return s.Templates.Delete(ctx, boundTo(ctx), in.ID)
+func (t templateRoutes) deleteTemplate(ctx context.Context, in *templateInput) (api.TemplateDeleted, error) {
+	return t.templates.Delete(ctx, boundTo(ctx), in.ID)
 }
 
-func (s *Server) listTemplateVersions(ctx context.Context, in *templateInput) (api.TemplateVersions, error) {
-	return s.Templates.Versions(ctx, boundTo(ctx), in.ID)
+func (t templateRoutes) listTemplateVersions(ctx context.Context, in *templateInput) (api.TemplateVersions, error) {
+	return t.templates.Versions(ctx, boundTo(ctx), in.ID)
 }
 
 type templateVersionInput struct {
@@ -67,12 +72,12 @@ type templateVersionInput struct {
 	Version string `path:"version" maxLength:"9" doc:"Number of the version"`
 }
 
-func (s *Server) getTemplateVersion(ctx context.Context, in *templateVersionInput) (api.TemplateVersion, error) {
+func (t templateRoutes) getTemplateVersion(ctx context.Context, in *templateVersionInput) (api.TemplateVersion, error) {
 	number, err := strconv.Atoi(in.Version)
 	if err != nil || number < 1 {
 		return api.TemplateVersion{}, fault.InvalidFields([]fault.Field{wrong("version", "must be a number")})
 	}
-	return s.Templates.Version(ctx, boundTo(ctx), in.ID, number)
+	return t.templates.Version(ctx, boundTo(ctx), in.ID, number)
 }
 
 type restoreTemplateInput struct {
@@ -80,8 +85,8 @@ type restoreTemplateInput struct {
 	Body api.TemplateRestore
 }
 
-func (s *Server) restoreTemplate(ctx context.Context, in *restoreTemplateInput) (api.TemplateUpdated, error) {
-	return s.Templates.Restore(ctx, boundTo(ctx), in.ID, in.Body.Version)
+func (t templateRoutes) restoreTemplate(ctx context.Context, in *restoreTemplateInput) (api.TemplateUpdated, error) {
+	return t.templates.Restore(ctx, boundTo(ctx), in.ID, in.Body.Version)
 }
 
 type previewTemplateInput struct {
@@ -89,18 +94,18 @@ type previewTemplateInput struct {
 	Body *api.TemplatePreviewRequest
 }
 
-func (s *Server) previewTemplate(ctx context.Context, in *previewTemplateInput) (api.TemplatePreview, error) {
+func (t templateRoutes) previewTemplate(ctx context.Context, in *previewTemplateInput) (api.TemplatePreview, error) {
 	var req api.TemplatePreviewRequest
 	if in.Body != nil {
 		req = *in.Body
 	}
-	return s.Templates.Preview(ctx, boundTo(ctx), in.ID, req)
+	return t.templates.Preview(ctx, boundTo(ctx), in.ID, req)
 }
 
 type tryTemplateInput struct{ Body api.TemplateTrial }
 
-func (s *Server) tryTemplate(ctx context.Context, in *tryTemplateInput) (api.TemplatePreview, error) {
-	return s.Templates.Try(ctx, boundTo(ctx), in.Body)
+func (t templateRoutes) tryTemplate(ctx context.Context, in *tryTemplateInput) (api.TemplatePreview, error) {
+	return t.templates.Try(ctx, boundTo(ctx), in.Body)
 }
 
 type flushTemplatesInput struct {
@@ -108,13 +113,13 @@ type flushTemplatesInput struct {
 	Force string `query:"force" enum:"true,false" doc:"Must be true: a client that forgot the id of a template must not delete all of them"`
 }
 
-func (s *Server) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed, error) {
+func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed, error) {
 	if !grantOf(ctx).CanSee(in.Account) {
 		return api.TemplatesFlushed{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	if in.Force != "true" {
 		return api.TemplatesFlushed{}, fault.InvalidFields([]fault.Field{wrong("force", "must be true")})
 	}
-	n, err := s.Templates.Flush(ctx, in.Account)
+	n, err := t.templates.Flush(ctx, in.Account)
 	return api.TemplatesFlushed{Flushed: err == nil, Account: in.Account, Deleted: n}, err
 }

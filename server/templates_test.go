@@ -79,6 +79,7 @@ func storedTemplate(id string) api.Template {
 
 // TestClientOfTemplates calls every method about templates once, and compares what comes out at the other end.
 func TestClientOfTemplates(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	ctx, c := t.Context(), w.client
 	got, err := api.GetTemplate.Do(ctx, c, "t1")
@@ -128,6 +129,7 @@ func TestClientOfTemplates(t *testing.T) {
 
 // TestTemplatesOfABoundToken: whoever is confined to an account is named to the store, and refused what is not theirs.
 func TestTemplatesOfABoundToken(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	for _, tc := range []struct {
 		method, path, body string
@@ -162,6 +164,7 @@ func TestTemplatesOfABoundToken(t *testing.T) {
 }
 
 func TestTemplateOfAnAccount(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	account := "nobody"
 	_, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
@@ -186,6 +189,7 @@ func TestTemplateOfAnAccount(t *testing.T) {
 
 // TestLargeTemplate: a template may be as large as templates may be, however JSON writes it.
 func TestLargeTemplate(t *testing.T) {
+	t.Parallel()
 	w := setupReal(t)
 	text := strings.Repeat("\u2028", 80_000) // 240 KB, of which JSON makes 480 KB
 	content := api.TemplateContent{HTML: text, Text: text}

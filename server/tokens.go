@@ -2,18 +2,24 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-type createTokenInput struct{ Body api.TokenRequest }
-
-func (s *Server) createToken(ctx context.Context, in *createTokenInput) (api.TokenCreated, error) {
-	return s.Access.Create(ctx, in.Body, s.opts.Now())
+type tokenRoutes struct {
+	access Tokens
+	now    func() time.Time
 }
 
-func (s *Server) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {
-	page, err := s.Access.List(ctx, in.Page, in.size())
+type createTokenInput struct{ Body api.TokenRequest }
+
+func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api.TokenCreated, error) {
+	return t.access.Create(ctx, in.Body, t.now())
+}
+
+func (t tokenRoutes) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {
+	page, err := t.access.List(ctx, in.Page, in.size())
 	page.Tokens = rows(page.Tokens)
 	return page, err
 }
@@ -22,11 +28,11 @@ type tokenInput struct {
 	ID string `path:"id" maxLength:"256" doc:"Id of the token, not the token itself"`
 }
 
-func (s *Server) getToken(ctx context.Context, in *tokenInput) (api.TokenInfo, error) {
-	return s.Access.Get(ctx, in.ID)
+func (t tokenRoutes) getToken(ctx context.Context, in *tokenInput) (api.TokenInfo, error) {
+	return t.access.Get(ctx, in.ID)
 }
 
-func (s *Server) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {
-	deleted, err := s.Access.Delete(ctx, in.ID)
+func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {
+	deleted, err := t.access.Delete(ctx, in.ID)
 	return api.Deleted{Deleted: deleted}, err
 }

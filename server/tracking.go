@@ -17,13 +17,18 @@ type Tracking interface {
 	Click(token string, v tracking.Visit) (target string, ok bool)
 }
 
+type trackingRoutes struct {
+	tracking Tracking
+	pages    *publicPages
+}
+
 // pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
 // trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail can't help it, and who made
 // the token up learns nothing.
-func (s *Server) trackOpen(c echo.Context) error {
-	s.Tracking.Open(hitToken(c), visitOf(c))
+func (t trackingRoutes) trackOpen(c echo.Context) error {
+	t.tracking.Open(hitToken(c), visitOf(c))
 	h := c.Response().Header()
 	h.Set(echo.HeaderCacheControl, "no-store, no-cache, must-revalidate, private, max-age=0")
 	h.Set("Pragma", "no-cache")
@@ -34,23 +39,23 @@ func (s *Server) trackOpen(c echo.Context) error {
 }
 
 // trackClick leads on to the target of a link: the one that stood in the mail, which its token holds.
-func (s *Server) trackClick(c echo.Context) error {
-	return s.follow(c, visitOf(c))
+func (t trackingRoutes) trackClick(c echo.Context) error {
+	return t.follow(c, visitOf(c))
 }
 
 // trackClickTo is trackClick by the other address, which names the target beside the token. It must be the same, or the link leads nowhere.
-func (s *Server) trackClickTo(c echo.Context) error {
+func (t trackingRoutes) trackClickTo(c echo.Context) error {
 	v := visitOf(c)
 	if v.Named = c.QueryParam("url"); v.Named == "" {
-		return s.leadsNowhere(c)
+		return t.leadsNowhere(c)
 	}
-	return s.follow(c, v)
+	return t.follow(c, v)
 }
 
-func (s *Server) follow(c echo.Context, v tracking.Visit) error {
-	target, ok := s.Tracking.Click(hitToken(c), v)
+func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
+	target, ok := t.tracking.Click(hitToken(c), v)
 	if !ok {
-		return s.leadsNowhere(c)
+		return t.leadsNowhere(c)
 	}
 	h := c.Response().Header()
 	h.Set("Referrer-Policy", "no-referrer-when-downgrade") // what the reader's browser would have sent without us
@@ -59,10 +64,10 @@ func (s *Server) follow(c echo.Context, v tracking.Visit) error {
 }
 
 // leadsNowhere answers a link whose token says nothing: a page, and never a redirect. It repeats nothing of what was asked.
-func (s *Server) leadsNowhere(c echo.Context) error {
-	lang := s.pages.language(c.Request(), "")
-	words := s.pages.words[lang]
-	return s.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"], Text: []string{words["nowhereText"]}})
+func (t trackingRoutes) leadsNowhere(c echo.Context) error {
+	lang := t.pages.language(c.Request(), "")
+	words := t.pages.words[lang]
+	return t.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"], Text: []string{words["nowhereText"]}})
 }
 
 // hitToken is the token of a hit, by either address.

@@ -109,6 +109,7 @@ func (w *world) visit(t *testing.T, method, path string) (*http.Response, string
 }
 
 func TestThePictureOfAMail(t *testing.T) {
+	t.Parallel()
 	h := setupHits(t)
 	good := h.token(t, signedtoken.Open, "")
 	for _, path := range []string{"/o/" + good, "/o/" + good + "x", "/o/forged", "/track/open?mid=" + good, "/track/open?mid=forged", "/track/open"} {
@@ -132,6 +133,7 @@ func TestThePictureOfAMail(t *testing.T) {
 }
 
 func TestALinkOfAMail(t *testing.T) {
+	t.Parallel()
 	h := setupHits(t)
 	const target = "https://shop.test/a?b=c&d=%C3%BC#e"
 	good := h.token(t, signedtoken.Click, target)
@@ -153,6 +155,7 @@ func TestALinkOfAMail(t *testing.T) {
 
 // TestNoOpenRedirect: whoever asks for another target than the one in the mail gets a page, and never a Location.
 func TestNoOpenRedirect(t *testing.T) {
+	t.Parallel()
 	h := setupHits(t)
 	const target = "https://shop.test/"
 	good := h.token(t, signedtoken.Click, target)
@@ -186,6 +189,7 @@ func TestNoOpenRedirect(t *testing.T) {
 
 // TestLinksWorkWhileNothingElseDoes: not the parts, and not the inbox.
 func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
+	t.Parallel()
 	h := setupHits(t)
 	h.err = errors.New("away")
 	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, signedtoken.Click, "https://shop.test/")); resp.StatusCode != 302 {
@@ -197,6 +201,7 @@ func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
 }
 
 func TestHitsNeedNoToken(t *testing.T) {
+	t.Parallel()
 	w := setup(t)
 	w.visit(t, http.MethodGet, "/o/a?access_token=nonsense")
 	w.visit(t, http.MethodGet, "/track/click?mid=good&url=https://x.test/")

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
@@ -29,13 +30,11 @@ const wishBody = 4 << 10
 
 // unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no cookie, and no redirect, which
 // RFC 8058 section 3.1 forbids.
-func (s *Server) unsubscribeRoutes() []route {
-	return []route{
-		plain("/unsubscribe", public(), s.askUnsubscribe),
-		plainPost("/unsubscribe", s.postUnsubscribe),
-		plain("/preferences", public(), s.showPreferences),
-		plainPost("/preferences", s.postPreferences),
-	}
+type unsubscribeRoutes struct {
+	requests        Unsubscriber
+	pages           *publicPages
+	getUnsubscribes bool // following a link is enough
+	log             *slog.Logger
 }
 
 func plainPost(path string, h echo.HandlerFunc) route {
@@ -52,117 +51,117 @@ type wish struct {
 
 // askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and prefetching browsers follow
 // every link of a mail: one that unsubscribes by GET unsubscribes whole companies. The setting unsubscribe.getUnsubscribes has it act.
-func (s *Server) askUnsubscribe(c echo.Context) error {
-	p, err := s.visit(c, c.QueryParam("t"))
+func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
+	p, err := u.visit(c, c.QueryParam("t"))
 	if err != nil {
 		return err
 	}
 	if p.visit == nil {
-		return s.showUnknown(c, p)
+		return u.showUnknown(c, p)
 	}
 	from := p.visit.Scope()
-	if s.opts.GetUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
-		return s.leave(c, p, from, unsubscribe.Link)
+	if u.getUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
+		return u.leave(c, p, from, unsubscribe.Link)
 	}
-	standing, err := s.Unsubscribe.Standing(c.Request().Context(), *p.visit)
+	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
 	if err == nil && standing.Unsubscribed(from) {
-		return s.showLeft(c, p, reallyLeft(standing, from))
+		return u.showLeft(c, p, reallyLeft(standing, from))
 	}
-	return s.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
+	return u.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
 }
 
 // postUnsubscribe does what a mail client asks for, or the button of the page.
-func (s *Server) postUnsubscribe(c echo.Context) error {
+func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 	w, err := readWish(c)
 	if err != nil {
-		return s.refuseWish(c, err)
+		return u.refuseWish(c, err)
 	}
 	if w.oneClick {
-		return s.oneClick(c, w)
+		return u.oneClick(c, w)
 	}
-	p, err := s.visit(c, w.token)
+	p, err := u.visit(c, w.token)
 	if err != nil {
 		return err
 	}
 	if p.visit == nil {
-		return s.showUnknown(c, p)
+		return u.showUnknown(c, p)
 	}
 	if w.action == "return" {
-		return s.comeBack(c, p, w.from, unsubscribe.Page)
+		return u.comeBack(c, p, w.from, unsubscribe.Page)
 	}
-	return s.leave(c, p, w.from, unsubscribe.Page)
+	return u.leave(c, p, w.from, unsubscribe.Page)
 }
 
 // oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of somebody who had left before.
-func (s *Server) oneClick(c echo.Context, w wish) error {
-	v, err := s.Unsubscribe.Read(w.token)
+func (u unsubscribeRoutes) oneClick(c echo.Context, w wish) error {
+	v, err := u.requests.Read(w.token)
 	if err == nil {
-		err = s.Unsubscribe.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
+		err = u.requests.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
 	if err != nil {
-		return s.refuseWish(c, err)
+		return u.refuseWish(c, err)
 	}
 	return c.String(http.StatusOK, "Unsubscribed\n")
 }
 
 // leave takes a visitor off, and shows that with the button that undoes it.
-func (s *Server) leave(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+func (u unsubscribeRoutes) leave(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
-	if err := s.Unsubscribe.Unsubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
-		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "leave", From: from}, err)
+	if err := u.requests.Unsubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
+		return u.showFailed(c, p, pageButton{To: "unsubscribe", Action: "leave", From: from}, err)
 	}
-	return s.showLeft(c, p, from)
+	return u.showLeft(c, p, from)
 }
 
 // comeBack puts a visitor back.
-func (s *Server) comeBack(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+func (u unsubscribeRoutes) comeBack(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
-	if err := s.Unsubscribe.Resubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
-		return s.showFailed(c, p, pageButton{To: "unsubscribe", Action: "return", From: from}, err)
+	if err := u.requests.Resubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
+		return u.showFailed(c, p, pageButton{To: "unsubscribe", Action: "return", From: from}, err)
 	}
-	return s.showReturned(c, p, from)
+	return u.showReturned(c, p, from)
 }
 
 // showPreferences shows what the visitor gets of this sender, and what not.
-func (s *Server) showPreferences(c echo.Context) error {
-	p, err := s.visit(c, c.QueryParam("t"))
+func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
+	p, err := u.visit(c, c.QueryParam("t"))
 	if err != nil {
 		return err
 	}
 	if p.visit == nil {
-		return s.showUnknown(c, p)
+		return u.showUnknown(c, p)
 	}
-	return s.showStanding(c, p, false)
+	return u.showStanding(c, p, false)
 }
 
 // postPreferences changes one of them and shows them again.
-func (s *Server) postPreferences(c echo.Context) error {
+func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
 	w, err := readWish(c)
 	if err != nil {
-		return s.refuseWish(c, err)
+		return u.refuseWish(c, err)
 	}
-	p, err := s.visit(c, w.token)
+	p, err := u.visit(c, w.token)
 	if err != nil {
 		return err
 	}
 	if p.visit == nil {
-		return s.showUnknown(c, p)
+		return u.showUnknown(c, p)
 	}
-	ctx, change := c.Request().Context(), s.Unsubscribe.Unsubscribe
+	ctx, change := c.Request().Context(), u.requests.Unsubscribe
 	if w.action == "return" {
-		change = s.Unsubscribe.Resubscribe
+		change = u.requests.Resubscribe
 	}
 	if w.from == "" {
 		w.from = p.visit.Scope()
 	}
 	if err := change(ctx, *p.visit, w.from, unsubscribe.Preferences); err != nil {
-		return s.showFailed(c, p, pageButton{To: "preferences", Action: w.action, From: w.from}, err)
+		return u.showFailed(c, p, pageButton{To: "preferences", Action: w.action, From: w.from}, err)
 	}
-	return s.showStanding(c, p, true)
+	return u.showStanding(c, p, true)
 }
 
 // errNoWish is a POST that asks for nothing.
@@ -202,13 +201,13 @@ func readWish(c echo.Context) (w wish, err error) {
 }
 
 // refuseWish tells a program in a line why its wish was not heeded. What passes says when to come back.
-func (s *Server) refuseWish(c echo.Context, err error) error {
+func (u unsubscribeRoutes) refuseWish(c echo.Context, err error) error {
 	status, text := http.StatusInternalServerError, "Not unsubscribed: an internal error\n"
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		status, text = api.StatusOf(f.Kind), f.Message+"\n"
 	}
 	if status >= http.StatusInternalServerError {
-		s.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "error", err)
+		u.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "error", err)
 		c.Response().Header().Set("Retry-After", "60")
 	}
 	return c.String(status, text)

@@ -52,17 +52,17 @@ type pageButton struct {
 }
 
 // visit finds out who follows a link, and how to talk to them.
-func (s *Server) visit(c echo.Context, token string) (p publicVisit, err error) {
+func (u unsubscribeRoutes) visit(c echo.Context, token string) (p publicVisit, err error) {
 	p.token = token
-	v, err := s.Unsubscribe.Read(token)
+	v, err := u.requests.Read(token)
 	switch {
 	case err == nil:
-		p.visit, p.sender = &v, s.Unsubscribe.Sender(c.Request().Context(), v)
+		p.visit, p.sender = &v, u.requests.Sender(c.Request().Context(), v)
 	case !fault.Is(err, fault.NotFound):
 		return p, err
 	}
-	p.lang = s.pages.language(c.Request(), p.sender.Locale)
-	p.words = s.pages.words[p.lang]
+	p.lang = u.pages.language(c.Request(), p.sender.Locale)
+	p.words = u.pages.words[p.lang]
 	return p, nil
 }
 
@@ -100,33 +100,33 @@ func named(from unsubscribe.Scope, ofList, ofAll string) string {
 	return ofAll
 }
 
-func (s *Server) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
+func (u unsubscribeRoutes) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view(named(from, "askList", "askAll"))
 	p.say(&v, named(from, "leaveList", "leaveAll"))
 	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
-	return s.pages.show(c, http.StatusOK, v)
+	return u.pages.show(c, http.StatusOK, v)
 }
 
-func (s *Server) showLeft(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
+func (u unsubscribeRoutes) showLeft(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view("left")
 	p.say(&v, named(from, "leaveList", "leaveAll"), "onTheWay")
 	v.Button, v.More = p.button("unsubscribe", "return", from), p.preferences()
-	return s.pages.show(c, http.StatusOK, v)
+	return u.pages.show(c, http.StatusOK, v)
 }
 
-func (s *Server) showReturned(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
+func (u unsubscribeRoutes) showReturned(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	v := p.view("returned")
 	p.say(&v, "returnedText")
 	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
 	v.Button.Quiet = true
-	return s.pages.show(c, http.StatusOK, v)
+	return u.pages.show(c, http.StatusOK, v)
 }
 
 // showStanding shows the preferences: the list of the mail, and all mail of its sender.
-func (s *Server) showStanding(c echo.Context, p publicVisit, changed bool) error {
-	standing, err := s.Unsubscribe.Standing(c.Request().Context(), *p.visit)
+func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed bool) error {
+	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
 	if err != nil {
-		return s.showFailed(c, p, pageButton{}, err)
+		return u.showFailed(c, p, pageButton{}, err)
 	}
 	v := p.view("preferences")
 	v.Saved = changed
@@ -141,7 +141,7 @@ func (s *Server) showStanding(c echo.Context, p publicVisit, changed bool) error
 	all := p.row(unsubscribe.All, standing.All, "ofAll")
 	all.Note = p.words["allNote"]
 	v.Rows = append(v.Rows, all)
-	return s.pages.show(c, http.StatusOK, v)
+	return u.pages.show(c, http.StatusOK, v)
 }
 
 // row is something that the visitor gets, or has left.
@@ -155,18 +155,18 @@ func (p publicVisit) row(from unsubscribe.Scope, left bool, title string) pageRo
 }
 
 // showUnknown says that a link is none of ours, or was cut off.
-func (s *Server) showUnknown(c echo.Context, p publicVisit) error {
+func (u unsubscribeRoutes) showUnknown(c echo.Context, p publicVisit) error {
 	v := p.view("unknown")
 	p.say(&v, "unknownText")
-	return s.pages.show(c, http.StatusNotFound, v)
+	return u.pages.show(c, http.StatusNotFound, v)
 }
 
 // showFailed says that nothing was done, with a button that tries again.
-func (s *Server) showFailed(c echo.Context, p publicVisit, again pageButton, err error) error {
+func (u unsubscribeRoutes) showFailed(c echo.Context, p publicVisit, again pageButton, err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return s.showUnknown(c, p)
+		return u.showUnknown(c, p)
 	}
-	s.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "message_id", p.visit.MessageID, "error", err)
+	u.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "message_id", p.visit.MessageID, "error", err)
 	v := p.view("failed")
 	p.say(&v, "failedText")
 	if again.Action != "" {
@@ -174,5 +174,5 @@ func (s *Server) showFailed(c echo.Context, p publicVisit, again pageButton, err
 		v.Button = &again
 	}
 	c.Response().Header().Set("Retry-After", "60")
-	return s.pages.show(c, http.StatusServiceUnavailable, v)
+	return u.pages.show(c, http.StatusServiceUnavailable, v)
 }

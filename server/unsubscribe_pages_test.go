@@ -14,6 +14,7 @@ import (
 )
 
 func TestUnsubscribePage(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	page := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net"))
 	for _, want := range []string{`<html lang="en">`, "Unsubscribe from this list?", "a…@example.net", "news.example.com", "Example Shop (shop@example.com)", `name="viewport"`, "noindex"} {
@@ -55,6 +56,7 @@ func TestUnsubscribePage(t *testing.T) {
 }
 
 func TestPreferences(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	if _, err := r.store.Add(t.Context(), suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, Response: "550 secret evidence"}); err != nil {
 		t.Fatal(err)
@@ -87,6 +89,7 @@ func TestPreferences(t *testing.T) {
 }
 
 func TestPublicPagesSpeakTheLanguageOfTheirVisitor(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	path := "/unsubscribe?t=" + r.token("", "ann@example.net")
 	for name, c := range map[string]struct{ header, ofMail, want string }{
@@ -106,6 +109,7 @@ func TestPublicPagesSpeakTheLanguageOfTheirVisitor(t *testing.T) {
 
 // TestWordsAreWhole: every language has every text, and no text is left that no page uses.
 func TestWordsAreWhole(t *testing.T) {
+	t.Parallel()
 	p, err := newPublicPages()
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +144,7 @@ func TestWordsAreWhole(t *testing.T) {
 
 // TestPublicPagesShowNothingAsMarkup: names and ids are what senders made of them.
 func TestPublicPagesShowNothingAsMarkup(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	const evil = `"><script>alert(1)</script>`
 	r.who = unsubscribe.Sender{Name: evil, Address: evil}

@@ -15,6 +15,7 @@ import (
 // TestOneClick is RFC 8058 section 3.2, with both encodings. The answer is the same to the first request and to every further one, and
 // when it has come the next look of a delivery stops the mail.
 func TestOneClick(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	form := new(bytes.Buffer)
 	w := multipart.NewWriter(form)
@@ -56,6 +57,7 @@ func TestOneClick(t *testing.T) {
 }
 
 func TestOneClickIsRefused(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	good := "/unsubscribe?t=" + r.token("", "ann@example.net")
 	const form = "application/x-www-form-urlencoded"
@@ -86,6 +88,7 @@ func TestOneClickIsRefused(t *testing.T) {
 // TestScannersUnsubscribeNobody: gateways, previews and prefetching browsers follow every link of a mail, some of them also every link of what
 // they find there, with GET and HEAD.
 func TestScannersUnsubscribeNobody(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	token := r.token("news.example.com", "ann@example.net")
 	links, seen := []string{"/unsubscribe?t=" + token, "/preferences?t=" + token}, map[string]bool{}
@@ -118,6 +121,7 @@ func TestScannersUnsubscribeNobody(t *testing.T) {
 }
 
 func TestSettingLetsLinksUnsubscribe(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t, func(o *Options) { o.GetUnsubscribes = true })
 	link := "/unsubscribe?t=" + r.token("", "ann@example.net")
 	if got := r.send("HEAD", link, "", nil); got.status != 200 || r.stopped("", "ann@example.net") {
@@ -134,6 +138,7 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 
 // TestNoSuccessWithoutTheWrite: while Redis is away, programs and people are told that nothing was done, and to come again.
 func TestNoSuccessWithoutTheWrite(t *testing.T) {
+	t.Parallel()
 	r := setupRecipients(t)
 	token := r.token("", "ann@example.net")
 	page := r.get("/unsubscribe?t=" + token)
@@ -155,6 +160,7 @@ func TestNoSuccessWithoutTheWrite(t *testing.T) {
 
 // TestTokensStayOutOfLogs: a token lets anybody unsubscribe its owner.
 func TestTokensStayOutOfLogs(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{"t=secret": "t=%2A%2A%2A", "t=secret&u=1": "t=%2A%2A%2A&u=1", "access_token=secret": "access_token=%2A%2A%2A", "page=1": "page=1"} {
 		if got := maskQuery(raw); got != want {
 			t.Errorf("%s is logged as %s, want %s", raw, got, want)
