@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/watch"
 )
 
-// buildWatch makes what alerts the team. Every process watches: what one sees, all have seen.
+// buildWatch makes what alerts the team. Every process watches; they share the state of alerts.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := watch.New(watch.Parts{DB: a.db, Redis: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts}, watch.Options{
+	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts}, watch.Options{
 		Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters, FailedShare: c.Alerts.FailedShare,
 		Queues: []watch.Queue{
-			a.watched(queue.Submit, c.Alerts.QueueAge), a.watched(queue.Bulk, c.Alerts.BulkAge),
+			watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
 			{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},
 		},
 		MaxLive: c.Outbox.MaxLive, MemoryShare: c.Redis.MaxMemoryShare, Logger: a.log, Registry: a.metrics,
@@ -29,7 +30,7 @@ func (a *App) buildWatch(context.Context) error {
 	return nil
 }
 
-// watched is a lane, whose work may wait for so long.
-func (a *App) watched(lane string, age time.Duration) watch.Queue {
-	return watch.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(a.lanes(lane))), Age: age}
+// watched are the queues of a lane, in which due work may wait for age.
+func watched(lane string, db *redisdb.DB, age time.Duration) watch.Queue {
+	return watch.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(spread(lane, db))), Age: age}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +56,9 @@ type App struct {
 	metrics *prometheus.Registry
 	creds   *config.Credentials
 
+	delivers bool // this process takes tasks off the queues
+	serves   bool // this process has the API and the other listeners
+
 	db           *redisdb.DB
 	ring         *seal.Ring
 	signedTokens *signedtoken.Ring
@@ -93,10 +98,24 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
-	a := &App{cfg: cfg, log: o.Logger, version: o.Version, metrics: prometheus.NewRegistry(), life: lifecycle{log: o.Logger}}
+	a := newApp(cfg, o.Version, o.Logger)
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.openRedis, a.openSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks, a.buildDocuments, a.buildArchive, a.buildFeedback, a.buildTracking, a.buildUnsubscribe, a.buildBounces, a.buildWatch, a.buildMonitor, a.buildWorkers, a.buildServer, a.buildInlet, a.buildPages,
+		a.openRedis,       // connects, or starts a Redis of our own
+		a.openSecrets,     // the secret of the instance and the admin token; made at the first start
+		a.buildStores,     // what users configure: settings, gateways, accounts, templates, suppressions, tokens
+		a.buildDelivery,   // queues, connections to relays, and the outbox
+		a.buildWebhooks,   // events to endpoints
+		a.buildDocuments,  // events to the search index
+		a.buildArchive,    // events to files or a column store
+		a.buildFeedback,   // results that arrive later: providers, returned mail
+		a.buildRecipients, // links in mail: tracking, unsubscribe pages
+		a.buildWatch,      // alerts
+		a.buildMonitor,    // health and metrics on a port of their own
+		a.buildWorkers,    // from here on tasks are taken
+		a.buildServer,     // the HTTP API
+		a.buildInlet,      // SMTP in
+		a.buildPages,      // the operator's pages
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
@@ -105,10 +124,17 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	return a, nil
 }
 
+func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
+	return &App{
+		cfg: cfg, log: log, version: version, metrics: prometheus.NewRegistry(), life: lifecycle{log: log},
+		delivers: cfg.Role != "api", serves: cfg.Role != "worker",
+	}
+}
+
 // Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
 	preempt()
-	a.announce()
+	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor", a.Addrs().Monitor, "redis", a.db.Mode(), "data", a.cfg.Data)
 	return errors.Join(a.life.run(ctx), a.life.close())
 }
 
@@ -118,6 +144,27 @@ func (a *App) URL() string {
 		return ""
 	}
 	return a.server.URL()
+}
+
+// Addrs are the addresses of the listeners beside the API; each is empty when this process has none.
+type Addrs struct {
+	Monitor            string // URL of health and metrics apart from the API
+	SMTP, SMTPS        string // host:port of the inlet; SMTPS has TLS from the first byte
+	Bounce, BounceLMTP string // of the bounce listeners: host:port; LMTP may be a path
+}
+
+// Addrs returns the addresses of the listeners beside the API.
+func (a *App) Addrs() (addrs Addrs) {
+	if a.monitor != nil {
+		addrs.Monitor = a.monitor.URL()
+	}
+	if a.inlet != nil {
+		addrs.SMTP, addrs.SMTPS = a.inlet.Addr(), a.inlet.AddrTLS()
+	}
+	if a.bounceInlet != nil {
+		addrs.Bounce, addrs.BounceLMTP = a.bounceInlet.Addr(), a.bounceInlet.AddrLMTP()
+	}
+	return addrs
 }
 
 // Token is the admin token to begin with.
@@ -190,9 +237,10 @@ func (a *App) buildStores(context.Context) error {
 	if a.signedTokens, err = newSignedTokens(a.ring); err != nil {
 		return err
 	}
-	if err := a.openSuppressions(); err != nil {
+	if a.suppressions, err = newSuppressions(a.db, a.cfg.Suppression, a.log, a.metrics); err != nil {
 		return err
 	}
+	a.life.onRun("suppressions", a.suppressions.Run)
 	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
 		return err
 	}
@@ -201,44 +249,22 @@ func (a *App) buildStores(context.Context) error {
 	return err
 }
 
-func (a *App) buildWebhooks(context.Context) error {
-	c := a.cfg
-	signing, err := signingSecrets(c, a.ring)
-	if err != nil {
-		return err
-	}
-	a.webhooks, err = webhooks.New(a.db, a.tasks, a.control, a.ring, sources{a.settings, a.accounts}, webhooks.Options{
-		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c), DisableAfter: orNever(c.Webhooks.DisableAfter),
-		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version, Logger: a.log, Metrics: a.metrics,
-		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
-			return a.documents.Match(ctx, q, ids) // made after webhooks, which hear of it first
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if a.works() {
-		a.life.onRun("webhooks", a.webhooks.Run)
-	}
-	return nil
-}
-
-// takers is how many asynq servers take tasks off each lane. One asks for a task at a time, and a round trip takes longer the busier Redis is: six
-// keep all workers at work, and cost an idle process next to nothing.
+// takers is how many asynq servers take tasks off each lane. One asks for one task at a time, and a round trip takes longer the busier
+// Redis is. Six keep all workers busy, and cost an idle process next to nothing.
 const takers = 6
 
 // buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it waits, leaves the workers of
 // transactional mail alone, and a slow webhook delays neither.
 func (a *App) buildWorkers(context.Context) error {
-	if !a.works() {
+	if !a.delivers {
 		return nil
 	}
 	c := a.cfg
 	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver, webhooks.TaskType: a.webhooks.Deliver}
 	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
 		Pools: []queue.Pool{
-			{Name: queue.Submit, Queues: a.lanes(queue.Submit), Workers: c.Workers.Submit, Servers: takers},
-			{Name: queue.Bulk, Queues: a.lanes(queue.Bulk), Workers: c.Workers.Bulk, Servers: takers},
+			{Name: queue.Submit, Queues: spread(queue.Submit, a.db), Workers: c.Workers.Submit, Servers: takers},
+			{Name: queue.Bulk, Queues: spread(queue.Bulk, a.db), Workers: c.Workers.Bulk, Servers: takers},
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 		},
 		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics, Scripts: a.db.Shared(),
@@ -255,7 +281,7 @@ func (a *App) buildWorkers(context.Context) error {
 }
 
 func (a *App) buildServer(context.Context) error {
-	if a.cfg.Role == "worker" {
+	if !a.serves {
 		return nil
 	}
 	c := a.cfg
@@ -279,32 +305,18 @@ func (a *App) buildServer(context.Context) error {
 // queueKeep is the setting of that name as it is now.
 func (a *App) queueKeep() int { return a.settings.Current().QueueKeep }
 
-// works says whether this process delivers.
-func (a *App) works() bool { return a.cfg.Role != "api" }
-
-// queueNames are all queues there are: each lane's, one for every partition, and the others.
-func (a *App) queueNames() []string {
-	names := []string{queue.Notify, queue.Documents}
-	for _, lane := range []string{queue.Submit, queue.Bulk} {
-		for name := range a.lanes(lane) {
-			names = append(names, name)
-		}
-	}
-	return names
+// queueNames are the names of all queues.
+func queueNames(db *redisdb.DB) []string {
+	return slices.Concat([]string{queue.Notify, queue.Documents}, slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))
 }
 
-// lanes are the queues of a lane, one for every partition, all of the same weight.
-func (a *App) lanes(lane string) map[string]int {
-	out := make(map[string]int, a.db.Partitions())
-	for p := range a.db.Partitions() {
+// spread are the queues of a lane, one for each partition, all of the same weight.
+func spread(lane string, db *redisdb.DB) map[string]int {
+	out := make(map[string]int, db.Partitions())
+	for p := range db.Partitions() {
 		out[queue.Lane(lane, p)] = 1
 	}
 	return out
-}
-
-// announce says at start where Postroom is to be found. What its Redis can lose is told by redisdb.
-func (a *App) announce() {
-	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor", a.MonitorURL(), "redis", a.db.Mode(), "data", a.cfg.Data)
 }
 
 // defaultAccount is the account that the settings smtp and from describe; nil without smtp.
@@ -315,7 +327,7 @@ func defaultAccount(c *config.Config) *api.Account {
 	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address, SMTP: SMTPServer(c.SMTP)}
 }
 
-// SMTPServer puts a relay, as its URL in the settings says, into the words of the API. Its password is not masked.
+// SMTPServer returns the relay of a URL of the settings as a type of the API. Its password is not masked.
 func SMTPServer(r config.Relay) *api.SMTPServer {
 	verify := !r.Insecure
 	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}}

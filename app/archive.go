@@ -16,7 +16,7 @@ func (a *App) buildArchive(ctx context.Context) error {
 		}
 		return nil
 	}
-	if !a.works() {
+	if !a.delivers {
 		return nil
 	}
 	dir := c.Dir

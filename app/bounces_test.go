@@ -90,9 +90,9 @@ func awaitSuppressed(t *testing.T, client *api.Client, address string) {
 // refuseStrangers checks that the door takes mail for nobody else.
 func refuseStrangers(t *testing.T, a *app.App) {
 	t.Helper()
-	network, address, hello := "tcp", a.BounceAddr(), "EHLO x\r\n"
+	network, address, hello := "tcp", a.Addrs().Bounce, "EHLO x\r\n"
 	if address == "" {
-		network, address, hello = "unix", a.BounceLMTP(), "LHLO x\r\n"
+		network, address, hello = "unix", a.Addrs().BounceLMTP, "LHLO x\r\n"
 	}
 	conn, err := net.Dial(network, address)
 	if err != nil {

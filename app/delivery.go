@@ -24,7 +24,7 @@ func (a *App) buildDelivery(context.Context) error {
 	c := a.cfg
 	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
 	a.control = queue.NewControl(a.db.Client())
-	a.metrics.MustRegister(queue.NewCollector(a.control, a.queueNames()...))
+	a.metrics.MustRegister(queue.NewCollector(a.control, queueNames(a.db)...))
 	if err := a.buildRouting(); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (a *App) buildDelivery(context.Context) error {
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		KeepText: a.keepText(), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
+		KeepText: keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/bleve"
 	"github.com/postroom/postroom/documents/opensearch"
@@ -20,7 +21,7 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
 	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}, Pace: (&pace{count: a.outbox.Handled}).perSecond}
 	o := documents.Options{
-		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.works() && c.Store != "none",
+		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers && c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
 	}
 	if c.Text == 0 {
@@ -75,7 +76,7 @@ func (p *pace) perSecond() float64 {
 // openEmbedded prepares the index in the data directory, in a process that serves the API: only the one that has the index can search it. It is
 // opened when no other process has it, an earlier one that takes its time to stop among them.
 func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
-	if a.cfg.Role == "worker" {
+	if !a.serves {
 		return
 	}
 	dir := filepath.Join(a.cfg.Data, "documents")
@@ -97,7 +98,7 @@ func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
 	}
 	a.life.onStop("search index", index.Close)
 	parts.Store, o.Place = index, place(fmt.Sprint(os.Getpid()))
-	if a.works() {
+	if a.delivers {
 		parts.Work = a.workDocuments
 	}
 	return nil
@@ -124,7 +125,7 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	return s.Run(ctx)
 }
 
-// indexed tells the search index of messages.
+// indexed gives the search index its messages.
 type indexed struct{ *outbox.Outbox }
 
 // Documents implements documents.Outbox.
@@ -146,9 +147,9 @@ func orForever(d time.Duration) time.Duration {
 }
 
 // keepText is how much text of ended messages the outbox keeps for the index.
-func (a *App) keepText() int {
-	if a.cfg.Documents.Store == "none" {
+func keepText(c config.Documents) int {
+	if c.Store == "none" {
 		return 0
 	}
-	return int(a.cfg.Documents.Text)
+	return int(c.Text)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// buildFeedback makes what learns from providers, pages and returned mail what became of messages. Every process takes facts in; those that
-// deliver apply them.
+// buildFeedback makes what learns the later fate of messages from providers, pages and returned mail. Every process takes facts in; those
+// that deliver apply them.
 func (a *App) buildFeedback(context.Context) error {
 	c := a.cfg.Feedback
 	sources, err := eventSources(c.Reconcile)
@@ -25,10 +25,10 @@ func (a *App) buildFeedback(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.works() {
+	if a.delivers {
 		a.life.onRun("feedback", a.feedback.Run)
 	}
-	return nil
+	return a.buildBounces()
 }
 
 // eventSources are the events APIs that the settings name.

@@ -26,19 +26,3 @@ func (a *App) buildInlet(context.Context) error {
 	a.inlet = inlet
 	return nil
 }
-
-// SMTPAddr is the host:port of the inlet for SMTP; empty if this process has none.
-func (a *App) SMTPAddr() string {
-	if a.inlet == nil {
-		return ""
-	}
-	return a.inlet.Addr()
-}
-
-// SMTPSAddr is the host:port of the inlet for TLS from the first byte; empty if this process has none.
-func (a *App) SMTPSAddr() string {
-	if a.inlet == nil {
-		return ""
-	}
-	return a.inlet.AddrTLS()
-}

@@ -46,10 +46,10 @@ func TestSwaksHandsMailIn(t *testing.T) {
 		name, address string
 		flags         []string
 	}{
-		{"STARTTLS", a.SMTPAddr(), []string{"--tls", "--tls-verify", "--tls-ca-path", ca, "--auth", "PLAIN"}},
-		{"implicit TLS", a.SMTPSAddr(), []string{"--tls-on-connect", "--tls-verify", "--tls-ca-path", ca, "--auth", "LOGIN"}},
-		{"in the clear, from this machine", a.SMTPAddr(), []string{"--auth", "LOGIN"}},
-		{"in one go", a.SMTPAddr(), []string{"--auth", "PLAIN", "--pipeline"}},
+		{"STARTTLS", a.Addrs().SMTP, []string{"--tls", "--tls-verify", "--tls-ca-path", ca, "--auth", "PLAIN"}},
+		{"implicit TLS", a.Addrs().SMTPS, []string{"--tls-on-connect", "--tls-verify", "--tls-ca-path", ca, "--auth", "LOGIN"}},
+		{"in the clear, from this machine", a.Addrs().SMTP, []string{"--auth", "LOGIN"}},
+		{"in one go", a.Addrs().SMTP, []string{"--auth", "PLAIN", "--pipeline"}},
 	}
 	handed := 0 // so that a way that fails does not keep the next one waiting
 	for _, way := range ways {
@@ -105,7 +105,7 @@ with smtplib.SMTP(host, int(port)) as s:
 func TestPythonHandsMailIn(t *testing.T) {
 	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
-	host, port, _ := net.SplitHostPort(a.SMTPAddr())
+	host, port, _ := net.SplitHostPort(a.Addrs().SMTP)
 	if out := runProgram(t, "python3", "-c", sendWithPython, strings.ReplaceAll(host, "127.0.0.1", "localhost"), port, ca, a.Token()); strings.TrimSpace(out) != "553" {
 		t.Errorf("python says %q", out)
 	}
@@ -173,7 +173,7 @@ func TestRedisKilledUnderTheInlet(t *testing.T) {
 func TestNoInletUnlessAsked(t *testing.T) {
 	t.Parallel()
 	a := start(t, map[string]string{})
-	if got := a.SMTPAddr() + a.SMTPSAddr(); got != "" {
+	if got := a.Addrs().SMTP + a.Addrs().SMTPS; got != "" {
 		t.Errorf("an inlet listens on %s", got)
 	}
 }
@@ -183,7 +183,7 @@ type smtpClient struct{ *textproto.Conn }
 
 func logIn(t *testing.T, a *app.App) smtpClient {
 	t.Helper()
-	conn, err := net.Dial("tcp", a.SMTPAddr())
+	conn, err := net.Dial("tcp", a.Addrs().SMTP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,42 +13,11 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/render"
-	"github.com/postroom/postroom/webhooks"
 )
-
-// sources tells webhooks of the endpoints that stand in settings and accounts.
-type sources struct {
-	settings *settings.Settings
-	accounts *accounts.Accounts
-}
-
-// ServiceURL implements webhooks.Sources.
-func (s sources) ServiceURL() string { return s.settings.Current().ServiceURL }
-
-// Implicit implements webhooks.Sources. An account that no longer exists has no endpoint of its own.
-func (s sources) Implicit(ctx context.Context, account string) ([]webhooks.Target, error) {
-	var targets []webhooks.Target
-	if w := s.settings.Current().Webhooks; w.Enabled && w.URL != "" && len(w.Events) > 0 {
-		headers := make(map[string]string, len(w.Headers))
-		for _, h := range w.Headers {
-			headers[h.Key] = h.Value
-		}
-		targets = append(targets, webhooks.Target{ID: webhooks.SettingsID, URL: w.URL, Events: w.Events, Headers: headers})
-	}
-	if account == "" {
-		return targets, nil
-	}
-	url, err := s.accounts.Webhooks(ctx, account)
-	if err != nil || url == "" {
-		return targets, ignoreNotFound(err)
-	}
-	return append(targets, webhooks.Target{ID: webhooks.AccountID(account), URL: url}), nil
-}
 
 // words gives the outbox its stored templates.
 type words struct{ templates *templates.Templates }
@@ -140,27 +109,6 @@ func verified(err error) api.VerifyResult {
 	}
 	return out
 }
-
-// operator mirrors what is done in the queue's dashboard to the messages behind the tasks.
-type operator struct{ outbox *outbox.Outbox }
-
-// TaskAction implements queue.Operator.
-func (o operator) TaskAction(ctx context.Context, a queue.Action, name string, _ queue.State, ids []string) []error {
-	do := map[queue.Action]func(context.Context, string) error{
-		queue.ActionDelete: o.outbox.TaskDeleted, queue.ActionRun: o.outbox.TaskRun, queue.ActionArchive: o.outbox.TaskArchived,
-	}[a]
-	if do == nil || !o.outbox.Owns(name) {
-		return nil
-	}
-	errs := make([]error, len(ids))
-	for i, id := range ids {
-		errs[i] = do(ctx, id)
-	}
-	return errs
-}
-
-// QueueAction implements queue.Operator. The pause of a queue is the queue's own; messages read it from there.
-func (o operator) QueueAction(context.Context, queue.Action, string) error { return nil }
 
 // ignoreNotFound takes what does not exist for an answer.
 func ignoreNotFound(err error) error {

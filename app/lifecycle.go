@@ -83,7 +83,7 @@ func start(ctx context.Context, r runner, failed chan<- error) *part {
 	p.done.Go(func() {
 		err := r.run(ctx)
 		switch {
-		case ctx.Err() != nil: // it was told to stop; its error, if any, is stop's to tell
+		case ctx.Err() != nil: // it was stopped; its error, if any, is returned by stop
 			if err != nil && !errors.Is(err, context.Canceled) {
 				p.err = fmt.Errorf("stop %s: %w", r.name, err)
 			}

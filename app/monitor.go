@@ -31,15 +31,7 @@ func (a *App) buildMonitor(context.Context) error {
 	return nil
 }
 
-// MonitorURL is the address of health and metrics apart from the API; empty when there is none.
-func (a *App) MonitorURL() string {
-	if a.monitor == nil {
-		return ""
-	}
-	return a.monitor.URL()
-}
-
-// state tells how this process is doing.
+// state answers questions about the health of this process.
 type state struct {
 	db    *redisdb.DB
 	watch *watch.Watch
@@ -49,10 +41,10 @@ type state struct {
 
 func (a *App) state() state {
 	s := state{db: a.db, watch: a.watch}
-	if a.cfg.Role != "worker" {
+	if a.serves {
 		s.takes = a.outbox.Admits
 	}
-	if a.works() {
+	if a.delivers {
 		s.works = a.working.Load
 	}
 	return s
@@ -77,7 +69,7 @@ func (s state) Checks(ctx context.Context) []api.Check {
 // Alerts implements server.State and ui.State.
 func (s state) Alerts(ctx context.Context) ([]api.Alert, error) { return s.watch.Standing(ctx) }
 
-// redis says whether Redis answers, and takes what would be written.
+// redis checks that Redis answers, and accepts writes.
 func (s state) redis(ctx context.Context) api.Check {
 	took, err := s.db.Ping(ctx)
 	if err != nil {
@@ -89,14 +81,14 @@ func (s state) redis(ctx context.Context) api.Check {
 	return api.Check{Name: "redis", OK: true, Message: fmt.Sprintf("%s, answers in %s", s.db.Mode(), took)}
 }
 
-// outbox says whether new mail is taken.
+// outbox checks that new mail is accepted.
 func (s state) outbox(ctx context.Context) api.Check {
 	err := s.takes(ctx)
 	if err == nil {
 		return api.Check{Name: "outbox", OK: true}
 	}
 	check := api.Check{Name: "outbox", Message: "new mail is refused"}
-	if f, ok := errors.AsType[*fault.Error](err); ok { // its cause is for the log, not for whoever asks
+	if f, ok := errors.AsType[*fault.Error](err); ok { // its cause is only logged
 		check.Message += ": " + f.Message
 	}
 	return check
@@ -111,7 +103,7 @@ func (s state) Durability(ctx context.Context) (api.Durability, error) {
 	return durability(d), nil
 }
 
-// durability puts what Redis tells about itself in the words of the API.
+// durability returns the durability of Redis as a type of the API.
 func durability(d redisdb.Durability) api.Durability {
 	fsync := d.Fsync
 	if !d.AOF {

@@ -16,11 +16,11 @@ func (a *App) buildPages(ctx context.Context) error {
 		return nil
 	}
 	// The dashboard shows all queues from the start. Where Redis is away at this moment, the workers make them known later.
-	if err := a.control.Register(ctx, a.queueNames()...); err != nil {
+	if err := a.control.Register(ctx, queueNames(a.db)...); err != nil {
 		a.log.Warn("queues not registered yet", "error", err)
 	}
 	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
-		Path: ui.DashboardPath, Queues: a.queueNames(), Payload: payload, Operator: operator{a.outbox}, Logger: a.log,
+		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: beforeAction(a.outbox), Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -36,8 +36,26 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// payload makes the payloads of tasks readable in the dashboard. All are ids; what is none of ours shows its type only. Tasks of messages
-// have no payload: the task's own id names the message.
+// beforeAction does to messages what an operator does in the dashboard to their tasks. The pause of a queue belongs to the queue alone.
+func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State, []string) []error {
+	actions := map[queue.Action]func(context.Context, string) error{
+		queue.ActionDelete: o.TaskDeleted, queue.ActionRun: o.TaskRun, queue.ActionArchive: o.TaskArchived,
+	}
+	return func(ctx context.Context, a queue.Action, name string, _ queue.State, ids []string) []error {
+		do := actions[a]
+		if do == nil || !o.Owns(name) {
+			return nil
+		}
+		errs := make([]error, len(ids))
+		for i, id := range ids {
+			errs[i] = do(ctx, id)
+		}
+		return errs
+	}
+}
+
+// payload makes the payloads of tasks readable in the dashboard. All are ids; a payload of an unknown type shows its type only. Tasks of
+// messages have no payload: the task's own id names the message.
 func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:

@@ -59,7 +59,7 @@ func serve(settings string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s %s\n", a.URL(), a.MonitorURL()) // a worker has no URL
+	fmt.Printf("%s %s\n", a.URL(), a.Addrs().Monitor) // a worker has no URL
 	return a.Run(ctx)
 }
 

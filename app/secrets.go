@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -20,9 +18,9 @@ type Resealed struct {
 	Records int    `json:"records"`
 }
 
-// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the previous one, and tells how many records
-// of each kind that were. It works beside running processes, with the same settings as theirs, and can be run again after a failure: what
-// can't be opened is told in the error, the rest is done.
+// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the previous one, and returns the number of
+// records of each kind. It works beside running processes, with the same settings as theirs, and can be run again after a failure: records
+// that can't be opened are named in the error, the rest is done.
 func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger) ([]Resealed, error) {
 	beside := *cfg
 	if beside.Redis.URL == "" {
@@ -32,7 +30,7 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger)
 		}
 		beside.Redis.URL = config.Secret(url)
 	}
-	a := &App{cfg: &beside, log: logger, version: "dev", metrics: prometheus.NewRegistry(), life: lifecycle{log: logger}}
+	a := newApp(&beside, "dev", logger)
 	for _, build := range []func(context.Context) error{a.openRedis, a.readSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())

@@ -83,7 +83,7 @@ func submitFields(t *testing.T, client *api.Client, size int) error {
 
 // sendSMTP hands a message in over SMTP, in the clear.
 func sendSMTP(a *app.App, content []byte) error {
-	c, err := smtp.Dial(a.SMTPAddr())
+	c, err := smtp.Dial(a.Addrs().SMTP)
 	if err != nil {
 		return err
 	}

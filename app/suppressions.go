@@ -1,24 +1,23 @@
 package app
 
 import (
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
 
-// openSuppressions makes the store of whom not to mail. Any process may sweep it; one does.
-func (a *App) openSuppressions() error {
-	c := a.cfg.Suppression
+// newSuppressions makes the store of addresses that get no mail. Any process may sweep it; one does.
+func newSuppressions(db *redisdb.DB, c config.Suppression, log *slog.Logger, metrics prometheus.Registerer) (*suppression.Store, error) {
 	soft := c.SoftBounces
 	if soft == 0 {
-		soft = -1 // what suppression takes for never
+		soft = -1 // never, for suppression
 	}
-	var err error
-	a.suppressions, err = suppression.New(a.db, suppression.Options{
+	return suppression.New(db, suppression.Options{
 		PerAccount: c.Scope == "account", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
-		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Logger: a.log, Registry: a.metrics,
+		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Logger: log, Registry: metrics,
 	})
-	if err != nil {
-		return err
-	}
-	a.life.onRun("suppressions", a.suppressions.Run)
-	return nil
 }

@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
-// ackClient is the Redis client given to asynq's servers. It mends their acknowledgements, the script calls that say what became of a
+// ackClient is the Redis client given to asynq's servers. It mends their acknowledgements, the script calls that record the result of a
 // task. asynq 0.26 repeats one that failed every five seconds, but under a context it has cancelled itself, so no repetition can
 // succeed, the lease runs out, and a minute later the finished task runs again.
 //
-// An acknowledgement is told from asynq's other calls by its context: it alone has a deadline, the end of the lease.
+// An acknowledgement differs from asynq's other calls by its context: it alone has a deadline, the end of the lease.
 type ackClient struct {
 	redis.UniversalClient
-	scripts Scripter              // runs them
+	scripts redisdb.Evaler        // runs them
 	topics  redis.UniversalClient // for subscriptions
 	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
 	log     *slog.Logger
@@ -48,8 +50,8 @@ func topicClient(c redis.UniversalClient) (topics redis.UniversalClient, closeIt
 
 // Repetitions of an acknowledgement. They begin at once, for the reaper must not find a finished task before they succeed.
 const (
-	ackPause    = 200 * time.Millisecond
-	ackPatience = 15 * time.Second // afterwards asynq's repetitions take over
+	ackPause   = 200 * time.Millisecond
+	ackTimeout = 15 * time.Second // afterwards asynq's repetitions take over
 )
 
 // Eval runs a script for asynq.
@@ -70,7 +72,7 @@ func (c *ackClient) persist(ctx context.Context, call func(context.Context) *red
 		return cmd
 	}
 	begun := time.Now()
-	for away(cmd.Err()) && time.Since(begun) < ackPatience && time.Now().Add(ackPause).Before(deadline) {
+	for away(cmd.Err()) && time.Since(begun) < ackTimeout && time.Now().Add(ackPause).Before(deadline) {
 		c.log.Debug("acknowledgement of a task failed, repeating it", "error", cmd.Err())
 		select {
 		case <-ctx.Done():

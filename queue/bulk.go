@@ -46,11 +46,11 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 			return moved, err
 		}
 		left -= len(ids)
-		place := part{}
+		span := part{}
 		if from == Waiting {
-			place = part{span: len(ids), older: stay}
+			span = part{span: len(ids), older: stay}
 		}
-		n, gone, err := c.moveChunk(ctx, queue, to, place, ids, before)
+		n, gone, err := c.moveChunk(ctx, queue, to, span, ids, before)
 		moved += n
 		if err != nil {
 			return moved, err

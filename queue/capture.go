@@ -63,7 +63,7 @@ func (c *capture) SAdd(ctx context.Context, _ string, _ ...any) *redis.IntCmd {
 	return redis.NewIntResult(1, nil)
 }
 
-// note keeps the call and tells asynq that the task was enqueued.
+// note keeps the call and answers asynq that the task was enqueued.
 func note(ctx context.Context, k call) *redis.Cmd {
 	if into, ok := ctx.Value(captureKey{}).(*call); ok {
 		*into = k

@@ -47,7 +47,7 @@ func NewClient(c redis.UniversalClient, o Options) *Client {
 		producer: asynq.NewClientFromRedisClient(catch),
 		keep:     orNone(o.Keep),
 		options: []asynq.Option{
-			// The handler counts attempts. asynq archives a task with no retries left even if it was only told "not now".
+			// The handler counts attempts. asynq archives a task with no retries left even if the handler only answered "not now".
 			asynq.MaxRetry(math.MaxInt32),
 			asynq.Timeout(taskTimeout),
 		},

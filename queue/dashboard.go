@@ -27,17 +27,6 @@ const (
 	ActionResume  Action = "resume"
 )
 
-// Operator hears what an operator is about to do in the dashboard, so that the records behind the tasks stay true. Package outbox is one
-// (app joins the two).
-type Operator interface {
-	// TaskAction is called before the action is done to tasks that the operator saw in the given state, with a hundred ids at most. It
-	// answers with one error for each id, or nil for none. A task with an error is left alone, and the operator is told. TaskAction may
-	// delete or move the tasks itself: one that is no longer there counts as acted upon.
-	TaskAction(ctx context.Context, a Action, queue string, from State, ids []string) []error
-	// QueueAction is called before a queue is paused or resumed. An error prevents it.
-	QueueAction(ctx context.Context, a Action, queue string) error
-}
-
 // DashboardOptions are the settings of a Dashboard.
 type DashboardOptions struct {
 	// Path is where the dashboard is mounted, as the browser sees it, such as "/admin/queues"; empty: "/". Requests arrive with
@@ -49,13 +38,16 @@ type DashboardOptions struct {
 	Payload func(taskType string, payload []byte) string
 	// ReadOnly refuses every action and hides the buttons.
 	ReadOnly bool
-	// Operator hears of actions first; nil: nobody does.
-	Operator Operator
-	Logger   *slog.Logger // nil: discard
+	// Before is called before each action, so that the records behind the tasks stay true; nil: nothing is. It gets a hundred ids at
+	// most of tasks that the operator saw in the state from, and returns one error for each, or nil for none. A task with an error is
+	// left alone, and the operator sees the error. Before may delete or move the tasks itself: one that is no longer there counts as
+	// acted upon. For a queue that is paused or resumed there are no ids; an error prevents that.
+	Before func(ctx context.Context, a Action, queue string, from State, ids []string) []error
+	Logger *slog.Logger // nil: discard
 }
 
 // Dashboard serves asynqmon's pages and answers its API. What asynqmon would do to tasks and queues by itself, the Dashboard does
-// instead: in small steps, by Control, with the Operator asked first. Only reading reaches asynqmon.
+// instead: in small steps, by Control, after a call of Before. Only reading reaches asynqmon.
 //
 // It knows no users. Whoever mounts it must authenticate them and refuse requests from other sites (http.CrossOriginProtection).
 type Dashboard struct {
@@ -63,7 +55,7 @@ type Dashboard struct {
 	queues   []string
 	readOnly bool
 	control  *Control
-	operator Operator
+	before   func(ctx context.Context, a Action, queue string, from State, ids []string) []error
 	log      *slog.Logger
 	mon      http.Handler
 	index    *indexPage
@@ -77,7 +69,7 @@ func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, erro
 	if path != "" && !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("dashboard path %q does not begin with a slash", o.Path)
 	}
-	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), operator: o.Operator, log: o.Logger}
+	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), before: o.Before, log: o.Logger}
 	if len(d.queues) == 0 {
 		d.queues = Names()
 	}
@@ -196,10 +188,10 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, h func(http.Resp
 		return
 	}
 	status := http.StatusInternalServerError
-	var told *refusal
+	var refused *refusal
 	switch {
-	case errors.As(err, &told):
-		status = told.status
+	case errors.As(err, &refused):
+		status = refused.status
 	case errors.Is(err, ErrNoTask):
 		status = http.StatusNotFound
 	case errors.Is(err, ErrActive), errors.Is(err, ErrWrongState):
@@ -232,10 +224,8 @@ func (d *Dashboard) resume(w http.ResponseWriter, r *http.Request, queue string)
 }
 
 func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue string, a Action, do func(context.Context, string) error) error {
-	if d.operator != nil {
-		if err := d.operator.QueueAction(r.Context(), a, queue); err != nil {
-			return err
-		}
+	if err := errors.Join(d.ask(r.Context(), a, queue, "", nil)...); err != nil {
+		return err
 	}
 	if err := do(r.Context(), queue); err != nil {
 		return err

@@ -155,7 +155,7 @@ func (d *Dashboard) cancelAll(w http.ResponseWriter, r *http.Request, queue stri
 	return nil
 }
 
-// do asks the operator and acts on a hundred tasks at most. The errors are one for each id.
+// do calls Before and acts on a hundred tasks at most. The errors are one for each id.
 func (d *Dashboard) do(ctx context.Context, queue string, a Action, from State, ids []string) []error {
 	errs := make([]error, len(ids))
 	copy(errs, d.ask(ctx, a, queue, from, ids))
@@ -169,8 +169,8 @@ func (d *Dashboard) do(ctx context.Context, queue string, a Action, from State, 
 			continue
 		}
 		errs[i], done = done[0], done[1:]
-		if d.operator != nil && errors.Is(errs[i], ErrNoTask) {
-			errs[i] = nil // the operator's part has taken care of the task
+		if d.before != nil && errors.Is(errs[i], ErrNoTask) {
+			errs[i] = nil // Before has taken care of the task
 		}
 	}
 	d.log.Info("tasks changed in the dashboard", "queue", queue, "action", string(a), "count", len(agreed), "task_id", agreed[0])
@@ -191,10 +191,10 @@ func (d *Dashboard) perform(ctx context.Context, queue string, a Action, ids []s
 }
 
 func (d *Dashboard) ask(ctx context.Context, a Action, queue string, from State, ids []string) []error {
-	if d.operator == nil {
+	if d.before == nil {
 		return nil
 	}
-	return d.operator.TaskAction(ctx, a, queue, from, ids)
+	return d.before(ctx, a, queue, from, ids)
 }
 
 // actionOf reads the verb of a path.

@@ -18,16 +18,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// witness is an Operator that notes what it hears and objects to tasks named so.
+// witness notes the actions it is asked about and objects to tasks named so.
 type witness struct {
 	mu    sync.Mutex
 	heard []string
 	takes func(ids []string) // what it does to the tasks itself
 }
 
-func (w *witness) TaskAction(_ context.Context, a Action, queue string, from State, ids []string) []error {
+func (w *witness) before(_ context.Context, a Action, queue string, from State, ids []string) []error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if ids == nil {
+		w.heard = append(w.heard, fmt.Sprintf("%s %s", a, queue))
+		return nil
+	}
 	if w.takes != nil {
 		w.takes(ids)
 	}
@@ -39,13 +43,6 @@ func (w *witness) TaskAction(_ context.Context, a Action, queue string, from Sta
 		}
 	}
 	return errs
-}
-
-func (w *witness) QueueAction(_ context.Context, a Action, queue string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.heard = append(w.heard, fmt.Sprintf("%s %s", a, queue))
-	return nil
 }
 
 // hears gives what was heard since the last call.
@@ -69,8 +66,8 @@ func mount(t *testing.T, o DashboardOptions) site {
 	t.Helper()
 	s := site{bench: setup(t), witness: &witness{}}
 	o.Path = "/admin/queues"
-	if o.Operator == nil {
-		o.Operator = s.witness
+	if o.Before == nil {
+		o.Before = s.witness.before
 	}
 	d, err := NewDashboard(s.redis, o)
 	if err != nil {

@@ -23,7 +23,7 @@
 //
 // Redis away: Enqueue reports the error and the caller's sweeper tries again; workers pause and go on when Redis is back, finishing what
 // they have in hand; acknowledgements are repeated for as long as the lease lasts (30 s). Redis full (maxmemory): asynq cannot even
-// take tasks off a queue, so nothing moves until there is room; nothing is lost either. Whoever accepts work must stop well before
+// take tasks off a queue, so nothing moves until there is room; nothing is lost either. A package that accepts work must stop well before
 // that. A handler that panics: the task comes back after a growing delay, the stack is logged. A task of a type nobody
 // handles: it is buried with an error that says so.
 package queue

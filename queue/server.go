@@ -11,6 +11,8 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Pool is a group of workers that share some queues.
@@ -28,18 +30,12 @@ type Pool struct {
 
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
-	Pools   []Pool        // at least one
-	Keep    func() int    // how many done tasks of each queue stay visible; as in Options; nil: none
-	Grace   time.Duration // how long running handlers may go on after the stop; zero: 30 s
-	Logger  *slog.Logger  // nil: discard
-	Scripts Scripter      // runs asynq's scripts, such as in round trips that others share; nil: the connection
-	Metrics Registerer    // where to register the metrics of handlers; nil: none are kept
-}
-
-// Scripter runs scripts in Redis.
-type Scripter interface {
-	Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd
-	EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd
+	Pools   []Pool         // at least one
+	Keep    func() int     // how many done tasks of each queue stay visible; as in Options; nil: none
+	Grace   time.Duration  // how long running handlers may go on after the stop; zero: 30 s
+	Logger  *slog.Logger   // nil: discard
+	Scripts redisdb.Evaler // runs asynq's scripts, such as in round trips that others share; nil: the connection
+	Metrics Registerer     // where to register the metrics of handlers; nil: none are kept
 }
 
 // Intervals of a Server.
@@ -212,7 +208,7 @@ func (s *Server) stop(engines []*asynq.Server) {
 			stopping.Go(engine.Shutdown)
 		}
 		stopping.Wait()
-		_ = s.closeTopics() // nothing is left to be told by it
+		_ = s.closeTopics() // nothing listens any more
 	}
 	if !within(s.grace+lastCall+lastWrite, stopped) {
 		s.log.Warn("queue engines do not stop; is Redis frozen?")

@@ -79,7 +79,7 @@ func (c *Control) Archive(ctx context.Context, queue string, ids ...string) []er
 	return c.move(ctx, queue, toArchived, ids)
 }
 
-// Cancel tells the handlers of tasks, wherever they run, that their context is over. The tasks come back a few seconds later; it
+// Cancel ends the contexts of the handlers of tasks, in whatever process they run. The tasks come back a few seconds later; it
 // takes the handler's record to end them for good.
 func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -10,6 +10,6 @@ import (
 const childSupported = false
 
 // startChild needs unix sockets and signals.
-func startChild(context.Context, string, Options) (home, error) {
-	return nil, errors.New("not supported on this system")
+func startChild(context.Context, string, Options) (target, func() error, error) {
+	return target{}, nil, errors.New("not supported on this system")
 }

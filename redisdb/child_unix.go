@@ -52,33 +52,33 @@ type child struct {
 	done    chan struct{} // closed when keep is over
 }
 
-// startChild takes the data directory, starts the server and waits until it has loaded its file.
-func startChild(ctx context.Context, binary string, o Options) (*child, error) {
+// startChild takes the data directory, starts the server and waits until it has loaded its file. stop ends the server.
+func startChild(ctx context.Context, binary string, o Options) (t target, stop func() error, err error) {
 	dir, err := filepath.Abs(filepath.Join(o.Dir, "redis"))
 	if err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	c := &child{
 		binary: binary, dir: dir, fsync: o.Fsync, slog: o.Logger, log: &childLog{log: o.Logger},
 		stop: make(chan struct{}), died: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	if c.lock, err = lockDir(ctx, dir); err != nil {
-		return nil, err
+		return t, nil, err
 	}
 	if err := c.placeSocket(); err != nil {
-		return nil, errors.Join(err, c.lock.Close())
+		return t, nil, errors.Join(err, c.lock.Close())
 	}
 	go c.keep()
 	if err := c.awaitReady(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
+		return t, nil, errors.Join(err, c.Close())
 	}
-	return c, nil
+	return c.target(), c.Close, nil
 }
 
 // lockDir makes sure that one server at a time writes to dir. The lock belongs to the open file, which the server inherits: when this
@@ -113,7 +113,7 @@ func (c *child) placeSocket() error {
 	}
 	var err error
 	if c.tempDir, err = os.MkdirTemp("", "postroom-"); err != nil {
-		return fmt.Errorf("a place for the socket: %w", err)
+		return fmt.Errorf("make a directory for the socket: %w", err)
 	}
 	c.socket = filepath.Join(c.tempDir, socketName)
 	return nil

@@ -58,17 +58,11 @@ type DB struct {
 	together   bool // keys of all partitions may stand in one script
 	address    string
 	log        *slog.Logger
-	home       home    // nil when the Redis is somebody else's
-	wait       waiting // for what is to be replicated
+	stop       func() error // stops the embedded Redis; nil: there is none
+	wait       waiting      // for what is to be replicated
 	state      healthCache
 	closeOnce  sync.Once
 	closeErr   error
-}
-
-// home is an embedded Redis: [child] or [inProcess].
-type home interface {
-	target() target
-	Close() error
 }
 
 // Open connects to the Redis of o.URL, or starts an embedded one, and answers once it can be used. It waits up to 10 seconds (or until
@@ -135,11 +129,9 @@ func (db *DB) locate(ctx context.Context, o Options) (target, error) {
 	if o.URL != "" {
 		return parseURL(o.URL)
 	}
-	var err error
-	if db.home, err = openHome(ctx, o); err != nil {
-		return target{}, err
-	}
-	return db.home.target(), nil
+	t, stop, err := openEmbedded(ctx, o)
+	db.stop = stop
+	return t, err
 }
 
 // greet waits until Redis answers, and refuses one that is too old.
@@ -182,8 +174,8 @@ func (db *DB) tryTogether(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A server that doesn't tell its
-// version (some compatible ones) gets the benefit of the doubt.
+// checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A server that doesn't state
+// its version (some compatible ones) is accepted.
 func checkVersion(version string) error {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
@@ -211,7 +203,7 @@ func (db *DB) Mode() Mode { return db.mode }
 // does. It is the same for all processes on one Redis.
 func (db *DB) Together() bool { return db.together }
 
-// Address says where the Redis is, for people: without user, password or query.
+// Address is the address of the Redis, for display: without user, password or query.
 func (db *DB) Address() string { return db.address }
 
 // Close ends all connections, then stops the embedded server, which first writes everything to disk. The DB can't be used afterwards.
@@ -230,8 +222,8 @@ func (db *DB) close() error {
 		errs = append(errs, db.client.Close())
 		db.shared.close()
 	}
-	if db.home != nil {
-		errs = append(errs, db.home.Close())
+	if db.stop != nil {
+		errs = append(errs, db.stop())
 	}
 	return errors.Join(errs...)
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Durability is what an acknowledged write survives on the Redis in use, as far as the server tells. In a Cluster it is that of its
+// Durability is what an acknowledged write survives on the Redis in use, as far as the server says. In a Cluster it is that of its
 // weakest master.
 type Durability struct {
 	Mode        Mode     `json:"mode"`
 	Version     string   `json:"version,omitempty"`
 	Persistent  bool     `json:"persistent"`          // a restart of Redis loses little or nothing
 	AOF         bool     `json:"aof"`                 // the append-only file is on
-	Fsync       string   `json:"fsync,omitempty"`     // when that file is forced to disk: always, everysec, no; empty: not told
-	Snapshots   string   `json:"snapshots,omitempty"` // the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or not told
+	Fsync       string   `json:"fsync,omitempty"`     // when that file is forced to disk: always, everysec, no; empty: unknown
+	Snapshots   string   `json:"snapshots,omitempty"` // the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or unknown
 	MaxMemory   int64    `json:"maxMemory"`           // bytes; 0: no limit
-	Policy      string   `json:"policy,omitempty"`    // maxmemory-policy; empty: not told
+	Policy      string   `json:"policy,omitempty"`    // maxmemory-policy; empty: unknown
 	Replicas    int      `json:"replicas"`            // connected replicas that keep up
 	MinReplicas int      `json:"minReplicas"`         // replicas without which a write is refused
 	Waited      int      `json:"waitReplicas"`        // replicas that are waited for before a message is accepted (Options.WaitReplicas)
@@ -79,7 +79,7 @@ func askDurability(ctx context.Context, c redis.Cmdable, mode Mode, waited int) 
 
 // judge puts together what a server said of itself, and says what is wrong with it.
 func judge(mode Mode, info, config map[string]string, waited int) Durability {
-	save, told := config["save"]
+	save, known := config["save"]
 	d := Durability{
 		Mode: mode, Version: info["redis_version"],
 		AOF: info["aof_enabled"] == "1", Fsync: config["appendfsync"], Snapshots: save,
@@ -92,7 +92,7 @@ func judge(mode Mode, info, config map[string]string, waited int) Durability {
 	}
 	d.Persistent = d.AOF || save != ""
 	d.Refusal = d.refusal(info)
-	d.Warnings = d.faults(told, info)
+	d.Warnings = d.faults(known, info)
 	return d
 }
 
@@ -110,7 +110,7 @@ func (d Durability) refusal(info map[string]string) string {
 }
 
 // faults lists what an operator should change.
-func (d Durability) faults(told bool, info map[string]string) []string {
+func (d Durability) faults(known bool, info map[string]string) []string {
 	var w []string
 	if d.Refusal != "" {
 		w = append(w, d.Refusal)
@@ -121,9 +121,9 @@ func (d Durability) faults(told bool, info map[string]string) []string {
 	case d.AOF:
 	case d.Snapshots != "":
 		w = append(w, "Redis keeps snapshots only (appendonly no): a crash loses all mail accepted since the last one. Set appendonly yes.")
-	case told && d.Replicas > 0:
+	case known && d.Replicas > 0:
 		w = append(w, "Redis writes nothing to disk (appendonly no): accepted mail survives only as long as a replica does. Set appendonly yes.")
-	case told:
+	case known:
 		w = append(w, "Redis writes nothing to disk (appendonly no, save empty): a restart loses all accepted mail. Set appendonly yes.")
 	default:
 		w = append(w, "Redis has no append-only file, and does not tell whether it keeps snapshots: a crash may lose accepted mail. Set appendonly yes.")
@@ -167,7 +167,7 @@ func weakest(all []Durability) Durability {
 	return worst
 }
 
-// strength orders servers by what they protect from: power cuts first, then the loss of a machine.
+// strength orders servers by what they protect against: power cuts first, then the loss of a machine.
 func (d Durability) strength() int {
 	s := min(d.Replicas, max(1, d.Waited, d.MinReplicas))
 	switch {
@@ -190,7 +190,7 @@ func (d Durability) String() string {
 	case d.AOF && d.Fsync == "always":
 		parts = append(parts, "append-only file synced before each answer: a power cut loses nothing")
 	case d.AOF && d.Fsync == "everysec":
-		parts = append(parts, "append-only file synced every second: a power cut loses up to 1 s of writes, 2 s on a slow disk; a crash of Redis alone loses nothing on a healthy disk")
+		parts = append(parts, "append-only file synced every second: a power cut loses a second, two when the disk is slow; a crash of Redis alone loses nothing while the disk keeps up")
 	case d.AOF:
 		parts = append(parts, "append-only file")
 	case d.Snapshots != "":

@@ -12,19 +12,22 @@ import (
 // socketName is the embedded server's socket, beside its data.
 const socketName = "redis.sock"
 
-// openHome starts a Redis of our own: a redis-server when the program is installed, else a store in this process.
-func openHome(ctx context.Context, o Options) (home, error) {
+// openEmbedded starts a Redis of our own: a redis-server when the program is installed, else a store in this process.
+func openEmbedded(ctx context.Context, o Options) (t target, stop func() error, err error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil || !childSupported {
 		o.Logger.Warn("no Redis configured and no redis-server installed: everything is kept in memory and lost at exit",
 			"fix", "install redis-server, or set redis.url")
-		return openInProcess()
+		p, err := openInProcess()
+		if err != nil {
+			return target{}, nil, err
+		}
+		return p.target(), p.Close, nil
 	}
-	c, err := startChild(ctx, path, o)
-	if err != nil {
-		return nil, fmt.Errorf("embedded redis: %w", err)
+	if t, stop, err = startChild(ctx, path, o); err != nil {
+		return t, nil, fmt.Errorf("embedded redis: %w", err)
 	}
-	return c, nil
+	return t, stop, nil
 }
 
 // Running gives the address of the embedded server that another process runs in a data directory, for commands beside it; empty when none

@@ -97,7 +97,7 @@ func (db *DB) Unfollow(ctx context.Context, stream, group string) error {
 	return all
 }
 
-// consumerName is unique, since two readers of one name would acknowledge each other's entries. Host and process are for people.
+// consumerName is unique, since two readers of one name would acknowledge each other's entries. Host and process are for the operator.
 func consumerName() string {
 	host, err := os.Hostname()
 	if err != nil {

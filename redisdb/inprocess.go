@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// clockStep is how often the clock of the in-process store is moved: its keys expire only when it is told that time has passed.
+// clockStep is how often the clock of the in-process store is moved: its keys expire only when its clock is moved.
 const clockStep = 100 * time.Millisecond
 
 // inProcess is a store inside this process, for trying Postroom out: in memory, slow beyond ten thousand messages.

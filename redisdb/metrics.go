@@ -44,7 +44,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks Redis. When it is away only the pool and up = 0 are told.
+// Collect asks Redis. While it is away only the pool and up = 0 are reported.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)

@@ -87,7 +87,7 @@ func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 	return entries, nil
 }
 
-// touch tells Redis that we are still busy with entries.
+// touch keeps entries claimed by this process, which is still busy with them.
 func (r *reader) touch(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -91,8 +91,8 @@ func (w waiting) admit(ctx context.Context) error {
 // goodLag is how long a replica may have been silent and still be counted, as Redis' own min-replicas-max-lag has it.
 const goodLag = 10
 
-// goodReplicas counts the replicas of a master that keep up, from its INFO: "slave0:ip=…,port=…,state=online,offset=…,lag=0". Those of which
-// no more is told than that they are there count.
+// goodReplicas counts the replicas of a master that keep up, from its INFO: "slave0:ip=…,port=…,state=online,offset=…,lag=0". A replica
+// without such details counts.
 func goodReplicas(info map[string]string) int {
 	connected := int(number(info, "connected_slaves"))
 	n := connected
@@ -102,7 +102,7 @@ func goodReplicas(info map[string]string) int {
 			name, value, _ := strings.Cut(field, "=")
 			about[name] = value
 		}
-		if state, told := about["state"]; told && state != "online" || number(about, "lag") > goodLag {
+		if state, known := about["state"]; known && state != "online" || number(about, "lag") > goodLag {
 			n--
 		}
 	}

@@ -11,23 +11,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Shared runs scripts for many goroutines in few round trips. A call that finds a lane free travels at once, alone; while all lanes are on
-// their way calls gather, and travel together. So a busy process asks Redis more rarely the busier it is, and an idle one waits for
-// nobody. In a Cluster each call travels by itself, for a node that hangs would hold up what is asked of the others. A call is answered as
-// by the client itself, except that what it had sent may still be done after its deadline made it return.
+// Shared runs scripts for many goroutines in few round trips. A request that finds a free pipe is sent at once, alone. While all pipes are
+// busy requests gather, and the next free pipe sends them as one batch. So a busy process makes fewer round trips for each request the
+// busier it is, and an idle one never waits. In a Cluster each request is sent by itself, because a node that hangs would hold up requests
+// to the others. Results are those of the client itself, except that a request may still be executed after its deadline made it return.
 type Shared struct {
 	client redis.UniversalClient
-	apart  bool          // each call travels by itself
-	wake   chan struct{} // one for each lane that should look
-	lanes  sync.WaitGroup
+	apart  bool          // each request is sent by itself
+	wake   chan struct{} // one for each pipe that should look
+	pipes  sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting []*ride
+	waiting []*request
 	closed  bool
 }
 
-// ride is what one goroutine sends: one command, or a few in order. Until done is closed they belong to the lane.
-type ride struct {
+// request is what one goroutine sends: one command, or a few in order. Until done is closed they belong to the pipe.
+type request struct {
 	cmds     []*redis.Cmd
 	size     int       // bytes of their arguments, about
 	deadline time.Time // when it gives up; zero: never
@@ -35,19 +35,19 @@ type ride struct {
 }
 
 const (
-	sharedLanes = 2                // round trips under way at once
-	tripRides   = 128              // rides in one of them
-	tripBytes   = 256 << 10        // and bytes: what is larger travels alone
-	tripTime    = 10 * time.Second // how long one may take at most, repetitions included
+	sharedPipes   = 2                // round trips under way at once
+	batchRequests = 128              // requests in one of them
+	batchBytes    = 256 << 10        // and bytes: a larger request is sent alone
+	batchTimeout  = 10 * time.Second // how long one may take at most, repetitions included
 )
 
 func newShared(client redis.UniversalClient) *Shared {
-	s := &Shared{client: client, wake: make(chan struct{}, sharedLanes)}
+	s := &Shared{client: client, wake: make(chan struct{}, sharedPipes)}
 	if _, s.apart = client.(*redis.ClusterClient); s.apart {
 		return s
 	}
-	for range sharedLanes {
-		s.lanes.Go(s.lane)
+	for range sharedPipes {
+		s.pipes.Go(s.pipe)
 	}
 	return s
 }
@@ -76,7 +76,7 @@ func evalArgs(name, script string, keys []string, args []any) []any {
 func (s *Shared) run(ctx context.Context, args []any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, args...)
 	if err := s.do(ctx, cmd); err != nil {
-		cmd = redis.NewCmd(ctx, args...) // the lane may be writing to the other one
+		cmd = redis.NewCmd(ctx, args...) // the pipe may be writing to the other one
 		cmd.SetErr(err)
 	}
 	return cmd
@@ -87,11 +87,11 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := &ride{cmds: cmds, size: sizeOf(cmds), done: make(chan struct{})}
+	r := &request{cmds: cmds, size: sizeOf(cmds), done: make(chan struct{})}
 	r.deadline, _ = ctx.Deadline()
 	if s.apart {
-		s.travel(ctx, []*ride{r})
-	} else if err := s.board(r); err != nil {
+		s.send(ctx, []*request{r})
+	} else if err := s.add(r); err != nil {
 		return err
 	} else if !s.await(ctx, r) {
 		return context.DeadlineExceeded
@@ -104,9 +104,9 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	return nil
 }
 
-// await waits for the answers, and says whether they came before the deadline. As with the client itself, only a deadline cuts a call short, and it
-// does so also in a context that was cancelled before, or never tells its end.
-func (s *Shared) await(ctx context.Context, r *ride) bool {
+// await waits for the answers, and reports whether they came before the deadline. As with the client itself, only a deadline cuts a request short, and it
+// does so also in a context that was cancelled before, or whose Done never closes.
+func (s *Shared) await(ctx context.Context, r *request) bool {
 	var late <-chan time.Time
 	if !r.deadline.IsZero() {
 		timer := time.NewTimer(time.Until(r.deadline))
@@ -124,20 +124,20 @@ func (s *Shared) await(ctx context.Context, r *ride) bool {
 				continue
 			}
 		}
-		s.leave(r)
+		s.withdraw(r)
 		return false
 	}
 }
 
-// leave takes back what has not been sent: whoever is told that a submit failed sends it again, and Redis may be away for long while many do.
-func (s *Shared) leave(r *ride) {
+// withdraw takes back a request that has not been sent: a client whose submit failed sends it again, and Redis may be away for long.
+func (s *Shared) withdraw(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting = slices.DeleteFunc(s.waiting, func(other *ride) bool { return other == r })
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *request) bool { return other == r })
 }
 
-// board lines up for the next round trip.
-func (s *Shared) board(r *ride) error {
+// add puts a request into the next batch.
+func (s *Shared) add(r *request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -146,79 +146,79 @@ func (s *Shared) board(r *ride) error {
 	s.waiting = append(s.waiting, r)
 	select {
 	case s.wake <- struct{}{}:
-	default: // all lanes will look
+	default: // all pipes will look
 	}
 	return nil
 }
 
-// lane makes round trips, one after the other.
-func (s *Shared) lane() {
+// pipe makes round trips, one after the other.
+func (s *Shared) pipe() {
 	for range s.wake {
-		for trip := s.next(); len(trip) > 0; trip = s.next() {
-			ctx, cancel := context.WithDeadline(context.Background(), arrival(trip, time.Now()))
-			s.travel(ctx, trip)
+		for batch := s.next(); len(batch) > 0; batch = s.next() {
+			ctx, cancel := context.WithDeadline(context.Background(), batchDeadline(batch, time.Now()))
+			s.send(ctx, batch)
 			cancel()
 		}
 	}
 }
 
-// next takes what travels together.
-func (s *Shared) next() []*ride {
+// next takes the next batch.
+func (s *Shared) next() []*request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, size := 0, 0
-	for n < len(s.waiting) && n < tripRides {
-		if size += s.waiting[n].size; n > 0 && size > tripBytes {
+	for n < len(s.waiting) && n < batchRequests {
+		if size += s.waiting[n].size; n > 0 && size > batchBytes {
 			break
 		}
 		n++
 	}
-	trip := s.waiting[:n:n]
+	batch := s.waiting[:n:n]
 	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
 		s.waiting = nil
 	}
-	return trip
+	return batch
 }
 
-// arrival is when a round trip must be over: at the latest when all in it have given up, for what it repeats after that is done for nobody.
-func arrival(trip []*ride, now time.Time) time.Time {
+// batchDeadline is when a round trip must be over: at the latest when all callers have given up.
+func batchDeadline(batch []*request, now time.Time) time.Time {
 	last := now
-	for _, r := range trip {
+	for _, r := range batch {
 		if r.deadline.IsZero() {
-			return now.Add(tripTime)
+			return now.Add(batchTimeout)
 		}
 		if r.deadline.After(last) {
 			last = r.deadline
 		}
 	}
-	if most := now.Add(tripTime); last.After(most) {
+	if most := now.Add(batchTimeout); last.After(most) {
 		return most
 	}
 	return last
 }
 
-// travel makes one round trip. Each command carries its own error afterwards.
-func (s *Shared) travel(ctx context.Context, trip []*ride) {
-	if len(trip) == 1 && len(trip[0].cmds) == 1 {
-		_ = s.client.Process(ctx, trip[0].cmds[0])
+// send makes one round trip. Each command carries its own error afterwards.
+func (s *Shared) send(ctx context.Context, batch []*request) {
+	if len(batch) == 1 && len(batch[0].cmds) == 1 {
+		_ = s.client.Process(ctx, batch[0].cmds[0])
 	} else {
 		pipe := s.client.Pipeline()
-		for _, r := range trip {
+		for _, r := range batch {
 			for _, cmd := range r.cmds {
 				_ = pipe.Process(ctx, cmd) // only queues it
 			}
 		}
 		_, err := pipe.Exec(ctx)
-		unanswered(trip, err)
+		unanswered(batch, err)
 	}
-	for _, r := range trip {
+	for _, r := range batch {
 		close(r.done)
 	}
 }
 
 // unanswered gives the error of a round trip to commands that were left without an answer or an error of their own.
-func unanswered(trip []*ride, err error) {
-	for _, r := range trip {
+func unanswered(batch []*request, err error) {
+	for _, r := range batch {
 		for _, cmd := range r.cmds {
 			if err != nil && cmd.Err() == nil && cmd.Val() == nil {
 				cmd.SetErr(err)
@@ -227,7 +227,7 @@ func unanswered(trip []*ride, err error) {
 	}
 }
 
-// close has calls fail from now on. The client is closed first, which ends the round trips under way.
+// close makes requests fail from now on. The client is closed first, which ends the round trips under way.
 func (s *Shared) close() {
 	s.mu.Lock()
 	if s.closed {
@@ -237,7 +237,7 @@ func (s *Shared) close() {
 	s.closed = true
 	close(s.wake)
 	s.mu.Unlock()
-	s.lanes.Wait()
+	s.pipes.Wait()
 }
 
 // sizeOf estimates the bytes of commands.

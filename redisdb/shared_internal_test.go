@@ -56,12 +56,12 @@ func (l *line) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipel
 }
 
 func (l *line) carry(ctx context.Context, cmds ...redis.Cmder) error {
-	var trip []string
+	var batch []string
 	for _, cmd := range cmds {
-		trip = append(trip, cmd.Args()[3].(string)[:1])
+		batch = append(batch, cmd.Args()[3].(string)[:1])
 	}
 	l.mu.Lock()
-	l.trips = append(l.trips, trip)
+	l.trips = append(l.trips, batch)
 	l.mu.Unlock()
 	select {
 	case <-l.gate:
@@ -91,7 +91,7 @@ func (l *line) seen() [][]string {
 	return append([][]string(nil), l.trips...)
 }
 
-// queued is how many calls wait for a lane.
+// queued is how many calls wait for a pipe.
 func (s *Shared) queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,10 +107,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// occupy sends a call down each lane, which stays there until the line lets go.
+// occupy sends a call down each pipe, which stays there until the line lets go.
 func occupy(t *testing.T, l *line, s *Shared, callers *sync.WaitGroup) {
 	t.Helper()
-	for i := range sharedLanes {
+	for i := range sharedPipes {
 		callers.Go(func() { s.EvalSha(context.Background(), "sha", nil, "alone") })
 		eventually(t, "a call to be on its way", func() bool { return len(l.seen()) == i+1 })
 	}
@@ -131,8 +131,8 @@ func TestSharedCallsThatWaitTravelTogether(t *testing.T) {
 	eventually(t, "all to wait", func() bool { return s.queued() == 100 })
 	l.letGo()
 	callers.Wait()
-	if trips := l.seen(); len(trips) != sharedLanes+1 || len(trips[sharedLanes]) != 100 {
-		t.Errorf("%d round trips, want one for each lane and one for all that waited", len(trips))
+	if trips := l.seen(); len(trips) != sharedPipes+1 || len(trips[sharedPipes]) != 100 {
+		t.Errorf("%d round trips, want one for each pipe and one for all that waited", len(trips))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 	l, s := newLine(t)
 	var callers sync.WaitGroup
 	occupy(t, l, s, &callers)
-	for i, arg := range []string{"b" + strings.Repeat("b", tripBytes), "s", "m" + strings.Repeat("m", tripBytes/2), "n" + strings.Repeat("n", tripBytes/2)} {
+	for i, arg := range []string{"b" + strings.Repeat("b", batchBytes), "s", "m" + strings.Repeat("m", batchBytes/2), "n" + strings.Repeat("n", batchBytes/2)} {
 		callers.Go(func() { s.Eval(context.Background(), "source", nil, arg) })
 		eventually(t, "it to wait", func() bool { return s.queued() == i+1 })
 	}
@@ -150,10 +150,10 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 	s.mu.Unlock()
 	var sizes []int
 	for len(all) > 0 {
-		trip := s.next()
-		sizes = append(sizes, len(trip))
-		all = all[len(trip):]
-		for _, r := range trip {
+		batch := s.next()
+		sizes = append(sizes, len(batch))
+		all = all[len(batch):]
+		for _, r := range batch {
 			close(r.done)
 		}
 	}
@@ -202,8 +202,8 @@ func repeatedByItself(t *testing.T, refusal proto) {
 	}
 	l.letGo()
 	callers.Wait()
-	if trips := l.seen(); fmt.Sprint(trips[sharedLanes:]) != "[[r x] [r]]" {
-		t.Errorf("round trips %v, want both, and the refused one again", trips[sharedLanes:])
+	if trips := l.seen(); fmt.Sprint(trips[sharedPipes:]) != "[[r x] [r]]" {
+		t.Errorf("round trips %v, want both, and the refused one again", trips[sharedPipes:])
 	}
 }
 
@@ -295,7 +295,7 @@ func TestDeadlineCutsASharedCallInAnyCase(t *testing.T) {
 				if !Unavailable(err) {
 					t.Errorf("error %v doesn't count as unavailable", err)
 				}
-			case <-time.After(tripTime / 2):
+			case <-time.After(batchTimeout / 2):
 				t.Error("a call goes on after its deadline")
 			}
 		})
@@ -322,8 +322,8 @@ func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
 	call(context.Background(), "y")
 	l.letGo()
 	callers.Wait()
-	if trips := l.seen(); fmt.Sprint(trips[sharedLanes:]) != "[[x y]]" {
-		t.Errorf("round trips %v, want both but for the one that gave up", trips[sharedLanes:])
+	if trips := l.seen(); fmt.Sprint(trips[sharedPipes:]) != "[[x y]]" {
+		t.Errorf("round trips %v, want both but for the one that gave up", trips[sharedPipes:])
 	}
 }
 
@@ -334,16 +334,16 @@ func TestALaneIsFreeWhenAllOnItsWayGaveUp(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	var callers sync.WaitGroup
-	for i := range sharedLanes {
+	for i := range sharedPipes {
 		callers.Go(func() { s.EvalSha(late, "sha", nil, "late") })
 		eventually(t, "a call to be on its way", func() bool { return len(l.seen()) == i+1 })
 	}
 	callers.Wait()
 	start := time.Now()
 	callers.Go(func() { s.EvalSha(context.Background(), "sha", nil, "next") })
-	eventually(t, "the next call to be on its way", func() bool { return len(l.seen()) == sharedLanes+1 || time.Since(start) > tripTime/2 })
-	if n := len(l.seen()); n != sharedLanes+1 {
-		t.Errorf("%d calls on their way: the lanes wait for those that gave up", n)
+	eventually(t, "the next call to be on its way", func() bool { return len(l.seen()) == sharedPipes+1 || time.Since(start) > batchTimeout/2 })
+	if n := len(l.seen()); n != sharedPipes+1 {
+		t.Errorf("%d calls on their way: the pipes wait for those that gave up", n)
 	}
 	l.letGo()
 	callers.Wait()

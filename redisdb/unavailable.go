@@ -31,9 +31,9 @@ var awayPrefixes = []string{
 	"NOGOODSLAVE ",
 }
 
-// Unavailable tells trouble that passes (Redis away, starting, full, too slow, changing master) from a mistake of ours (a wrong command,
-// a wrong type). Whoever answers a person says "come back later" to the first. A cancelled context is neither; one whose deadline
-// passed counts as unavailable, since Redis should have answered by then.
+// Unavailable reports whether err is trouble that passes (Redis away, starting, full, too slow, changing master),
+// rather than a mistake of ours (a wrong command, a wrong type). A cancelled context is neither. A context whose deadline passed
+// counts as unavailable, since Redis should have answered by then.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.Canceled) {
 		return false
@@ -49,8 +49,8 @@ func Unavailable(err error) bool {
 		isTopologyLost(err)
 }
 
-// Away tells clients to come back shortly if an error is trouble that passes (see [Unavailable]): then it is a fault of kind Unavailable. Any
-// other error stays as it is.
+// Away makes an error a fault of kind Unavailable if it is trouble that passes (see [Unavailable]). Any other error stays
+// as it is.
 func Away(err error) error {
 	if !Unavailable(err) {
 		return err

@@ -50,7 +50,7 @@ func setupReal(t *testing.T) *world {
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
 	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: noSender{}, Accounts: joined{senders}}, outbox.Options{})
 	must(err)
-	hooks, err := webhooks.New(db, tasks, control, ring, nil, webhooks.Options{})
+	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
 	must(err)
 
 	stored, err := templates.New(db, noSenders{}, templates.Options{})

@@ -87,7 +87,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: w.relay, Accounts: senders{w.accounts}}, outbox.Options{})
 	w.must(err)
-	w.webhooks, err = webhooks.New(db, tasks, control, ring, sources{}, webhooks.Options{AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
+	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint, AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
 	w.must(err)
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
@@ -332,14 +332,10 @@ func (shop) Sender(context.Context, string) (render.Person, error) {
 
 func (shop) ServiceURL() string { return "" }
 
-// sources names an endpoint of the settings.
-type sources struct{}
-
-func (sources) Implicit(context.Context, string) ([]webhooks.Target, error) {
+// settingsEndpoint is an endpoint of the settings.
+func settingsEndpoint(context.Context, string) ([]webhooks.Target, error) {
 	return []webhooks.Target{{ID: webhooks.SettingsID, URL: "https://settings.example/hook", Events: []string{"*"}}}, nil
 }
-
-func (sources) ServiceURL() string { return "" }
 
 // instance tells how Redis is, as app does.
 type instance struct{ db *redisdb.DB }

@@ -27,7 +27,7 @@ type finding struct {
 	text      string
 }
 
-// key tells an alert from all others.
+// key is unique among alerts.
 func (f finding) key() string {
 	if f.queue == "" {
 		return f.alert

@@ -20,7 +20,7 @@
 //   - Nothing is raised on what could not be measured, and nothing is resolved on it.
 //   - It changes nothing but its own keys, and costs Redis a handful of commands for each look; mail is counted once a minute.
 //
-// It never mends anything, and never tells of single messages or deliveries: messageFailed, accountError and webhookDisabled do.
+// It never mends anything, and never alerts about single messages or deliveries: messageFailed, accountError and webhookDisabled do.
 //
 // Keys, in partition 0: alerts (hash: an alert's name, with its queue, to its state as JSON), alerts:looked (string: when a process last
 // looked, written to see whether Redis takes writes; an hour). It appends to the stream events, which outbox owns.

@@ -33,7 +33,7 @@ const (
 	namedAtMax = 5   // accounts in a text
 )
 
-// findings asks every source and judges what it says. A source that fails says nothing, which is logged once.
+// findings asks every source and judges what it says. A source that fails has no findings, which is logged once.
 func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	var all []finding
 	failed := map[string]bool{}
@@ -60,7 +60,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 func (w *Watch) askQueues(ctx context.Context, now time.Time) ([]finding, error) {
 	var all []finding
 	for _, q := range w.opts.Queues {
-		counts, err := w.Queues.Counts(ctx, q.Parts...)
+		counts, err := w.counts(ctx, q.Parts...)
 		if err != nil {
 			return all, err
 		}
@@ -116,7 +116,7 @@ func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
 		return nil, nil
 	}
 	w.counted = now
-	c, err := w.Mail.Counters(ctx, api.CounterQuery{})
+	c, err := w.counters(ctx, api.CounterQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func judgeLive(live, most int) finding {
 }
 
 func (w *Watch) askAccounts(ctx context.Context, _ time.Time) ([]finding, error) {
-	ids, err := w.Accounts.Troubled(ctx)
+	ids, err := w.troubled(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
 	if w.opts.MemoryShare <= 0 {
 		return nil, nil
 	}
-	share, err := w.Redis.MemoryShare(ctx)
+	share, err := w.memoryShare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func judgeMemory(share, most float64) finding {
 }
 
 func (w *Watch) askEvicted(ctx context.Context, _ time.Time) ([]finding, error) {
-	n, err := w.Redis.Evicted(ctx)
+	n, err := w.evicted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (w *Watch) askEvicted(ctx context.Context, _ time.Time) ([]finding, error) 
 }
 
 func (w *Watch) askDurability(ctx context.Context, _ time.Time) ([]finding, error) {
-	d, err := w.Redis.Durability(ctx)
+	d, err := w.durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func judgeDurability(d redisdb.Durability) finding {
 	}
 }
 
-// awayState is the alert about a Redis that failed a look, by the clock of this machine. The cause is for the log: it may name addresses.
+// awayState is the alert about a Redis that failed a look, by the clock of this process. The cause is only logged: it may name addresses.
 func awayState(answers bool, now time.Time) state {
 	now = now.UTC().Truncate(time.Millisecond)
 	s := state{Alert: redisAway, Value: 1, Threshold: 1, Since: now, Judged: now}

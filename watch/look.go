@@ -20,7 +20,7 @@ func (w *Watch) look(ctx context.Context) {
 	defer cancel()
 	now, err := w.store.read(ctx)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return // we were told to stop
+		return // this process is stopping
 	}
 	w.redisAway(ctx, now, err)
 	if !now.at.IsZero() { // Redis answers, though it may refuse to write
@@ -94,7 +94,7 @@ func (w *Watch) redisAway(ctx context.Context, now seen, err error) {
 	}
 }
 
-// logRaised tells the operator. err is why there is no event; nil: there is one.
+// logRaised logs a new alert. err is why there is no event; nil: there is one.
 func (w *Watch) logRaised(ctx context.Context, s state, err error) {
 	args := []any{"alert", s.Alert, "text", s.Text, "value", s.Value, "threshold", s.Threshold}
 	if s.Queue != "" {

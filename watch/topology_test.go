@@ -50,7 +50,8 @@ func actual(t *testing.T, db *redisdb.DB) bench {
 	b := process(t, db, &instance{now: start}, func(o *Options) {
 		o.Queues = []Queue{{Name: "submit", Parts: []string{"submit", "submit-1", "submit-2"}, Age: time.Minute}}
 	})
-	b.Queues, b.Redis = queue.NewControl(db.Client()), db
+	b.checks.counts = queue.NewControl(db.Client()).Counts
+	b.durability, b.memoryShare, b.checks.evicted = db.Durability, db.MemoryShare, db.Evicted
 	return b
 }
 

@@ -9,46 +9,34 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Redis tells how the store is doing. redisdb.DB implements it.
-type Redis interface {
-	Durability(context.Context) (redisdb.Durability, error)
-	MemoryShare(context.Context) (float64, error)
-	Evicted(context.Context) (int64, error)
-}
-
-// Queues counts what waits. queue.Control implements it.
-type Queues interface {
-	Counts(ctx context.Context, queues ...string) ([]queue.Counts, error)
-}
-
-// Mail tells what happened to messages of late: how many are pending, and how many were sent and failed in the last hour.
-// outbox.Outbox implements it.
-type Mail interface {
-	Counters(context.Context, api.CounterQuery) (api.Counters, error)
-}
-
-// Accounts tells which accounts are refused. accounts.Accounts implements it.
-type Accounts interface {
-	Troubled(context.Context) ([]string, error)
-}
-
 // Parts is what a Watch looks at. All of it is needed.
 type Parts struct {
-	DB       *redisdb.DB // where the state of alerts and their events are kept
-	Redis    Redis       // mostly the same
-	Queues   Queues
-	Mail     Mail
-	Accounts Accounts
+	DB       *redisdb.DB // keeps the state of alerts and their events, and is watched itself
+	Queues   *queue.Control
+	Mail     *outbox.Outbox
+	Accounts *accounts.Accounts
+}
+
+// checks are the questions that a look asks.
+type checks struct {
+	durability  func(context.Context) (redisdb.Durability, error)
+	memoryShare func(context.Context) (float64, error)
+	evicted     func(context.Context) (int64, error)
+	counts      func(ctx context.Context, queues ...string) ([]queue.Counts, error)
+	counters    func(context.Context, api.CounterQuery) (api.Counters, error)
+	troubled    func(context.Context) ([]string, error)
 }
 
 // Queue is one kind of work: a lane of mail, or webhooks.
 type Queue struct {
-	Name  string        // as people know it: submit, bulk, notify
+	Name  string        // as users know it: submit, bulk, notify
 	Parts []string      // the queues it is spread over, one for each partition
 	Age   time.Duration // how long due work may wait; 0: as long as it takes
 }
@@ -68,12 +56,12 @@ type Options struct {
 	Now      func() time.Time      // for tests; nil: Redis' own clock
 }
 
-// defaultEvery is short against what people notice, and long against what a look costs.
+// defaultEvery is short against what a person notices, and long against what a look costs.
 const defaultEvery = 15 * time.Second
 
 // Watch looks after an instance. It is safe for concurrent use.
 type Watch struct {
-	Parts
+	checks
 	opts    Options
 	store   store
 	log     *slog.Logger
@@ -91,8 +79,8 @@ type Watch struct {
 
 // New prepares a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
-	if p.DB == nil || p.Redis == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil {
-		return nil, errors.New("watch: a database, Redis, queues, mail and accounts are needed")
+	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil {
+		return nil, errors.New("watch: a database, queues, mail and accounts are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
@@ -105,7 +93,8 @@ func New(p Parts, o Options) (*Watch, error) {
 		return nil, err
 	}
 	return &Watch{
-		Parts: p, opts: o, store: store{client: p.DB.Client(), now: o.Now}, log: o.Logger, metrics: m,
+		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters, p.Accounts.Troubled},
+		opts:   o, store: store{client: p.DB.Client(), now: o.Now}, log: o.Logger, metrics: m,
 		local: map[string]state{}, unjudged: map[string]bool{},
 	}, nil
 }

@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -82,10 +84,11 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	if edit != nil {
 		edit(&o)
 	}
-	w, err := New(Parts{DB: db, Redis: i, Queues: i, Mail: i, Accounts: i}, o)
+	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{}, Accounts: &accounts.Accounts{}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Troubled}
 	b.Watch = w
 	return b
 }

@@ -15,14 +15,14 @@ import (
 )
 
 // benchmark makes a Webhooks on a real Redis and queue.
-func benchmark(b *testing.B, src Sources) *Webhooks {
+func benchmark(b *testing.B, src *sources) *Webhooks {
 	b.Helper()
 	ring, err := seal.New([]byte("a secret of thirty-two bytes or more for tests"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	db := testredis.New(b)
-	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), ring, src, Options{MaxPending: 1 << 30})
+	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), ring, Options{MaxPending: 1 << 30, Implicit: src.Implicit, ServiceURL: src.ServiceURL})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func benchmark(b *testing.B, src Sources) *Webhooks {
 // batch makes a batch of events as the stream has them, of one account.
 func batch(b *testing.B, run int) []redisdb.Entry {
 	b.Helper()
-	entries := make([]redisdb.Entry, relayBatch)
+	entries := make([]redisdb.Entry, fanOutBatch)
 	for i := range entries {
 		id := fmt.Sprintf("E%d-%d", run, i)
 		e, err := event.New(id, event.MessageSent, "snd", time.Now(), event.Sent{
@@ -55,11 +55,11 @@ func batch(b *testing.B, run int) []redisdb.Entry {
 func BenchmarkRelayWithoutEndpoints(b *testing.B) {
 	w, entries := benchmark(b, &sources{}), batch(b, 0)
 	for b.Loop() {
-		if err := w.relay(b.Context(), entries); err != nil {
+		if err := w.fanOut(b.Context(), entries); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.N*relayBatch)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(b.N*fanOutBatch)/b.Elapsed().Seconds(), "events/s")
 }
 
 func BenchmarkRelayToOneEndpoint(b *testing.B) {
@@ -73,11 +73,11 @@ func BenchmarkRelayToOneEndpoint(b *testing.B) {
 		run++
 		entries := batch(b, run)
 		b.StartTimer()
-		if err := w.relay(b.Context(), entries); err != nil {
+		if err := w.fanOut(b.Context(), entries); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.N*relayBatch)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(b.N*fanOutBatch)/b.Elapsed().Seconds(), "events/s")
 }
 
 func BenchmarkSign(b *testing.B) {

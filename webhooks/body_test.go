@@ -137,7 +137,7 @@ func TestHeadersAreEmailEngines(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	for name := range r.Headers {
 		switch name {

@@ -24,7 +24,7 @@ func TestEventReachesItsEndpointSigned(t *testing.T) {
 	b.now = func() time.Time { return now } // the time that a delivery was queued for is in a header
 	ep := b.endpoint(rc.URL+"/hook?token=t0p", func(r *api.EndpointRequest) { r.Headers = map[string]string{"X-My": "v1"} })
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "done" {
 		t.Fatalf("verdict %s\n%s", v, b.log)
 	}
@@ -64,7 +64,7 @@ func TestRetriesUntilAttemptsAreUsedUp(t *testing.T) {
 	b := setup(t, func(o *Options) { o.Attempts = 3 })
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	for i, wait := range []time.Duration{10 * time.Second, 20 * time.Second} {
 		before := b.clock()
 		if v := b.run(ep.ID, "E1"); v != "retry" {
@@ -108,7 +108,7 @@ func TestFailedDeliveryRunFromTheDashboard(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "bury" {
 		t.Fatalf("a 400: %s", v)
 	}
@@ -132,7 +132,7 @@ func TestRetryAfterHoldsTheWholeEndpoint(t *testing.T) {
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
 	b.emit("E2", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	before := b.clock()
 	if v := b.run(ep.ID, "E1"); v != "retry" {
 		t.Fatal(v)
@@ -156,7 +156,7 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
 	b.emit("E2", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "bury" {
 		t.Fatal(v)
 	}
@@ -183,7 +183,7 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 		t.Errorf("switched on again: %+v, %v", got, err)
 	}
 	b.emit("E3", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E3"); v != "bury" { // it is asked again, and still gone
 		t.Errorf("after switching on: %s", v)
 	}
@@ -225,7 +225,7 @@ func TestEndpointFailingForTooLongIsDisabled(t *testing.T) {
 	for _, id := range []string{"E1", "E2"} {
 		b.emit(id, event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	enabled := func() api.Endpoint {
 		t.Helper()
 		e, err := b.Endpoint(t.Context(), ep.ID)
@@ -272,7 +272,7 @@ func TestKilledBetweenRequestAndRecord(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	r := ref{Endpoint: ep.ID, Delivery: "E1"}
 	target, err := b.dir.find(t.Context(), ep.ID)
 	if err != nil {
@@ -318,7 +318,7 @@ func TestStopGivesTheAttemptBack(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	ctx, stop := cancelled(t)
 	go func() { <-arrived; stop() }()
 	if v := b.Deliver(ctx, ref{Endpoint: ep.ID, Delivery: "E1"}.task(1)); v.String() != "not_now" {
@@ -343,7 +343,7 @@ func TestRateLimitReservesEachPlaceOnce(t *testing.T) {
 	for i := range 6 {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	verdicts, places := map[string]int{}, map[time.Duration]int{}
 	for range 3 { // tasks that come back too early change nothing
 		for i := range 6 {
@@ -383,7 +383,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "retry" || len(inside.got()) != 0 {
 		t.Errorf("verdict %s, %d requests behind the redirect", v, len(inside.got()))
 	}
@@ -397,7 +397,7 @@ func TestNoAnswerInTimeIsRetried(t *testing.T) {
 	b := setup(t, func(o *Options) { o.Timeout = 200 * time.Millisecond })
 	ep := b.endpoint(rc.URL + "/?token=t0p")
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "retry" {
 		t.Fatal(v)
 	}
@@ -415,7 +415,7 @@ func TestLongAnswerIsCut(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "done" {
 		t.Fatal(v)
 	}
@@ -445,7 +445,7 @@ func TestRedisAwayDuringDelivery(t *testing.T) {
 	b := build(t, testredis.Connect(t, dbOptions(server.URL())), nil)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	server.Stop()
 	ctx, cancel := deadline(t, 3*time.Second)
 	defer cancel()

@@ -74,7 +74,7 @@ func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Deliv
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	d.Body, err = writeBody(e, w.dir.serviceURL())
+	d.Body, err = writeBody(e, w.options.ServiceURL())
 	return d, err
 }
 
@@ -93,7 +93,7 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 		return api.Redelivered{}, err
 	}
 	o := order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + newID()[:10]}, raw: record["event"]}
-	_, full, err := w.place(ctx, []order{o})
+	_, full, err := w.create(ctx, []order{o})
 	switch {
 	case err != nil:
 		return api.Redelivered{}, away(err)

@@ -36,7 +36,7 @@ func TestLogIsPagedNewestFirstAndCapped(t *testing.T) {
 		id := "E" + strconv.Itoa(i)
 		b.advance(time.Second)
 		b.emit(id, event.MessageSent, "snd")
-		if err := b.relay(t.Context(), b.entries()[i:]); err != nil {
+		if err := b.fanOut(t.Context(), b.entries()[i:]); err != nil {
 			t.Fatal(err)
 		}
 		if i < 6 {
@@ -66,7 +66,7 @@ func TestLogForgetsWhatIsOld(t *testing.T) {
 	for i := range 250 {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	for i := range 249 {
 		r := ref{Endpoint: ep.ID, Delivery: "E" + strconv.Itoa(i)}
 		if _, err := b.finish(t.Context(), r, finishing{status: statusDelivered}); err != nil {
@@ -85,7 +85,7 @@ func TestRedeliver(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	again, err := b.Redeliver(t.Context(), ep.ID, "E1")
 	if err != nil || again.ID == "E1" {
@@ -207,7 +207,7 @@ func TestSweepGivesANewTaskOnce(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint("http://example.com/")
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	overdue(t, b)
 	sameIDs(t, b.spool.ids(), []string{"E1." + ep.ID}) // its task waits: all is well
 	delete(b.spool.tasks, "E1."+ep.ID)
@@ -230,7 +230,7 @@ func TestSweepSkipsWhatAnOperatorTookAway(t *testing.T) {
 	ep := b.endpoint(rc.URL)
 	b.emit("E1", event.MessageSent, "snd")
 	b.emit("E2", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	b.run(ep.ID, "E2")
 	delete(b.spool.tasks, "E1."+ep.ID)
@@ -252,7 +252,7 @@ func TestDeliveriesOfADeletedEndpointEndQuietly(t *testing.T) {
 	b := setup(t)
 	ep := b.endpoint("http://example.com/")
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if _, err := b.Delete(t.Context(), ep.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestLogExpires(t *testing.T) {
 	ep := b.endpoint(answering(t, 200).URL)
 	b.emit("E1", event.MessageSent, "snd")
 	b.emit("E2", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	expiry := func() (log, done time.Duration) {
 		t.Helper()
 		ctx, rdb := t.Context(), b.db.Client()

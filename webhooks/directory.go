@@ -29,16 +29,6 @@ const accountPrefix = "account:"
 // AccountID is the id of the endpoint in an account.
 func AccountID(account string) string { return accountPrefix + account }
 
-// Sources knows the endpoints that come from settings and accounts, and the public address of this Postroom. Package app joins it from
-// packages settings and accounts. It is asked for every batch of events and every delivery, so it answers from memory.
-type Sources interface {
-	// Implicit gives the endpoints that want to hear about an account: the settings' and the account's own. The empty account stands
-	// for events of the whole instance.
-	Implicit(ctx context.Context, account string) ([]Target, error)
-	// ServiceURL gives the setting serviceUrl; empty when there is none.
-	ServiceURL() string
-}
-
 // target is an endpoint ready for use, wherever it comes from.
 type target struct {
 	id, url  string
@@ -56,16 +46,16 @@ func (t *target) wants(e *event.Event) bool {
 	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) && (t.accounts == nil || t.accounts[e.Account])
 }
 
-// door names the endpoint for the gate. An endpoint that moves starts afresh there.
-func (t *target) door() string { return t.id + " " + t.url }
+// gateKey is the name of the endpoint at the gate. An endpoint at a new URL has a new one.
+func (t *target) gateKey() string { return t.id + " " + t.url }
 
 // directory keeps all endpoints in memory. What another process changes is seen here within about a second: one version number is
 // asked for at most once a second, and only while somebody asks.
 type directory struct {
 	store   store
 	ring    *seal.Ring
-	sources Sources
-	service [][]byte // the instance's keys: sign for targets without one of their own
+	named   func(ctx context.Context, account string) ([]Target, error) // Options.Implicit
+	service [][]byte                                                    // the instance's keys: sign for targets without one of their own
 	log     *slog.Logger
 
 	now     atomic.Pointer[snapshot]
@@ -192,10 +182,10 @@ func (s *snapshot) switchOff(t *target) {
 
 // implicit gives the targets that settings and accounts name for an account.
 func (d *directory) implicit(ctx context.Context, s *snapshot, account string) ([]*target, error) {
-	if d.sources == nil {
+	if d.named == nil {
 		return nil, nil
 	}
-	named, err := d.sources.Implicit(ctx, account)
+	named, err := d.named(ctx, account)
 	if err != nil {
 		return nil, fmt.Errorf("ask for webhooks of account %q: %w", account, err)
 	}
@@ -262,14 +252,6 @@ func (d *directory) findSurely(ctx context.Context, id string) (*target, error) 
 		return nil, err
 	}
 	return d.find(ctx, id)
-}
-
-// serviceURL gives the public address of this Postroom, if one is set.
-func (d *directory) serviceURL() string {
-	if d.sources == nil {
-		return ""
-	}
-	return d.sources.ServiceURL()
 }
 
 func set(names []string) map[string]bool {

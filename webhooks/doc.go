@@ -1,7 +1,7 @@
-// Package webhooks tells programs what happens to their mail: it takes the events off the stream, posts each to every endpoint that wants
-// to hear of it, signed, and keeps a log of what the endpoints answered.
+// Package webhooks posts events to programs: it reads the event stream, posts each event, signed, to every endpoint that wants it, and
+// keeps a log of the answers.
 //
-// An endpoint is made through the API, or named by the settings or by an account ([Sources]). The relay gives each event and endpoint a
+// An endpoint is made through the API, or named by the settings or by an account ([Options].Implicit). The fan-out makes, for each event and endpoint, a
 // delivery: a record, and a task in the queue notify. A worker makes one attempt of a delivery at a time ([Webhooks.Deliver]); one pure
 // function, policy.decide, says what its outcome means.
 //
@@ -42,6 +42,6 @@
 //
 // A worker killed between the request and the record: the task comes back and the request is made again, with the same webhook-id. A
 // record without a task: after some seconds it gets a new one if it was never tried, else it was an operator who took the task away,
-// and it is skipped. Redis away: workers hold what they have in hand for some seconds and then come back to it; the relay waits; endpoints stay
+// and it is skipped. Redis away: workers hold what they have in hand for some seconds and then come back to it; the fan-out waits; endpoints stay
 // known. A secret that can't be opened: the endpoint's deliveries wait, and the log says so.
 package webhooks

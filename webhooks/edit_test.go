@@ -140,7 +140,7 @@ func TestNewSecretKeepsTheOldOneForADay(t *testing.T) {
 	signatures := func(id string) int {
 		t.Helper()
 		b.emit(id, event.MessageSent, "snd")
-		b.relayAll()
+		b.fanOutAll()
 		if v := b.run(ep.ID, id); v != "done" {
 			t.Fatal(v)
 		}
@@ -214,7 +214,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		r.Secret, r.Headers = secret, map[string]string{"Authorization": header}
 	})
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	b.run(ep.ID, "E1")
 	var answers []any
@@ -283,7 +283,7 @@ func TestKeysAreListed(t *testing.T) {
 	ep := b.endpoint(rc.URL, func(r *api.EndpointRequest) { r.RateLimit = 100 })
 	b.emit("E1", event.MessageSent, "snd")
 	b.emit("E2", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	keys, err := b.db.Client().Keys(t.Context(), "*").Result()
 	if err != nil {
@@ -351,7 +351,7 @@ func TestTestOfARefusedDestination(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "bury" { // trying again would not help
 		t.Errorf("verdict %s", v)
 	}

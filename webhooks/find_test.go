@@ -23,7 +23,7 @@ func TestFindDeliveries(t *testing.T) {
 	for i := range 2_100 {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	most := 0
 	if _, err := b.FindDeliveries(t.Context(), ep.ID, "7", 0, 5); err == nil || err.Error() != "no index" {
 		t.Errorf("a search that fails: %v", err)

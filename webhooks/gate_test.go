@@ -32,7 +32,7 @@ func TestGateCapsRequestsPerEndpoint(t *testing.T) {
 	if _, ok := g.enter("b", now); !ok {
 		t.Error("another endpoint is kept out")
 	}
-	g.leave("a", good, 0, now)
+	g.exit("a", good, 0, now)
 	if _, ok := g.enter("a", now); !ok {
 		t.Error("a free place is not given")
 	}
@@ -43,7 +43,7 @@ func TestGateGivesSlowEndpointsFewerWorkers(t *testing.T) {
 		latency time.Duration
 		want    int
 	}{{10 * time.Millisecond, 10}, {5 * time.Second, 10}, {10 * time.Second, 5}, {30 * time.Second, 1}, {time.Hour, 1}} {
-		if got := newTestGate(10).allowed(&door{latency: row.latency}); got != row.want {
+		if got := newTestGate(10).allowed(&circuit{latency: row.latency}); got != row.want {
 			t.Errorf("answers in %s: %d workers, want %d", row.latency, got, row.want)
 		}
 	}
@@ -87,7 +87,7 @@ func TestGateOpensAfterFailuresAndProbes(t *testing.T) {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatalf("failure %d already keeps tasks out", i)
 		}
-		g.leave("a", bad, 0, now)
+		g.exit("a", bad, 0, now)
 	}
 	back, ok := g.enter("a", now)
 	if ok || back.Before(now.Add(firstHold)) {
@@ -100,7 +100,7 @@ func TestGateOpensAfterFailuresAndProbes(t *testing.T) {
 	if _, ok := g.enter("a", now); ok {
 		t.Error("a second one asks at the same time")
 	}
-	g.leave("a", bad, 0, now)
+	g.exit("a", bad, 0, now)
 	if _, ok := g.enter("a", now.Add(firstHold)); ok {
 		t.Error("the second pause is no longer than the first")
 	}
@@ -108,7 +108,7 @@ func TestGateOpensAfterFailuresAndProbes(t *testing.T) {
 	if _, ok := g.enter("a", now); !ok {
 		t.Fatal("nobody may ask again")
 	}
-	g.leave("a", good, 0, now)
+	g.exit("a", good, 0, now)
 	for i := range 10 {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatalf("it is back, yet request %d is kept out", i+1)
@@ -126,7 +126,7 @@ func TestGatePausesAreBounded(t *testing.T) {
 			now = now.Add(longestHold)
 			continue
 		}
-		g.leave("a", bad, 0, now)
+		g.exit("a", bad, 0, now)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestGateCountsAVolleyOnce(t *testing.T) {
 		g.enter("a", now)
 	}
 	for range 10 {
-		g.leave("a", bad, 0, now)
+		g.exit("a", bad, 0, now)
 	}
 	if _, ok := g.enter("a", now.Add(firstHold)); !ok {
 		t.Error("one volley made the pause longer than the first")
@@ -150,7 +150,7 @@ func TestGateTakesA400ForASignOfLife(t *testing.T) {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatal("kept out by answers about the message")
 		}
-		g.leave("a", reply{status: 400}, 0, now)
+		g.exit("a", reply{status: 400}, 0, now)
 	}
 }
 
@@ -160,24 +160,24 @@ func TestGateRemembersNoHealthyEndpoint(t *testing.T) {
 		id := fmt.Sprint(i)
 		g.enter(id, now)
 		if i%2 == 0 {
-			g.leave(id, good, 0, now)
+			g.exit(id, good, 0, now)
 		} else {
 			g.abandon(id)
 		}
 	}
-	if len(g.doors) != 0 {
-		t.Errorf("%d endpoints remembered", len(g.doors))
+	if len(g.circuits) != 0 {
+		t.Errorf("%d endpoints remembered", len(g.circuits))
 	}
 }
 
 func TestGateForgetsFailedEndpointsThatAreGone(t *testing.T) {
 	g, now := newTestGate(10), time.Unix(1_000_000, 0)
 	g.enter("a", now)
-	g.leave("a", bad, 0, now)
-	if g.tidy(now.Add(time.Hour)); len(g.doors) != 1 {
+	g.exit("a", bad, 0, now)
+	if g.tidy(now.Add(time.Hour)); len(g.circuits) != 1 {
 		t.Error("forgotten too soon")
 	}
-	if g.tidy(now.Add(3 * time.Hour)); len(g.doors) != 0 {
+	if g.tidy(now.Add(3 * time.Hour)); len(g.circuits) != 0 {
 		t.Error("remembered for ever")
 	}
 }

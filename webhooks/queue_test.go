@@ -17,12 +17,12 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// running is a Webhooks as it runs in a process: relay, real queue, workers.
+// running is a Webhooks as it runs in a process: fan-out, real queue, workers.
 func running(t *testing.T, workers int, change ...func(*Options)) (b *bundle, stop func()) {
 	t.Helper()
 	b = build(t, testredis.New(t), nil, change...)
 	client := b.db.Client()
-	b.tasks, b.inspector = queue.NewClient(client, queue.Options{}), queue.NewControl(client)
+	b.enqueue, b.states = queue.NewClient(client, queue.Options{}).Enqueue, queue.NewControl(client).States
 	server, err := queue.NewServer(client, map[string]queue.Handler{TaskType: b.Deliver}, queue.ServerOptions{
 		Pools: []queue.Pool{{Name: "notify", Queues: map[string]int{queue.Notify: 1}, Workers: workers}}, Grace: 5 * time.Second,
 	})
@@ -133,7 +133,7 @@ func TestInMemoryStore(t *testing.T) {
 	for _, id := range []string{"E1", "E2", "E3", "E4"} {
 		b.emit(id, event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	var verdicts []string
 	for _, id := range []string{"E1", "E2"} {
 		verdicts = append(verdicts, b.run(ep.ID, id))

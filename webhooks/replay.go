@@ -66,7 +66,7 @@ func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partiti
 		if err != nil {
 			return done, err
 		}
-		n, full, err := w.place(ctx, orders)
+		n, full, err := w.create(ctx, orders)
 		done += n
 		if err != nil {
 			return done, err

@@ -10,7 +10,7 @@ import (
 )
 
 // Reseal seals again, under the current secret, what endpoints have sealed under an older one, and gives their number. It can be run at any
-// time, also while endpoints are edited, and again after a failure. An endpoint that can't be opened is left as it is and told in the error;
+// time, also while endpoints are edited, and again after a failure. An endpoint that can't be opened is left as it is and named in the error;
 // the others are still done.
 func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
 	all, err := w.store.all(ctx)

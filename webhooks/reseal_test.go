@@ -91,7 +91,7 @@ func TestSignedByBothSecretsDuringAChange(t *testing.T) {
 	src := &sources{targets: map[string][]Target{"*": {{ID: SettingsID, URL: rc.URL}}}}
 	b := setupWith(t, src, func(o *Options) { o.OlderSecrets = []string{"the older one"} })
 	b.emit("E1", event.MessageSent, "shop")
-	b.relayAll()
+	b.fanOutAll()
 	b.run(SettingsID, "E1")
 	got := rc.got()[0]
 	keys := [][]byte{[]byte(serviceSecret), []byte("the older one")}

@@ -40,26 +40,29 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	return setupWith(t, nil, change...)
 }
 
-func setupWith(t *testing.T, sources Sources, change ...func(*Options)) *bundle {
+func setupWith(t *testing.T, src *sources, change ...func(*Options)) *bundle {
 	t.Helper()
-	return build(t, testredis.New(t), sources, change...)
+	return build(t, testredis.New(t), src, change...)
 }
 
-func build(t *testing.T, db *redisdb.DB, sources Sources, change ...func(*Options)) *bundle {
+func build(t *testing.T, db *redisdb.DB, src *sources, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, spool: &spool{tasks: map[string]queue.Task{}}, log: new(safeBuffer)}
 	o := Options{
 		AllowPrivate: true, Secret: serviceSecret, Version: "1.2.3", Backoff: queue.Backoff{Base: 5 * time.Second, Factor: 2},
 		Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	if src != nil {
+		o.Implicit, o.ServiceURL = src.Implicit, src.ServiceURL
+	}
 	for _, c := range change {
 		c(&o)
 	}
-	w, err := New(db, b.spool, b.spool, testRing(t), sources, o)
+	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), testRing(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.now = b.clock
+	w.now, w.enqueue, w.states = b.clock, b.spool.Enqueue, b.spool.States
 	b.Webhooks = w
 	t.Cleanup(w.poster.client.CloseIdleConnections)
 	return b
@@ -118,11 +121,11 @@ func (b *bundle) append(line string) {
 	}
 }
 
-// relayAll relays everything in the stream, as if nothing of it had ever been acknowledged.
-func (b *bundle) relayAll() {
+// fanOutAll fans out everything in the stream, as if nothing of it had ever been acknowledged.
+func (b *bundle) fanOutAll() {
 	b.t.Helper()
-	if err := b.relay(b.t.Context(), b.entries()); err != nil {
-		b.t.Fatalf("relay: %v", err)
+	if err := b.fanOut(b.t.Context(), b.entries()); err != nil {
+		b.t.Fatalf("fan out: %v", err)
 	}
 }
 

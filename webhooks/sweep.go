@@ -63,7 +63,7 @@ func (w *Webhooks) inspect(ctx context.Context, refs []ref) (alive, lost []ref, 
 	for _, r := range refs {
 		ids = append(ids, r.taskID(1), r.taskID(2))
 	}
-	states, err := w.inspector.States(ctx, queue.Notify, ids...)
+	states, err := w.states(ctx, queue.Notify, ids...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for the tasks of %d webhook deliveries: %w", len(refs), err)
 	}
@@ -87,7 +87,7 @@ func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
 	switch verdict {
 	case "enqueue":
 		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "delivery", r.Delivery)
-		return errors.Join(w.tasks.Enqueue(ctx, r.task(2))...)
+		return errors.Join(w.enqueue(ctx, r.task(2))...)
 	case "skip":
 		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()

@@ -26,16 +26,6 @@ const (
 	group       = "webhooks"
 )
 
-// Enqueuer puts tasks into queues. Package queue's Client implements it.
-type Enqueuer interface {
-	Enqueue(ctx context.Context, tasks ...queue.Task) []error
-}
-
-// Inspector says in which state tasks are, "" for none. Package queue's Control implements it.
-type Inspector interface {
-	States(ctx context.Context, queueName string, ids ...string) ([]queue.State, error)
-}
-
 // Options are the settings of webhooks. The zero value works.
 type Options struct {
 	Attempts     int           // requests for one delivery, the first included; zero: 10
@@ -50,8 +40,16 @@ type Options struct {
 	Secret       string        // the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty: neither signs
 	OlderSecrets []string      // signed before it; endpoints of settings and accounts get a signature by each, too
 	Version      string        // of Postroom, for User-Agent; empty: "dev"
-	// Match says which of some messages, 250 at most, a query of the search finds; nil: deliveries can't be searched. documents.Documents has it.
-	Match   func(ctx context.Context, q string, ids []string) (map[string]bool, error)
+
+	// Implicit returns the endpoints of settings and accounts that want to hear about an account; nil: only endpoints made through the
+	// API exist. The empty account stands for events of the whole instance. Called for each batch of events and each delivery, so it
+	// answers from memory.
+	Implicit func(ctx context.Context, account string) ([]Target, error)
+	// ServiceURL returns the setting serviceUrl, "" if there is none; nil: there is none.
+	ServiceURL func() string
+	// Match returns which of some messages, 250 at most, a search query finds; nil: deliveries can't be searched.
+	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
+
 	Logger  *slog.Logger // nil: nothing is logged
 	Metrics Registerer   // where to register the metrics; nil: nowhere
 }
@@ -78,6 +76,9 @@ func (o Options) complete() Options {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
+	if o.ServiceURL == nil {
+		o.ServiceURL = func() string { return "" }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -86,31 +87,31 @@ func (o Options) complete() Options {
 
 // Webhooks tells endpoints what happens. It is safe for concurrent use.
 type Webhooks struct {
-	db        *redisdb.DB
-	store     store
-	tasks     Enqueuer
-	inspector Inspector
-	ring      *seal.Ring
-	dir       *directory
-	gate      *gate
-	poster    *poster
-	policy    policy
-	options   Options
-	log       *slog.Logger
-	metrics   *metrics
-	now       func() time.Time
+	db      *redisdb.DB
+	store   store
+	enqueue func(context.Context, ...queue.Task) []error
+	states  func(ctx context.Context, queueName string, ids ...string) ([]queue.State, error)
+	ring    *seal.Ring
+	dir     *directory
+	gate    *gate
+	poster  *poster
+	policy  policy
+	options Options
+	log     *slog.Logger
+	metrics *metrics
+	now     func() time.Time
 }
 
-// New makes a Webhooks. Sources may be nil: then only endpoints made through the API exist. It connects to nothing yet.
-func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, ring *seal.Ring, sources Sources, o Options) (*Webhooks, error) {
-	if db == nil || tasks == nil || inspector == nil || ring == nil {
-		return nil, errors.New("webhooks: a database, a queue, its inspector and a key ring are needed")
+// New makes a Webhooks. It connects to nothing yet.
+func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal.Ring, o Options) (*Webhooks, error) {
+	if db == nil || tasks == nil || control == nil || ring == nil {
+		return nil, errors.New("webhooks: a database, a queue, its control and a key ring are needed")
 	}
 	o = o.complete()
 	st := store{client: db.Client()}
-	dir := &directory{store: st, ring: ring, sources: sources, service: serviceKeys(o), log: o.Logger}
+	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger}
 	w := &Webhooks{
-		db: db, store: st, tasks: tasks, inspector: inspector, ring: ring, dir: dir,
+		db: db, store: st, enqueue: tasks.Enqueue, states: control.States, ring: ring, dir: dir,
 		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
 	}
 	w.policy = policy{
@@ -123,18 +124,18 @@ func New(db *redisdb.DB, tasks Enqueuer, inspector Inspector, ring *seal.Ring, s
 			Transport:     newTransport(newDialer(newDestinations(o.AllowPrivate)), o.PerEndpoint),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: dir.serviceURL,
+		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
 	}
 	return w, nil
 }
 
-// Run relays events to the queue and looks after deliveries whose task got lost, until ctx ends. Any number of processes may run it;
-// each event is relayed by one of them.
+// Run makes deliveries of events, and looks after deliveries whose task got lost, until ctx ends. Any number of processes may run it;
+// each event is handled by one of them.
 func (w *Webhooks) Run(ctx context.Context) error {
 	defer w.poster.client.CloseIdleConnections()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: relayBatch, Gather: relayGather}, w.relay)
+		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch, Gather: fanOutGather}, w.fanOut)
 	})
 	g.Go(func() error { return w.sweep(ctx) })
 	return g.Wait()

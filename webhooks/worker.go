@@ -43,7 +43,7 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 		w.log.Error("can't use webhook endpoint", "endpoint", r.Endpoint, "delivery", r.Delivery, "error", t.broken)
 		return queue.RetryAt(w.now().Add(longestAway), errors.New("the endpoint's secrets can't be opened"))
 	}
-	if back, ok := w.gate.enter(t.door(), w.now()); !ok {
+	if back, ok := w.gate.enter(t.gateKey(), w.now()); !ok {
 		w.metrics.deliveries.WithLabelValues("held").Inc()
 		return queue.NotNow(back)
 	}
@@ -55,25 +55,25 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	b, wait, err := w.begin(ctx, r, t)
 	switch {
 	case err != nil:
-		w.gate.abandon(t.door())
+		w.gate.abandon(t.gateKey())
 		return queue.RetryAt(w.now().Add(soon), err)
 	case !wait.IsZero():
-		w.gate.abandon(t.door())
+		w.gate.abandon(t.gateKey())
 		w.metrics.deliveries.WithLabelValues("limited").Inc()
 		return queue.NotNow(wait)
 	case b == nil:
-		w.gate.abandon(t.door())
+		w.gate.abandon(t.gateKey())
 		return queue.Drop()
 	}
 	x := posting{to: t, event: b.event, delivery: r.Delivery, attempt: b.attempt, created: b.created}
 	got := w.poster.post(ctx, x, w.now())
 	if ctx.Err() != nil && got.err != nil { // we stop; the endpoint did nothing wrong
-		w.gate.abandon(t.door())
+		w.gate.abandon(t.gateKey())
 		return w.giveBack(ctx, r, b.attempt)
 	}
 	now := w.now()
 	d := w.policy.decide(got, b.attempt, now)
-	w.gate.leave(t.door(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	w.gate.exit(t.gateKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
 	return w.settle(ctx, r, t, b, got, d)
 }
 

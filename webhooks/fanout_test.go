@@ -29,7 +29,7 @@ func TestRelayMatchesEventsAndAccounts(t *testing.T) {
 	b.emit("E3", event.MessageSent, "c")
 	b.emit("E4", event.WebhookDisabled, "")
 	b.emit("E5", event.AlertRaised, "")
-	b.relayAll()
+	b.fanOutAll()
 	want := []string{
 		"E1." + all.ID, "E1." + star.ID, "E1." + sent.ID, "E1." + own.ID,
 		"E2." + all.ID, "E2." + star.ID, "E2." + own.ID,
@@ -49,7 +49,7 @@ func sameIDs(t *testing.T, got, want []string) {
 	}
 }
 
-// A batch whose acknowledgement was lost is relayed again: same tasks, and nothing is sent twice.
+// A batch whose acknowledgement was lost is handled again: same tasks, and nothing is sent twice.
 func TestRelayAgainMakesNoDuplicates(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
@@ -58,9 +58,9 @@ func TestRelayAgainMakesNoDuplicates(t *testing.T) {
 	for i := range 3 {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	b.run(ep.ID, "E0")
-	b.relayAll()
+	b.fanOutAll()
 	sameIDs(t, b.spool.ids(), []string{"E0." + ep.ID, "E1." + ep.ID, "E2." + ep.ID})
 	for i := range 3 {
 		b.run(ep.ID, "E"+strconv.Itoa(i))
@@ -73,18 +73,18 @@ func TestRelayAgainMakesNoDuplicates(t *testing.T) {
 	}
 }
 
-// The process dies between record and task: the relay of the same event finishes what it began.
+// The process dies between record and task: the fan-out of the same event finishes what it began.
 func TestRelayGoesOnAfterDyingBetweenRecordAndTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ep := b.endpoint("http://example.com/")
 	b.emit("E1", event.MessageSent, "snd")
 	b.spool.fail = errors.New("the queue is away")
-	if err := b.relay(t.Context(), b.entries()); err == nil {
+	if err := b.fanOut(t.Context(), b.entries()); err == nil {
 		t.Fatal("the failure is swallowed, the event would be acknowledged")
 	}
 	b.spool.fail = nil
-	b.relayAll()
+	b.fanOutAll()
 	sameIDs(t, b.spool.ids(), []string{"E1." + ep.ID})
 }
 
@@ -96,9 +96,9 @@ func TestRelayPassesOverWhatItCannotRead(t *testing.T) {
 		b.append(line)
 	}
 	b.emit("E1", event.MessageSent, "snd")
-	b.relayAll()
+	b.fanOutAll()
 	sameIDs(t, b.spool.ids(), []string{"E1." + ep.ID})
-	if n := strings.Count(b.log.String(), "can't relay an event"); n != 5 {
+	if n := strings.Count(b.log.String(), "can't deliver an event"); n != 5 {
 		t.Errorf("%d of 5 unreadable events logged", n)
 	}
 }
@@ -111,10 +111,10 @@ func TestPendingDeliveriesAreBounded(t *testing.T) {
 	for i := range 4 {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
-	b.relayAll()
+	b.fanOutAll()
 	sameIDs(t, b.spool.ids(), []string{"E0." + ep.ID, "E1." + ep.ID, "E0." + other.ID, "E1." + other.ID})
 	b.run(ep.ID, "E0")
-	b.relayAll() // room for one more
+	b.fanOutAll() // room for one more
 	if ids := b.spool.ids(); !slices.Contains(ids, "E2."+ep.ID) || slices.Contains(ids, "E3."+ep.ID) {
 		t.Errorf("tasks %v", ids)
 	}
@@ -175,14 +175,14 @@ func TestNewEndpointIsNotTakenForADeletedOne(t *testing.T) {
 	}
 	ep := here.endpoint(rc.URL)
 	here.emit("E1", event.MessageSent, "snd")
-	here.relayAll()
+	here.fanOutAll()
 	there.dir.now.Load().checked.Store(time.Now().UnixNano()) // as fresh as it gets
 	if v := there.run(ep.ID, "E1"); v != "done" {
 		t.Errorf("verdict %s", v)
 	}
 }
 
-// sources is a Sources of a test.
+// sources are the endpoints of settings and accounts in a test.
 type sources struct {
 	targets map[string][]Target // by account; "*" for every account
 	service string
@@ -208,7 +208,7 @@ func TestEndpointsOfSettingsAndAccounts(t *testing.T) {
 	b.emit("E1", event.MessageSent, "a/b c{0}")
 	b.emit("E2", event.MessageFailed, "a/b c{0}")
 	b.emit("E3", event.MessageSent, "other")
-	b.relayAll()
+	b.fanOutAll()
 	account := AccountID("a/b c{0}")
 	sameIDs(t, b.spool.ids(), []string{"E1." + slug(account), "E2." + slug(account), "E1.settings", "E3.settings"})
 	if src.calls > 2 {
@@ -253,7 +253,7 @@ func TestSettingsEndpointIsSwitchedOffAndOn(t *testing.T) {
 	hears := func(id string) bool {
 		t.Helper()
 		b.emit(id, event.MessageSent, "snd")
-		b.relayAll()
+		b.fanOutAll()
 		return slices.Contains(b.spool.ids(), id+".settings")
 	}
 	if !hears("E1") {
@@ -284,7 +284,7 @@ func TestRelayWaitsForItsSources(t *testing.T) {
 	src := &sources{err: errors.New("settings can't be read")}
 	b := setupWith(t, src)
 	b.emit("E1", event.MessageSent, "snd")
-	if err := b.relay(t.Context(), b.entries()); err == nil {
+	if err := b.fanOut(t.Context(), b.entries()); err == nil {
 		t.Error("the event would be acknowledged, and lost")
 	}
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	relayBatch  = 200                   // events taken from the stream at once
-	relayGather = 10 * time.Millisecond // and how long they gather while there are many: reading one costs nearly as much as reading ten
+	fanOutBatch  = 200                   // events taken from the stream at once
+	fanOutGather = 10 * time.Millisecond // and how long they gather while there are many: reading one costs nearly as much as reading ten
 )
 
 // ref names a delivery. It is all that a task carries: the event itself is in the delivery's record, which outlives the stream (it may
@@ -34,14 +34,14 @@ type order struct {
 	raw string
 }
 
-// relay turns events into deliveries: a record, then a task, for each endpoint that wants to hear. It is run again for events whose
+// fanOut turns events into deliveries: a record, then a task, for each endpoint that wants the event. It is run again for events whose
 // worker died before they were acknowledged, and then finds what it has written.
-func (w *Webhooks) relay(ctx context.Context, entries []redisdb.Entry) error {
+func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	s, err := w.dir.current(ctx)
 	if err != nil {
 		return err
 	}
-	if len(s.list) == 0 && w.dir.sources == nil {
+	if len(s.list) == 0 && w.dir.named == nil {
 		return nil
 	}
 	lines := make([]string, len(entries))
@@ -52,12 +52,12 @@ func (w *Webhooks) relay(ctx context.Context, entries []redisdb.Entry) error {
 	if err != nil || len(orders) == 0 {
 		return err
 	}
-	_, full, err := w.place(ctx, orders)
+	_, full, err := w.create(ctx, orders)
 	w.reportFull(full)
 	return err
 }
 
-// reportFull tells the operator, in one line for each endpoint, that events were left to a replay.
+// reportFull logs, in one line for each endpoint, that events were left to a replay.
 func (w *Webhooks) reportFull(full []order) {
 	if len(full) == 0 {
 		return
@@ -80,7 +80,7 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 	for _, line := range lines {
 		e, err := event.Parse([]byte(line))
 		if err != nil || e.ID == "" {
-			w.log.Error("can't relay an event to webhooks", "event_id", e.ID, "error", err)
+			w.log.Error("can't deliver an event to webhooks", "event_id", e.ID, "error", err)
 			continue
 		}
 		w.metrics.lag.Set(w.now().Sub(e.Time).Seconds())
@@ -102,9 +102,9 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 	return orders, nil
 }
 
-// place writes the records and then enqueues the tasks, in two round trips: in a Redis Cluster the two live on different nodes, and a
-// task must not run before its record is there. It gives how many were enqueued, and the orders for which the endpoint has no room.
-func (w *Webhooks) place(ctx context.Context, orders []order) (placed int, full []order, err error) {
+// create writes the records and then enqueues the tasks, in two round trips: in a Redis Cluster the two live on different nodes, and a
+// task must not run before its record is there. It returns how many were enqueued, and the orders beyond the MaxPending of their endpoint.
+func (w *Webhooks) create(ctx context.Context, orders []order) (created int, full []order, err error) {
 	now := w.now()
 	pipe := w.db.Pipeline()
 	answers := make([]interface{ Int() (int, error) }, len(orders))
@@ -129,7 +129,7 @@ func (w *Webhooks) place(ctx context.Context, orders []order) (placed int, full 
 	if len(tasks) == 0 {
 		return 0, full, nil
 	}
-	return len(tasks), full, errors.Join(w.tasks.Enqueue(ctx, tasks...)...)
+	return len(tasks), full, errors.Join(w.enqueue(ctx, tasks...)...)
 }
 
 // pendingAge is how long the record of a delivery that is not over is kept, as a bound for those that nothing else ends: far longer
@@ -138,7 +138,7 @@ func (w *Webhooks) pendingAge() time.Duration {
 	return max(30*24*time.Hour, 2*w.options.DisableAfter)
 }
 
-// task is the wake-up of a delivery. Its id follows from the delivery's, so that relaying an event twice makes one task; a second
+// task is the wake-up of a delivery. Its id follows from the delivery's, so that handling an event twice makes one task; a second
 // epoch is for a task that got lost.
 func (r ref) task(epoch int) queue.Task {
 	payload, _ := json.Marshal(r) // two strings: can't fail

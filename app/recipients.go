@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/feedback/tracking"
+	"github.com/postroom/postroom/feedback/unsubscribe"
+)
+
+// buildRecipients makes what answers the links in mail: opens and clicks, and unsubscribe pages. Only a process with HTTP has those.
+// Tracking is stopped after the server, so that the last hits are handed over too.
+func (a *App) buildRecipients(context.Context) error {
+	if !a.serves {
+		return nil
+	}
+	visitors, err := a.ring.Derive("tracking visitors")
+	if err != nil {
+		return err
+	}
+	c := a.cfg.Tracking
+	a.tracking, err = tracking.New(a.signedTokens, a.feedback, tracking.Options{
+		Expiry: c.Expiry, Address: c.StoreAddress, Secret: visitors, Registry: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("tracking", a.tracking.Run)
+	if a.cfg.Unsubscribe.GetUnsubscribes {
+		a.log.Warn("following an unsubscribe link unsubscribes: link scanners of mail servers will unsubscribe recipients who never asked", "setting", "unsubscribe.getUnsubscribes")
+	}
+	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
+		Tokens: a.signedTokens, Suppressions: a.suppressions, Inbox: a.feedback, Senders: shownSenders{a.accounts},
+	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics})
+	return err
+}
+
+// shownSenders gives the pages the sender of an account.
+type shownSenders struct{ accounts *accounts.Accounts }
+
+// Sender implements unsubscribe.Senders.
+func (s shownSenders) Sender(ctx context.Context, account string) (unsubscribe.Sender, error) {
+	info, err := s.accounts.Get(ctx, account)
+	return unsubscribe.Sender{Name: info.Name, Address: info.Email, Locale: info.Locale}, err
+}
