@@ -76,14 +76,14 @@ type PageQuery struct {
 	PageSize int // 0: 20
 }
 
-// paged is a page of a list: its rows, and what leads to the next page: a cursor, or else the number of pages.
-type paged[Row any] interface {
+// Paged is a page of a list: its rows, and what leads to the next page: a cursor, or else the number of pages.
+type Paged[Row any] interface {
 	rows() (rows []Row, cursor string, pages int)
 }
 
 // Pages walks over the pages of a list, from the query's page on. It ends at the first error. A page may have no
 // rows and not be the last one: a search looks at so many rows at a time.
-func Pages[In any, Out paged[Row], Row any](
+func Pages[In any, Out Paged[Row], Row any](
 	ctx context.Context, c *Client, r Call[In, Out], in In, ids ...any,
 ) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
@@ -110,8 +110,14 @@ func Pages[In any, Out paged[Row], Row any](
 	}
 }
 
+// Rows returns the rows of a page, and the cursor of the next one, if there is one.
+func Rows[Row any](page Paged[Row]) (rows []Row, cursor string) {
+	rows, cursor, _ = page.rows()
+	return rows, cursor
+}
+
 // All walks over the rows of a list, from the query's page on, fetching page after page. It ends at the first error.
-func All[In any, Out paged[Row], Row any](
+func All[In any, Out Paged[Row], Row any](
 	ctx context.Context, c *Client, r Call[In, Out], in In, ids ...any,
 ) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {

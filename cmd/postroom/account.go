@@ -1,149 +1,58 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"net"
-	"strconv"
+	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// accountCmd is about the senders.
-type accountCmd struct {
-	List   accountListCmd   `cmd:"" default:"withargs" help:"List accounts (the default)."`
-	Show   accountShowCmd   `cmd:"" help:"Show one account; passwords are masked."`
-	Add    accountAddCmd    `cmd:"" help:"Add an account, or replace it."`
-	Update accountUpdateCmd `cmd:"" help:"Change what the flags name of an account. Mail it holds is tried at once."`
-	Delete accountDeleteCmd `cmd:"" help:"Delete an account; what it has queued is cancelled."`
-	Verify accountVerifyCmd `cmd:"" help:"Try to log in to the relay of an account, or any other, without sending anything."`
-}
-
-// accountListCmd lists accounts.
-type accountListCmd struct{ reachFlags }
-
-// Run lists accounts.
-func (a *accountListCmd) Run(ctx context.Context, con *console) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	list, err := allAccounts(ctx, client)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(list)
-	}
-	if len(list) == 0 {
-		con.say("no accounts; to add one: postroom account add --help")
-		return nil
-	}
-	g := grid{headings: []string{"account", "sender", "relay", "limits", "state", "last error"}}
-	for _, info := range list {
-		g.add(info.Account.Account, mailbox(info.Name, info.Email), way(info.Account), orDash(info.Limits.Words()), info.State, orDash(clip(info.LastError, 60)))
-	}
-	con.show(g)
-	return nil
-}
-
-func allAccounts(ctx context.Context, client *api.Client) ([]api.AccountInfo, error) {
-	return pages(func(page int) ([]api.AccountInfo, int, error) {
-		p, err := api.ListAccounts.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
-		return p.Accounts, p.Pages, err
-	})
-}
-
-// pages gets all rows of a list, page after page.
-func pages[T any](get func(page int) (rows []T, pages int, err error)) ([]T, error) {
-	all := []T{}
-	for page := 0; ; page++ {
-		rows, n, err := get(page)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-		if page+1 >= n || len(rows) == 0 {
-			return all, nil
-		}
+func accountVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List accounts (the default).",
+			run: list(api.ListAccounts, "no accounts; to add one: postroom account add --help", accountsGrid)},
+		{name: "show", help: "Show one account; passwords are masked.", run: show(api.GetAccount, accountGrid)},
+		{name: "add", help: "Add an account, or replace it.", run: &accountAddCmd{}},
+		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.", run: &accountUpdateCmd{}},
+		{name: "delete", help: "Delete an account; its queued mail is cancelled.", run: &deleteCmd[api.AccountDeleted]{
+			route: api.DeleteAccount, what: "account", consequence: " and cancel its queued mail",
+			said: func(a api.AccountDeleted) string {
+				return fmt.Sprintf("account %s deleted, %d queued messages cancelled", a.Account, a.Cancelled)
+			},
+		}},
+		{name: "verify", help: "Try to log in to the relay of an account, or any other, without sending anything.",
+			run: &accountVerifyCmd{}},
 	}
 }
 
-// accountShowCmd shows one account.
-type accountShowCmd struct {
-	reachFlags
-	Account string `arg:"" help:"Id of the account."`
-}
-
-// Run shows one account.
-func (a *accountShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := a.client()
-	if err != nil {
-		return err
+func accountsGrid(list []api.AccountInfo, _ time.Time) grid {
+	g := newGrid("account", "sender", "relay", "limits", "state", "last error")
+	for _, a := range list {
+		g.add(a.Account.Account, mailbox(a.Name, a.Email), way(a.Account), orDash(a.Limits.Words()), a.State, orDash(clip(a.LastError, 60)))
 	}
-	info, err := api.GetAccount.Do(ctx, client, a.Account)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(info)
-	}
-	con.show(accountGrid(info, time.Now()))
-	return nil
-}
-
-func accountGrid(info api.AccountInfo, now time.Time) grid {
-	g := grid{headings: []string{"account", info.Account.Account}}
-	row := func(name, value string) {
-		if value != "" {
-			g.add(name, value)
-		}
-	}
-	row("sender", mailbox(info.Name, info.Email))
-	row("relay", relayURL(info.SMTP))
-	row("gateways", routes(info.Gateways))
-	settingsOf(info.Account).add(&g)
-	row("state", info.State)
-	if info.LastErrorAt != nil {
-		row("last error", info.LastError+" ("+moment(*info.LastErrorAt, now)+")")
-	}
-	row("in trouble", map[string]string{"fail": "mail fails at once", "hold": "mail waits"}[info.AccountTrouble])
-	if k := info.DKIM; k != nil {
-		row("signed by", k.Selector+"._domainkey."+k.Domain)
-	}
-	row("retry", strings.Join(info.Retry, ", "))
-	row("webhooks", info.Webhooks)
-	row("created", info.Created.Local().Format(time.DateTime))
 	return g
 }
 
-// accountDeleteCmd deletes an account.
-type accountDeleteCmd struct {
-	reachFlags
-	Account string `arg:"" help:"Id of the account."`
-	Yes     bool   `short:"y" help:"Do not ask."`
-}
-
-// Run deletes an account.
-func (a *accountDeleteCmd) Run(ctx context.Context, con *console) error {
-	client, err := a.client()
-	if err != nil {
-		return err
+func accountGrid(a api.AccountInfo, now time.Time) grid {
+	g := newGrid("account", a.Account.Account)
+	g.fact("sender", mailbox(a.Name, a.Email))
+	g.fact("relay", relayURL(a.SMTP))
+	g.fact("gateways", routes(a.Gateways))
+	settingsOf(a.Account).add(&g)
+	g.fact("state", a.State)
+	if a.LastErrorAt != nil {
+		g.fact("last error", a.LastError+" ("+moment(*a.LastErrorAt, now)+")")
 	}
-	if !a.Yes && !con.confirm("Delete account %s and cancel what it has queued?", a.Account) {
-		return errors.New("nothing was deleted: say --yes to delete the account and cancel what it has queued")
+	g.fact("in trouble", map[string]string{"fail": "mail fails at once", "hold": "mail waits"}[a.AccountTrouble])
+	if k := a.DKIM; k != nil {
+		g.fact("signed by", k.Selector+"._domainkey."+k.Domain)
 	}
-	answer, err := api.DeleteAccount.Do(ctx, client, a.Account)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("account %s deleted, %d queued messages cancelled", answer.Account, answer.Cancelled)
-	return nil
+	g.fact("retry", strings.Join(a.Retry, ", "))
+	g.fact("webhooks", a.Webhooks)
+	g.fact("created", a.Created.Local().Format(time.DateTime))
+	return g
 }
 
 func mailbox(name, address string) string {
@@ -153,4 +62,85 @@ func mailbox(name, address string) string {
 	return name + " <" + address + ">"
 }
 
-func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+// patchOf is what makes one thing out of another: the fields of P whose values differ. What it does not name stays.
+func patchOf[P any](from, to any) (patch P) {
+	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
+	for i := range p.NumField() {
+		name := p.Type().Field(i).Name
+		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(), now.Interface()) {
+			p.Field(i).Set(reflect.New(now.Type()))
+			p.Field(i).Elem().Set(now)
+		}
+	}
+	return patch
+}
+
+// accountVerifyCmd tries the relays of an account, or any other.
+type accountVerifyCmd struct {
+	reachFlags
+	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried, and those of its gateways; or describe a relay with --smtp."`
+	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
+}
+
+// Run tries a relay from where Postroom runs.
+func (a *accountVerifyCmd) Run(s *session) error {
+	if (a.Account == "") == (a.SMTP == "") {
+		return usage("which relay? give either the id of an account or --smtp")
+	}
+	req, name := api.VerifyRequest{Account: a.Account}, "the relay of account "+a.Account
+	if a.SMTP != "" {
+		relay, err := readRelay(a.SMTP, nil, s.console)
+		if err != nil {
+			return err
+		}
+		req, name = api.VerifyRequest{SMTP: relay}, relayURL(relay)
+	}
+	answer, err := api.VerifyAccount.Do(s, s.client, req)
+	if err != nil {
+		return err
+	}
+	own := true
+	if len(answer.Gateways) > 0 { // then what is said of smtp may be about the first of them
+		info, err := api.GetAccount.Do(s, s.client, a.Account)
+		if err != nil {
+			return err
+		}
+		own = info.SMTP != nil
+	}
+	return s.tried(answer, trials(name, own, answer))
+}
+
+// trial is the result of trying one relay.
+type trial struct {
+	name string
+	api.VerifyResult
+}
+
+// tried prints the results. One relay that refuses fails the command.
+func (s *session) tried(answer any, all []trial) error {
+	refused := false
+	for _, t := range all {
+		refused = refused || !t.Success
+	}
+	return s.done(answer, refused, func() {
+		for _, t := range all {
+			if t.Success {
+				s.say("%s takes these settings", t.name)
+			} else {
+				s.note("%s refuses: %s", t.name, clean(t.Error))
+			}
+		}
+	})
+}
+
+// trials lists the relays that an answer is about. Own says whether one of them is the account's own, or the only one.
+func trials(name string, own bool, answer api.VerifyAnswer) []trial {
+	var all []trial
+	if own {
+		all = append(all, trial{name, answer.SMTP})
+	}
+	for _, g := range answer.Gateways {
+		all = append(all, trial{fmt.Sprintf("gateway %s", g.Gateway), g.VerifyResult})
+	}
+	return all
+}

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -28,8 +27,15 @@ type accountFlags struct {
 	DKIMKey      string `name:"dkim-key" group:"dkim" placeholder:"FILE" help:"Private key (PEM) to sign with: RSA of 2048 bits and more, or Ed25519. Default: the key of the sender's domain, if there is one."`
 }
 
-// over lays what the flags say over an account.
-func (f accountFlags) over(a api.Account, con *console) (api.Account, error) {
+// over lays what the flags say over an account. From is its sender; empty: as it is.
+func (f accountFlags) over(a api.Account, from string, con *console) (api.Account, error) {
+	if from != "" {
+		sender, err := oneAddress("--from", from)
+		if err != nil {
+			return a, err
+		}
+		a.Name, a.Email = sender.Name, sender.Address
+	}
 	s, err := f.relayFlags.over(settingsOf(a), con)
 	if err != nil {
 		return a, err
@@ -40,20 +46,13 @@ func (f accountFlags) over(a api.Account, con *console) (api.Account, error) {
 			return a, err
 		}
 	}
-	if f.AccountTrouble != "" {
-		a.AccountTrouble = f.AccountTrouble
-	}
 	if len(f.Retry) > 0 {
 		a.Retry = f.Retry
 	}
+	a.AccountTrouble = cmp.Or(f.AccountTrouble, a.AccountTrouble)
+	a.TrackOpens, a.TrackClicks = cmp.Or(f.TrackOpens, a.TrackOpens), cmp.Or(f.TrackClicks, a.TrackClicks)
 	set(&a.Webhooks, f.Webhooks)
 	set(&a.Locale, f.Locale)
-	if f.TrackOpens != nil {
-		a.TrackOpens = f.TrackOpens
-	}
-	if f.TrackClicks != nil {
-		a.TrackClicks = f.TrackClicks
-	}
 	set(&a.TZ, f.TZ)
 	a.DKIM, err = f.dkim(a)
 	return a, err
@@ -93,19 +92,9 @@ func (f accountFlags) dkim(a api.Account) (*api.DKIM, error) {
 	if f.DKIMDomain == "" && f.DKIMSelector == "" && f.DKIMKey == "" {
 		return a.DKIM, nil
 	}
-	var k api.DKIM
-	if a.DKIM != nil {
-		k = *a.DKIM
-	}
-	if f.DKIMDomain != "" {
-		k.Domain = f.DKIMDomain
-	}
-	if k.Domain == "" {
-		_, k.Domain, _ = strings.Cut(a.Email, "@")
-	}
-	if f.DKIMSelector != "" {
-		k.Selector = f.DKIMSelector
-	}
+	k := *cmp.Or(a.DKIM, &api.DKIM{})
+	_, ofSender, _ := strings.Cut(a.Email, "@")
+	k.Domain, k.Selector = cmp.Or(f.DKIMDomain, k.Domain, ofSender), cmp.Or(f.DKIMSelector, k.Selector)
 	if f.DKIMKey != "" {
 		text, err := os.ReadFile(f.DKIMKey)
 		if err != nil {
@@ -129,64 +118,40 @@ type accountAddCmd struct {
 }
 
 // Run tries the relay, then adds the account.
-func (a *accountAddCmd) Run(ctx context.Context, con *console) error {
-	account := api.Account{Account: a.Account}
-	var err error
-	if account.Name, account.Email, err = readFrom(a.From); err != nil {
-		return err
-	}
-	if account, err = a.over(account, con); err != nil {
+func (a *accountAddCmd) Run(s *session) error {
+	account, err := a.over(api.Account{Account: a.Account}, a.From, s.console)
+	if err != nil {
 		return err
 	}
 	if account.SMTP == nil && len(account.Gateways) == 0 {
 		return usage("where does its mail go? give a relay (--smtp, or --preset) or gateways (--gateway)")
 	}
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
 	if !a.NoVerify {
-		if err := tryRelay(ctx, client, settingsOf(account)); err != nil {
+		if err := s.tryRelay(settingsOf(account)); err != nil {
 			return err
 		}
 	}
-	answer, err := api.CreateAccount.Do(ctx, client, account)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("account %s: %s", answer.Account, created[answer.State])
-	return nil
+	answer, err := api.CreateAccount.Do(s, s.client, account)
+	return s.said(answer, err, "account %s: %s", answer.Account, created[answer.State])
 }
 
 // created words the states of an answer to something new.
 var created = map[string]string{"new": "added", "existing": "replaced"}
 
-func readFrom(text string) (name, address string, err error) {
-	from, err := parseAddresses(text)
-	if err != nil || len(from) != 1 {
-		return "", "", usage("--from: %q is not one address, such as 'Shop <shop@example.com>'", text)
-	}
-	return from[0].Name, from[0].Address, nil
-}
-
 // tryRelay logs in with settings before they are stored.
-func tryRelay(ctx context.Context, client *api.Client, s relaySettings) error {
-	if s.relay == nil {
+func (s *session) tryRelay(settings relaySettings) error {
+	if settings.relay == nil {
 		return nil
 	}
-	answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{
-		SMTP: s.relay, OAuth2: s.oauth2, Proxy: s.proxy, LocalAddress: s.localAddress, SMTPEhloName: s.ehloName,
+	answer, err := api.VerifyAccount.Do(s, s.client, api.VerifyRequest{
+		SMTP: settings.relay, OAuth2: settings.oauth2, Proxy: settings.proxy, LocalAddress: settings.localAddress,
+		SMTPEhloName: settings.ehloName,
 	})
-	if err != nil {
-		return err
+	if err == nil && !answer.SMTP.Success {
+		err = fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify",
+			relayURL(settings.relay), clean(answer.SMTP.Error))
 	}
-	if !answer.SMTP.Success {
-		return fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify", relayURL(s.relay), clean(answer.SMTP.Error))
-	}
-	return nil
+	return err
 }
 
 // accountUpdateCmd changes an account.
@@ -198,58 +163,22 @@ type accountUpdateCmd struct {
 }
 
 // Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
-func (a *accountUpdateCmd) Run(ctx context.Context, con *console) error {
-	client, err := a.client()
+func (a *accountUpdateCmd) Run(s *session) error {
+	info, err := api.GetAccount.Do(s, s.client, a.Account)
 	if err != nil {
 		return err
 	}
-	info, err := api.GetAccount.Do(ctx, client, a.Account)
+	account, err := a.over(info.Account, a.From, s.console)
 	if err != nil {
 		return err
 	}
-	account := info.Account
-	if a.From != "" {
-		if account.Name, account.Email, err = readFrom(a.From); err != nil {
-			return err
-		}
-	}
-	if account, err = a.over(account, con); err != nil {
-		return err
-	}
-	patch := accountPatch(info.Account, account)
+	patch := patchOf[api.AccountPatch](info.Account, account)
 	if patch == (api.AccountPatch{}) {
 		return errNothing
 	}
-	if info, err = api.UpdateAccount.Do(ctx, client, patch, a.Account); err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(info)
-	}
-	con.say("account %s: changed", info.Account.Account)
-	return nil
+	info, err = api.UpdateAccount.Do(s, s.client, patch, a.Account)
+	return s.said(info, err, "account %s: changed", info.Account.Account)
 }
 
 // errNothing is an update that names nothing to change, or only what is so already.
 var errNothing = errors.New("nothing was changed: no flag says anything new")
-
-// accountPatch is what makes one account out of another. What it does not name stays.
-func accountPatch(from, to api.Account) api.AccountPatch {
-	return api.AccountPatch{
-		Name: changed(from.Name, to.Name), Email: changed(from.Email, to.Email), SMTP: changed(from.SMTP, to.SMTP),
-		OAuth2: changed(from.OAuth2, to.OAuth2), Gateways: changed(from.Gateways, to.Gateways), DKIM: changed(from.DKIM, to.DKIM),
-		Limits: changed(from.Limits, to.Limits), AccountTrouble: changed(from.AccountTrouble, to.AccountTrouble),
-		Proxy: changed(from.Proxy, to.Proxy), Webhooks: changed(from.Webhooks, to.Webhooks), LocalAddress: changed(from.LocalAddress, to.LocalAddress),
-		SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName), Locale: changed(from.Locale, to.Locale), TZ: changed(from.TZ, to.TZ),
-		TrackOpens: changed(from.TrackOpens, to.TrackOpens), TrackClicks: changed(from.TrackClicks, to.TrackClicks),
-		Retry: changed(from.Retry, to.Retry),
-	}
-}
-
-// changed is the value after, if it is another than before.
-func changed[T any](before, after T) *T {
-	if reflect.DeepEqual(before, after) {
-		return nil
-	}
-	return &after
-}

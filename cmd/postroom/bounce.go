@@ -41,6 +41,9 @@ As a transport of Postfix, in master.cf:
     flags=Rq user=postroom argv=/usr/bin/postroom bounce --quiet --to ${original_recipient}`
 }
 
+// reach returns nothing: that there is no token, too, must have the exit code that keeps the mail.
+func (b *bounceCmd) reach() *reachFlags { return nil }
+
 // mailerError is an error with the exit code that tells a mail server what to do with the mail.
 type mailerError struct {
 	error

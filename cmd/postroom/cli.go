@@ -19,35 +19,10 @@ const (
 
 const description = "Postroom is the outbox of your application: it takes emails over HTTP, answers at once, and sees each one through to delivery. Each command explains itself: postroom send --help."
 
-// cli is the command line.
+// cli is the command line; the commands are those of the tree.
 type cli struct {
-	Help helpFlag `short:"h" help:"Show help."`
-
-	Serve  serveCmd  `cmd:"" group:"run" help:"Run Postroom: API, pages and workers."`
-	Demo   demoCmd   `cmd:"" group:"run" help:"See it work in a minute: everything built in, nothing to configure."`
-	Doctor doctorCmd `cmd:"" group:"run" help:"Check settings, Redis, relays and the DNS of the sender, and say what to do."`
-	Config configCmd `cmd:"" group:"run" help:"Print the settings in force and where each comes from."`
-
-	Send         sendCmd         `cmd:"" group:"mail" help:"Send an email."`
-	Outbox       outboxCmd       `cmd:"" group:"mail" help:"See, retry and cancel what is queued."`
-	Log          logCmd          `cmd:"" group:"mail" help:"See what became of mail, when it is long sent, too, and count it."`
-	Search       searchCmd       `cmd:"" group:"mail" help:"Find any mail again, by words, addresses, subject, status, date."`
-	Dead         deadCmd         `cmd:"" name:"dead-letter" group:"mail" help:"See, send again and forget what failed for good."`
-	Queue        queueCmd        `cmd:"" group:"mail" help:"See, pause and resume the queues."`
-	Bounce       bounceCmd       `cmd:"" group:"mail" help:"Hand over a mail that came back, for mail servers."`
-	Feedback     feedbackCmd     `cmd:"" group:"mail" help:"See who told what about sent mail: providers, returned mail, readers."`
-	Suppressions suppressionsCmd `cmd:"" group:"mail" help:"See and change whom not to mail, and find out why somebody is not."`
-	Documents    documentsCmd    `cmd:"" group:"mail" help:"See and rebuild the search index."`
-
-	Account  accountCmd  `cmd:"" group:"setup" help:"Senders and the relays their mail goes through."`
-	Gateway  gatewayCmd  `cmd:"" group:"setup" help:"Relays that accounts share."`
-	Template templateCmd `cmd:"" group:"setup" help:"What mail is made of: templates, partials and layouts."`
-	Token    tokenCmd    `cmd:"" group:"setup" help:"Access tokens for programs."`
-	DKIM     dkimCmd     `cmd:"" name:"dkim" group:"setup" help:"Keys that mail is signed with, and their DNS records."`
-	Webhook  webhookCmd  `cmd:"" group:"setup" help:"Where events are sent."`
-	Secret   secretCmd   `cmd:"" group:"setup" help:"The secret that seals passwords: after a change of it, and for receivers of webhooks."`
-
-	Version versionCmd `cmd:"" group:"other" help:"Print the version."`
+	Help     helpFlag `short:"h" help:"Show help."`
+	Commands any      `embed:""`
 }
 
 var errHelped = errors.New("help was shown")
@@ -69,7 +44,7 @@ func run(ctx context.Context, args []string, con *console) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parser, err := kong.New(&cli{},
+	parser, err := kong.New(&cli{Commands: built(commands()).Addr().Interface()},
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
@@ -91,7 +66,20 @@ func run(ctx context.Context, args []string, con *console) int {
 		fmt.Fprintf(con.err, "postroom: %v; see: %s --help\n", wrong, commandName(wrong.Context))
 		return exitUsage
 	}
-	return con.finish(ctx, command.Run())
+	return con.finish(ctx, start(ctx, command, con))
+}
+
+// start runs the command. One that asks a running Postroom gets a session with it.
+func start(ctx context.Context, command *kong.Context, con *console) error {
+	asks, ok := command.Selected().Target.Addr().Interface().(interface{ reach() *reachFlags })
+	if !ok || asks.reach() == nil {
+		return command.Run()
+	}
+	client, err := asks.reach().client()
+	if err != nil {
+		return err
+	}
+	return command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON})
 }
 
 // commandName is the command whose help explains a wrong command line.

@@ -14,7 +14,7 @@ import (
 )
 
 // request makes the request that the flags describe.
-func (s *sendCmd) request(con *console, now time.Time) (api.SubmitRequest, error) {
+func (s *sendCmd) request(con *console) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
 		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject, IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
 		DeliveryAttempts: s.Attempts, DryRun: s.DryRun,
@@ -24,14 +24,9 @@ func (s *sendCmd) request(con *console, now time.Time) (api.SubmitRequest, error
 			return req, err
 		}
 	}
-	if s.SendAt != "" {
-		at, err := parseWhen(s.SendAt, now)
-		if err != nil {
-			return req, usage("--send-at: %v", err)
-		}
-		req.SendAt = &at
-	}
-	return req, nil
+	var err error
+	req.SendAt, err = optionalTime("--send-at", s.SendAt, parseWhen)
+	return req, err
 }
 
 func (s *sendCmd) addresses(req *api.SubmitRequest, _ *console) error {
@@ -49,11 +44,11 @@ func (s *sendCmd) addresses(req *api.SubmitRequest, _ *console) error {
 		}
 	}
 	if s.From != "" {
-		list, err := parseAddresses(s.From)
-		if err != nil || len(list) != 1 {
-			return usage("--from: %q is not one address, such as 'Shop <shop@example.com>'", s.From)
+		from, err := oneAddress("--from", s.From)
+		if err != nil {
+			return err
 		}
-		req.From = &list[0]
+		req.From = &from
 	}
 	if s.Raw == "" && len(req.To)+len(req.CC)+len(req.BCC) == 0 {
 		return usage("nobody to send to: give --to, --cc or --bcc")
@@ -70,12 +65,9 @@ func (s *sendCmd) template(req *api.SubmitRequest, con *console) error {
 	if s.Template == "" {
 		return usage("--params fills a template: give --template, too")
 	}
-	params, err := con.read(s.Params, s.Params == "-")
+	params, err := con.readJSON("--params", s.Params)
 	if err != nil {
 		return err
-	}
-	if !json.Valid(params) {
-		return usage("--params is not JSON")
 	}
 	req.Render = &api.Render{Params: params}
 	return nil
@@ -141,6 +133,36 @@ func parseAddresses(text string) (api.Addresses, error) {
 		out[i] = api.Address{Name: a.Name, Address: a.Address}
 	}
 	return out, nil
+}
+
+// oneAddress reads a flag that holds one address.
+func oneAddress(flag, text string) (api.Address, error) {
+	list, err := parseAddresses(text)
+	if err != nil || len(list) != 1 {
+		return api.Address{}, usage("%s: %q is not one address, such as 'Shop <shop@example.com>'", flag, text)
+	}
+	return list[0], nil
+}
+
+// readJSON reads a flag that holds JSON: the text itself, a file after @, or - for standard input.
+func (c *console) readJSON(flag, value string) (json.RawMessage, error) {
+	text, err := c.read(value, value == "-")
+	if err == nil && !json.Valid(text) {
+		err = usage("%s is not JSON", flag)
+	}
+	return text, err
+}
+
+// optionalTime reads a flag that holds a moment; nil: it is not given.
+func optionalTime(flag, text string, parse func(string, time.Time) (time.Time, error)) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	at, err := parse(text, time.Now())
+	if err != nil {
+		return nil, usage("%s: %v", flag, err)
+	}
+	return &at, nil
 }
 
 // parseWhen reads a moment: a distance (10m, "in 10m", +10m) or a time.

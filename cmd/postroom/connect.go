@@ -36,11 +36,8 @@ type reachFlags struct {
 	timeout time.Duration // of one request; 0: requestTimeout
 }
 
-// patient is the same with another bound of one request.
-func (f reachFlags) patient(timeout time.Duration) reachFlags {
-	f.timeout = timeout
-	return f
-}
+// reach returns the flags of a command that asks a running Postroom.
+func (f *reachFlags) reach() *reachFlags { return f }
 
 // client makes the client. The settings are read only as far as the flags leave something open.
 func (f reachFlags) client() (*api.Client, error) {

@@ -3,19 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
-
-// deadCmd is about messages that failed for good.
-type deadCmd struct {
-	List   deadListCmd   `cmd:"" default:"withargs" help:"List dead letters, oldest first (the default)."`
-	Show   deadShowCmd   `cmd:"" help:"Show one dead letter and its attempts."`
-	Replay deadReplayCmd `cmd:"" help:"Send dead letters again, to the recipients that failed."`
-	Delete deadDeleteCmd `cmd:"" help:"Forget dead letters and their content."`
-}
 
 // deadFlags select dead letters.
 type deadFlags struct {
@@ -25,7 +16,7 @@ type deadFlags struct {
 	Tag            string `placeholder:"TAG" help:"With this tag."`
 }
 
-// selects says whether a dead letter is meant. Account and tag are seen to by the server.
+// selects reports whether a dead letter is meant. The server looks at account and tag.
 func (f deadFlags) selects(m api.OutboxMessage) bool {
 	e := m.Progress.Error
 	return (f.Code == "" || e != nil && e.Code == f.Code) && (!f.AccountTrouble || e != nil && e.AccountTrouble)
@@ -34,78 +25,39 @@ func (f deadFlags) selects(m api.OutboxMessage) bool {
 // deadListCmd lists dead letters.
 type deadListCmd struct {
 	deadFlags
-	Limit int `short:"n" default:"20" help:"Dead letters at most; 0: all."`
+	limitFlag
 	reachFlags
 }
 
-// deadList is what is printed for programs.
-type deadList struct {
-	DeadLetters []api.OutboxMessage `json:"deadLetters"`
-	More        bool                `json:"more"` // there are others
-}
-
 // Run lists dead letters.
-func (d *deadListCmd) Run(ctx context.Context, con *console) error {
-	if d.Limit < 0 {
-		return usage("--limit: %d is not a number of dead letters; 0 means all", d.Limit)
-	}
-	client, err := d.client()
-	if err != nil {
+func (d *deadListCmd) Run(s *session) error {
+	if err := d.checked(); err != nil {
 		return err
 	}
-	list, err := d.fetch(ctx, client, d.Limit)
-	if err != nil {
-		return err
-	}
-	if d.JSON {
-		return con.printJSON(list)
-	}
-	if len(list.DeadLetters) == 0 {
-		con.say("no dead letters")
-		return nil
-	}
-	con.show(deadGrid(list.DeadLetters, time.Now()))
-	if list.More {
-		con.note("there are more; all of them: --limit 0")
-	}
-	return nil
-}
-
-// fetch gets up to limit dead letters; 0: all.
-func (f deadFlags) fetch(ctx context.Context, client *api.Client, limit int) (deadList, error) {
-	list, q := deadList{DeadLetters: []api.OutboxMessage{}}, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: maxPage}
-	for {
-		page, err := api.ListDeadLetters.Do(ctx, client, q)
-		if err != nil {
-			return list, err
+	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, PageSize: maxPage}
+	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
+	out := struct {
+		DeadLetters []api.OutboxMessage `json:"deadLetters"`
+		More        bool                `json:"more"` // there are others
+	}{letters, more}
+	return s.answer(out, err, func() {
+		if len(letters) == 0 {
+			s.say("no dead letters")
+			return
 		}
-		for _, m := range page.DeadLetters {
-			if !f.selects(m) {
-				continue
+		g, now := newGrid("id", "account", "to", "subject", "queued", "code", "why"), time.Now()
+		for _, m := range letters {
+			code := ""
+			if m.Progress.Error != nil {
+				code = m.Progress.Error.Code
 			}
-			if limit > 0 && len(list.DeadLetters) == limit {
-				list.More = true
-				return list, nil
-			}
-			list.DeadLetters = append(list.DeadLetters, m)
+			g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), orDash(code), why(m))
 		}
-		if page.Cursor == "" {
-			return list, nil
+		s.show(g)
+		if more {
+			s.note("there are more; all of them: --limit 0")
 		}
-		q.Cursor = page.Cursor
-	}
-}
-
-func deadGrid(letters []api.OutboxMessage, now time.Time) grid {
-	g := grid{headings: []string{"id", "account", "to", "subject", "queued", "code", "why"}}
-	for _, m := range letters {
-		code := ""
-		if m.Progress.Error != nil {
-			code = m.Progress.Error.Code
-		}
-		g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), orDash(code), why(m))
-	}
-	return g
+	})
 }
 
 // deadShowCmd shows one dead letter.
@@ -116,70 +68,127 @@ type deadShowCmd struct {
 }
 
 // Run shows one dead letter.
-func (d *deadShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := d.client()
-	if err != nil {
+func (d *deadShowCmd) Run(s *session) error {
+	letter, err := api.GetDeadLetter.Do(s, s.client, d.ID)
+	if err == nil && d.Content {
+		_, err := s.out.Write(letter.Content)
 		return err
 	}
-	letter, err := api.GetDeadLetter.Do(ctx, client, d.ID)
-	switch {
-	case err != nil:
-		return err
-	case d.Content:
-		_, err := con.out.Write(letter.Content)
-		return err
-	case d.JSON:
-		return con.printJSON(letter.OutboxMessage)
-	}
-	con.message(letter.OutboxMessage, time.Now())
-	return nil
+	return s.answer(letter.OutboxMessage, err, func() { s.message(letter.OutboxMessage, time.Now()) })
 }
 
-// deadDeleteCmd forgets dead letters.
+// deadDeleteCmd deletes dead letters.
 type deadDeleteCmd struct {
 	reachFlags
 	IDs []string `arg:"" name:"id" help:"Queue ids of dead letters."`
 	Yes bool     `short:"y" help:"Do not ask."`
 }
 
-// Run forgets dead letters.
-func (d *deadDeleteCmd) Run(ctx context.Context, con *console) error {
-	client, err := d.client()
-	if err != nil {
-		return err
-	}
-	if !d.Yes && !con.confirm("Delete %d dead letters? They can't be sent again.", len(d.IDs)) {
+// Run deletes dead letters. One that is not there is a failure.
+func (d *deadDeleteCmd) Run(s *session) error {
+	if !d.Yes && !s.confirm("Delete %d dead letters? They can't be sent again.", len(d.IDs)) {
 		return errors.New("nothing was deleted: say --yes to delete what would be needed to send them again")
 	}
-	deleted, unknown := 0, []string{}
+	var out cancelled
 	for _, id := range d.IDs {
-		answer, err := api.DeleteDeadLetter.Do(ctx, client, id)
+		answer, err := api.DeleteDeadLetter.Do(s, s.client, id)
 		switch {
 		case refusal(err) != "" || err == nil && !answer.Deleted:
-			unknown = append(unknown, id)
+			out.Unknown = append(out.Unknown, id)
 		case err != nil:
 			return err
 		default:
-			deleted++
+			out.Deleted++
 		}
 	}
-	return con.forgotten(deleted, unknown, d.JSON)
+	return s.done(out, len(out.Unknown) > 0, func() {
+		s.say("deleted %d", out.Deleted)
+		for _, id := range out.Unknown {
+			s.note("%s is no dead letter", clean(id))
+		}
+	})
 }
 
-// forgotten tells what came of a deletion of dead letters; one that was not there is a failure.
-func (c *console) forgotten(deleted int, unknown []string, asJSON bool) error {
-	if asJSON {
-		if err := c.printJSON(cancelled{Deleted: deleted, Unknown: unknown}); err != nil {
+// replayTimeout bounds a replay of many: a hundred thousand dead letters take minutes.
+const replayTimeout = time.Hour
+
+// deadReplayCmd sends dead letters again. Unlike outbox retry it leaves alone what has not failed, or was replayed
+// by another meanwhile.
+type deadReplayCmd struct {
+	deadFlags
+	IDs     []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
+	To      []string `group:"corrections" placeholder:"ADDRESS" help:"Send to this address in place of those that failed; may be repeated. Only with ids."`
+	Gateway *string  `group:"corrections" placeholder:"ID" help:"Send through this gateway; empty: through the account's own relays."`
+	As      string   `group:"corrections" placeholder:"ACCOUNT" help:"Send as this account."`
+	reachFlags
+}
+
+func (d *deadReplayCmd) reach() *reachFlags {
+	d.timeout = replayTimeout
+	return &d.reachFlags
+}
+
+// Run queues the chosen dead letters again.
+func (d *deadReplayCmd) Run(s *session) error {
+	switch selected := d.deadFlags != (deadFlags{}); {
+	case selected && len(d.IDs) > 0:
+		return usage("give ids or flags that select dead letters, not both; --account selects, and to send as another account there is --as")
+	case selected && len(d.To) > 0:
+		return usage("--to is for dead letters given by their ids: others are not all meant for the same recipients")
+	case !selected && len(d.IDs) == 0:
+		return usage("which dead letters? give their ids, or select them: --account shop --account-trouble")
+	}
+	corrections := api.Corrections{To: d.To, Gateway: d.Gateway, Account: d.As}
+	if len(d.IDs) > 0 {
+		return s.retry(d.IDs, func(id string) error {
+			_, err := api.ReplayDeadLetter.Do(s, s.client, corrections, id)
 			return err
-		}
-	} else {
-		c.say("deleted %d", deleted)
-		for _, id := range unknown {
-			c.note("%s is no dead letter", clean(id))
-		}
+		})
 	}
-	if len(unknown) > 0 {
-		return fmt.Errorf("%w", errReported)
+	req := api.ReplayRequest{Account: d.Account, AccountTrouble: d.AccountTrouble, Code: d.Code, Tag: d.Tag}
+	if d.Gateway != nil || d.As != "" {
+		req.Corrections = &corrections
 	}
-	return nil
+	ended := s.watchReplay(d.deadFlags)
+	answer, err := api.ReplayDeadLetters.Do(s, s.client, req)
+	ended()
+	return s.answer(answer, err, func() {
+		s.say("attempting %d now", answer.Replayed)
+		if answer.Skipped > 0 {
+			s.note("skipped, because they were no longer dead or their content is no longer kept: %d", answer.Skipped)
+		}
+	})
+}
+
+// watchReplay shows how many dead letters are left of those that may be selected. The function it returns ends
+// that. Where no answer comes, nothing is shown.
+func (s *session) watchReplay(f deadFlags) func() {
+	ctx, cancel := context.WithCancel(s)
+	left := func() (int, bool) {
+		page, err := api.ListDeadLetters.Do(ctx, s.client, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: 1})
+		return page.Total, err == nil
+	}
+	total, ok := 0, false
+	if s.errTTY {
+		total, ok = left()
+	}
+	if !ok {
+		return cancel
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		step, seen := s.bar(total, "replaying"), total
+		defer step(0)
+		for sleep(ctx, time.Second) == nil {
+			if now, ok := left(); ok && now < seen {
+				step(seen - now)
+				seen = now
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }

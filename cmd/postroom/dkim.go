@@ -14,13 +14,34 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// dkimCmd is about the keys that mail is signed with.
-type dkimCmd struct {
-	List     dkimListCmd     `cmd:"" default:"withargs" help:"List the keys of domains (the default); never the keys themselves."`
-	Generate dkimGenerateCmd `cmd:"" help:"Make a key, here, and print the DNS record to publish."`
-	Check    dkimCheckCmd    `cmd:"" help:"Look the record up in the DNS, and compare it with a key."`
-	Add      dkimAddCmd      `cmd:"" help:"Sign the mail of a domain with a key from now on."`
-	Remove   dkimRemoveCmd   `cmd:"" help:"Remove the key of a domain: its mail goes unsigned from now on."`
+func dkimVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List the keys of domains (the default); never the keys themselves.", run: &listCmd[struct{}, api.DomainKey]{
+			rows: func(s *session, _ struct{}) ([]api.DomainKey, error) {
+				page, err := api.ListDomainKeys.Do(s, s.client)
+				return page.Keys, err
+			},
+			none: "no keys of domains; to make one: postroom dkim generate --help", grid: keysGrid,
+		}},
+		{name: "generate", help: "Make a key, here, and print the DNS record to publish.", run: &dkimGenerateCmd{}},
+		{name: "check", help: "Look the record up in the DNS, and compare it with a key.", run: &dkimCheckCmd{}},
+		{name: "add", help: "Sign the mail of a domain with a key from now on.", run: &dkimAddCmd{}},
+		{name: "remove", help: "Remove the key of a domain: its mail is not signed from now on.", run: &deleteCmd[api.Deleted]{
+			route: api.DeleteDomainKey, what: "key of", consequence: ", so that its mail is not signed",
+		}},
+	}
+}
+
+func keysGrid(list []api.DomainKey, now time.Time) grid {
+	g := newGrid("domain", "selector", "key", "created")
+	for _, k := range list {
+		words := "-"
+		if published, err := dkim.CheckRecord(k.Record, nil); err == nil {
+			words = fmt.Sprintf("%s %d", published.Kind, published.Bits)
+		}
+		g.add(k.Domain, k.Selector, words, moment(k.Created, now))
+	}
+	return g
 }
 
 // dkimName says where the record of a key is published.
@@ -72,7 +93,11 @@ func (g *dkimGenerateCmd) Run(con *console) error {
 	if err != nil {
 		return usage("--bits: %v", err)
 	}
-	record, err := recordOf(text)
+	key, err := dkim.Parse(text)
+	if err != nil {
+		return err
+	}
+	record, err := dkim.Record(key)
 	if err != nil {
 		return err
 	}
@@ -116,14 +141,6 @@ func writeNew(name, text string) error {
 	return nil
 }
 
-func recordOf(text string) (string, error) {
-	key, err := dkim.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	return dkim.Record(key)
-}
-
 // dkimCheckCmd compares the DNS with a key.
 type dkimCheckCmd struct {
 	dkimName
@@ -139,12 +156,8 @@ func (c *dkimCheckCmd) Run(ctx context.Context, con *console) error {
 	}
 	var key *dkim.Key
 	if c.Key != "" {
-		text, err := readKey(con, c.Key)
-		if err != nil {
+		if _, key, err = readKey(con, c.Key); err != nil {
 			return err
-		}
-		if key, err = dkim.Parse(text); err != nil {
-			return usage("--key: %s %v", c.Key, err)
 		}
 	}
 	found, err := name.look(ctx, net.DefaultResolver, key)
@@ -225,12 +238,16 @@ func (f foundKey) tell(con *console, compared bool) {
 }
 
 // readKey reads a private key from a file, or from standard input.
-func readKey(con *console, name string) (string, error) {
+func readKey(con *console, name string) (string, *dkim.Key, error) {
 	text, err := con.read("@"+name, name == "-")
 	if err != nil {
-		return "", fmt.Errorf("--key: %w", err)
+		return "", nil, fmt.Errorf("--key: %w", err)
 	}
-	return string(text), nil
+	key, err := dkim.Parse(string(text))
+	if err != nil {
+		return "", nil, usage("--key: %s %v", name, err)
+	}
+	return string(text), key, nil
 }
 
 // dkimAddCmd stores the key of a domain.
@@ -241,88 +258,17 @@ type dkimAddCmd struct {
 }
 
 // Run stores a key.
-func (a *dkimAddCmd) Run(ctx context.Context, con *console) error {
+func (a *dkimAddCmd) Run(s *session) error {
 	name, err := a.checked()
 	if err != nil {
 		return err
 	}
-	text, err := readKey(con, a.Key)
+	text, _, err := readKey(s.console, a.Key)
 	if err != nil {
 		return err
 	}
-	if _, err := dkim.Parse(text); err != nil {
-		return usage("--key: %s %v", a.Key, err)
-	}
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	answer, err := api.PutDomainKey.Do(ctx, client, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}.Domain)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain, dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
-	return nil
-}
-
-// dkimListCmd lists the keys of domains.
-type dkimListCmd struct{ reachFlags }
-
-// Run lists keys.
-func (l *dkimListCmd) Run(ctx context.Context, con *console) error {
-	client, err := l.client()
-	if err != nil {
-		return err
-	}
-	p, err := api.ListDomainKeys.Do(ctx, client)
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return con.printJSON(p.Keys)
-	}
-	if len(p.Keys) == 0 {
-		con.say("no keys of domains; to make one: postroom dkim generate --help")
-		return nil
-	}
-	g, now := grid{headings: []string{"domain", "selector", "key", "created"}}, time.Now()
-	for _, k := range p.Keys {
-		g.add(k.Domain, k.Selector, keyWords(k.Record), moment(k.Created, now))
-	}
-	con.show(g)
-	return nil
-}
-
-func keyWords(record string) string {
-	published, err := dkim.CheckRecord(record, nil)
-	if err != nil {
-		return "-"
-	}
-	return fmt.Sprintf("%s %d", published.Kind, published.Bits)
-}
-
-// dkimRemoveCmd removes the key of a domain.
-type dkimRemoveCmd struct {
-	reachFlags
-	Domain string `arg:"" help:"Domain, as the list shows it."`
-	Yes    bool   `short:"y" help:"Do not ask."`
-}
-
-// Run removes a key.
-func (r *dkimRemoveCmd) Run(ctx context.Context, con *console) error {
-	client, err := r.client()
-	if err != nil {
-		return err
-	}
-	if !r.Yes && !con.confirm("Remove the key of %s, so that its mail goes unsigned?", clean(r.Domain)) {
-		return errors.New("nothing was removed: say --yes to remove the key, so that mail from this domain goes unsigned")
-	}
-	answer, err := api.DeleteDomainKey.Do(ctx, client, r.Domain)
-	if err != nil {
-		return err
-	}
-	return con.deleted(r.JSON, "key of", r.Domain, answer)
+	answer, err := api.PutDomainKey.Do(s, s.client, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}, name.Domain)
+	return s.answer(answer, err, func() {
+		s.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain, dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
+	})
 }

@@ -25,7 +25,7 @@ func (x *exam) accounts(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{name, fail, explain(err), ""}}
 	}
-	list, err := allAccounts(ctx, client)
+	list, err := all(&session{Context: ctx, client: client}, api.ListAccounts, api.PageQuery{PageSize: maxPage})
 	if err != nil {
 		return []finding{{name, fail, explain(err), ""}}
 	}

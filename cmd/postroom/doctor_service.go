@@ -190,7 +190,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 		return []finding{{"queues", fail, explain(err), ""}}
 	}
 	var found []finding
-	for _, name := range []string{"submit", "bulk", "notify", "documents"} {
+	for _, name := range queueNames {
 		q, err := api.GetQueue.Do(ctx, client, name)
 		switch {
 		case err != nil:
@@ -198,7 +198,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 		case q.Paused:
 			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is paused and holds %d jobs", name, q.Jobs.Paused+q.Jobs.Waiting), "to go on: postroom queue resume " + name})
 		case q.Latency > time.Minute.Seconds():
-			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, span(time.Duration(q.Latency*float64(time.Second)))), "is a worker running? More of them: workers." + name})
+			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, seconds(q.Latency)), "is a worker running? More of them: workers." + name})
 		}
 	}
 	if len(found) == 0 {

@@ -1,37 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// documentsCmd is about the search index.
-type documentsCmd struct {
-	Status  documentsStatusCmd  `cmd:"" default:"withargs" help:"Show how the search index is doing (the default)."`
-	Rebuild documentsRebuildCmd `cmd:"" help:"Make the search index anew, beside the one in use, from what that has and the email log has."`
-}
-
 // documentsStatusCmd shows the search index.
 type documentsStatusCmd struct{ reachFlags }
 
 // Run shows the search index.
-func (d *documentsStatusCmd) Run(ctx context.Context, con *console) error {
-	client, err := d.client()
-	if err != nil {
-		return err
-	}
-	state, err := api.GetDocuments.Do(ctx, client)
-	if err != nil {
-		return err
-	}
-	if d.JSON {
-		return con.printJSON(state)
-	}
-	con.documents(state, time.Now())
-	return nil
+func (d *documentsStatusCmd) Run(s *session) error {
+	state, err := api.GetDocuments.Do(s, s.client)
+	return s.answer(state, err, func() { s.documents(state, time.Now()) })
 }
 
 func (c *console) documents(s api.DocumentsState, now time.Time) {
@@ -46,7 +28,7 @@ func (c *console) documents(s api.DocumentsState, now time.Time) {
 	c.line("Kept by", s.Keeper)
 	waiting := fmt.Sprintf("%d jobs", s.Waiting)
 	if s.Lag > 1 {
-		waiting += ", the oldest for " + span(time.Duration(s.Lag*float64(time.Second)))
+		waiting += ", the oldest for " + seconds(s.Lag)
 	}
 	if s.Paused {
 		waiting += "; the queue is paused"
@@ -90,43 +72,24 @@ type documentsRebuildCmd struct {
 const rebuildPoll = 300 * time.Millisecond
 
 // Run asks for a rebuild and waits for it.
-func (d *documentsRebuildCmd) Run(ctx context.Context, con *console) error {
-	client, err := d.client()
-	if err != nil {
-		return err
-	}
-	asked, err := api.RebuildDocuments.Do(ctx, client)
-	if err != nil {
-		return err
-	}
+func (d *documentsRebuildCmd) Run(s *session) error {
+	asked, err := api.RebuildDocuments.Do(s, s.client)
 	build := &asked
-	if !d.NoWait {
-		if build, err = con.awaitRebuild(ctx, client); err != nil {
-			return err
-		}
+	if err == nil && !d.NoWait {
+		build, err = s.awaitRebuild()
 	}
-	if d.JSON {
-		err = con.printJSON(build)
-	} else {
-		con.line("Rebuild", rebuildLine(*build, time.Now()))
+	if err != nil {
+		return err
 	}
-	if build.Status == "failed" {
-		return errReported
-	}
-	return err
+	return s.done(build, build.Status == "failed", func() { s.line("Rebuild", rebuildLine(*build, time.Now())) })
 }
 
-// awaitRebuild shows how far the rebuild is until it is over.
-func (c *console) awaitRebuild(ctx context.Context, client *api.Client) (*api.DocumentRebuild, error) {
-	var step func(int)
-	shown := 0
-	defer func() {
-		if step != nil {
-			step(0)
-		}
-	}()
+// awaitRebuild shows the progress of the rebuild until it is over.
+func (s *session) awaitRebuild() (*api.DocumentRebuild, error) {
+	step, shown := func(int) {}, -1
+	defer func() { step(0) }()
 	for {
-		state, err := api.GetDocuments.Do(ctx, client)
+		state, err := api.GetDocuments.Do(s, s.client)
 		if err != nil {
 			return nil, err
 		}
@@ -137,17 +100,15 @@ func (c *console) awaitRebuild(ctx context.Context, client *api.Client) (*api.Do
 		if b.Status == "done" || b.Status == "failed" {
 			return b, nil
 		}
-		if step == nil && b.Total > 0 {
-			step = c.bar(b.Total, "rebuilding")
+		if shown < 0 && b.Total > 0 {
+			step, shown = s.bar(b.Total, "rebuilding"), 0
 		}
-		if step != nil && b.Done > shown {
+		if shown >= 0 && b.Done > shown {
 			step(b.Done - shown)
 			shown = b.Done
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(rebuildPoll):
+		if err := sleep(s, rebuildPoll); err != nil {
+			return nil, err
 		}
 	}
 }

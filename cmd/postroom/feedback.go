@@ -1,31 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// feedbackCmd shows who told what about sent mail.
+// feedbackCmd shows the sources of feedback about sent mail.
 type feedbackCmd struct{ reachFlags }
 
-// Run shows who told what.
-func (f *feedbackCmd) Run(ctx context.Context, con *console) error {
-	client, err := f.client()
-	if err != nil {
-		return err
-	}
-	status, err := api.GetFeedback.Do(ctx, client)
-	if err != nil {
-		return err
-	}
-	if f.JSON {
-		return con.printJSON(status)
-	}
-	con.feedback(status, time.Now())
-	return nil
+// Run shows the sources.
+func (f *feedbackCmd) Run(s *session) error {
+	status, err := api.GetFeedback.Do(s, s.client)
+	return s.answer(status, err, func() { s.feedback(status, time.Now()) })
 }
 
 func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
@@ -40,17 +28,13 @@ func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
 		c.line("Told", "nothing by anybody; see docs/provider-webhooks.md for how to have providers tell")
 		return
 	}
-	g := grid{headings: []string{"source", "taken", "received", "applied", "duplicates", "unknown", "full", "failed", "last"}}
+	g := newGrid("source", "taken", "received", "applied", "duplicates", "unknown", "full", "failed", "last")
 	for _, source := range s.Sources {
-		taken, last := "–", "never"
+		taken := "–"
 		if source.Configured {
 			taken = "yes"
 		}
-		if source.Last != nil {
-			last = moment(*source.Last, now)
-		}
-		g.add(source.Source, taken, fmt.Sprint(source.Received), fmt.Sprint(source.Applied), fmt.Sprint(source.Duplicates), fmt.Sprint(source.Unknown),
-			fmt.Sprint(source.Full), fmt.Sprint(source.Failed), last)
+		g.add(source.Source, taken, source.Received, source.Applied, source.Duplicates, source.Unknown, source.Full, source.Failed, orNever(source.Last, now))
 	}
 	c.show(g)
 }

@@ -2,56 +2,31 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// gatewayCmd is about the relays that accounts share.
-type gatewayCmd struct {
-	List   gatewayListCmd   `cmd:"" default:"withargs" help:"List gateways (the default)."`
-	Show   gatewayShowCmd   `cmd:"" help:"Show one gateway; passwords are masked."`
-	Add    gatewayAddCmd    `cmd:"" help:"Add a gateway, or replace it."`
-	Update gatewayUpdateCmd `cmd:"" help:"Change what the flags name of a gateway."`
-	Verify gatewayVerifyCmd `cmd:"" help:"Try to log in to a gateway, without sending anything."`
-	Delete gatewayDeleteCmd `cmd:"" help:"Delete a gateway that no account lists."`
-}
-
-// gatewayListCmd lists gateways.
-type gatewayListCmd struct{ reachFlags }
-
-// Run lists gateways.
-func (g *gatewayListCmd) Run(ctx context.Context, con *console) error {
-	client, err := g.client()
-	if err != nil {
-		return err
+func gatewayVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List gateways (the default).",
+			run: list(api.ListGateways, "no gateways; to add one: postroom gateway add --help", gatewaysGrid)},
+		{name: "show", help: "Show one gateway; passwords are masked.", run: show(api.GetGateway, gatewayGrid)},
+		{name: "add", help: "Add a gateway, or replace it.", run: &gatewayAddCmd{}},
+		{name: "update", help: "Change what the flags name of a gateway.", run: &gatewayUpdateCmd{}},
+		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: &gatewayVerifyCmd{}},
+		{name: "delete", help: "Delete a gateway that no account lists.", run: &deleteCmd[api.GatewayDeleted]{
+			route: api.DeleteGateway, what: "gateway", consequence: " for good",
+		}},
 	}
-	list, err := pages(func(page int) ([]api.GatewayInfo, int, error) {
-		p, err := api.ListGateways.Do(ctx, client, api.PageQuery{Page: page, PageSize: maxPage})
-		return p.Gateways, p.Pages, err
-	})
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return con.printJSON(list)
-	}
-	if len(list) == 0 {
-		con.say("no gateways; to add one: postroom gateway add --help")
-		return nil
-	}
-	con.show(gatewaysGrid(list, time.Now()))
-	return nil
 }
 
 func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
-	g := grid{headings: []string{"gateway", "relay", "limits", "state", "deliveries", "last use", "last error"}}
+	g := newGrid("gateway", "relay", "limits", "state", "deliveries", "last use", "last error")
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(s.limits.Words()), info.State, fmt.Sprint(info.Deliveries), orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
+		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(s.limits.Words()), info.State, info.Deliveries, orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
 }
@@ -63,6 +38,26 @@ func gatewayError(info api.GatewayInfo, now time.Time) string {
 		return ""
 	}
 	return e.ServerResponseCode + " " + moment(e.Time, now) + ": " + e.Response
+}
+
+func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
+	g, s := newGrid("gateway", info.Gateway.Gateway), settingsOfGateway(info.Gateway)
+	g.fact("name", info.Name)
+	g.fact("relay", relayURL(s.relay))
+	s.add(&g)
+	if w := info.Warmup; w != nil {
+		began := ""
+		if w.Started != nil {
+			began = ", " + w.Started.Local().Format(time.DateOnly)
+		}
+		g.fact("warm-up", fmt.Sprintf("%g a day at first%s, then × %g each day", w.PerDay, began, cmp.Or(w.Growth, 1.5)))
+	}
+	g.fact("state", info.State)
+	g.fact("deliveries", fmt.Sprint(info.Deliveries))
+	g.fact("last use", orNever(info.LastUse, now))
+	g.fact("last error", gatewayError(info, now))
+	g.fact("created", info.Created.Local().Format(time.DateTime))
+	return g
 }
 
 // settingsOfGateway are the settings of a gateway, in the words that it shares with accounts.
@@ -80,11 +75,10 @@ func settingsOfGateway(g api.Gateway) relaySettings {
 // into puts settings into a gateway.
 func (s relaySettings) into(g api.Gateway) api.Gateway {
 	r := relayOf(s)
-	g.Preset, g.Host, g.Port, g.Secure, g.TLS = r.Preset, r.Host, r.Port, r.Secure, r.TLS
-	g.User, g.Pass = "", ""
-	if r.Auth != nil {
-		g.User, g.Pass = r.Auth.User, r.Auth.Pass
+	if r.Auth == nil {
+		r.Auth = &api.SMTPAuth{}
 	}
+	g.Preset, g.Host, g.Port, g.Secure, g.TLS, g.User, g.Pass = r.Preset, r.Host, r.Port, r.Secure, r.TLS, r.Auth.User, r.Auth.Pass
 	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.oauth2, s.limits, s.proxy, s.localAddress, s.ehloName
 	return g
 }
@@ -100,10 +94,7 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	if f.Warmup == 0 && f.WarmupGrowth == 0 {
 		return w
 	}
-	var next api.Warmup
-	if w != nil {
-		next = *w
-	}
+	next := *cmp.Or(w, &api.Warmup{})
 	if f.Warmup != 0 {
 		next.PerDay, next.Started = f.Warmup, nil
 	}
@@ -111,63 +102,10 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	return &next
 }
 
-// warmup words a warm-up.
-func warmup(w *api.Warmup) string {
-	text := fmt.Sprintf("%g a day at first", w.PerDay)
-	if w.Started != nil {
-		text += ", " + w.Started.Local().Format(time.DateOnly)
-	}
-	return text + fmt.Sprintf(", then × %g each day", cmp.Or(w.Growth, 1.5))
-}
-
-// gatewayShowCmd shows one gateway.
-type gatewayShowCmd struct {
-	reachFlags
-	Gateway string `arg:"" help:"Id of the gateway."`
-}
-
-// Run shows one gateway.
-func (g *gatewayShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := g.client()
-	if err != nil {
-		return err
-	}
-	info, err := api.GetGateway.Do(ctx, client, g.Gateway)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return con.printJSON(info)
-	}
-	con.show(gatewayGrid(info, time.Now()))
-	return nil
-}
-
-func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
-	g := grid{headings: []string{"gateway", info.Gateway.Gateway}}
-	if info.Name != "" {
-		g.add("name", info.Name)
-	}
-	s := settingsOfGateway(info.Gateway)
-	g.add("relay", relayURL(s.relay))
-	s.add(&g)
-	if w := info.Warmup; w != nil {
-		g.add("warm-up", warmup(w))
-	}
-	g.add("state", info.State)
-	g.add("deliveries", fmt.Sprint(info.Deliveries))
-	g.add("last use", orNever(info.LastUse, now))
-	if text := gatewayError(info, now); text != "" {
-		g.add("last error", text)
-	}
-	g.add("created", info.Created.Local().Format(time.DateTime))
-	return g
-}
-
 // gatewayAddCmd adds a gateway.
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
-	Name     string `placeholder:"TEXT" help:"What people call it. Default: its id."`
+	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
 	NoVerify bool   `help:"Do not try to log in first."`
 	warmupFlags
 	relayFlags
@@ -175,88 +113,53 @@ type gatewayAddCmd struct {
 }
 
 // Run tries the relay, then adds the gateway.
-func (g *gatewayAddCmd) Run(ctx context.Context, con *console) error {
-	s, err := g.relayFlags.over(relaySettings{}, con)
+func (g *gatewayAddCmd) Run(s *session) error {
+	settings, err := g.relayFlags.over(relaySettings{}, s.console)
 	if err != nil {
 		return err
 	}
-	if s.relay == nil {
+	if settings.relay == nil {
 		return usage("which relay? give --smtp, or --preset for a provider")
 	}
-	client, err := g.client()
-	if err != nil {
-		return err
-	}
 	if !g.NoVerify {
-		if err := tryRelay(ctx, client, s); err != nil {
+		if err := s.tryRelay(settings); err != nil {
 			return err
 		}
 	}
-	if g.Name == "" {
-		g.Name = g.Gateway
-	}
-	next := s.into(api.Gateway{Gateway: g.Gateway, Name: g.Name})
+	next := settings.into(api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway)})
 	next.Warmup = g.warmupFlags.over(nil)
-	answer, err := api.CreateGateway.Do(ctx, client, next)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("gateway %s: %s", answer.Gateway, created[answer.State])
-	return nil
+	answer, err := api.CreateGateway.Do(s, s.client, next)
+	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
 }
 
 // gatewayUpdateCmd changes a gateway.
 type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
-	Name    *string `placeholder:"TEXT" help:"What people call it."`
+	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
 	warmupFlags
 	relayFlags
 	reachFlags
 }
 
 // Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
-func (g *gatewayUpdateCmd) Run(ctx context.Context, con *console) error {
-	client, err := g.client()
+func (g *gatewayUpdateCmd) Run(s *session) error {
+	info, err := api.GetGateway.Do(s, s.client, g.Gateway)
 	if err != nil {
 		return err
 	}
-	info, err := api.GetGateway.Do(ctx, client, g.Gateway)
+	settings, err := g.relayFlags.over(settingsOfGateway(info.Gateway), s.console)
 	if err != nil {
 		return err
 	}
-	s, err := g.relayFlags.over(settingsOfGateway(info.Gateway), con)
-	if err != nil {
-		return err
-	}
-	next := s.into(info.Gateway)
+	next := settings.into(info.Gateway)
 	set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
-	patch := gatewayPatch(info.Gateway, next)
+	patch := patchOf[api.GatewayPatch](info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {
 		return errNothing
 	}
-	answer, err := api.UpdateGateway.Do(ctx, client, patch, g.Gateway)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("gateway %s: changed", answer.Gateway)
-	return nil
-}
-
-// gatewayPatch is what makes one gateway out of another. What it does not name stays.
-func gatewayPatch(from, to api.Gateway) api.GatewayPatch {
-	return api.GatewayPatch{
-		Name: changed(from.Name, to.Name), Preset: changed(from.Preset, to.Preset), Host: changed(from.Host, to.Host), Port: changed(from.Port, to.Port),
-		Secure: changed(from.Secure, to.Secure), User: changed(from.User, to.User), Pass: changed(from.Pass, to.Pass),
-		TLS: changed(from.TLS, to.TLS), OAuth2: changed(from.OAuth2, to.OAuth2), Limits: changed(from.Limits, to.Limits), Warmup: changed(from.Warmup, to.Warmup),
-		Proxy: changed(from.Proxy, to.Proxy), LocalAddress: changed(from.LocalAddress, to.LocalAddress), SMTPEhloName: changed(from.SMTPEhloName, to.SMTPEhloName),
-	}
+	answer, err := api.UpdateGateway.Do(s, s.client, patch, g.Gateway)
+	return s.said(answer, err, "gateway %s: changed", answer.Gateway)
 }
 
 // gatewayVerifyCmd tries a gateway.
@@ -266,53 +169,10 @@ type gatewayVerifyCmd struct {
 }
 
 // Run tries a gateway from where Postroom runs.
-func (g *gatewayVerifyCmd) Run(ctx context.Context, con *console) error {
-	client, err := g.client()
+func (g *gatewayVerifyCmd) Run(s *session) error {
+	answer, err := api.VerifyAccount.Do(s, s.client, api.VerifyRequest{Gateway: g.Gateway})
 	if err != nil {
 		return err
 	}
-	answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{Gateway: g.Gateway})
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		err = con.printJSON(answer)
-	}
-	switch {
-	case !answer.SMTP.Success && !g.JSON:
-		con.note("gateway %s refuses: %s", g.Gateway, clean(answer.SMTP.Error))
-	case !g.JSON:
-		con.say("gateway %s takes these settings", g.Gateway)
-	}
-	if !answer.SMTP.Success && err == nil {
-		err = errReported
-	}
-	return err
-}
-
-// gatewayDeleteCmd deletes a gateway.
-type gatewayDeleteCmd struct {
-	reachFlags
-	Gateway string `arg:"" help:"Id of the gateway."`
-	Yes     bool   `short:"y" help:"Do not ask."`
-}
-
-// Run deletes a gateway.
-func (g *gatewayDeleteCmd) Run(ctx context.Context, con *console) error {
-	client, err := g.client()
-	if err != nil {
-		return err
-	}
-	if !g.Yes && !con.confirm("Delete gateway %s?", g.Gateway) {
-		return errors.New("nothing was deleted: say --yes to delete the gateway")
-	}
-	answer, err := api.DeleteGateway.Do(ctx, client, g.Gateway)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("gateway %s deleted", answer.Gateway)
-	return nil
+	return s.tried(answer, []trial{{"gateway " + g.Gateway, answer.SMTP}})
 }

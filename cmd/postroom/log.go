@@ -2,109 +2,58 @@ package main
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// logCmd is about the email log: every message of the last weeks, queued or ended.
-type logCmd struct {
-	List   logListCmd   `cmd:"" default:"withargs" help:"List messages, newest first (the default)."`
-	Show   logShowCmd   `cmd:"" help:"Show one message: its recipients, its attempts and what happened to it."`
-	Events logEventsCmd `cmd:"" help:"Show what happened to one message, oldest event first."`
-	Stats  logStatsCmd  `cmd:"" help:"Count the mail of the last hour and the last 24 hours, of everybody or of an account or a lane."`
-}
-
 // logFlags select messages of the log.
 type logFlags struct {
-	Status  string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead" default:"" placeholder:"STATUS" help:"That stand so: queued, sending, sent, failed, dead (failed, and can be sent again), cancelled or suppressed."`
-	Account string `placeholder:"ID" help:"Of this account."`
-	Lane    string `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Of this lane: transactional or bulk."`
-	Tag     string `placeholder:"TAG" help:"With this tag."`
-	Search  string `placeholder:"TEXT" help:"With this text in an address or the subject, or with this Message-ID or idempotency key."`
-	Since   string `placeholder:"WHEN" help:"Accepted since: 2h, or 2030-12-24T08:00:00Z."`
-	Until   string `placeholder:"WHEN" help:"Accepted before: 2h, or 2030-12-24T08:00:00Z."`
-}
-
-// query makes the query that the flags describe.
-func (f logFlags) query(now time.Time) (api.LogQuery, error) {
-	since, until, err := period(f.Since, f.Until, now)
-	return api.LogQuery{
-		Status: api.MessageStatus(f.Status), Account: f.Account, Lane: api.Lane(f.Lane), Tag: f.Tag, Search: f.Search,
-		CreatedAfter: since, CreatedBefore: until,
-	}, err
+	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed, dead (failed, and can be sent again), cancelled or suppressed."`
+	messageFlags
 }
 
 // logListCmd lists messages of the log.
 type logListCmd struct {
 	reachFlags
 	logFlags
-	Limit int `short:"n" default:"20" help:"Messages at most; 0: all."`
-}
-
-// logList is what is printed for programs.
-type logList struct {
-	Messages []api.LoggedMessage `json:"messages"`
-	More     bool                `json:"more"` // there are others
+	limitFlag
 }
 
 // Run lists messages.
-func (l *logListCmd) Run(ctx context.Context, con *console) error {
-	if l.Limit < 0 {
-		return usage("--limit: %d is not a number of messages; 0 means all", l.Limit)
+func (l *logListCmd) Run(s *session) error {
+	if err := l.checked(); err != nil {
+		return err
 	}
-	q, err := l.query(time.Now())
+	since, until, err := l.period()
 	if err != nil {
 		return err
 	}
-	client, err := l.client()
-	if err != nil {
-		return err
-	}
-	list, err := fetchLog(ctx, client, q, l.Limit)
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return con.printJSON(list)
-	}
-	if len(list.Messages) == 0 {
-		con.say("no messages")
-		return nil
-	}
-	con.show(logGrid(list.Messages, time.Now()))
-	if list.More {
-		con.note("there are older ones; all of them: --limit 0")
-	}
-	return nil
-}
-
-// fetchLog gets up to limit messages; 0: all. A page may come short, or empty, and still not be the last: Postroom looks at so many
-// messages at a time.
-func fetchLog(ctx context.Context, client *api.Client, q api.LogQuery, limit int) (logList, error) {
-	list := logList{Messages: []api.LoggedMessage{}}
-	for {
-		q.PageSize = maxPage
-		if limit > 0 {
-			q.PageSize = min(maxPage, limit-len(list.Messages))
+	messages, more, _, err := fetch(s, api.ListMessages, api.LogQuery{
+		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag, Search: l.Search,
+		CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
+	}, l.limitFlag, nil)
+	out := struct {
+		Messages []api.LoggedMessage `json:"messages"`
+		More     bool                `json:"more"` // there are others
+	}{messages, more}
+	return s.answer(out, err, func() {
+		if len(messages) == 0 {
+			s.say("no messages")
+			return
 		}
-		page, err := api.ListMessages.Do(ctx, client, q)
-		if err != nil {
-			return list, err
+		s.show(logGrid(messages, time.Now()))
+		if more {
+			s.note("there are older ones; all of them: --limit 0")
 		}
-		q.Cursor = page.Cursor
-		list.Messages = append(list.Messages, page.Messages...)
-		if list.More = page.Cursor != ""; !list.More || limit > 0 && len(list.Messages) >= limit {
-			return list, nil
-		}
-	}
+	})
 }
 
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {
-	g := grid{headings: []string{"id", "status", "account", "to", "subject", "accepted", "attempts", "last word"}}
+	g := newGrid("id", "status", "account", "to", "subject", "accepted", "attempts", "last word")
 	for _, m := range messages {
-		g.add(m.QueueID, string(m.Status), m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), tries(m.AttemptsMade, m.Attempts), lastWord(m))
+		g.add(m.QueueID, m.Status, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), tries(m.AttemptsMade, m.Attempts), lastWord(m))
 	}
 	return g
 }
@@ -119,4 +68,85 @@ func lastWord(m api.LoggedMessage) string {
 		return doubtful(cmp.Or(failed, m.Reason), m.InDoubt)
 	}
 	return doubtful(cmp.Or(m.Reason, failed, m.Response), m.InDoubt)
+}
+
+// logStatsCmd counts mail.
+type logStatsCmd struct {
+	reachFlags
+	Account string   `placeholder:"ID" help:"Only the mail of this account."`
+	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only the mail of this lane: transactional or bulk."`
+	By      string   `enum:",account,lane" default:"" placeholder:"WHAT" help:"A row for each account or lane: account or lane."`
+}
+
+// counted is the mail of one account, of one lane, or of all.
+type counted struct {
+	Account string   `json:"account,omitempty"`
+	Lane    api.Lane `json:"lane,omitempty"`
+	api.Counters
+}
+
+// Run counts mail.
+func (l *logStatsCmd) Run(s *session) error {
+	if l.By == "account" && l.Account != "" || l.By == "lane" && l.Lane != "" {
+		return usage("--by %s: of one there is nothing to tell apart; leave out --%s", l.By, l.By)
+	}
+	chosen, err := l.chosen(s)
+	if err != nil {
+		return err
+	}
+	all := make([]counted, len(chosen))
+	step := s.bar(len(chosen), "counting")
+	for i, q := range chosen {
+		stats, err := api.GetStats.Do(s, s.client, q)
+		if err != nil {
+			step(0)
+			return err
+		}
+		all[i] = counted{q.Account, q.Lane, stats.Counters}
+		step(1)
+	}
+	step(0)
+	if l.By == "" {
+		return s.answer(all[0], nil, func() { s.counted(all[0].Counters) })
+	}
+	return s.answer(all, nil, func() { s.show(countedGrid(all, l.By)) })
+}
+
+// chosen returns the counters to ask for, one for each row.
+func (l *logStatsCmd) chosen(s *session) ([]api.CounterQuery, error) {
+	switch l.By {
+	case "lane":
+		return []api.CounterQuery{{Account: l.Account, Lane: api.Transactional}, {Account: l.Account, Lane: api.Bulk}}, nil
+	case "account":
+		accounts, err := all(s, api.ListAccounts, api.PageQuery{PageSize: maxPage})
+		queries := make([]api.CounterQuery, len(accounts))
+		for i, a := range accounts {
+			queries[i] = api.CounterQuery{Account: a.Account.Account, Lane: l.Lane}
+		}
+		return queries, err
+	}
+	return []api.CounterQuery{{Account: l.Account, Lane: l.Lane}}, nil
+}
+
+// counted prints the counters of one selection.
+func (s *session) counted(n api.Counters) {
+	g := newGrid("in the last", "accepted", "sent", "failed", "attempts")
+	g.add("hour", n.QueuedHour, n.SentHour, n.FailedHour, n.AttemptsHour)
+	g.add("24 hours", n.QueuedDay, n.SentDay, n.FailedDay, n.AttemptsDay)
+	s.show(g)
+	s.say("")
+	s.line("Pending", fmt.Sprint(n.Pending))
+	s.line("Failed", fmt.Sprintf("%d, of which %d can be sent again", n.Failed, n.Dead))
+}
+
+func countedGrid(all []counted, by string) grid {
+	g := newGrid(by, "pending", "failed", "dead", "sent, hour", "failed, hour", "sent, 24h", "failed, 24h")
+	for _, n := range all {
+		name := n.Account
+		if by == "lane" {
+			name = string(n.Lane)
+		}
+		g.add(name, n.Pending, n.Failed, n.Dead, n.SentHour, n.FailedHour, n.SentDay, n.FailedDay)
+	}
+	return g
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -16,38 +16,20 @@ type logShowCmd struct {
 }
 
 // Run shows one message, queued or ended.
-func (l *logShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := l.client()
-	if err != nil {
-		return err
+func (l *logShowCmd) Run(s *session) error {
+	m, err := api.GetLoggedMessage.Do(s, s.client, l.ID)
+	if err != nil || s.json {
+		return s.answer(m, err, nil)
 	}
-	m, err := api.GetLoggedMessage.Do(ctx, client, l.ID)
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return con.printJSON(m)
-	}
-	story, err := api.ListMessageEvents.Do(ctx, client, l.ID)
-	if err != nil {
-		return err
-	}
-	con.logged(m, story, time.Now())
-	return nil
+	story, err := api.ListMessageEvents.Do(s, s.client, l.ID)
+	return s.answer(m, err, func() { s.logged(m, story, time.Now()) })
 }
 
 // logged prints everything about a message of the log.
 func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("Status", string(m.Status))
-	c.line("Account", m.Account)
-	c.line("From", orDash(m.Envelope.From))
-	c.line("Subject", m.Subject)
-	c.line("Message-ID", m.MessageID)
-	c.line("Accepted", stamp(m.Created, now)+", by "+m.Source)
-	if m.Scheduled.Sub(m.Created) > time.Second {
-		c.line("Scheduled", stamp(m.Scheduled, now))
-	}
+	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled}, "Accepted", now)
 	if m.DeliverBy != nil {
 		c.line("Deliver by", stamp(*m.DeliverBy, now))
 	}
@@ -64,9 +46,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Metadata", string(m.Metadata))
 	c.line("Key", m.IdempotencyKey)
-	if m.Gateway != nil {
-		c.line("Gateway", *m.Gateway)
-	}
+	c.line("Gateway", *cmp.Or(m.Gateway, new("")))
 	c.line("Reply", m.Response)
 	c.line("Reason", m.Reason)
 	if e := m.Error; e != nil {
@@ -76,43 +56,13 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	if m.Status == api.StatusDead {
 		c.line("", "it can be sent again: postroom dead-letter replay "+m.QueueID)
 	}
-	c.say("")
-	c.show(recipientGrid(m.Recipients))
-	if len(m.Log) > 0 {
-		c.say("")
-		c.show(attemptGrid(m.Log))
-	}
-	if len(story.Events) > 0 {
-		c.say("")
-		c.show(eventGrid(story.Events))
-	}
+	c.tables(recipientGrid(m.Recipients), attemptGrid(m.Log), eventGrid(story.Events))
 }
 
-// logEventsCmd shows what happened to a message.
-type logEventsCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Queue id of the message."`
-}
-
-// Run shows the events of a message.
-func (l *logEventsCmd) Run(ctx context.Context, con *console) error {
-	client, err := l.client()
-	if err != nil {
-		return err
-	}
-	story, err := api.ListMessageEvents.Do(ctx, client, l.ID)
-	if err != nil {
-		return err
-	}
-	if l.JSON {
-		return con.printJSON(story)
-	}
-	con.show(eventGrid(story.Events))
-	return nil
-}
+func eventsGrid(e api.MessageEvents, _ time.Time) grid { return eventGrid(e.Events) }
 
 func eventGrid(events []api.MessageEvent) grid {
-	g := grid{headings: []string{"at", "event", "recipients", "what came of it"}}
+	g := newGrid("at", "event", "recipients", "what came of it")
 	for _, e := range events {
 		g.add(e.Date.Local().Format("2006-01-02 15:04:05.000"), e.Event, someOf(e.Recipients), orDash(happened(e)))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,122 +8,84 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// outboxCmd is about queued messages.
-type outboxCmd struct {
-	List   outboxListCmd   `cmd:"" default:"withargs" help:"List queued messages, oldest first (the default)."`
-	Show   outboxShowCmd   `cmd:"" help:"Show one message and its attempts, or how it ended."`
-	Retry  outboxRetryCmd  `cmd:"" help:"Attempt delivery now."`
-	Replay deadReplayCmd   `cmd:"" help:"Send again what failed for good: the same as dead-letter replay."`
-	Cancel outboxCancelCmd `cmd:"" help:"Take messages back."`
-	Watch  outboxWatchCmd  `cmd:"" help:"Watch the outbox as it changes."`
-}
-
-// filterFlags select messages.
-type filterFlags struct {
-	State   string `enum:",waiting,active,delayed,paused,failed" default:"" placeholder:"STATE" help:"In this state: waiting, active, delayed, paused or failed."`
+// messageFlags select messages of the outbox or of the log.
+type messageFlags struct {
 	Account string `placeholder:"ID" help:"Of this account."`
 	Lane    string `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Of this lane: transactional or bulk."`
 	Tag     string `placeholder:"TAG" help:"With this tag."`
-	Search  string `placeholder:"TEXT" help:"With this text in an address or the subject."`
-	Since   string `placeholder:"WHEN" help:"Queued since: 2h, or 2030-12-24T08:00:00Z."`
-	Until   string `placeholder:"WHEN" help:"Queued before: 2h, or 2030-12-24T08:00:00Z."`
+	Search  string `placeholder:"TEXT" help:"With this text in an address or the subject; in the log also with this Message-ID or idempotency key."`
+	Since   string `placeholder:"WHEN" help:"Accepted since: 2h, or 2030-12-24T08:00:00Z."`
+	Until   string `placeholder:"WHEN" help:"Accepted before: 2h, or 2030-12-24T08:00:00Z."`
+}
+
+// period reads the flags since and until. Empty: the zero time.
+func (f messageFlags) period() (since, until time.Time, err error) {
+	for _, bound := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"--since", f.Since, &since}, {"--until", f.Until, &until}} {
+		at, err := optionalTime(bound.flag, bound.text, parseSince)
+		if err != nil {
+			return since, until, err
+		}
+		set(bound.at, at)
+	}
+	return since, until, nil
+}
+
+// filterFlags select messages of the outbox.
+type filterFlags struct {
+	State string `enum:",waiting,active,delayed,paused,failed" default:"" placeholder:"STATE" help:"In this state: waiting, active, delayed, paused or failed."`
+	messageFlags
 }
 
 // query makes the query that the flags describe.
-func (f filterFlags) query(now time.Time) (api.OutboxQuery, error) {
-	since, until, err := period(f.Since, f.Until, now)
+func (f filterFlags) query() (api.OutboxQuery, error) {
+	since, until, err := f.period()
 	return api.OutboxQuery{
 		State: api.State(f.State), Account: f.Account, Lane: api.Lane(f.Lane), Tag: f.Tag, Search: f.Search,
 		CreatedAfter: since, CreatedBefore: until,
 	}, err
 }
 
-// period reads the flags since and until. Empty: the zero time.
-func period(from, to string, now time.Time) (since, until time.Time, err error) {
-	if from != "" {
-		if since, err = parseSince(from, now); err != nil {
-			return since, until, usage("--since: %v", err)
-		}
-	}
-	if to != "" {
-		if until, err = parseSince(to, now); err != nil {
-			return since, until, usage("--until: %v", err)
-		}
-	}
-	return since, until, nil
-}
-
-// maxPage is the largest page that Postroom gives.
-const maxPage = 1000
-
 // outboxListCmd lists messages.
 type outboxListCmd struct {
 	reachFlags
 	filterFlags
-	Limit int `short:"n" default:"20" help:"Messages at most; 0: all."`
+	limitFlag
 }
 
 // Run lists messages.
-func (o *outboxListCmd) Run(ctx context.Context, con *console) error {
-	if o.Limit < 0 {
-		return usage("--limit: %d is not a number of messages; 0 means all", o.Limit)
+func (o *outboxListCmd) Run(s *session) error {
+	if err := o.checked(); err != nil {
+		return err
 	}
-	q, err := o.query(time.Now())
+	q, err := o.query()
 	if err != nil {
 		return err
 	}
-	client, err := o.client()
-	if err != nil {
-		return err
-	}
-	list, err := fetch(ctx, client, q, o.Limit)
-	if err != nil {
-		return err
-	}
-	if o.JSON {
-		return con.printJSON(list)
-	}
-	if len(list.Messages) == 0 {
-		con.say("no messages")
-		return nil
-	}
-	con.show(messageGrid(list.Messages, time.Now()))
-	if more := list.Total - len(list.Messages); more > 0 {
-		con.note("%d of %d; all of them: --limit 0", len(list.Messages), list.Total)
-	}
-	return nil
-}
-
-// messageList is what is printed for programs.
-type messageList struct {
-	Total    int                 `json:"total"`
-	Messages []api.OutboxMessage `json:"messages"`
-}
-
-// fetch gets up to limit messages, in as few pages as it takes; 0: all.
-func fetch(ctx context.Context, client *api.Client, q api.OutboxQuery, limit int) (messageList, error) {
-	list := messageList{Messages: []api.OutboxMessage{}}
-	for {
-		q.PageSize = maxPage
-		if limit > 0 {
-			q.PageSize = min(maxPage, limit-len(list.Messages))
+	q.PageSize = o.pageSize(maxPage)
+	messages, _, last, err := fetch(s, api.ListOutbox, q, o.limitFlag, nil)
+	out := struct {
+		Total    int                 `json:"total"`
+		Messages []api.OutboxMessage `json:"messages"`
+	}{last.Total, messages}
+	return s.answer(out, err, func() {
+		if len(messages) == 0 {
+			s.say("no messages")
+			return
 		}
-		page, err := api.ListOutbox.Do(ctx, client, q)
-		if err != nil {
-			return list, err
+		s.show(messageGrid(messages, time.Now()))
+		if last.Total > len(messages) {
+			s.note("%d of %d; all of them: --limit 0", len(messages), last.Total)
 		}
-		list.Total, q.Cursor = page.Total, page.Cursor
-		list.Messages = append(list.Messages, page.Messages...)
-		if page.Cursor == "" || limit > 0 && len(list.Messages) >= limit {
-			return list, nil
-		}
-	}
+	})
 }
 
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
-	g := grid{headings: []string{"id", "state", "to", "subject", "attempts", "next", "why"}}
+	g := newGrid("id", "state", "to", "subject", "attempts", "next", "why")
 	for _, m := range messages {
-		g.add(m.QueueID, string(m.State), someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts), next(m.NextAttempt, now), why(m))
+		g.add(m.QueueID, m.State, someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts), next(m.NextAttempt, now), why(m))
 	}
 	return g
 }
@@ -170,13 +131,4 @@ func doubtful(text string, attempts int) string {
 		text = strings.TrimSuffix("in doubt: "+text, ": ")
 	}
 	return orDash(clip(text, 60))
-}
-
-// clip cuts a text to n characters.
-func clip(s string, n int) string {
-	r := []rune(clean(s))
-	if len(r) <= n {
-		return string(r)
-	}
-	return strings.TrimRight(string(r[:n-1]), " ") + "…"
 }

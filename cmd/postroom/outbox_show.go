@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,85 +18,60 @@ type outboxShowCmd struct {
 }
 
 // Run shows one message: a queued one, one that failed for good, or what is remembered of one that is gone.
-func (o *outboxShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := o.client()
-	if err != nil {
-		return err
-	}
+func (o *outboxShowCmd) Run(s *session) error {
 	if o.Content {
-		return o.content(ctx, con, client)
+		return o.content(s)
 	}
-	m, err := api.GetMessage.Do(ctx, client, o.ID)
-	f, failed := errors.AsType[*api.Failure](err)
-	switch {
-	case failed && f.Problem.Details["deadLetter"] != nil:
+	m, err := api.GetMessage.Do(s, s.client, o.ID)
+	if isDead(err) {
 		var letter api.DeadLetter
-		letter, err = api.GetDeadLetter.Do(ctx, client, o.ID)
+		letter, err = api.GetDeadLetter.Do(s, s.client, o.ID)
 		m = letter.OutboxMessage
-	case failed:
-		if e, ok := endingOf(o.ID, f); ok {
-			return o.ended(con, e)
-		}
 	}
-	if err != nil {
-		return err
+	if e, ok := endingOf(o.ID, err); ok {
+		return s.answer(e, nil, func() {
+			s.line("Id", e.QueueID)
+			s.line("State", e.State)
+			if e.At != nil {
+				s.line("Ended", stamp(*e.At, time.Now()))
+			}
+			s.line("Reply", e.Response)
+			s.note("all about it: postroom log show %s", clean(e.QueueID))
+		})
 	}
-	if o.JSON {
-		return con.printJSON(m)
-	}
-	con.message(m, time.Now())
-	return nil
+	return s.answer(m, err, func() { s.message(m, time.Now()) })
+}
+
+// isDead reports whether a message is not found because it is a dead letter.
+func isDead(err error) bool {
+	f, ok := errors.AsType[*api.Failure](err)
+	return ok && f.Problem.Details["deadLetter"] != nil
 }
 
 // content prints the message itself.
-func (o *outboxShowCmd) content(ctx context.Context, con *console, client *api.Client) error {
-	raw, err := api.MessageContent.Do(ctx, client, o.ID)
-	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.Details["deadLetter"] != nil {
+func (o *outboxShowCmd) content(s *session) error {
+	raw, err := api.MessageContent.Do(s, s.client, o.ID)
+	if isDead(err) {
 		var letter api.DeadLetter
-		letter, err = api.GetDeadLetter.Do(ctx, client, o.ID)
+		letter, err = api.GetDeadLetter.Do(s, s.client, o.ID)
 		raw = letter.Content
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = s.out.Write(raw)
 	}
-	_, err = con.out.Write(raw)
 	return err
-}
-
-// ended prints what is remembered of a message that is gone.
-func (o *outboxShowCmd) ended(con *console, e ending) error {
-	if o.JSON {
-		return con.printJSON(e)
-	}
-	con.line("Id", e.QueueID)
-	con.line("State", e.State)
-	if e.At != nil {
-		con.line("Ended", stamp(*e.At, time.Now()))
-	}
-	con.line("Reply", e.Response)
-	con.note("all about it: postroom log show %s", clean(e.QueueID))
-	return nil
 }
 
 // message prints everything about a message.
 func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("State", string(m.State))
-	c.line("Account", m.Account)
-	c.line("From", orDash(m.Envelope.From))
-	c.line("Subject", m.Subject)
-	c.line("Message-ID", m.MessageID)
-	c.line("Queued", stamp(m.Created, now)+", by "+m.Source)
-	if m.Scheduled.Sub(m.Created) > time.Second {
-		c.line("Scheduled", stamp(m.Scheduled, now))
-	}
+	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled}, "Queued", now)
 	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
 	c.line("Lane", string(m.Lane))
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Key", m.IdempotencyKey)
-	if m.Gateway != nil {
-		c.line("Gateway", *m.Gateway)
-	}
+	c.line("Gateway", *cmp.Or(m.Gateway, new("")))
 	c.line("Waits", m.Reason)
 	if e := m.Progress.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
@@ -105,11 +80,33 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 		}
 	}
 	c.inDoubt(m.InDoubt)
-	c.say("")
-	c.show(recipientGrid(m.Recipients))
-	if len(m.Log) > 0 {
-		c.say("")
-		c.show(attemptGrid(m.Log))
+	c.tables(recipientGrid(m.Recipients), attemptGrid(m.Log))
+}
+
+// messageHead is what the outbox and the log both know of a message.
+type messageHead struct {
+	account, from, subject, messageID, source string
+	created, scheduled                        time.Time
+}
+
+func (c *console) heads(m messageHead, accepted string, now time.Time) {
+	c.line("Account", m.account)
+	c.line("From", orDash(m.from))
+	c.line("Subject", m.subject)
+	c.line("Message-ID", m.messageID)
+	c.line(accepted, stamp(m.created, now)+", by "+m.source)
+	if m.scheduled.Sub(m.created) > time.Second {
+		c.line("Scheduled", stamp(m.scheduled, now))
+	}
+}
+
+// tables prints the tables that have rows.
+func (c *console) tables(all ...grid) {
+	for _, g := range all {
+		if len(g.rows) > 0 {
+			c.say("")
+			c.show(g)
+		}
 	}
 }
 
@@ -131,21 +128,21 @@ func (c *console) line(name, value string) {
 func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + ", " + moment(t, now) }
 
 func recipientGrid(recipients []api.RecipientStatus) grid {
-	g := grid{headings: []string{"recipient", "status", "attempts", "reply"}}
+	g := newGrid("recipient", "status", "attempts", "reply")
 	for _, r := range recipients {
-		g.add(r.Address, r.Status, fmt.Sprint(r.Attempts), orDash(r.Response))
+		g.add(r.Address, r.Status, r.Attempts, orDash(r.Response))
 	}
 	return g
 }
 
 func attemptGrid(attempts []api.Attempt) grid {
-	g := grid{headings: []string{"attempt", "at", "took", "relay", "tls", "outcome"}}
+	g := newGrid("attempt", "at", "took", "relay", "tls", "outcome")
 	for _, a := range attempts {
 		took := "died"
 		if a.End != nil {
 			took = a.End.Sub(a.Start).Round(time.Millisecond).String()
 		}
-		g.add(fmt.Sprint(a.Number), a.Start.Local().Format(time.DateTime), took, orDash(asked(a)), orDash(a.TLS), outcome(a))
+		g.add(a.Number, a.Start.Local().Format(time.DateTime), took, orDash(asked(a)), orDash(a.TLS), outcome(a))
 	}
 	return g
 }

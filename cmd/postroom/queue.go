@@ -2,19 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// queueCmd is about the queues.
-type queueCmd struct {
-	Status queueStatusCmd `cmd:"" default:"withargs" help:"Show the queues (the default)."`
-	Pause  queuePauseCmd  `cmd:"" help:"Pause a queue: what is active finishes, nothing more begins, new mail is still taken."`
-	Resume queueResumeCmd `cmd:"" help:"Resume a queue."`
-}
+// queueNames are all queues, in the order of their rows.
+var queueNames = []string{"submit", "bulk", "notify", "documents"}
 
 // queueStatusCmd shows queues.
 type queueStatusCmd struct {
@@ -23,78 +16,51 @@ type queueStatusCmd struct {
 }
 
 // Run shows queues.
-func (q *queueStatusCmd) Run(ctx context.Context, con *console) error {
-	client, err := q.client()
-	if err != nil {
-		return err
+func (q *queueStatusCmd) Run(s *session) error {
+	if len(q.Queues) == 0 {
+		q.Queues = queueNames
 	}
-	names := q.Queues
-	if len(names) == 0 {
-		names = []string{"submit", "bulk", "notify", "documents"}
-	}
-	all := make([]api.QueueStatus, len(names))
-	for i, name := range names {
-		if all[i], err = api.GetQueue.Do(ctx, client, name); err != nil {
+	all := make([]api.QueueStatus, len(q.Queues))
+	for i, name := range q.Queues {
+		var err error
+		if all[i], err = api.GetQueue.Do(s, s.client, name); err != nil {
 			return err
 		}
 	}
-	if q.JSON {
-		return con.printJSON(all)
-	}
-	con.show(queueGrid(all))
-	return nil
+	return s.answer(all, nil, func() { s.show(queueGrid(all)) })
 }
 
 // counting says of a queue which mail its row counts, so that nobody adds up rows that overlap.
 var counting = map[string]string{"submit": "submit (both lanes)", "bulk": "bulk (part of submit)"}
 
 func queueGrid(all []api.QueueStatus) grid {
-	g := grid{headings: []string{"queue", "runs", "waiting", "paused", "active", "delayed", "failed", "oldest", "processed"}}
+	g := newGrid("queue", "runs", "waiting", "paused", "active", "delayed", "failed", "oldest", "processed")
 	for _, q := range all {
 		runs, j := "yes", q.Jobs
 		if q.Paused {
 			runs = "paused"
 		}
-		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, fmt.Sprint(j.Waiting), fmt.Sprint(j.Paused), fmt.Sprint(j.Active), fmt.Sprint(j.Delayed), fmt.Sprint(j.Failed),
-			span(time.Duration(q.Latency*float64(time.Second))), fmt.Sprint(q.ProcessedTotal))
+		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Delayed, j.Failed, seconds(q.Latency), q.ProcessedTotal)
 	}
 	return g
 }
 
-// switchFlags name the queue to pause or resume.
-type switchFlags struct {
+// queueSwitchCmd pauses or resumes a queue.
+type queueSwitchCmd struct {
 	reachFlags
 	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks) or documents."`
+
+	paused bool
 }
 
-// queuePauseCmd pauses a queue.
-type queuePauseCmd struct{ switchFlags }
-
-// Run pauses a queue.
-func (q *queuePauseCmd) Run(ctx context.Context, con *console) error { return q.set(ctx, con, true) }
-
-// queueResumeCmd resumes a queue.
-type queueResumeCmd struct{ switchFlags }
-
-// Run resumes a queue.
-func (q *queueResumeCmd) Run(ctx context.Context, con *console) error { return q.set(ctx, con, false) }
-
-func (s switchFlags) set(ctx context.Context, con *console, paused bool) error {
-	client, err := s.client()
-	if err != nil {
-		return err
-	}
-	answer, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: new(paused)}, s.Queue)
-	if err != nil {
-		return err
-	}
-	if s.JSON {
-		return con.printJSON(answer)
-	}
-	if answer.Paused {
-		con.say("queue %s is paused", answer.Queue)
-	} else {
-		con.say("queue %s runs", answer.Queue)
-	}
-	return nil
+// Run pauses or resumes the queue.
+func (q *queueSwitchCmd) Run(s *session) error {
+	answer, err := api.PutQueue.Do(s, s.client, api.QueuePatch{Paused: &q.paused}, q.Queue)
+	return s.answer(answer, err, func() {
+		if answer.Paused {
+			s.say("queue %s is paused", answer.Queue)
+		} else {
+			s.say("queue %s runs", answer.Queue)
+		}
+	})
 }

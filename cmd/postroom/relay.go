@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -83,10 +84,7 @@ func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
 
 // relayOf is a copy of the relay to change, or a new one.
 func relayOf(s relaySettings) *api.SMTPServer {
-	if s.relay == nil {
-		return &api.SMTPServer{}
-	}
-	relay := *s.relay
+	relay := *cmp.Or(s.relay, &api.SMTPServer{})
 	return &relay
 }
 
@@ -102,13 +100,8 @@ func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) 
 		return s, nil
 	}
 	s.oauth2, s.relay = nil, relayOf(s)
-	var auth api.SMTPAuth
-	if s.relay.Auth != nil {
-		auth = *s.relay.Auth
-	}
-	if f.User != "" {
-		auth.User = f.User
-	}
+	auth := *cmp.Or(s.relay.Auth, &api.SMTPAuth{})
+	auth.User = cmp.Or(f.User, auth.User)
 	if f.Pass != "" {
 		pass, err := con.secretFrom("--pass", f.Pass)
 		if err != nil {
@@ -121,31 +114,19 @@ func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) 
 }
 
 func (f oauthFlags) over(old *api.OAuth2, con *console) (*api.OAuth2, error) {
-	var o api.OAuth2
-	if old != nil {
-		o = *old
-	}
-	for _, field := range []struct {
-		into  *string
-		value string
-	}{{&o.Provider, f.Provider}, {&o.TokenURL, f.TokenURL}, {&o.ClientID, f.ClientID}, {&o.Scope, f.Scope}, {&o.User, f.User}} {
-		if field.value != "" {
-			*field.into = field.value
-		}
-	}
-	for _, field := range []struct {
-		name, from string
-		into       *string
-	}{{"--oauth2-client-secret", f.ClientSecret, &o.ClientSecret}, {"--oauth2-refresh-token", f.RefreshToken, &o.RefreshToken}} {
-		if field.from == "" {
-			continue
-		}
-		var err error
-		if *field.into, err = con.secretFrom(field.name, field.from); err != nil {
+	o := *cmp.Or(old, &api.OAuth2{})
+	o.Provider, o.TokenURL = cmp.Or(f.Provider, o.Provider), cmp.Or(f.TokenURL, o.TokenURL)
+	o.ClientID, o.Scope, o.User = cmp.Or(f.ClientID, o.ClientID), cmp.Or(f.Scope, o.Scope), cmp.Or(f.User, o.User)
+	var err error
+	if f.ClientSecret != "" {
+		if o.ClientSecret, err = con.secretFrom("--oauth2-client-secret", f.ClientSecret); err != nil {
 			return nil, err
 		}
 	}
-	return &o, nil
+	if f.RefreshToken != "" {
+		o.RefreshToken, err = con.secretFrom("--oauth2-refresh-token", f.RefreshToken)
+	}
+	return &o, err
 }
 
 // tls lays the trusted certificates over settings.
@@ -154,10 +135,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 		return s, nil
 	}
 	s.relay = relayOf(s)
-	var t api.SMTPTLS
-	if s.relay.TLS != nil {
-		t = *s.relay.TLS
-	}
+	t := *cmp.Or(s.relay.TLS, &api.SMTPTLS{})
 	set(&t.PinSHA256, f.Pin)
 	if t.PinSHA256 != "" && t.StartTLS == "opportunistic" {
 		t.StartTLS = "required" // a key to insist on, and no TLS to show it, would be no protection
@@ -178,10 +156,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 
 // bound lays the limits of the flags over others; nil: there are none.
 func (f relayFlags) bound(old *api.Limits) *api.Limits {
-	var l api.Limits
-	if old != nil {
-		l = *old
-	}
+	l := *cmp.Or(old, &api.Limits{})
 	set(&l.PerSecond, f.PerSecond)
 	set(&l.PerMinute, f.PerMinute)
 	set(&l.PerDay, f.PerDay)
@@ -242,11 +217,7 @@ func (c *console) secretFrom(flag, from string) (string, error) {
 		}
 		return value, nil
 	}
-	source := "@" + from
-	if from == "-" {
-		source = "-"
-	}
-	text, err := c.read(source, from == "-")
+	text, err := c.read("@"+from, from == "-")
 	if err != nil {
 		return "", usage("%s: %v", flag, err)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,7 @@ func relayURL(s *api.SMTPServer) string {
 		user = s.Auth.User + "@"
 	}
 	if s.Port != 0 {
-		host = hostPort(s.Host, s.Port)
+		host = net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 	}
 	return scheme + user + host
 }
@@ -58,11 +60,7 @@ func routes(list []api.Route) string {
 
 // add puts what accounts and gateways have in common into a grid, as far as there is something to say.
 func (s relaySettings) add(g *grid) {
-	row := func(name, value string) {
-		if value != "" {
-			g.add(name, value)
-		}
-	}
+	row := g.fact
 	if s.relay != nil {
 		row("preset", s.relay.Preset)
 	}
@@ -70,10 +68,7 @@ func (s relaySettings) add(g *grid) {
 		row("login", r.Auth.User)
 	}
 	if o := s.oauth2; o != nil {
-		provider := o.Provider
-		if o.TokenURL != "" {
-			provider = o.TokenURL
-		}
+		provider := cmp.Or(o.TokenURL, o.Provider)
 		if provider == "" && s.relay != nil {
 			provider = s.relay.Preset
 		}
@@ -94,20 +89,15 @@ func trust(t *api.SMTPTLS) string {
 		return ""
 	}
 	var all []string
-	if t.StartTLS != "" {
-		all = append(all, "STARTTLS "+t.StartTLS)
+	note := func(holds bool, text string) {
+		if holds {
+			all = append(all, text)
+		}
 	}
-	if t.MinVersion != "" {
-		all = append(all, t.MinVersion+" at least")
-	}
-	if t.CA != "" {
-		all = append(all, "authorities of its own")
-	}
-	if t.PinSHA256 != "" {
-		all = append(all, "pinned")
-	}
-	if t.RejectUnauthorized != nil && !*t.RejectUnauthorized {
-		all = append(all, "ANY certificate is accepted")
-	}
+	note(t.StartTLS != "", "STARTTLS "+t.StartTLS)
+	note(t.MinVersion != "", t.MinVersion+" at least")
+	note(t.CA != "", "authorities of its own")
+	note(t.PinSHA256 != "", "pinned")
+	note(t.RejectUnauthorized != nil && !*t.RejectUnauthorized, "ANY certificate is accepted")
 	return strings.Join(all, ", ")
 }

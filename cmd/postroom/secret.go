@@ -3,16 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
-	"strconv"
 
 	"github.com/postroom/postroom/app"
 )
-
-// secretCmd is about the secret of the settings.
-type secretCmd struct {
-	Rotate  secretRotateCmd  `cmd:"" help:"After a change of secret: seal everything again under the new one."`
-	Signing secretSigningCmd `cmd:"" help:"Print the secret that signs webhooks which have none of their own."`
-}
 
 // secretRotateCmd seals everything again.
 type secretRotateCmd struct {
@@ -48,9 +41,9 @@ func (s *secretRotateCmd) Run(ctx context.Context, con *console) error {
 		}
 		return err
 	}
-	g, all := grid{headings: []string{"what", "sealed again"}}, 0
+	g, all := newGrid("what", "sealed again"), 0
 	for _, d := range done {
-		g.add(d.What, strconv.Itoa(d.Records))
+		g.add(d.What, d.Records)
 		all += d.Records
 	}
 	con.show(g)

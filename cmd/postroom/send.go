@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -54,53 +54,39 @@ type sendAnswer struct {
 }
 
 // Run submits the message and, where asked to, follows it.
-func (s *sendCmd) Run(ctx context.Context, con *console) error {
-	req, err := s.request(con, time.Now())
+func (c *sendCmd) Run(s *session) error {
+	req, err := c.request(s.console)
 	if err != nil {
 		return err
 	}
-	client, err := s.client()
+	answer, err := api.Submit.Do(s, s.client, req)
 	if err != nil {
 		return err
 	}
-	answer, err := api.Submit.Do(ctx, client, req)
-	if err != nil {
+	if c.DryRun && !s.json {
+		_, err := s.out.Write(answer.Preview)
 		return err
-	}
-	if s.DryRun && !s.JSON {
-		_, err := con.out.Write(answer.Preview)
-		return err
-	}
-	if skipped := answer.Skipped; skipped != nil {
-		told := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
-		if answer.QueueID == "" && !s.DryRun {
-			return s.notQueued(con, answer, told)
-		}
-		con.note("%v", told)
-	}
-	if !s.JSON {
-		con.say("%s", describeAnswer(answer))
 	}
 	out := sendAnswer{SubmitAnswer: answer}
-	var ending error
-	if s.Wait && !s.DryRun {
-		out.Result, out.Reply, ending = s.follow(ctx, con, client, answer.QueueID)
-		if out.Result == "" {
-			return ending
+	if skipped := answer.Skipped; skipped != nil {
+		told := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
+		if answer.QueueID == "" && !c.DryRun {
+			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", told))
 		}
+		s.note("%v", told)
 	}
-	if s.JSON {
-		return firstError(con.printJSON(out), ending)
+	if !s.json {
+		s.say("%s", describeAnswer(answer))
 	}
-	return ending
-}
-
-// notQueued tells of a submit that queued nothing, which is a failure of whoever wanted to send.
-func (s *sendCmd) notQueued(con *console, answer api.SubmitAnswer, told error) error {
-	if s.JSON {
-		return firstError(con.printJSON(sendAnswer{SubmitAnswer: answer}), told)
+	var notSent error
+	if c.Wait && !c.DryRun {
+		e, err := s.follow(answer.QueueID)
+		if e.State == "" {
+			return err
+		}
+		out.Result, out.Reply, notSent = e.State, e.Response, err
 	}
-	return fmt.Errorf("nothing was queued: %w", told)
+	return cmp.Or(s.answer(out, nil, func() {}), notSent)
 }
 
 // describeAnswer says what came of a submit.
@@ -112,13 +98,4 @@ func describeAnswer(a api.SubmitAnswer) string {
 		return "queued as " + a.QueueID + ", to be sent " + moment(*a.SendAt, time.Now())
 	}
 	return "queued as " + a.QueueID
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

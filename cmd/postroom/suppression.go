@@ -1,23 +1,13 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
-
-// suppressionsCmd is about whom not to mail.
-type suppressionsCmd struct {
-	List   suppressionsListCmd   `cmd:"" default:"withargs" help:"List suppressions (the default)."`
-	Check  suppressionsCheckCmd  `cmd:"" help:"Say why an address is not mailed, or that it is."`
-	Add    suppressionsAddCmd    `cmd:"" help:"Stop mail to addresses or domains."`
-	Remove suppressionsRemoveCmd `cmd:"" help:"Let mail to an address or a domain pass again."`
-	Import suppressionsImportCmd `cmd:"" help:"Add what a CSV file says, of any size."`
-	Export suppressionsExportCmd `cmd:"" help:"Write suppressions as CSV."`
-}
 
 // scopeFlags say whose mail is meant; none of them: that of the whole instance.
 type scopeFlags struct {
@@ -48,64 +38,37 @@ func (f suppressionFlags) query() api.SuppressionQuery {
 // suppressionsListCmd lists suppressions.
 type suppressionsListCmd struct {
 	suppressionFlags
-	Limit int `short:"n" default:"20" help:"Suppressions at most; 0: all."`
+	limitFlag
 	reachFlags
 }
 
-// suppressionList is what is printed for programs.
-type suppressionList struct {
-	Total        int               `json:"total"` // of scope and reason, whatever the domain
-	Suppressions []api.Suppression `json:"suppressions"`
-	More         bool              `json:"more"` // there are others
-}
-
 // Run lists suppressions.
-func (s *suppressionsListCmd) Run(ctx context.Context, con *console) error {
-	if s.Limit < 0 {
-		return usage("--limit: %d is not a number of suppressions; 0 means all", s.Limit)
-	}
-	client, err := s.client()
-	if err != nil {
+func (c *suppressionsListCmd) Run(s *session) error {
+	if err := c.checked(); err != nil {
 		return err
 	}
-	list, err := s.fetch(ctx, client)
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		return con.printJSON(list)
-	case len(list.Suppressions) == 0:
-		con.say("no suppressions")
-		return nil
-	}
-	con.show(suppressionGrid(list.Suppressions, time.Now()))
-	if list.More {
-		con.note("%d in all; all of them: --limit 0, or postroom suppressions export", list.Total)
-	}
-	return nil
-}
-
-func (s *suppressionsListCmd) fetch(ctx context.Context, client *api.Client) (suppressionList, error) {
-	list, q := suppressionList{Suppressions: []api.Suppression{}}, s.query()
-	for {
-		q.PageSize = maxPage
-		if s.Limit > 0 {
-			q.PageSize = min(maxPage, s.Limit-len(list.Suppressions))
+	q := c.query()
+	q.PageSize = c.pageSize(maxPage)
+	list, more, last, err := fetch(s, api.ListSuppressions, q, c.limitFlag, nil)
+	out := struct {
+		Total        int               `json:"total"` // of scope and reason, whatever the domain
+		Suppressions []api.Suppression `json:"suppressions"`
+		More         bool              `json:"more"` // there are others
+	}{last.Total, list, more}
+	return s.answer(out, err, func() {
+		if len(list) == 0 {
+			s.say("no suppressions")
+			return
 		}
-		page, err := api.ListSuppressions.Do(ctx, client, q)
-		if err != nil {
-			return list, err
+		s.show(suppressionGrid(list, time.Now()))
+		if more {
+			s.note("%d in all; all of them: --limit 0, or postroom suppressions export", last.Total)
 		}
-		list.Total, list.More = page.Total, page.Cursor != ""
-		list.Suppressions = append(list.Suppressions, page.Suppressions...)
-		if q.Cursor = page.Cursor; q.Cursor == "" || s.Limit > 0 && len(list.Suppressions) >= s.Limit {
-			return list, nil
-		}
-	}
+	})
 }
 
 func suppressionGrid(list []api.Suppression, now time.Time) grid {
-	g := grid{headings: []string{"whom", "reason", "mail of", "since", "until", "source", "message", "evidence"}}
+	g := newGrid("whom", "reason", "mail of", "since", "until", "source", "message", "evidence")
 	for _, s := range list {
 		until := "for ever"
 		if s.Expires != nil {
@@ -142,27 +105,19 @@ type suppressionsCheckCmd struct {
 	reachFlags
 }
 
-// Run tells all that is known against the address.
-func (s *suppressionsCheckCmd) Run(ctx context.Context, con *console) error {
-	client, err := s.client()
-	if err != nil {
-		return err
-	}
-	found, err := api.CheckSuppression.Do(ctx, client, api.SuppressionCheck{Email: s.Address})
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		return con.printJSON(found)
-	case len(found.Suppressions) == 0:
-		con.say("%s is mailed: nothing is known against it or its domain", clean(found.Email))
-		return nil
-	}
-	con.show(suppressionGrid(found.Suppressions, time.Now()))
-	for _, line := range verdicts(found.Suppressions) {
-		con.say("%s", clean(line))
-	}
-	return nil
+// Run shows all that is known against the address.
+func (c *suppressionsCheckCmd) Run(s *session) error {
+	found, err := api.CheckSuppression.Do(s, s.client, api.SuppressionCheck{Email: c.Address})
+	return s.answer(found, err, func() {
+		if len(found.Suppressions) == 0 {
+			s.say("%s is mailed: nothing is known against it or its domain", clean(found.Email))
+			return
+		}
+		s.show(suppressionGrid(found.Suppressions, time.Now()))
+		for _, line := range verdicts(found.Suppressions) {
+			s.say("%s", clean(line))
+		}
+	})
 }
 
 // verdicts say what follows from what is known against an address: the widest first.
@@ -201,36 +156,26 @@ type suppressionsAddCmd struct {
 }
 
 // Run adds them, none if one is wrong.
-func (s *suppressionsAddCmd) Run(ctx context.Context, con *console) error {
-	list := make([]api.NewSuppression, len(s.Whom))
-	for i, who := range s.Whom {
-		list[i] = api.NewSuppression{Reason: s.Reason, SuppressionScope: s.scope(), Source: "cli", Response: s.Note}
-		if domain, ok := strings.CutPrefix(who, "@"); ok {
-			list[i].Domain = domain
-		} else {
-			list[i].Email = who
-		}
-		if s.Expires != "" {
-			at, err := parseWhen(s.Expires, time.Now())
-			if err != nil {
-				return usage("--expires: %v", err)
-			}
-			list[i].Expires = &at
-		}
-	}
-	client, err := s.client()
+func (c *suppressionsAddCmd) Run(s *session) error {
+	expires, err := optionalTime("--expires", c.Expires, parseWhen)
 	if err != nil {
 		return err
 	}
-	answer, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{Suppressions: list})
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		return con.printJSON(answer)
+	list := make([]api.NewSuppression, len(c.Whom))
+	for i, who := range c.Whom {
+		list[i] = api.NewSuppression{Reason: c.Reason, SuppressionScope: c.scope(), Source: "cli", Response: c.Note, Expires: expires}
+		list[i].Email, list[i].Domain = addressOrDomain(who)
 	}
-	con.say("%d added, %d known already", answer.Added, answer.Known)
-	return nil
+	answer, err := api.AddSuppressions.Do(s, s.client, api.SuppressionRequest{Suppressions: list})
+	return s.said(answer, err, "%d added, %d known already", answer.Added, answer.Known)
+}
+
+// addressOrDomain tells an address from a domain, which is written @example.com.
+func addressOrDomain(text string) (address, domain string) {
+	if domain, ok := strings.CutPrefix(text, "@"); ok {
+		return "", domain
+	}
+	return text, ""
 }
 
 // suppressionsRemoveCmd removes what a scope has against somebody.
@@ -242,29 +187,13 @@ type suppressionsRemoveCmd struct {
 }
 
 // Run removes it. That there was nothing is a failure: whoever asks expects mail to pass now.
-func (s *suppressionsRemoveCmd) Run(ctx context.Context, con *console) error {
-	client, err := s.client()
-	if err != nil {
-		return err
+func (c *suppressionsRemoveCmd) Run(s *session) error {
+	r := api.SuppressionRemoval{SuppressionScope: c.scope(), Reason: c.Reason}
+	r.Email, r.Domain = addressOrDomain(c.Whom)
+	answer, err := api.RemoveSuppression.Do(s, s.client, r)
+	if err == nil && !answer.Deleted {
+		return cmp.Or(s.answer(answer, nil, func() {}),
+			fmt.Errorf("%s is not suppressed for %s; see postroom suppressions check", c.Whom, scopeWords(c.scope())))
 	}
-	r := api.SuppressionRemoval{Email: s.Whom, SuppressionScope: s.scope(), Reason: s.Reason}
-	if domain, ok := strings.CutPrefix(s.Whom, "@"); ok {
-		r.Email, r.Domain = "", domain
-	}
-	answer, err := api.RemoveSuppression.Do(ctx, client, r)
-	if err != nil {
-		return err
-	}
-	if s.JSON {
-		if err := con.printJSON(answer); err != nil {
-			return err
-		}
-	}
-	if !answer.Deleted {
-		return fmt.Errorf("%s is not suppressed for %s; see postroom suppressions check", s.Whom, scopeWords(s.scope()))
-	}
-	if !s.JSON {
-		con.say("%s is no longer suppressed for %s", clean(s.Whom), clean(scopeWords(s.scope())))
-	}
-	return nil
+	return s.said(answer, err, "%s is no longer suppressed for %s", clean(c.Whom), clean(scopeWords(c.scope())))
 }

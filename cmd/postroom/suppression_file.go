@@ -27,56 +27,39 @@ type suppressionsImportCmd struct {
 }
 
 // Run sends the file as it is read.
-func (s *suppressionsImportCmd) Run(ctx context.Context, con *console) error {
-	client, err := s.client()
-	if err != nil {
-		return err
-	}
-	file, size, err := con.open(s.File)
+func (c *suppressionsImportCmd) Run(s *session) error {
+	file, size, err := s.open(c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := con.bytes(size, "importing")
-	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: s.Reason, SuppressionScope: s.scope(), Source: s.Source}
-	told, err := api.ImportSuppressions.Do(ctx, client, io.TeeReader(file, bar), options)
+	bar := s.bytes(size, "importing")
+	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason, SuppressionScope: c.scope(), Source: c.Source}
+	answer, err := api.ImportSuppressions.Do(s, s.client, io.TeeReader(file, bar), options)
 	bar.done()
 	if err != nil {
-		return brokenOff(ctx, client, options.ID, err)
+		return s.brokenOff(options.ID, err)
 	}
-	if s.JSON {
-		if err := con.printJSON(told); err != nil {
-			return err
+	return s.done(answer, answer.Bad > 0, func() {
+		s.say("%d lines: %d added, %d known already, %d left out", answer.Lines, answer.Added, answer.Known, answer.Bad)
+		for _, bad := range answer.Errors {
+			s.note("line %d: %s", bad.Line, clean(bad.Reason))
 		}
-	} else {
-		con.imported(told)
-	}
-	if told.Bad > 0 {
-		return fmt.Errorf("%w", errReported)
-	}
-	return nil
+		if more := answer.Bad - len(answer.Errors); more > 0 {
+			s.note("and %d more", more)
+		}
+	})
 }
 
 // brokenOff says how far an import came that failed.
-func brokenOff(ctx context.Context, client *api.Client, id string, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+func (s *session) brokenOff(id string, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s), 5*time.Second)
 	defer cancel()
-	told, unknown := api.GetSuppressionImport.Do(ctx, client, id)
-	if unknown != nil || told.Lines == 0 {
+	so, unknown := api.GetSuppressionImport.Do(ctx, s.client, id)
+	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\n%d lines were read by then, %d of them added; import the file again for the rest, what is there already does no harm", err, told.Lines, told.Added)
-}
-
-// imported tells what an import came to, and each line that was left out.
-func (c *console) imported(told api.SuppressionImport) {
-	c.say("%d lines: %d added, %d known already, %d left out", told.Lines, told.Added, told.Known, told.Bad)
-	for _, bad := range told.Errors {
-		c.note("line %d: %s", bad.Line, clean(bad.Reason))
-	}
-	if more := told.Bad - len(told.Errors); more > 0 {
-		c.note("and %d more", more)
-	}
+	return fmt.Errorf("%w\n%d lines were read by then, %d of them added; import the file again for the rest, what is there already does no harm", err, so.Lines, so.Added)
 }
 
 // open opens a file for reading; -: standard input, of which no size is known: -1.
@@ -133,38 +116,31 @@ type suppressionsExportCmd struct {
 }
 
 // Run writes the file, which comes into place only when it is whole.
-func (s *suppressionsExportCmd) Run(ctx context.Context, con *console) error {
-	client, err := s.client()
-	if err != nil {
-		return err
+func (c *suppressionsExportCmd) Run(s *session) error {
+	if c.File == "-" {
+		return api.ExportSuppressions.Do(s, s.client, c.query(), s.out)
 	}
-	if s.File == "-" {
-		return api.ExportSuppressions.Do(ctx, client, s.query(), con.out)
+	if _, err := os.Stat(c.File); err == nil && !c.Force {
+		return usage("%s is there already: say --force to write over it", c.File)
 	}
-	if _, err := os.Stat(s.File); err == nil && !s.Force {
-		return usage("%s is there already: say --force to write over it", s.File)
-	}
-	file, err := os.CreateTemp(filepath.Dir(s.File), ".postroom-export-*")
+	file, err := os.CreateTemp(filepath.Dir(c.File), ".postroom-export-*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // in its place by then, or of no use
-	bar, lines := con.bytes(-1, "exporting"), &lineCounter{}
-	err = api.ExportSuppressions.Do(ctx, client, s.query(), io.MultiWriter(file, bar, lines))
+	bar, lines := s.bytes(-1, "exporting"), &lineCounter{}
+	err = api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(file, bar, lines))
 	bar.done()
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), s.File); err != nil {
+	if err := os.Rename(file.Name(), c.File); err != nil {
 		return err
 	}
-	if s.JSON {
-		return con.printJSON(struct {
-			Exported int `json:"exported"`
-		}{lines.n - 1})
-	}
-	con.say("%d suppressions are in %s", lines.n-1, s.File)
-	return nil
+	out := struct {
+		Exported int `json:"exported"`
+	}{lines.n - 1}
+	return s.said(out, nil, "%d suppressions are in %s", out.Exported, c.File)
 }
 
 // lineCounter counts lines. No field of an export has a line break.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -17,11 +18,22 @@ type grid struct {
 	rows     [][]string
 }
 
-func (g *grid) add(cells ...string) {
-	for i := range cells {
-		cells[i] = clean(cells[i])
+func newGrid(headings ...string) grid { return grid{headings: headings} }
+
+// add appends a row.
+func (g *grid) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = clean(fmt.Sprint(cell))
 	}
-	g.rows = append(g.rows, cells)
+	g.rows = append(g.rows, row)
+}
+
+// fact appends a row of a name and its value, if there is one.
+func (g *grid) fact(name, value string) {
+	if value != "" {
+		g.add(name, value)
+	}
 }
 
 // show prints a grid: drawn on a terminal, in plain columns elsewhere.
@@ -134,9 +146,33 @@ func span(d time.Duration) string {
 }
 
 // orDash stands in for what is not there.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+// orNever is a time, or never.
+func orNever(t *time.Time, now time.Time) string {
+	if t == nil {
+		return "never"
 	}
-	return s
+	return moment(*t, now)
 }
+
+// words joins what are texts underneath.
+func words[T ~string](list []T, between string) string {
+	out := make([]string, len(list))
+	for i, word := range list {
+		out[i] = string(word)
+	}
+	return strings.Join(out, between)
+}
+
+// clip cuts a text to n characters.
+func clip(s string, n int) string {
+	r := []rune(clean(s))
+	if len(r) <= n {
+		return string(r)
+	}
+	return strings.TrimRight(string(r[:n-1]), " ") + "…"
+}
+
+// seconds words an age in seconds.
+func seconds(age float64) string { return span(time.Duration(age * float64(time.Second))) }

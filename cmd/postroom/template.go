@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,67 +12,45 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// templateCmd is about what mail is made of.
-type templateCmd struct {
-	List     templateListCmd     `cmd:"" default:"withargs" help:"List templates, partials and layouts (the default)."`
-	Show     templateShowCmd     `cmd:"" help:"Show one template."`
-	Render   templateRenderCmd   `cmd:"" help:"Show what a template says, stored or in a directory; nothing is sent."`
-	Push     templatePushCmd     `cmd:"" help:"Store a template that is in a directory, or change it to what the directory says."`
-	Pull     templatePullCmd     `cmd:"" help:"Write a stored template into a directory."`
-	Create   templateCreateCmd   `cmd:"" help:"Store a template made of a few files."`
-	Update   templateUpdateCmd   `cmd:"" help:"Change what the flags name of a template."`
-	Versions templateVersionsCmd `cmd:"" help:"List the versions that are kept of a template."`
-	Restore  templateRestoreCmd  `cmd:"" help:"Give a template the content of a version again."`
-	Delete   templateDeleteCmd   `cmd:"" help:"Delete a template that no other one uses."`
+func templateVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List templates, partials and layouts (the default).", run: &listCmd[templateFlags, api.TemplateRow]{
+			rows: func(s *session, f templateFlags) ([]api.TemplateRow, error) {
+				return all(s, api.ListTemplates, api.TemplateQuery{Account: f.Account, Kind: f.Kind, Search: f.Search, PageSize: maxPage})
+			},
+			none: "no templates; to store one: postroom template push --help", grid: templatesGrid,
+		}},
+		{name: "show", help: "Show one template.", run: &templateShowCmd{}},
+		{name: "render", help: "Show what a template says, stored or in a directory; nothing is sent.", run: &templateRenderCmd{}},
+		{name: "push", help: "Store the template in a directory, or change the stored one to it.", run: &templatePushCmd{}},
+		{name: "pull", help: "Write a stored template into a directory.", run: &templatePullCmd{}},
+		{name: "create", help: "Store a template made of a few files.", run: &templateCreateCmd{}},
+		{name: "update", help: "Change what the flags name of a template.", run: &templateUpdateCmd{}},
+		{name: "versions", help: "List the versions that are kept of a template.", run: show(api.ListTemplateVersions, versionsGrid)},
+		{name: "restore", help: "Give a template the content of a version again.", run: &templateRestoreCmd{}},
+		{name: "delete", help: "Delete a template that no other one uses.", run: &deleteCmd[api.TemplateDeleted]{
+			route: api.DeleteTemplate, what: "template", consequence: " with all its versions",
+		}},
+	}
 }
 
-// templateListCmd lists templates.
-type templateListCmd struct {
+// templateFlags narrow the list of templates.
+type templateFlags struct {
 	Account string `placeholder:"ID" help:"Only those of this account."`
 	Kind    string `enum:",template,partial,layout" default:"" placeholder:"KIND" help:"Only this kind: template, partial or layout."`
 	Search  string `placeholder:"TEXT" help:"Only those with this in their id, name or description."`
-	reachFlags
-}
-
-// Run lists templates.
-func (t *templateListCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	list, err := pages(func(page int) ([]api.TemplateRow, int, error) {
-		p, err := api.ListTemplates.Do(ctx, client, api.TemplateQuery{Account: t.Account, Kind: t.Kind, Search: t.Search, Page: page, PageSize: maxPage})
-		return p.Templates, p.Pages, err
-	})
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(list)
-	}
-	if len(list) == 0 {
-		con.say("no templates; to store one: postroom template push --help")
-		return nil
-	}
-	con.show(templatesGrid(list, time.Now()))
-	return nil
 }
 
 func templatesGrid(list []api.TemplateRow, now time.Time) grid {
-	g := grid{headings: []string{"template", "name", "kind", "account", "format", "locales", "version", "changed"}}
+	g := newGrid("template", "name", "kind", "account", "format", "locales", "version", "changed")
 	for _, row := range list {
-		g.add(row.ID, row.Name, row.Kind, accountOf(row.Account), row.Format, orDash(strings.Join(row.Locales, " ")), fmt.Sprint(row.Version), moment(row.Updated, now))
+		g.add(row.ID, row.Name, row.Kind, accountOf(row.Account), row.Format, orDash(strings.Join(row.Locales, " ")), row.Version, moment(row.Updated, now))
 	}
 	return g
 }
 
-// accountOf words whose a template is.
-func accountOf(account *string) string {
-	if account == nil {
-		return "-"
-	}
-	return *account
-}
+// accountOf is the account of a template, or "-".
+func accountOf(account *string) string { return *cmp.Or(account, new("-")) }
 
 // templateShowCmd shows one template.
 type templateShowCmd struct {
@@ -82,42 +60,29 @@ type templateShowCmd struct {
 }
 
 // Run shows one template.
-func (t *templateShowCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
+func (t *templateShowCmd) Run(s *session) error {
+	info, err := s.template(t.Template, t.Version)
+	return s.answer(info, err, func() { s.show(templateGrid(info)) })
+}
+
+// template returns a stored template as it is, or as an earlier version was.
+func (s *session) template(id string, version int) (api.Template, error) {
+	info, err := api.GetTemplate.Do(s, s.client, id)
+	if err != nil || version == 0 {
+		return info, err
 	}
-	info, err := api.GetTemplate.Do(ctx, client, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.Version > 0 {
-		v, err := api.GetTemplateVersion.Do(ctx, client, t.Template, t.Version)
-		if err != nil {
-			return err
-		}
-		info.TemplateDefinition, info.Version, info.Updated = v.TemplateDefinition, v.Version, v.Created
-	}
-	if t.JSON {
-		return con.printJSON(info)
-	}
-	con.show(templateGrid(info))
-	return nil
+	v, err := api.GetTemplateVersion.Do(s, s.client, id, version)
+	info.TemplateDefinition, info.Version, info.Updated = v.TemplateDefinition, v.Version, v.Created
+	return info, err
 }
 
 func templateGrid(info api.Template) grid {
-	g := grid{headings: []string{"template", info.ID}}
-	add := func(name, value string) {
-		if value != "" {
-			g.add(name, value)
-		}
-	}
+	g := newGrid("template", info.ID)
+	add := g.fact
 	add("name", info.Name)
 	add("description", info.Description)
 	add("kind", info.Kind)
-	if info.Account != nil {
-		add("account", *info.Account)
-	}
+	add("account", *cmp.Or(info.Account, new("")))
 	add("format", info.Format)
 	add("layout", info.Layout)
 	if info.InlineCSS {
@@ -125,7 +90,7 @@ func templateGrid(info api.Template) grid {
 	}
 	add("missing", info.Missing)
 	addContent(&g, "", info.Content)
-	for _, locale := range sortedLocales(info.Locales) {
+	for _, locale := range slices.Sorted(maps.Keys(info.Locales)) {
 		addContent(&g, locale+" ", info.Locales[locale])
 	}
 	add("sample", string(info.Sample))
@@ -136,54 +101,25 @@ func templateGrid(info api.Template) grid {
 }
 
 func addContent(g *grid, prefix string, c api.TemplateContent) {
-	for _, part := range []struct{ name, text string }{{"subject", c.Subject}, {"preview", c.PreviewText}, {"html", c.HTML}, {"text", c.Text}} {
-		if part.text != "" {
-			g.add(prefix+part.name, clip(part.text, 2000))
-		}
-	}
+	g.fact(prefix+"subject", clip(c.Subject, 2000))
+	g.fact(prefix+"preview", clip(c.PreviewText, 2000))
+	g.fact(prefix+"html", clip(c.HTML, 2000))
+	g.fact(prefix+"text", clip(c.Text, 2000))
 }
 
-func sortedLocales(m map[string]api.TemplateContent) []string {
-	var all []string
-	for name := range m {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// templateVersionsCmd lists versions.
-type templateVersionsCmd struct {
-	reachFlags
-	Template string `arg:"" help:"Id of the template."`
-}
-
-// Run lists versions.
-func (t *templateVersionsCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	all, err := api.ListTemplateVersions.Do(ctx, client, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(all)
-	}
-	g := grid{headings: []string{"version", "made", "bytes", "remark"}}
+func versionsGrid(all api.TemplateVersions, now time.Time) grid {
+	g := newGrid("version", "made", "bytes", "remark")
 	for _, v := range all.Versions {
-		remark := ""
+		var remarks []string
 		if v.Version == all.Version {
-			remark = "current"
+			remarks = append(remarks, "current")
 		}
 		if v.Restored > 0 {
-			remark = strings.TrimPrefix(remark+", ", ", ") + fmt.Sprintf("restored from %d", v.Restored)
+			remarks = append(remarks, fmt.Sprintf("restored from %d", v.Restored))
 		}
-		g.add(fmt.Sprint(v.Version), moment(v.Created, time.Now()), fmt.Sprint(v.Size), orDash(remark))
+		g.add(v.Version, moment(v.Created, now), v.Size, orDash(strings.Join(remarks, ", ")))
 	}
-	con.show(g)
-	return nil
+	return g
 }
 
 // templateRestoreCmd restores a version.
@@ -194,47 +130,9 @@ type templateRestoreCmd struct {
 }
 
 // Run restores a version.
-func (t *templateRestoreCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	answer, err := api.RestoreTemplate.Do(ctx, client, api.TemplateRestore{Version: t.Version}, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("template %s: version %d, which says what version %d said", answer.ID, answer.Version, t.Version)
-	return nil
-}
-
-// templateDeleteCmd deletes a template.
-type templateDeleteCmd struct {
-	reachFlags
-	Template string `arg:"" help:"Id of the template."`
-	Yes      bool   `short:"y" help:"Do not ask."`
-}
-
-// Run deletes a template.
-func (t *templateDeleteCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	if !t.Yes && !con.confirm("Delete template %s with all its versions?", t.Template) {
-		return errors.New("nothing was deleted: say --yes to delete the template")
-	}
-	answer, err := api.DeleteTemplate.Do(ctx, client, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("template %s deleted", answer.ID)
-	return nil
+func (t *templateRestoreCmd) Run(s *session) error {
+	answer, err := api.RestoreTemplate.Do(s, s.client, api.TemplateRestore{Version: t.Version}, t.Template)
+	return s.said(answer, err, "template %s: version %d, which says what version %d said", answer.ID, answer.Version, t.Version)
 }
 
 // isDir reports whether there is a directory of this name.

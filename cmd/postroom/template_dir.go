@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -184,7 +186,7 @@ func writeLocales(dir string, t api.Template) error {
 			_ = os.Remove(within) // unless there is something else in it
 		}
 	}
-	for _, locale := range sortedLocales(t.Locales) {
+	for _, locale := range slices.Sorted(maps.Keys(t.Locales)) {
 		within := filepath.Join(dir, locale)
 		if err := os.MkdirAll(within, 0o755); err != nil {
 			return err

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
+	"cmp"
+	"maps"
 
 	"github.com/postroom/postroom/api"
 )
@@ -42,12 +41,9 @@ func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.Template
 	set(&d.InlineCSS, f.Inline)
 	set(&d.Missing, f.Missing)
 	if f.Sample != nil {
-		text, err := con.read(*f.Sample, *f.Sample == "-")
+		text, err := con.readJSON("--sample", *f.Sample)
 		if err != nil {
 			return d, err
-		}
-		if !json.Valid(text) {
-			return d, usage("--sample is not JSON")
 		}
 		d.Sample = text
 	}
@@ -55,9 +51,7 @@ func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.Template
 		return d, nil
 	}
 	locales := map[string]api.TemplateContent{}
-	for name, c := range d.Locales {
-		locales[name] = c
-	}
+	maps.Copy(locales, d.Locales)
 	for name, dir := range f.Locale {
 		if !isDir(dir) {
 			return d, usage("--locale %s: %s is no directory", name, dir)
@@ -84,31 +78,19 @@ type templateCreateCmd struct {
 }
 
 // Run stores a template.
-func (t *templateCreateCmd) Run(ctx context.Context, con *console) error {
-	d, err := t.over(api.TemplateDefinition{}, con)
+func (t *templateCreateCmd) Run(s *session) error {
+	d, err := t.over(api.TemplateDefinition{}, s.console)
 	if err != nil {
 		return err
 	}
-	req := api.TemplateRequest{ID: t.Template, Name: t.Name, Description: t.Description, Kind: t.Kind, TemplateDefinition: d}
-	if req.Name == "" {
-		req.Name = t.Template
+	req := api.TemplateRequest{
+		ID: t.Template, Name: cmp.Or(t.Name, t.Template), Description: t.Description, Kind: t.Kind, TemplateDefinition: d,
 	}
 	if t.Account != "" {
 		req.Account = &t.Account
 	}
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	answer, err := api.CreateTemplate.Do(ctx, client, req)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(answer)
-	}
-	con.say("%s %s: added", t.Kind, answer.ID)
-	return nil
+	answer, err := api.CreateTemplate.Do(s, s.client, req)
+	return s.said(answer, err, "%s %s: added", t.Kind, answer.ID)
 }
 
 // templateUpdateCmd changes a template.
@@ -121,16 +103,12 @@ type templateUpdateCmd struct {
 }
 
 // Run changes what the flags name, unless somebody else changes the template meanwhile.
-func (t *templateUpdateCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
+func (t *templateUpdateCmd) Run(s *session) error {
+	old, err := api.GetTemplate.Do(s, s.client, t.Template)
 	if err != nil {
 		return err
 	}
-	old, err := api.GetTemplate.Do(ctx, client, t.Template)
-	if err != nil {
-		return err
-	}
-	d, err := t.over(old.TemplateDefinition, con)
+	d, err := t.over(old.TemplateDefinition, s.console)
 	if err != nil {
 		return err
 	}
@@ -139,16 +117,9 @@ func (t *templateUpdateCmd) Run(ctx context.Context, con *console) error {
 	set(&req.Description, t.Description)
 	patch := wholePatch(req)
 	patch.Version = old.Version
-	answer, err := api.UpdateTemplate.Do(ctx, client, patch, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(answer)
-	}
-	if answer.Version == old.Version && req.Name == old.Name && req.Description == old.Description {
+	answer, err := api.UpdateTemplate.Do(s, s.client, patch, t.Template)
+	if err == nil && !s.json && answer.Version == old.Version && req.Name == old.Name && req.Description == old.Description {
 		return errNothing
 	}
-	con.say("%s", fmt.Sprintf("%s %s: version %d", old.Kind, answer.ID, answer.Version))
-	return nil
+	return s.said(answer, err, "%s %s: version %d", old.Kind, answer.ID, answer.Version)
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +19,7 @@ type templatePushCmd struct {
 }
 
 // Run stores the template, as a new one or in place of the one there is.
-func (t *templatePushCmd) Run(ctx context.Context, con *console) error {
+func (t *templatePushCmd) Run(s *session) error {
 	if !isDir(t.Dir) {
 		return usage("%s is no directory", t.Dir)
 	}
@@ -27,51 +27,27 @@ func (t *templatePushCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	if t.ID != "" {
-		req.ID = t.ID
-	}
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	old, err := api.GetTemplate.Do(ctx, client, req.ID)
+	req.ID = cmp.Or(t.ID, req.ID)
+	kind := cmp.Or(req.Kind, "template")
+	old, err := api.GetTemplate.Do(s, s.client, req.ID)
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
-		answer, err := api.CreateTemplate.Do(ctx, client, req)
-		return t.stored(con, req.Format, answer, err, "%s %s: added", orTemplate(req.Kind), answer.ID)
+		answer, err := api.CreateTemplate.Do(s, s.client, req)
+		return s.said(answer, filed(t.Dir, req.Format, err), "%s %s: added", kind, answer.ID)
 	}
-	if err != nil {
-		return err
-	}
-	if kind := orTemplate(req.Kind); kind != old.Kind {
-		return fmt.Errorf("%s is a %s, not a %s: delete it first, or push under another --id", old.ID, old.Kind, kind)
-	}
-	if accountOf(old.Account) != accountOf(req.Account) && req.Account != nil {
-		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID, accountOf(old.Account), *req.Account)
-	}
-	answer, err := api.UpdateTemplate.Do(ctx, client, wholePatch(req), req.ID)
-	said := "%s %s: version %d"
-	if answer.Version == old.Version {
-		said = "%s %s: version %d, as before"
-	}
-	return t.stored(con, req.Format, answer, err, said, old.Kind, answer.ID, answer.Version)
-}
-
-func (t *templatePushCmd) stored(con *console, format string, answer any, err error, said string, args ...any) error {
 	switch {
 	case err != nil:
-		return filed(t.Dir, format, err)
-	case t.JSON:
-		return con.printJSON(answer)
+		return err
+	case kind != old.Kind:
+		return fmt.Errorf("%s is a %s, not a %s: delete it first, or push under another --id", old.ID, old.Kind, kind)
+	case req.Account != nil && accountOf(old.Account) != *req.Account:
+		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID, accountOf(old.Account), *req.Account)
 	}
-	con.say(said, args...)
-	return nil
-}
-
-func orTemplate(kind string) string {
-	if kind == "" {
-		return "template"
+	answer, err := api.UpdateTemplate.Do(s, s.client, wholePatch(req), req.ID)
+	asBefore := ""
+	if answer.Version == old.Version {
+		asBefore = ", as before"
 	}
-	return kind
+	return s.said(answer, filed(t.Dir, req.Format, err), "%s %s: version %d%s", old.Kind, answer.ID, answer.Version, asBefore)
 }
 
 // wholePatch makes a template all that a directory says, and nothing else.
@@ -98,28 +74,10 @@ type templatePullCmd struct {
 }
 
 // Run writes the template.
-func (t *templatePullCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
+func (t *templatePullCmd) Run(s *session) error {
+	info, err := s.template(t.Template, t.Version)
+	if err == nil {
+		err = writeTemplate(t.Dir, info)
 	}
-	info, err := api.GetTemplate.Do(ctx, client, t.Template)
-	if err != nil {
-		return err
-	}
-	if t.Version > 0 {
-		v, err := api.GetTemplateVersion.Do(ctx, client, t.Template, t.Version)
-		if err != nil {
-			return err
-		}
-		info.TemplateDefinition, info.Version = v.TemplateDefinition, v.Version
-	}
-	if err := writeTemplate(t.Dir, info); err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(info)
-	}
-	con.say("%s %s: version %d is in %s", info.Kind, info.ID, info.Version, filepath.Clean(t.Dir))
-	return nil
+	return s.said(info, err, "%s %s: version %d is in %s", info.Kind, info.ID, info.Version, filepath.Clean(t.Dir))
 }

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,70 +22,55 @@ type templateRenderCmd struct {
 }
 
 // Run fills the template and prints what it says. Variables that are missing are noted beside it.
-func (t *templateRenderCmd) Run(ctx context.Context, con *console) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	answer, err := t.preview(ctx, client, con)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.printJSON(answer)
-	}
-	for _, m := range answer.Missing {
-		where := m.Part
-		if m.Partial != "" {
-			where += ", partial " + m.Partial
+func (t *templateRenderCmd) Run(s *session) error {
+	answer, err := t.preview(s)
+	return s.answer(answer, err, func() {
+		for _, m := range answer.Missing {
+			where := m.Part
+			if m.Partial != "" {
+				where += ", partial " + m.Partial
+			}
+			s.note("%s is missing (%s, line %d, column %d)", clean(m.Name), clean(where), m.Line, m.Column)
 		}
-		con.note("%s is missing (%s, line %d, column %d)", clean(m.Name), clean(where), m.Line, m.Column)
-	}
-	switch t.As {
-	case "html":
-		_, err = fmt.Fprintln(con.out, con.lines(answer.HTML))
-	case "subject":
-		con.say("%s", clean(answer.Subject))
-	default:
-		if answer.Subject != "" {
-			con.say("%s\n", clean(answer.Subject))
+		switch {
+		case t.As == "html":
+			fmt.Fprintln(s.out, s.lines(answer.HTML))
+			return
+		case t.As == "subject":
+			s.say("%s", clean(answer.Subject))
+			return
+		case answer.Subject != "":
+			s.say("%s\n", clean(answer.Subject))
 		}
-		_, err = fmt.Fprintln(con.out, con.lines(answer.Text))
-	}
-	return err
+		fmt.Fprintln(s.out, s.lines(answer.Text))
+	})
 }
 
-func (t *templateRenderCmd) preview(ctx context.Context, client *api.Client, con *console) (api.TemplatePreview, error) {
-	req := api.TemplatePreviewRequest{Locale: t.Locale, TZ: t.TZ, Account: t.Account, Version: t.Version}
+func (t *templateRenderCmd) preview(s *session) (api.TemplatePreview, error) {
+	req, none := api.TemplatePreviewRequest{Locale: t.Locale, TZ: t.TZ, Account: t.Account, Version: t.Version}, api.TemplatePreview{}
 	if t.Params != "" {
-		text, err := con.read(t.Params, t.Params == "-")
-		if err != nil {
-			return api.TemplatePreview{}, err
+		var err error
+		if req.Params, err = s.readJSON("--params", t.Params); err != nil {
+			return none, err
 		}
-		if !json.Valid(text) {
-			return api.TemplatePreview{}, usage("--params is not JSON")
-		}
-		req.Params = text
 	}
 	if t.To != "" {
-		list, err := parseAddresses(t.To)
-		if err != nil || len(list) != 1 {
-			return api.TemplatePreview{}, usage("--to: %q is not one address, such as 'Ada <ada@example.com>'", t.To)
+		to, err := oneAddress("--to", t.To)
+		if err != nil {
+			return none, err
 		}
-		req.To = &list[0]
+		req.To = &to
 	}
 	if !strings.ContainsAny(t.Template, `/\`) && t.Template != "." {
-		return api.PreviewTemplate.Do(ctx, client, req, t.Template)
+		return api.PreviewTemplate.Do(s, s.client, req, t.Template)
 	}
 	of, err := readTemplate(t.Template)
 	if err != nil {
-		return api.TemplatePreview{}, err
+		return none, err
 	}
-	if req.Account == "" && of.Account != nil {
-		req.Account = *of.Account
-	}
-	answer, err := api.TryTemplate.Do(ctx, client, api.TemplateTrial{
-		Kind: of.Kind, TemplateDefinition: of.TemplateDefinition, Params: req.Params, Locale: req.Locale, TZ: req.TZ, Account: req.Account, To: req.To,
+	answer, err := api.TryTemplate.Do(s, s.client, api.TemplateTrial{
+		Kind: of.Kind, TemplateDefinition: of.TemplateDefinition, Params: req.Params, Locale: req.Locale, TZ: req.TZ,
+		Account: cmp.Or(req.Account, *cmp.Or(of.Account, new(""))), To: req.To,
 	})
 	return answer, filed(t.Template, of.Format, err)
 }

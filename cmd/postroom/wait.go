@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -31,8 +30,12 @@ type ending struct {
 	Response string     `json:"response,omitempty"` // the relay's last word
 }
 
-// endingOf reads how a message ended out of an answer; not ok: the answer says something else.
-func endingOf(id string, f *api.Failure) (e ending, ok bool) {
+// endingOf reads how a message ended out of a refusal; not ok: the refusal says something else.
+func endingOf(id string, err error) (e ending, ok bool) {
+	f, _ := errors.AsType[*api.Failure](err)
+	if f == nil {
+		return e, false
+	}
 	state, ok := map[string]string{codeSent: "sent", codeFailed: "failed", codeCancelled: "cancelled"}[f.Problem.Code]
 	e = ending{QueueID: id, State: state}
 	e.Response, _ = f.Problem.Details["response"].(string)
@@ -43,47 +46,43 @@ func endingOf(id string, f *api.Failure) (e ending, ok bool) {
 	return e, ok
 }
 
-// follow waits until a message has ended and says how: sent, failed or cancelled, and the relay's last word. An ending that is not sent
-// is also an error.
-func (s *sendCmd) follow(ctx context.Context, con *console, client *api.Client, id string) (result, reply string, err error) {
-	told := ""
+// follow waits until a message has ended: sent, failed or cancelled. An ending that is not sent is also an error.
+// An ending without a state is not known.
+func (s *session) follow(id string) (ending, error) {
+	last := ""
 	for pause := firstLook; ; pause = min(pause*3/2, seldomLook) {
-		m, err := api.GetMessage.Do(ctx, client, id)
-		if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
-			return s.ended(ctx, con, client, id, f)
+		m, err := api.GetMessage.Do(s, s.client, id)
+		if e, ok := endingOf(id, err); ok {
+			return s.ended(e)
 		}
 		if err != nil {
-			return "", "", err
+			return ending{}, err
 		}
-		if line := progress(m, time.Now()); line != told && !s.JSON {
-			con.note("%s", line)
-			told = line
+		if line := progress(m, time.Now()); line != last && !s.json {
+			s.note("%s", line)
+			last = line
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return "", "", err
+		if err := sleep(s, pause); err != nil {
+			return ending{}, err
 		}
 	}
 }
 
-// ended tells how a message ended.
-func (s *sendCmd) ended(ctx context.Context, con *console, client *api.Client, id string, f *api.Failure) (result, reply string, err error) {
-	e, ok := endingOf(id, f)
-	if !ok {
-		return "", "", f
-	}
+// ended prints how a message ended.
+func (s *session) ended(e ending) (ending, error) {
 	switch e.State {
 	case "sent":
-		if !s.JSON {
-			con.say("sent%s", colon(e.Response))
+		if !s.json {
+			s.say("sent%s", colon(e.Response))
 		}
-		return e.State, e.Response, nil
+		return e, nil
 	case "failed":
-		if letter, err := api.GetDeadLetter.Do(ctx, client, id); err == nil && letter.Progress.Error != nil {
+		if letter, err := api.GetDeadLetter.Do(s, s.client, e.QueueID); err == nil && letter.Progress.Error != nil {
 			e.Response = letter.Progress.Error.Message
 		}
-		return e.State, e.Response, fmt.Errorf("message %s failed for good%s", id, colon(e.Response))
+		return e, fmt.Errorf("message %s failed for good%s", e.QueueID, colon(e.Response))
 	}
-	return e.State, e.Response, fmt.Errorf("message %s was cancelled%s", id, colon(e.Response))
+	return e, fmt.Errorf("message %s was cancelled%s", e.QueueID, colon(e.Response))
 }
 
 // progress is where a message stands, in one line. It changes only when the message does.
@@ -122,12 +121,10 @@ func colon(text string) string {
 
 // sleep waits, unless ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -36,57 +35,54 @@ const (
 )
 
 // Run shows the outbox again and again. Ctrl-C is how it is meant to end.
-func (o *outboxWatchCmd) Run(ctx context.Context, con *console) error {
+func (o *outboxWatchCmd) Run(s *session) error {
 	if o.Interval < 100*time.Millisecond {
 		return usage("--interval: %s is too short, 100ms is the least", o.Interval)
 	}
-	client, err := o.client()
-	if err != nil {
-		return err
-	}
-	live := con.outTTY && !o.JSON
+	live := s.outTTY && !s.json
 	if live {
-		fmt.Fprint(con.out, altScreen)
-		defer fmt.Fprint(con.out, mainScreen)
+		fmt.Fprint(s.out, altScreen)
+		defer fmt.Fprint(s.out, mainScreen)
 	}
 	for n := 1; ; n++ {
-		w, err := o.look(ctx, con, client)
-		if ctx.Err() != nil {
+		w, err := o.look(s)
+		if s.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := o.draw(con, w, live); err != nil || n == o.Count {
+		if err := o.draw(s.console, w, live); err != nil || n == o.Count {
 			return err
 		}
-		if sleep(ctx, o.Interval) != nil {
+		if sleep(s, o.Interval) != nil {
 			return nil
 		}
 	}
 }
 
 // look asks for the queues and as many messages as fit the screen.
-func (o *outboxWatchCmd) look(ctx context.Context, con *console, client *api.Client) (watched, error) {
+func (o *outboxWatchCmd) look(s *session) (watched, error) {
 	var w watched
 	for _, name := range []string{"submit", "notify"} {
-		q, err := api.GetQueue.Do(ctx, client, name)
+		q, err := api.GetQueue.Do(s, s.client, name)
 		if err != nil {
 			return w, err
 		}
 		w.Queues = append(w.Queues, q)
 	}
-	q, err := o.query(time.Now())
+	q, err := o.query()
 	if err != nil {
 		return w, err
 	}
-	rows := 20
-	if con.outTTY {
-		_, height := con.size()
-		rows = max(1, height-9)
+	rows := limitFlag{20}
+	if s.outTTY {
+		_, height := s.size()
+		rows.Limit = max(1, height-9)
 	}
-	list, err := fetch(ctx, client, q, rows)
-	w.Total, w.Messages = list.Total, list.Messages
+	q.PageSize = rows.Limit
+	messages, _, last, err := fetch(s, api.ListOutbox, q, rows, nil)
+	w.Total, w.Messages = last.Total, messages
 	return w, err
 }
 
@@ -121,7 +117,7 @@ func queueLine(q api.QueueStatus) string {
 		line += " · PAUSED"
 	}
 	if q.Latency >= 1 {
-		line += " · oldest " + span(time.Duration(q.Latency*float64(time.Second)))
+		line += " · oldest " + seconds(q.Latency)
 	}
 	return line
 }

@@ -250,11 +250,11 @@ func TestPatchNamesWhatChanged(t *testing.T) {
 		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{DKIM: new(&api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"})}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			to, err := tc.flags.over(a, con)
+			to, err := tc.flags.over(a, "", con)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, accountPatch(a, to)); diff != "" {
+			if diff := cmp.Diff(tc.want, patchOf[api.AccountPatch](a, to)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+)
+
+// barFrom is the number of messages from which a bar shows the progress.
+const barFrom = 50
+
+// chosenFlags choose messages, by their ids or by what they have in common.
+type chosenFlags struct {
+	reachFlags
+	filterFlags
+	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
+}
+
+// chosen returns the query of the flags. Naming messages and selecting them at once is a mistake, and so is neither.
+func (f chosenFlags) chosen() (api.OutboxQuery, error) {
+	switch selected := f.filterFlags != (filterFlags{}); {
+	case selected && len(f.IDs) > 0:
+		return api.OutboxQuery{}, usage("give ids or flags that select messages, not both")
+	case !selected && len(f.IDs) == 0:
+		return api.OutboxQuery{}, usage("which messages? give their ids, or select them: --state failed")
+	}
+	return f.query()
+}
+
+// outboxRetryCmd attempts delivery now.
+type outboxRetryCmd struct{ chosenFlags }
+
+// Run attempts delivery of the chosen messages.
+func (o *outboxRetryCmd) Run(s *session) error {
+	q, err := o.chosen()
+	if err != nil {
+		return err
+	}
+	ids := o.IDs
+	if len(ids) == 0 {
+		q.PageSize = maxPage
+		list, err := all(s, api.ListOutbox, q)
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			ids = append(ids, m.QueueID)
+		}
+	}
+	return s.retry(ids, func(id string) error {
+		_, err := api.RetryMessage.Do(s, s.client, id)
+		return err
+	})
+}
+
+// retried is what is printed for programs.
+type retried struct {
+	Retried int           `json:"retried"`
+	Refused []retryFailed `json:"refused,omitempty"`
+}
+
+type retryFailed struct {
+	QueueID string `json:"queueId"`
+	Error   string `json:"error"`
+}
+
+// retry tries messages one by one and prints the results. One that can't be tried now does not stop the others.
+func (s *session) retry(ids []string, try func(id string) error) error {
+	var out retried
+	step := s.bar(len(ids), "retrying")
+	for _, id := range ids {
+		err := try(id)
+		switch refused := refusal(err); {
+		case refused != "":
+			out.Refused = append(out.Refused, retryFailed{id, refused})
+		case err != nil:
+			step(0)
+			return err
+		default:
+			out.Retried++
+		}
+		step(1)
+	}
+	step(0)
+	return s.done(out, len(out.Refused) > 0, func() {
+		s.say("attempting %d now", out.Retried)
+		for _, r := range out.Refused {
+			s.note("%s: %s", r.QueueID, r.Error)
+		}
+	})
+}
+
+// bar shows the progress of a long thing on a terminal. The function it returns takes the steps made; 0 ends it.
+func (c *console) bar(total int, what string) func(int) {
+	if !c.errTTY || total < barFrom {
+		return func(int) {}
+	}
+	b := progressbar.NewOptions(total, progressbar.OptionSetWriter(c.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+	return func(n int) {
+		if n == 0 {
+			_ = b.Finish()
+			return
+		}
+		_ = b.Add(n)
+	}
+}
+
+// outboxCancelCmd takes messages back.
+type outboxCancelCmd struct {
+	chosenFlags
+	Yes bool `short:"y" help:"Do not ask before messages selected by flags are cancelled."`
+}
+
+// cancelled is what is printed for programs.
+type cancelled struct {
+	Deleted int      `json:"deleted"`
+	Active  int      `json:"active,omitempty"`  // left alone, because they were being sent
+	Unknown []string `json:"unknown,omitempty"` // not queued: sent, cancelled, or never there
+}
+
+// Run cancels the chosen messages.
+func (o *outboxCancelCmd) Run(s *session) error {
+	q, err := o.chosen()
+	if err != nil {
+		return err
+	}
+	out, err := o.cancel(s, q)
+	if err != nil {
+		return err
+	}
+	return s.done(out, len(o.IDs) > 0 && out.Deleted < len(o.IDs), func() {
+		s.say("cancelled %d", out.Deleted)
+		if out.Active > 0 {
+			s.note("left alone, because it was being sent at this moment: %d", out.Active)
+		}
+		for _, id := range out.Unknown {
+			s.note("%s is not queued", id)
+		}
+	})
+}
+
+func (o *outboxCancelCmd) cancel(s *session, q api.OutboxQuery) (out cancelled, err error) {
+	if len(o.IDs) == 0 {
+		if !o.Yes {
+			q.PageSize = 1
+			page, err := api.ListOutbox.Do(s, s.client, q)
+			if err != nil {
+				return out, err
+			}
+			if !s.confirm("Cancel %d messages?", page.Total) {
+				return out, fmt.Errorf("nothing was cancelled: %d messages are selected, say --yes to cancel them", page.Total)
+			}
+		}
+		answer, err := api.CancelMessages.Do(s, s.client, q)
+		return cancelled{Deleted: answer.Deleted, Active: answer.Active}, err
+	}
+	for _, id := range o.IDs {
+		answer, err := api.CancelMessage.Do(s, s.client, id)
+		switch {
+		case err != nil:
+			return out, err
+		case answer.Deleted:
+			out.Deleted++
+		case answer.Code == "MessageActive":
+			out.Active++
+		default:
+			out.Unknown = append(out.Unknown, id)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// maxPage is the largest page that Postroom gives.
+const maxPage = 1000
+
+// session is what a command that asks a running Postroom works with.
+type session struct {
+	context.Context
+	*console
+	client *api.Client
+	json   bool // the answer is printed as JSON
+}
+
+// answer prints what a request came to: as JSON, or as say words it.
+func (s *session) answer(answer any, err error, say func()) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(answer)
+	}
+	say()
+	return nil
+}
+
+// said is answer in one line.
+func (s *session) said(answer any, err error, format string, args ...any) error {
+	return s.answer(answer, err, func() { s.say(format, args...) })
+}
+
+// done is answer where failed fails the command, too.
+func (s *session) done(answer any, failed bool, say func()) error {
+	if err := s.answer(answer, nil, say); err != nil || !failed {
+		return err
+	}
+	return errReported
+}
+
+// listCmd prints all rows of a list. F are the flags that narrow it.
+type listCmd[F, Row any] struct {
+	Flags F `embed:""`
+	reachFlags
+
+	rows func(*session, F) ([]Row, error)
+	none string // is said where there are no rows
+	grid func([]Row, time.Time) grid
+}
+
+// Run prints the rows.
+func (l *listCmd[F, Row]) Run(s *session) error {
+	rows, err := l.rows(s, l.Flags)
+	return s.answer(rows, err, func() {
+		if len(rows) == 0 {
+			s.say("%s", l.none)
+			return
+		}
+		s.show(l.grid(rows, time.Now()))
+	})
+}
+
+// list is a listCmd of a route without flags.
+func list[Row any, Out api.Paged[Row]](
+	route api.Call[api.PageQuery, Out], none string, grid func([]Row, time.Time) grid,
+) *listCmd[struct{}, Row] {
+	rows := func(s *session, _ struct{}) ([]Row, error) { return all(s, route, api.PageQuery{PageSize: maxPage}) }
+	return &listCmd[struct{}, Row]{rows: rows, none: none, grid: grid}
+}
+
+// all returns all rows of a list.
+func all[In, Row any, Out api.Paged[Row]](s *session, route api.Call[In, Out], in In) ([]Row, error) {
+	rows := []Row{}
+	for row, err := range api.All(s, s.client, route, in) {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// limitFlag bounds a list.
+type limitFlag struct {
+	Limit int `short:"n" default:"20" help:"Rows at most; 0: all."`
+}
+
+// checked refuses a limit below 0.
+func (l limitFlag) checked() error {
+	if l.Limit < 0 {
+		return usage("--limit: %d is not a number of rows; 0 means all", l.Limit)
+	}
+	return nil
+}
+
+// pageSize is the size of the pages to ask for.
+func (l limitFlag) pageSize(most int) int {
+	if l.Limit == 0 {
+		return most
+	}
+	return min(most, l.Limit)
+}
+
+// fetch returns up to Limit rows that are wanted, whether there are others, and the last page. A nil want wants all.
+func fetch[In, Row any, Out api.Paged[Row]](
+	s *session, route api.Call[In, Out], in In, l limitFlag, want func(Row) bool,
+) (rows []Row, more bool, last Out, err error) {
+	rows = []Row{}
+	for last, err = range api.Pages(s, s.client, route, in) {
+		if err != nil {
+			return nil, false, last, err
+		}
+		found, cursor := api.Rows(last)
+		for _, row := range found {
+			if want != nil && !want(row) {
+				continue
+			}
+			if l.Limit > 0 && len(rows) == l.Limit {
+				return rows, true, last, nil
+			}
+			rows = append(rows, row)
+		}
+		if more = cursor != ""; want == nil && l.Limit > 0 && len(rows) == l.Limit {
+			return rows, more, last, nil
+		}
+	}
+	return rows, false, last, nil
+}
+
+// showCmd shows one thing, named by its id.
+type showCmd[Out any] struct {
+	ID string `arg:"" help:"Id, as the list shows it."`
+	reachFlags
+
+	route api.Fetch[Out]
+	grid  func(Out, time.Time) grid
+}
+
+// Run shows it.
+func (c *showCmd[Out]) Run(s *session) error {
+	answer, err := c.route.Do(s, s.client, c.ID)
+	return s.answer(answer, err, func() { s.show(c.grid(answer, time.Now())) })
+}
+
+func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *showCmd[Out] {
+	return &showCmd[Out]{route: route, grid: grid}
+}
+
+// deleteCmd deletes one thing, named by its id. That there is nothing to delete is a failure.
+type deleteCmd[Out any] struct {
+	ID  string `arg:"" help:"Id, as the list shows it."`
+	Yes bool   `short:"y" help:"Do not ask."`
+	reachFlags
+
+	route       api.Fetch[Out]
+	what        string // is deleted
+	consequence string // of that, as it goes on behind "delete the account"; none: nobody is asked
+	said        func(Out) string
+}
+
+// Run deletes it.
+func (d *deleteCmd[Out]) Run(s *session) error {
+	if d.consequence != "" && !d.Yes && !s.confirm("Delete %s %s%s?", d.what, clean(d.ID), d.consequence) {
+		return fmt.Errorf("nothing was deleted: say --yes to delete the %s%s", d.what, d.consequence)
+	}
+	answer, err := d.route.Do(s, s.client, d.ID)
+	if err != nil {
+		return err
+	}
+	gone := api.Deleted{Deleted: true}
+	if a, ok := any(answer).(api.Deleted); ok {
+		gone = a
+	}
+	return s.done(answer, !gone.Deleted, func() {
+		switch {
+		case !gone.Deleted:
+			s.note("there is no %s %s", d.what, clean(d.ID))
+		case d.said != nil:
+			s.say("%s", d.said(answer))
+		default:
+			s.say("%s %s deleted", d.what, clean(d.ID))
+		}
+	})
+}
