@@ -6,12 +6,13 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 type accountRoutes struct {
 	accounts  Accounts
 	box       Changer
-	access    Tokens
+	tokens    *access.Access
 	templates Templates
 	verifier  Verifier
 }
@@ -63,7 +64,7 @@ func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api
 	if err != nil {
 		return api.AccountDeleted{}, err
 	}
-	if _, err := a.access.DeleteAccount(ctx, in.Account); err != nil {
+	if _, err := a.tokens.DeleteAccount(ctx, in.Account); err != nil {
 		return api.AccountDeleted{}, err
 	}
 	if _, err := a.templates.Flush(ctx, in.Account); err != nil {

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"crypto/rand"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/server/access"
@@ -13,14 +15,15 @@ import (
 // call makes the simplest request that a route takes.
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
-	path := strings.NewReplacer("{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*", "docs.js").Replace(r.path)
+	id := w.existing(t, r, token)
+	path := strings.NewReplacer("{listId}", "news", "{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", id, "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*", "docs.js").Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
 		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`, "createAccount": `{"account":"a","email":"a@example.com"}`,
 		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`, "createToken": `{"description":"d"}`,
 		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`, "replayDeadLetters": `{"code":"EAUTH"}`,
 		"createTemplate": `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`, "tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
-		"putDomainKey":    `{"domain":"example.com","selector":"s1","privateKey":"k"}`,
+		"putDomainKey":    marshal(t, domainKey(t)),
 		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n",
 		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
@@ -32,8 +35,10 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		path += "?force=true"
 	case "returnMail":
 		headers = append(headers, "Content-Type", "message/rfc822")
-	case "checkSuppression":
+	case "checkSuppression", "removeSuppression":
 		path += "?email=a@example.com"
+	case "removeFromBlocklist":
+		path += "?recipient=a@example.com"
 	case "cancelMessages":
 		path += "?state=delayed"
 	}
@@ -41,6 +46,34 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		path += "?mid=t&url=https://shop.test/"
 	}
 	return w.do(t, r.method, path, token, body, headers...)
+}
+
+// existing makes what a route of a real part is about, and returns its id.
+func (w *world) existing(t *testing.T, r route, token string) string {
+	t.Helper()
+	p, ctx := w.parts, t.Context()
+	bound := ""
+	if g := p.grants[token]; g != nil {
+		bound = g.Account
+	}
+	id, err := "x1", error(nil)
+	switch r.id {
+	case "getToken", "deleteToken":
+		var created api.TokenCreated
+		created, err = p.access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
+		id = created.ID
+	case "getDomainKey", "deleteDomainKey":
+		_, err = p.keys.Put(ctx, domainKey(t))
+	case "suppressionImport":
+		id = strings.ToLower(rand.Text())
+		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{ID: id})
+	case "getBlocklist", "removeFromBlocklist":
+		_, err = p.suppressions.Block(ctx, "news", api.BlocklistRequest{Recipient: "a@example.com"})
+	}
+	if err != nil && p.fail == nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // welcome is what a route answers those whom it lets in.

@@ -69,6 +69,10 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("Content = %q, %v", raw, err)
 	}
 
+	token, err := w.parts.access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	paused := true
 	calls := map[string]func() error{
 		"Cancel": func() error { _, err := api.CancelMessage.Do(ctx, c, "q1"); return err },
@@ -109,7 +113,7 @@ func TestClientRoundTrip(t *testing.T) {
 		},
 		"CreateTok": func() error { _, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"}); return err },
 		"Tokens":    func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
-		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, "i"); return err },
+		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
 		"DeleteTok": func() error { _, err := api.DeleteToken.Do(ctx, c, "i"); return err },
 		"Health":    func() error { _, err := api.GetHealth.Do(ctx, c); return err },
 		"Ready":     func() error { _, err := api.GetReady.Do(ctx, c); return err },

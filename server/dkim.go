@@ -4,11 +4,12 @@ import (
 	"context"
 	"strings"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
-type dkimRoutes struct{ keys DomainKeys }
+type dkimRoutes struct{ keys *dkim.Keys }
 
 type domainInput struct {
 	Domain string `path:"domain" maxLength:"253" doc:"The domain in the From of the mail"`

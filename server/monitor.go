@@ -19,7 +19,7 @@ import (
 // away from the outside.
 //
 // Its own requests are not counted: a probe every second would drown those that somebody waits for.
-func NewMonitor(access Access, state State, o Options) (*Server, error) {
+func NewMonitor(access Authenticator, state State, o Options) (*Server, error) {
 	if access == nil || state == nil {
 		return nil, errors.New("new monitoring server: a part is missing")
 	}

@@ -63,7 +63,7 @@ func ask(t *testing.T, url, token string) (status int, body string) {
 
 func TestMonitorAnswersHealthAndMetricsOnly(t *testing.T) {
 	t.Parallel()
-	url, _ := monitor(t, newParts())
+	url, _ := monitor(t, newParts(t))
 	for name, row := range map[string]struct {
 		path, token string
 		status      int
@@ -89,7 +89,7 @@ func TestMonitorAnswersHealthAndMetricsOnly(t *testing.T) {
 
 func TestMonitorTellsWhenWorkCantBeDone(t *testing.T) {
 	t.Parallel()
-	p := newParts()
+	p := newParts(t)
 	p.checks = []api.Check{{Name: "redis", Message: "Redis does not answer"}}
 	url, stop := monitor(t, p)
 	if status, body := ask(t, url+"/ready", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "Redis does not answer") {
@@ -118,11 +118,11 @@ func TestMetricsApartFromTheAPI(t *testing.T) {
 
 func TestNewMonitorNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	if _, err := NewMonitor(nil, newParts(), Options{}); err == nil {
+	if _, err := NewMonitor(nil, newParts(t), Options{}); err == nil {
 		t.Error("made without access")
 	}
-	url, _ := monitor(t, newParts())
-	_, err := NewMonitor(fakeAccess{newParts()}, newParts(), Options{Listen: strings.TrimPrefix(url, "http://")})
+	url, _ := monitor(t, newParts(t))
+	_, err := NewMonitor(fakeAccess{newParts(t)}, newParts(t), Options{Listen: strings.TrimPrefix(url, "http://")})
 	if err == nil || !strings.Contains(err.Error(), "monitor.listen") {
 		t.Errorf("a port in use: %v", err)
 	}

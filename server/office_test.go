@@ -132,7 +132,7 @@ func openOffice(t *testing.T) (*office, *signer) {
 	must(err)
 	told, err := feedback.New(feedback.Parts{DB: db, Outbox: box, Suppression: barred}, feedback.Options{Providers: secrets, Certificates: s})
 	must(err)
-	p := newParts()
+	p := newParts(t)
 	parts := p.parts()
 	parts.Intake, parts.Outbox, parts.Feedback = box, box, told
 	server, err := New(parts, Options{Listen: "127.0.0.1:0"})

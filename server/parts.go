@@ -5,8 +5,12 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/suppression"
 )
 
 // Parts are what the server answers from. All are required.
@@ -16,17 +20,18 @@ type Parts struct {
 	Queues       Queues
 	Accounts     Accounts
 	Gateways     Gateways
-	DomainKeys   DomainKeys
+	DomainKeys   *dkim.Keys
 	Templates    Templates
 	Documents    Documents
 	Verifier     Verifier
-	Access       Access
-	Settings     Settings
+	Access       Authenticator
+	Tokens       *access.Access
+	Settings     *settings.Settings
 	Webhooks     Webhooks
-	Suppressions Suppressions
+	Suppressions *suppression.Store
 	Feedback     Feedback
 	Returns      Returns
-	Unsubscribe  Unsubscriber
+	Unsubscribe  *unsubscribe.Service
 	Tracking     Tracking
 	State        State
 }
@@ -111,14 +116,6 @@ type Gateways interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// DomainKeys are the DKIM keys of domains. It is dkim.Keys.
-type DomainKeys interface {
-	Put(ctx context.Context, key api.DKIM) (api.DomainKey, error)
-	Get(ctx context.Context, domain string) (api.DomainKey, error)
-	List(ctx context.Context) (api.DomainKeyPage, error)
-	Delete(ctx context.Context, domain string) error
-}
-
 // StoredTemplates keeps what mail is made of. Bound is the account that the caller is confined to; empty: none. It is templates.Templates.
 type StoredTemplates interface {
 	Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error)
@@ -155,28 +152,10 @@ type Verifier interface {
 	Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
 }
 
-// Access says who may do what. It is access.Access.
-type Access interface {
+// Authenticator returns what the holder of a token or a session may do. It is access.Access.
+type Authenticator interface {
 	Authenticate(ctx context.Context, token string, remote netip.Addr, now time.Time) (*access.Grant, error)
 	Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error)
-	Tokens
-}
-
-// Tokens keeps the access tokens. It is access.Access.
-type Tokens interface {
-	Create(ctx context.Context, req api.TokenRequest, now time.Time) (api.TokenCreated, error)
-	Get(ctx context.Context, id string) (api.TokenInfo, error)
-	List(ctx context.Context, page, pageSize int) (api.TokenPage, error)
-	Delete(ctx context.Context, id string) (bool, error)
-	// DeleteAccount deletes the tokens bound to an account.
-	DeleteAccount(ctx context.Context, account string) (int, error)
-}
-
-// Settings keeps what may be changed while Postroom runs. It is settings.Settings.
-type Settings interface {
-	Get(ctx context.Context) (api.Settings, error)
-	// Update tells the names of the settings it changed.
-	Update(ctx context.Context, s api.Settings) ([]string, error)
 }
 
 // Endpoints keeps where webhooks go. It is webhooks.Webhooks.

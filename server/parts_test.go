@@ -2,14 +2,29 @@ package server
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"net/netip"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/suppression"
 )
 
 // parts is everything the server asks, in one.
@@ -28,10 +43,27 @@ type parts struct {
 	fail     error // what every part answers from now on
 	submit   func(api.SubmitRequest) (api.SubmitAnswer, error)
 	checks   []api.Check
+	healthy  int // commands that Redis answers before fail holds
+
+	db           *redisdb.DB
+	ring         *seal.Ring
+	access       *access.Access
+	settings     *settings.Settings
+	keys         *dkim.Keys
+	suppressions *suppression.Store
+	unsubscribe  *unsubscribe.Service
 }
 
-func newParts() *parts {
-	return &parts{
+func newParts(t testing.TB) *parts {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &parts{
+		db: testredis.New(t),
 		grants: map[string]*access.Grant{
 			adminToken: {TokenID: "a", Scopes: []api.Scope{api.ScopeAdmin}},
 			boundToken: {TokenID: "b", Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"},
@@ -40,10 +72,72 @@ func newParts() *parts {
 		paused:   map[string]bool{},
 		checks:   []api.Check{{Name: "redis", OK: true}},
 	}
+	p.db.Client().AddHook(failing{p})
+	var err error
+	p.ring, err = seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	must(err)
+	p.access, err = access.New(p.db, access.Options{Token: adminToken})
+	must(err)
+	p.settings, err = settings.New(p.db, p.ring, settings.Options{})
+	must(err)
+	p.keys, err = dkim.NewKeys(p.db, p.ring, dkim.Options{})
+	must(err)
+	p.suppressions, err = suppression.New(p.db, suppression.Options{})
+	must(err)
+	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
+	must(err)
+	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions, Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
+	must(err)
+	return p
 }
 
 func (p *parts) parts() Parts {
-	return Parts{Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: fakeKeys{p}, Templates: fakeTemplates{p}, Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Settings: fakeSettings{p}, Webhooks: fakeWebhooks{p}, Suppressions: fakeSuppressions{p}, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p}
+	return Parts{
+		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: p.keys, Templates: fakeTemplates{p},
+		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings, Webhooks: fakeWebhooks{p},
+		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: p.unsubscribe,
+		Tracking: fakeTracking{p}, State: p,
+	}
+}
+
+// failing makes the Redis of parts fail as the fakes do.
+type failing struct{ parts *parts }
+
+// DialHook implements redis.Hook.
+func (f failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (f failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := f.parts.failure(); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (f failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if err := f.parts.failure(); err != nil {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+			return err
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (p *parts) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.healthy > 0 {
+		p.healthy--
+		return nil
+	}
+	return p.fail
 }
 
 func (p *parts) asked(call string) error {
@@ -53,10 +147,13 @@ func (p *parts) asked(call string) error {
 	return p.fail
 }
 
-func (p *parts) failWith(err error) {
+func (p *parts) failWith(err error) { p.failAfter(0, err) }
+
+// failAfter lets Redis answer some more commands.
+func (p *parts) failAfter(commands int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fail = err
+	p.healthy, p.fail = commands, err
 }
 
 // Submit refuses what the real outbox refuses, as far as these tests need.
@@ -313,30 +410,6 @@ func (p fakeGateways) Delete(_ context.Context, id string) error {
 	return p.asked("Gateways.Delete " + id)
 }
 
-type fakeKeys struct{ *parts }
-
-func (p fakeKeys) Put(_ context.Context, key api.DKIM) (api.DomainKey, error) {
-	return domainKey(key.Domain), p.asked("DomainKeys.Put " + key.Domain)
-}
-
-func domainKey(domain string) api.DomainKey {
-	return api.DomainKey{
-		DKIM: api.DKIM{Domain: domain, Selector: "s1", PrivateKey: "******"}, Record: "v=DKIM1; k=ed25519; p=AAAA", Created: time.Unix(1, 0).UTC(),
-	}
-}
-
-func (p fakeKeys) Get(_ context.Context, domain string) (api.DomainKey, error) {
-	return domainKey(domain), p.asked("DomainKeys.Get " + domain)
-}
-
-func (p fakeKeys) List(context.Context) (api.DomainKeyPage, error) {
-	return api.DomainKeyPage{}, p.asked("DomainKeys.List")
-}
-
-func (p fakeKeys) Delete(_ context.Context, domain string) error {
-	return p.asked("DomainKeys.Delete " + domain)
-}
-
 type fakeAccess struct{ *parts }
 
 func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, _ time.Time) (*access.Grant, error) {
@@ -354,37 +427,6 @@ func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, 
 
 func (p fakeAccess) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error) {
 	return p.Authenticate(ctx, strings.TrimPrefix(cookie, "session-of-"), remote, now)
-}
-
-func (p fakeAccess) Create(context.Context, api.TokenRequest, time.Time) (api.TokenCreated, error) {
-	return api.TokenCreated{Token: "t", ID: "i"}, p.asked("Tokens.Create")
-}
-
-func (p fakeAccess) Get(_ context.Context, id string) (api.TokenInfo, error) {
-	return api.TokenInfo{ID: id, Description: "d", Scopes: []api.Scope{"api"}}, p.asked("Tokens.Get")
-}
-
-func (p fakeAccess) List(context.Context, int, int) (api.TokenPage, error) {
-	return api.TokenPage{}, p.asked("Tokens.List")
-}
-
-func (p fakeAccess) Delete(context.Context, string) (bool, error) {
-	return true, p.asked("Tokens.Delete")
-}
-
-func (p fakeAccess) DeleteAccount(_ context.Context, id string) (int, error) {
-	return 1, p.asked("Tokens.DeleteAccount " + id)
-}
-
-type fakeSettings struct{ *parts }
-
-func (p fakeSettings) Get(context.Context) (api.Settings, error) {
-	url, keep := "https://mail.example", 5
-	return api.Settings{ServiceURL: &url, QueueKeep: &keep}, p.asked("Settings.Get")
-}
-
-func (p fakeSettings) Update(context.Context, api.Settings) ([]string, error) {
-	return []string{"queueKeep"}, p.asked("Settings.Update")
 }
 
 type fakeWebhooks struct{ *parts }
@@ -469,4 +511,23 @@ func messageEvents(id string) api.MessageEvents {
 		{EventID: "e2", Event: "messageDeliveryError", Date: m.Created, Recipients: m.Envelope.To, Attempt: &m.Log[0]},
 		{EventID: "e3", Event: "messageSent", Date: *m.Ended, Recipients: m.Envelope.To, Attempt: &m.Log[1], Response: m.Response},
 	}}
+}
+
+// newKey makes a DKIM key, one for all tests.
+var newKey = sync.OnceValues(func() (string, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), err
+})
+
+func domainKey(t *testing.T) api.DKIM {
+	t.Helper()
+	key, err := newKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: key}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/settings"
 )
 
 // queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay the other.
@@ -15,7 +16,7 @@ type queueRoutes struct {
 	queues    Queues
 	accounts  Accounts
 	documents Documents
-	settings  Settings
+	settings  *settings.Settings
 	state     State
 	version   string
 }

@@ -14,13 +14,8 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb/seal"
-	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/settings"
-	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -28,11 +23,8 @@ import (
 // setupReal gives a world whose parts are the real ones, on a real Redis. Nothing is delivered: no workers run.
 func setupReal(t *testing.T) *world {
 	t.Helper()
-	db := testredis.New(t)
-	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newParts(t)
+	db, ring := p.db, p.ring
 	must := func(err error) {
 		if err != nil {
 			t.Helper()
@@ -43,10 +35,6 @@ func setupReal(t *testing.T) *world {
 	must(err)
 	senders, err := accounts.New(db, ring, gateways, accounts.Options{})
 	must(err)
-	rights, err := access.New(db, access.Options{Token: adminToken})
-	must(err)
-	knobs, err := settings.New(db, ring, settings.Options{})
-	must(err)
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
 	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: noSender{}, Accounts: joined{senders}}, outbox.Options{})
 	must(err)
@@ -56,11 +44,10 @@ func setupReal(t *testing.T) *world {
 	stored, err := templates.New(db, noSenders{}, templates.Options{})
 	must(err)
 
-	barred, err := suppression.New(db, suppression.Options{})
-	must(err)
-
-	p := newParts()
-	s, err := New(Parts{Intake: box, Outbox: box, Queues: box, Accounts: senders, Gateways: gateways, DomainKeys: fakeKeys{p}, Templates: stored, Documents: fakeDocuments{newParts()}, Verifier: p, Access: rights, Settings: knobs, Webhooks: hooks, Suppressions: barred, Unsubscribe: nobodys{}, Tracking: fakeTracking{p}, State: p},
+	parts := p.parts()
+	parts.Intake, parts.Outbox, parts.Queues, parts.Accounts, parts.Gateways = box, box, box, senders, gateways
+	parts.Templates, parts.Webhooks, parts.Access = stored, hooks, p.access
+	s, err := New(parts,
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)
 	w := newWorld(t, s)

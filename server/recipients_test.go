@@ -9,20 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/suppression"
 )
-
-// nobodys knows no link.
-type nobodys struct{ Unsubscriber }
-
-func (nobodys) Read(string) (unsubscribe.Visit, error) {
-	return unsubscribe.Visit{}, fault.New(fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
-}
 
 // recipients is a server with a real suppression list behind its public pages, and a browser that follows no redirect.
 type recipients struct {
@@ -87,7 +79,7 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	for _, c := range change {
 		c(&o)
 	}
-	p := newParts()
+	p := newParts(t)
 	parts := p.parts()
 	parts.Unsubscribe = wishes
 	s, err := New(parts, o)

@@ -71,7 +71,7 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about who sends, and what mail is made of.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, access: p.Access, templates: p.Templates, verifier: p.Verifier}
+	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Tokens, templates: p.Templates, verifier: p.Verifier}
 	gateways := gatewayRoutes{gateways: p.Gateways, accounts: p.Accounts}
 	keys := dkimRoutes{keys: p.DomainKeys}
 	templates := templateRoutes{templates: p.Templates, accounts: p.Accounts}
@@ -117,7 +117,7 @@ func (s *Server) senderRoutes() []group {
 func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
-	tokens := tokenRoutes{access: p.Access, now: s.opts.Now}
+	tokens := tokenRoutes{tokens: p.Tokens, now: s.opts.Now}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
 	return []group{
 		{"Suppressions", "Whom not to mail, and why.", []route{

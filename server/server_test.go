@@ -25,7 +25,7 @@ import (
 // TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says why.
 func TestStopping(t *testing.T) {
 	t.Parallel()
-	p := newParts()
+	p := newParts(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	p.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {
 		close(entered)
@@ -72,7 +72,7 @@ func TestStopping(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t)
-	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	s, err := New(newParts(t).parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func selfSigned(t *testing.T) (certFile, keyFile string) {
 
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s, err := New(newParts().parts(), Options{Listen: "127.0.0.1:0"})
+	s, err := New(newParts(t).parts(), Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"http.listen": {Listen: s.Addr()},
 		"http.tls":    {Listen: "127.0.0.1:0", TLSCert: "missing.pem"},
 	} {
-		if _, err := New(newParts().parts(), o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(newParts(t).parts(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error that names %s, got %v", want, err)
 		}
 	}

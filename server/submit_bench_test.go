@@ -12,7 +12,7 @@ import (
 // BenchmarkSubmit measures all that the server adds to a submit: routing, auth, reading, writing, metrics; without a socket, and with
 // parts that do nothing.
 func BenchmarkSubmit(b *testing.B) {
-	p := newParts()
+	p := newParts(b)
 	p.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {
 		return api.SubmitAnswer{Response: "Queued for delivery", MessageID: "<1@example.com>", QueueID: "q1"}, nil
 	}

@@ -12,43 +12,10 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/suppression"
 )
 
-// SuppressionEntries keeps whom not to mail. Bound is the account that the caller is confined to; empty: none. It is suppression.Store.
-type SuppressionEntries interface {
-	Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error)
-	// Lookup tells all that is known against an address.
-	Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error)
-	Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error)
-	// Faults is what Put would refuse; nil: nothing. It adds nothing.
-	Faults(bound string, list []api.NewSuppression) error
-	Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error)
-}
-
-// SuppressionFiles reads and writes them as CSV. It is suppression.Store.
-type SuppressionFiles interface {
-	Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error)
-	Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error)
-	// Export writes nothing before it knows that it can.
-	Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error
-}
-
-// Blocklists are the suppressions of lists, in EmailEngine's words. It is suppression.Store.
-type Blocklists interface {
-	Lists(ctx context.Context, page, size int) (api.Blocklists, error)
-	Blocklist(ctx context.Context, list string, page, size int) (api.BlocklistPage, error)
-	Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded, error)
-	Unblock(ctx context.Context, list, recipient string) (api.SuppressionRemoved, error)
-}
-
-// Suppressions is all that the routes of suppressions need. It is suppression.Store.
-type Suppressions interface {
-	SuppressionEntries
-	SuppressionFiles
-	Blocklists
-}
-
-type suppressionRoutes struct{ store Suppressions }
+type suppressionRoutes struct{ store *suppression.Store }
 
 // suppressionScope is what a query says about scopes.
 type suppressionScope struct {

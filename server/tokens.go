@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server/access"
 )
 
 type tokenRoutes struct {
-	access Tokens
+	tokens *access.Access
 	now    func() time.Time
 }
 
 type createTokenInput struct{ Body api.TokenRequest }
 
 func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api.TokenCreated, error) {
-	return t.access.Create(ctx, in.Body, t.now())
+	return t.tokens.Create(ctx, in.Body, t.now())
 }
 
 func (t tokenRoutes) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {
-	page, err := t.access.List(ctx, in.Page, in.size())
+	page, err := t.tokens.List(ctx, in.Page, in.size())
 	page.Tokens = rows(page.Tokens)
 	return page, err
 }
@@ -29,10 +30,10 @@ type tokenInput struct {
 }
 
 func (t tokenRoutes) getToken(ctx context.Context, in *tokenInput) (api.TokenInfo, error) {
-	return t.access.Get(ctx, in.ID)
+	return t.tokens.Get(ctx, in.ID)
 }
 
 func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {
-	deleted, err := t.access.Delete(ctx, in.ID)
+	deleted, err := t.tokens.Delete(ctx, in.ID)
 	return api.Deleted{Deleted: deleted}, err
 }

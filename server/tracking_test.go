@@ -64,7 +64,7 @@ func setupHits(t *testing.T) *hits {
 			t.Error(err)
 		}
 	}
-	p := newParts()
+	p := newParts(t)
 	all := p.parts()
 	all.Tracking = real
 	s, err := New(all, Options{Listen: "127.0.0.1:0"})

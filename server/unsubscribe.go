@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"mime"
@@ -15,15 +14,6 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// Unsubscriber carries out unsubscribe requests. unsubscribe.Service implements it.
-type Unsubscriber interface {
-	Read(token string) (unsubscribe.Visit, error)
-	Sender(ctx context.Context, v unsubscribe.Visit) unsubscribe.Sender
-	Standing(ctx context.Context, v unsubscribe.Visit) (unsubscribe.Standing, error)
-	Unsubscribe(ctx context.Context, v unsubscribe.Visit, from unsubscribe.Scope, via unsubscribe.Via) error
-	Resubscribe(ctx context.Context, v unsubscribe.Visit, from unsubscribe.Scope, via unsubscribe.Via) error
-}
-
 // wishBody bounds the body of a wish: a form of three short fields, or the one that RFC 8058 section 3.2 has mail clients send. The token of
 // the form may take most of it.
 const wishBody = 4 << 10
@@ -31,7 +21,7 @@ const wishBody = 4 << 10
 // unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no cookie, and no redirect, which
 // RFC 8058 section 3.1 forbids.
 type unsubscribeRoutes struct {
-	requests        Unsubscriber
+	requests        *unsubscribe.Service
 	pages           *publicPages
 	getUnsubscribes bool // following a link is enough
 	log             *slog.Logger

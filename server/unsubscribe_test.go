@@ -174,7 +174,7 @@ func FuzzWish(f *testing.F) {
 	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n")
 	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"t\"; filename=\"f\"\r\n\r\n%%%\r\n--x--")
 	f.Add("text/plain", "%zz=;&&=")
-	p := newParts()
+	p := newParts(f)
 	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		f.Fatal(err)

@@ -40,7 +40,7 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	for _, c := range change {
 		c(&o)
 	}
-	p := newParts()
+	p := newParts(t)
 	s, err := New(p.parts(), o)
 	if err != nil {
 		t.Fatal(err)
