@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"charm.land/lipgloss/v2"
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -48,10 +50,13 @@ func (c *console) note(format string, args ...any) {
 }
 
 // printJSON prints an answer for programs.
-func (c *console) printJSON(v any) error {
+func (c *console) printJSON(v any) error { return c.encode(v, "  ") }
+
+// encode prints JSON; without an indent on a line of its own.
+func (c *console) encode(v any, indent string) error {
 	e := json.NewEncoder(c.out)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent("", indent)
 	return e.Encode(v)
 }
 
@@ -79,9 +84,17 @@ func clean(s string) string {
 	}, strings.TrimSpace(s))
 }
 
-// printJSONLine prints one of many answers for programs, each on a line of its own.
-func (c *console) printJSONLine(v any) error {
-	e := json.NewEncoder(c.out)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+// barFrom is the number of steps from which a bar shows the progress.
+const barFrom = 50
+
+// bar shows the progress of something long on a terminal; total -1: nobody knows how long. That a bar can't be drawn
+// does no harm, so its errors are of no interest.
+func (c *console) bar(total int, what string, options ...progressbar.Option) *progressbar.ProgressBar {
+	seen, out := c.errTTY && (total < 0 || total >= barFrom), io.Discard
+	if seen {
+		out = c.err
+	}
+	return progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(seen),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
+		progressbar.OptionThrottle(100*time.Millisecond))...)
 }

@@ -8,6 +8,15 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+func deadVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List dead letters, oldest first (the default).", run: &deadListCmd{}},
+		{name: "show", help: "Show one dead letter and its attempts.", run: &deadShowCmd{}},
+		{name: "replay", help: "Send dead letters again, to the recipients that failed.", run: &deadReplayCmd{}},
+		{name: "delete", help: "Delete dead letters and their content.", run: &deadDeleteCmd{}},
+	}
+}
+
 // deadFlags select dead letters.
 type deadFlags struct {
 	Account        string `placeholder:"ID" help:"Of this account."`
@@ -178,14 +187,13 @@ func (s *session) watchReplay(f deadFlags) func() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		step, seen := s.bar(total, "replaying"), total
-		defer step(0)
+		bar := s.bar(total, "replaying")
 		for sleep(ctx, time.Second) == nil {
-			if now, ok := left(); ok && now < seen {
-				step(seen - now)
-				seen = now
+			if now, ok := left(); ok {
+				_ = bar.Set(total - now)
 			}
 		}
+		_ = bar.Clear()
 	}()
 	return func() {
 		cancel()

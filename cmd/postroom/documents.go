@@ -4,8 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
+
 	"github.com/postroom/postroom/api"
 )
+
+func documentVerbs() []verb {
+	return []verb{
+		{name: "status", help: "Show the state of the search index (the default).", run: &documentsStatusCmd{}},
+		{name: "rebuild", help: "Make the search index anew, beside the one in use, from that one and the email log.",
+			run: &documentsRebuildCmd{}},
+	}
+}
 
 // documentsStatusCmd shows the search index.
 type documentsStatusCmd struct{ reachFlags }
@@ -86,8 +96,7 @@ func (d *documentsRebuildCmd) Run(s *session) error {
 
 // awaitRebuild shows the progress of the rebuild until it is over.
 func (s *session) awaitRebuild() (*api.DocumentRebuild, error) {
-	step, shown := func(int) {}, -1
-	defer func() { step(0) }()
+	var bar *progressbar.ProgressBar
 	for {
 		state, err := api.GetDocuments.Do(s, s.client)
 		if err != nil {
@@ -97,15 +106,17 @@ func (s *session) awaitRebuild() (*api.DocumentRebuild, error) {
 		if b == nil {
 			return nil, fmt.Errorf("the rebuild was forgotten")
 		}
+		if bar == nil && b.Total > 0 {
+			bar = s.bar(b.Total, "rebuilding")
+		}
 		if b.Status == "done" || b.Status == "failed" {
+			if bar != nil {
+				_ = bar.Clear()
+			}
 			return b, nil
 		}
-		if shown < 0 && b.Total > 0 {
-			step, shown = s.bar(b.Total, "rebuilding"), 0
-		}
-		if shown >= 0 && b.Done > shown {
-			step(b.Done - shown)
-			shown = b.Done
+		if bar != nil {
+			_ = bar.Set(b.Done)
 		}
 		if err := sleep(s, rebuildPoll); err != nil {
 			return nil, err

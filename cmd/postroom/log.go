@@ -8,6 +8,16 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+func logVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List messages, newest first (the default).", run: &logListCmd{}},
+		{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
+		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents, eventsGrid)},
+		{name: "stats", help: "Count the mail of the last hour and the last 24 hours, in all, or of an account or a lane.",
+			run: &logStatsCmd{}},
+	}
+}
+
 // logFlags select messages of the log.
 type logFlags struct {
 	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed, dead (failed, and can be sent again), cancelled or suppressed."`
@@ -95,17 +105,17 @@ func (l *logStatsCmd) Run(s *session) error {
 		return err
 	}
 	all := make([]counted, len(chosen))
-	step := s.bar(len(chosen), "counting")
+	bar := s.bar(len(chosen), "counting")
 	for i, q := range chosen {
 		stats, err := api.GetStats.Do(s, s.client, q)
 		if err != nil {
-			step(0)
+			_ = bar.Clear()
 			return err
 		}
 		all[i] = counted{q.Account, q.Lane, stats.Counters}
-		step(1)
+		_ = bar.Add(1)
 	}
-	step(0)
+	_ = bar.Clear()
 	if l.By == "" {
 		return s.answer(all[0], nil, func() { s.counted(all[0].Counters) })
 	}

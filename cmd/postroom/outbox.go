@@ -8,6 +8,17 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+func outboxVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List queued messages, oldest first (the default).", run: &outboxListCmd{}},
+		{name: "show", help: "Show one message and its attempts, or how it ended.", run: &outboxShowCmd{}},
+		{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{}},
+		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.", run: &deadReplayCmd{}},
+		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{}},
+		{name: "watch", help: "Watch the outbox as it changes.", run: &outboxWatchCmd{}},
+	}
+}
+
 // messageFlags select messages of the outbox or of the log.
 type messageFlags struct {
 	Account string `placeholder:"ID" help:"Of this account."`

@@ -2,15 +2,9 @@ package main
 
 import (
 	"fmt"
-	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/postroom/postroom/api"
 )
-
-// barFrom is the number of messages from which a bar shows the progress.
-const barFrom = 50
 
 // chosenFlags choose messages, by their ids or by what they have in common.
 type chosenFlags struct {
@@ -70,43 +64,27 @@ type retryFailed struct {
 // retry tries messages one by one and prints the results. One that can't be tried now does not stop the others.
 func (s *session) retry(ids []string, try func(id string) error) error {
 	var out retried
-	step := s.bar(len(ids), "retrying")
+	bar := s.bar(len(ids), "retrying")
 	for _, id := range ids {
 		err := try(id)
 		switch refused := refusal(err); {
 		case refused != "":
 			out.Refused = append(out.Refused, retryFailed{id, refused})
 		case err != nil:
-			step(0)
+			_ = bar.Clear()
 			return err
 		default:
 			out.Retried++
 		}
-		step(1)
+		_ = bar.Add(1)
 	}
-	step(0)
+	_ = bar.Clear()
 	return s.done(out, len(out.Refused) > 0, func() {
 		s.say("attempting %d now", out.Retried)
 		for _, r := range out.Refused {
 			s.note("%s: %s", r.QueueID, r.Error)
 		}
 	})
-}
-
-// bar shows the progress of a long thing on a terminal. The function it returns takes the steps made; 0 ends it.
-func (c *console) bar(total int, what string) func(int) {
-	if !c.errTTY || total < barFrom {
-		return func(int) {}
-	}
-	b := progressbar.NewOptions(total, progressbar.OptionSetWriter(c.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
-	return func(n int) {
-		if n == 0 {
-			_ = b.Finish()
-			return
-		}
-		_ = b.Add(n)
-	}
 }
 
 // outboxCancelCmd takes messages back.

@@ -6,6 +6,15 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+func queueVerbs() []verb {
+	return []verb{
+		{name: "status", help: "Show the queues (the default).", run: &queueStatusCmd{}},
+		{name: "pause", help: "Pause a queue: what is active finishes, nothing more begins, new mail is still taken.",
+			run: &queueSwitchCmd{paused: true}},
+		{name: "resume", help: "Resume a queue.", run: &queueSwitchCmd{}},
+	}
+}
+
 // queueNames are all queues, in the order of their rows.
 var queueNames = []string{"submit", "bulk", "notify", "documents"}
 

@@ -7,6 +7,13 @@ import (
 	"github.com/postroom/postroom/app"
 )
 
+func secretVerbs() []verb {
+	return []verb{
+		{name: "rotate", help: "After a change of secret: seal everything again under the new one.", run: &secretRotateCmd{}},
+		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.", run: &secretSigningCmd{}},
+	}
+}
+
 // secretRotateCmd seals everything again.
 type secretRotateCmd struct {
 	settingsFlags

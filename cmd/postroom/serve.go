@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
@@ -43,16 +46,35 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	}
 	a, err := app.New(ctx, &settings.Config, app.Options{Version: version(), Logger: logger})
 	if err != nil {
-		return err
+		return takenPort(&settings.Config, err)
 	}
 	if con.errTTY {
 		con.welcome(&settings.Config, a.URL())
 		defer context.AfterFunc(ctx, func() { con.note("\nStopping; once more to stop at once.") })()
 	}
 	if err := a.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+		return takenPort(&settings.Config, err)
 	}
 	return nil
+}
+
+// takenPort says, where an address is in use already, what to change.
+func takenPort(c *config.Config, err error) error {
+	op, _ := errors.AsType[*net.OpError](err)
+	if op == nil || op.Addr == nil || !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	_, taken, _ := net.SplitHostPort(op.Addr.String())
+	for _, l := range []struct{ address, flag string }{
+		{c.HTTP.Listen, "--listen HOST:PORT (setting http.listen)"}, {c.Monitor.Listen, "--set monitor.listen=HOST:PORT"},
+		{c.SMTPD.Listen, "--set smtpd.listen=HOST:PORT"}, {c.SMTPD.ListenTLS, "--set smtpd.listenTls=HOST:PORT"},
+		{c.Bounce.Listen, "--set bounce.listen=HOST:PORT"},
+	} {
+		if _, port, _ := net.SplitHostPort(l.address); port == taken {
+			return fmt.Errorf("%w; another program uses %s: stop it, or choose another address with %s", err, l.address, l.flag)
+		}
+	}
+	return err
 }
 
 // welcome tells the person who started Postroom where to go next.

@@ -9,6 +9,17 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+func suppressionVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List suppressions (the default).", run: &suppressionsListCmd{}},
+		{name: "check", help: "Say why an address is not mailed, or that it is.", run: &suppressionsCheckCmd{}},
+		{name: "add", help: "Stop mail to addresses or domains.", run: &suppressionsAddCmd{}},
+		{name: "remove", help: "Let mail to an address or a domain pass again.", run: &suppressionsRemoveCmd{}},
+		{name: "import", help: "Add the suppressions of a CSV file of any size.", run: &suppressionsImportCmd{}},
+		{name: "export", help: "Write suppressions as CSV.", run: &suppressionsExportCmd{}},
+	}
+}
+
 // scopeFlags say whose mail is meant; none of them: that of the whole instance.
 type scopeFlags struct {
 	Account string `placeholder:"ID" help:"Of this account only."`

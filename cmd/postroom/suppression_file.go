@@ -33,10 +33,10 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := s.bytes(size, "importing")
+	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
 	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason, SuppressionScope: c.scope(), Source: c.Source}
-	answer, err := api.ImportSuppressions.Do(s, s.client, io.TeeReader(file, bar), options)
-	bar.done()
+	answer, err := api.ImportSuppressions.Do(s, s.client, new(progressbar.NewReader(file, bar)), options)
+	_ = bar.Clear()
 	if err != nil {
 		return s.brokenOff(options.ID, err)
 	}
@@ -81,32 +81,6 @@ func (c *console) open(name string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// byteBar shows how much was read or written.
-type byteBar struct{ bar *progressbar.ProgressBar } // nil: nobody is there to see it
-
-// bytes begins a bar for so many bytes; -1: nobody knows how many.
-func (c *console) bytes(total int64, what string) byteBar {
-	if !c.errTTY {
-		return byteBar{}
-	}
-	return byteBar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(c.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))}
-}
-
-// Write implements io.Writer.
-func (b byteBar) Write(p []byte) (int, error) {
-	if b.bar != nil {
-		_ = b.bar.Add(len(p)) // what is drawn wrongly is drawn again
-	}
-	return len(p), nil
-}
-
-func (b byteBar) done() {
-	if b.bar != nil {
-		_ = b.bar.Clear() // as above
-	}
-}
-
 // suppressionsExportCmd exports suppressions.
 type suppressionsExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
@@ -128,9 +102,9 @@ func (c *suppressionsExportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // in its place by then, or of no use
-	bar, lines := s.bytes(-1, "exporting"), &lineCounter{}
+	bar, lines := s.bar(-1, "exporting", progressbar.OptionShowBytes(true)), &lineCounter{}
 	err = api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(file, bar, lines))
-	bar.done()
+	_ = bar.Clear()
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}

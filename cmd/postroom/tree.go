@@ -3,9 +3,8 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
-
-	"github.com/postroom/postroom/api"
 )
 
 // verb is one command of the tree: its name, its one line of help, and what it does.
@@ -44,73 +43,40 @@ func built(verbs []verb) reflect.Value {
 
 // commands returns all commands, in the order of the help.
 func commands() []verb {
-	return []verb{
-		{name: "serve", group: "run", help: "Run Postroom: API, pages and workers.", run: &serveCmd{}},
-		{name: "demo", group: "run", help: "Show Postroom at work: everything built in, nothing to configure.", run: &demoCmd{}},
-		{name: "doctor", group: "run", run: &doctorCmd{},
-			help: "Check settings, Redis, relays and the DNS of the sender, and say what to do."},
-		{name: "config", group: "run", help: "Print the settings in force and where each comes from.", run: &configCmd{}},
+	return slices.Concat(grouped("run", []verb{
+		{name: "serve", help: "Run Postroom: API, pages and workers.", run: &serveCmd{}},
+		{name: "demo", help: "Show Postroom at work: everything built in, nothing to configure.", run: &demoCmd{}},
+		{name: "doctor", help: "Check settings, Redis, relays and the DNS of the sender, and say what to do.",
+			run: &doctorCmd{}},
+		{name: "config", help: "Print the settings in force and where each comes from.", run: &configCmd{}},
+	}), grouped("mail", []verb{
+		{name: "send", help: "Send an email.", run: &sendCmd{}},
+		{name: "outbox", help: "See, retry and cancel queued messages.", below: outboxVerbs()},
+		{name: "log", help: "See the email log, sent messages too, and count it.", below: logVerbs()},
+		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.", run: &searchCmd{}},
+		{name: "dead-letter", help: "See, send again and delete what failed for good.", below: deadVerbs()},
+		{name: "queue", help: "See, pause and resume the queues.", below: queueVerbs()},
+		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},
+		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.", run: &feedbackCmd{}},
+		{name: "suppressions", help: "See and change whom not to mail, and find out why an address is not mailed.",
+			below: suppressionVerbs()},
+		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},
+	}), grouped("setup", []verb{
+		{name: "account", help: "Senders and the relays their mail goes through.", below: accountVerbs()},
+		{name: "gateway", help: "Relays that accounts share.", below: gatewayVerbs()},
+		{name: "template", help: "The content of mail: templates, partials and layouts.", below: templateVerbs()},
+		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
+		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
+		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},
+		{name: "secret", help: "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
+			below: secretVerbs()},
+	}), grouped("other", []verb{{name: "version", help: "Print the version.", run: &versionCmd{}}}))
+}
 
-		{name: "send", group: "mail", help: "Send an email.", run: &sendCmd{}},
-		{name: "outbox", group: "mail", help: "See, retry and cancel queued messages.", below: []verb{
-			{name: "list", help: "List queued messages, oldest first (the default).", run: &outboxListCmd{}},
-			{name: "show", help: "Show one message and its attempts, or how it ended.", run: &outboxShowCmd{}},
-			{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{}},
-			{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.", run: &deadReplayCmd{}},
-			{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{}},
-			{name: "watch", help: "Watch the outbox as it changes.", run: &outboxWatchCmd{}},
-		}},
-		{name: "log", group: "mail", help: "See the email log, sent messages too, and count it.", below: []verb{
-			{name: "list", help: "List messages, newest first (the default).", run: &logListCmd{}},
-			{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
-			{name: "events", help: "Show the events of one message, oldest first.",
-				run: show(api.ListMessageEvents, eventsGrid)},
-			{name: "stats", help: "Count the mail of the last hour and the last 24 hours, in all, or of an account or a lane.",
-				run: &logStatsCmd{}},
-		}},
-		{name: "search", group: "mail", help: "Find any mail again, by words, addresses, subject, status, date.", run: &searchCmd{}},
-		{name: "dead-letter", group: "mail", help: "See, send again and delete what failed for good.", below: []verb{
-			{name: "list", help: "List dead letters, oldest first (the default).", run: &deadListCmd{}},
-			{name: "show", help: "Show one dead letter and its attempts.", run: &deadShowCmd{}},
-			{name: "replay", help: "Send dead letters again, to the recipients that failed.", run: &deadReplayCmd{}},
-			{name: "delete", help: "Delete dead letters and their content.", run: &deadDeleteCmd{}},
-		}},
-		{name: "queue", group: "mail", help: "See, pause and resume the queues.", below: []verb{
-			{name: "status", help: "Show the queues (the default).", run: &queueStatusCmd{}},
-			{name: "pause", help: "Pause a queue: what is active finishes, nothing more begins, new mail is still taken.",
-				run: &queueSwitchCmd{paused: true}},
-			{name: "resume", help: "Resume a queue.", run: &queueSwitchCmd{}},
-		}},
-		{name: "bounce", group: "mail", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},
-		{name: "feedback", group: "mail", help: "See the feedback about sent mail: providers, returned mail, readers.", run: &feedbackCmd{}},
-		{name: "suppressions", group: "mail", help: "See and change whom not to mail, and find out why an address is not mailed.",
-			below: []verb{
-				{name: "list", help: "List suppressions (the default).", run: &suppressionsListCmd{}},
-				{name: "check", help: "Say why an address is not mailed, or that it is.", run: &suppressionsCheckCmd{}},
-				{name: "add", help: "Stop mail to addresses or domains.", run: &suppressionsAddCmd{}},
-				{name: "remove", help: "Let mail to an address or a domain pass again.", run: &suppressionsRemoveCmd{}},
-				{name: "import", help: "Add the suppressions of a CSV file of any size.", run: &suppressionsImportCmd{}},
-				{name: "export", help: "Write suppressions as CSV.", run: &suppressionsExportCmd{}},
-			}},
-		{name: "documents", group: "mail", help: "See and rebuild the search index.", below: []verb{
-			{name: "status", help: "Show the state of the search index (the default).", run: &documentsStatusCmd{}},
-			{name: "rebuild", help: "Make the search index anew, beside the one in use, from that one and the email log.",
-				run: &documentsRebuildCmd{}},
-		}},
-
-		{name: "account", group: "setup", help: "Senders and the relays their mail goes through.", below: accountVerbs()},
-		{name: "gateway", group: "setup", help: "Relays that accounts share.", below: gatewayVerbs()},
-		{name: "template", group: "setup", help: "The content of mail: templates, partials and layouts.", below: templateVerbs()},
-		{name: "token", group: "setup", help: "Access tokens for programs.", below: tokenVerbs()},
-		{name: "dkim", group: "setup", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
-		{name: "webhook", group: "setup", help: "Where events are sent.", below: webhookVerbs()},
-		{name: "secret", group: "setup", help: "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
-			below: []verb{
-				{name: "rotate", help: "After a change of secret: seal everything again under the new one.", run: &secretRotateCmd{}},
-				{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
-					run: &secretSigningCmd{}},
-			}},
-
-		{name: "version", group: "other", help: "Print the version.", run: &versionCmd{}},
+// grouped puts verbs under a heading.
+func grouped(heading string, verbs []verb) []verb {
+	for i := range verbs {
+		verbs[i].group = heading
 	}
+	return verbs
 }

@@ -88,7 +88,7 @@ func (o *outboxWatchCmd) look(s *session) (watched, error) {
 
 func (o *outboxWatchCmd) draw(con *console, w watched, live bool) error {
 	if o.JSON {
-		return con.printJSONLine(w)
+		return con.encode(w, "")
 	}
 	now := time.Now()
 	var b strings.Builder
