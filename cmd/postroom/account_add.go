@@ -13,7 +13,7 @@ import (
 
 // accountFlags describe an account beside its id and sender.
 type accountFlags struct {
-	Gateway        []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through, as often as you like, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
+	Gateway        []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through; may be repeated, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
 	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What becomes of mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
 	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
 	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`

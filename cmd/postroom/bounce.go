@@ -44,7 +44,7 @@ As a transport of Postfix, in master.cf:
 // reach returns nothing: that there is no token, too, must have the exit code that keeps the mail.
 func (b *bounceCmd) reach() *reachFlags { return nil }
 
-// mailerError is an error with the exit code that tells a mail server what to do with the mail.
+// mailerError is an error with its exit code, by which a mail server keeps the mail or gives it up.
 type mailerError struct {
 	error
 	code int
@@ -82,10 +82,10 @@ func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMai
 	return api.ReturnMail.Do(ctx, client, bytes.NewReader(mail), api.ReturnOptions{EnvelopeTo: b.To})
 }
 
-// maxMail is how much of a mail is handed over: one octet more than Postroom looks at, so that it can tell.
+// maxMail is how much of a mail is handed over: one octet more than Postroom reads, so that it sees a longer one.
 const maxMail = 1<<20 + 1
 
-// readMail reads the beginning of a mail, and the rest so that whoever writes it does not break.
+// readMail reads the beginning of a mail. It discards the rest, so that the writer of a pipe does not fail.
 func (c *console) readMail(file string) ([]byte, error) {
 	in := io.NopCloser(c.in)
 	if file != "" && file != "-" {
@@ -104,8 +104,8 @@ func (c *console) readMail(file string) ([]byte, error) {
 	return mail, err
 }
 
-// mailerCode tells a mail that is no good from whatever else may go wrong. A token that is not good any more is mended by the time the mail
-// comes again.
+// mailerCode returns the exit code of an error: a refused mail is given up, after any other error it comes again.
+// A token that is refused may be corrected by then.
 func mailerCode(err error) int {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		switch f.Problem.StatusCode {
@@ -116,14 +116,14 @@ func mailerCode(err error) int {
 	return exitTempFail
 }
 
-// describeReturned says what a mail was and what was done with it.
+// describeReturned says what kind of mail came back, and what was done with it.
 func describeReturned(m api.ReturnedMail) string {
 	what := m.Kind
 	if m.FeedbackType != "" {
 		what += " (" + m.FeedbackType + ")"
 	}
 	if m.Kind == "none" {
-		what = "not a bounce, as far as can be told"
+		what = "not a bounce, as far as Postroom can see"
 	}
 	for _, r := range m.Recipients {
 		what += "\n  " + strings.TrimSpace(clean(r.Address)+" "+r.Status+" "+clip(clean(r.Diagnostic), 100))

@@ -82,7 +82,7 @@ func start(ctx context.Context, command *kong.Context, con *console) error {
 	return command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON})
 }
 
-// commandName is the command whose help explains a wrong command line.
+// commandName returns the command whose help explains a wrong command line.
 func commandName(c *kong.Context) string {
 	if c == nil || c.Selected() == nil {
 		return "postroom"

@@ -122,7 +122,7 @@ func (s *sendCmd) attachments(req *api.SubmitRequest, _ *console) error {
 	return nil
 }
 
-// parseAddresses reads addresses as people write them (RFC 5322 section 3.4). Postroom checks them again, and more strictly.
+// parseAddresses reads addresses with names (RFC 5322 section 3.4). Postroom checks them again, and more strictly.
 func parseAddresses(text string) (api.Addresses, error) {
 	list, err := mail.ParseAddressList(text)
 	if err != nil {

@@ -134,7 +134,7 @@ func pin(file string, transport *http.Transport) error {
 	return nil
 }
 
-// localToken is the admin token of the settings. It never makes one: a token nobody's service knows would only mislead.
+// localToken returns the admin token of the settings. It never makes one: no service would know it.
 func localToken(c *config.Config) (string, error) {
 	if c.Token != "" {
 		return c.Token.Reveal(), nil
@@ -156,13 +156,13 @@ type unreachable struct {
 	err  error
 }
 
-// Error tells where and why.
+// Error names the address and the reason.
 func (u *unreachable) Error() string { return fmt.Sprintf("no answer from %s: %v", u.base, u.err) }
 
 // Unwrap gives the reason.
 func (u *unreachable) Unwrap() error { return u.err }
 
-// naming puts the address into the errors of a transport.
+// naming is a transport whose errors name the address.
 type naming struct {
 	http.RoundTripper
 	base string

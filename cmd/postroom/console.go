@@ -60,7 +60,7 @@ func (c *console) encode(v any, indent string) error {
 	return e.Encode(v)
 }
 
-// confirm asks a person. Without one at the keyboard the answer is no.
+// confirm asks at a terminal. Elsewhere the answer is no.
 func (c *console) confirm(format string, args ...any) bool {
 	if !c.inTTY || !c.errTTY {
 		return false
@@ -71,7 +71,7 @@ func (c *console) confirm(format string, args ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// clean makes text that strangers wrote fit for a terminal: one line, and nothing that moves the cursor or colours what follows.
+// clean makes untrusted text fit for a terminal: one line, and nothing that moves the cursor or sets colours.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -87,8 +87,8 @@ func clean(s string) string {
 // barFrom is the number of steps from which a bar shows the progress.
 const barFrom = 50
 
-// bar shows the progress of something long on a terminal; total -1: nobody knows how long. That a bar can't be drawn
-// does no harm, so its errors are of no interest.
+// bar shows the progress of something long on a terminal; total -1: its length is not known. The errors of a bar are
+// ignored: that it can't be drawn does no harm.
 func (c *console) bar(total int, what string, options ...progressbar.Option) *progressbar.ProgressBar {
 	seen, out := c.errTTY && (total < 0 || total >= barFrom), io.Discard
 	if seen {

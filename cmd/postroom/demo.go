@@ -15,7 +15,7 @@ type demoCmd struct {
 
 // Help is shown below the flags.
 func (demoCmd) Help() string {
-	return `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages through every state and tells what happens.
+	return `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages through every state and prints what happens.
 Nothing leaves this machine, no settings are read, and nothing stays behind.`
 }
 

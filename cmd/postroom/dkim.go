@@ -113,14 +113,14 @@ func (g *dkimGenerateCmd) Run(con *console) error {
 	if g.JSON {
 		return con.printJSON(made)
 	}
-	tell := con.say
+	print := con.say
 	if g.Out == "" {
 		con.say("%s", strings.TrimSpace(text))
-		tell = con.note
+		print = con.note
 	} else {
 		con.note("the private key is in %s; keep it secret", g.Out)
 	}
-	tell("Publish this TXT record:\n\n%s\n%s\n\nAs a line of a zone file:\n\n%s", made.Name, made.Record, made.Zone)
+	print("Publish this TXT record:\n\n%s\n%s\n\nAs a line of a zone file:\n\n%s", made.Name, made.Record, made.Zone)
 	con.note("\nThen: postroom dkim check --domain %s --selector %s", made.Domain, made.Selector)
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *dkimCheckCmd) Run(ctx context.Context, con *console) error {
 	case found.Problem != "":
 		return fmt.Errorf("%s %s", found.Name, found.Problem)
 	case !c.JSON:
-		found.tell(con, key != nil)
+		found.good(con, key != nil)
 	}
 	return nil
 }
@@ -222,8 +222,8 @@ func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundK
 	return found, nil
 }
 
-// tell says that all is well.
-func (f foundKey) tell(con *console, compared bool) {
+// good prints what was found where there is no problem.
+func (f foundKey) good(con *console, compared bool) {
 	what := "has a key"
 	if compared {
 		what = "publishes this key"

@@ -4,9 +4,9 @@
 // API that programs use, through package api, so that nothing can be done here that a program could not do. Only `config`, `doctor` and
 // `secret` look at this machine as well.
 //
-// Tables are for people; --json prints what the API answered, for programs. Results go to standard output, everything else to standard
-// error. A failure is one line that says what was tried and what to do about it. Exit codes: 0 it is done; 1 it is not; 2 the command line or
+// Commands print tables, or with --json what the API answered. Results go to standard output, everything else to
+// standard error. A failure is one line that says what was tried and what to do about it. Exit codes: 0 it is done; 1 it is not; 2 the command line or
 // the settings are wrong, and nothing was tried; 130 it was interrupted.
 //
-// Text that strangers wrote, such as subjects and replies of relays, is stripped of control characters before a terminal sees it.
+// Untrusted text, such as subjects and replies of relays, is stripped of control characters before it is printed.
 package main

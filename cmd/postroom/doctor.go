@@ -105,7 +105,7 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.queues, x.public, x.dns}
 }
 
-// exam is what the checks share.
+// exam is the state that the checks share.
 type exam struct {
 	cfg      *config.Config
 	reach    reachFlags

@@ -12,7 +12,7 @@ import (
 // loginsAtOnce bounds how many relays are tried at a time.
 const loginsAtOnce = 8
 
-// accounts lets Postroom log in to the relay of every account, from where it runs.
+// accounts has Postroom log in to the relay of every account.
 func (x *exam) accounts(ctx context.Context) []finding {
 	const name = "accounts"
 	if x.away {
@@ -38,7 +38,7 @@ func (x *exam) accounts(ctx context.Context) []finding {
 	return judgeLogins(list, tryLogins(ctx, client, list))
 }
 
-// login is what the trial of one account's relay met.
+// login is the result of trying one account's relay.
 type login struct {
 	answer api.VerifyAnswer
 	err    error // nothing was learned of the relay
@@ -62,7 +62,7 @@ func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) 
 	return tried
 }
 
-// judgeLogins tells of the accounts that can't be used; of those that were not tried in time together.
+// judgeLogins returns a finding for each account that can't be used, and one for all that were not tried in time.
 func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 	const name = "accounts"
 	var found []finding

@@ -94,7 +94,7 @@ func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 	}
 	switch {
 	case len(records) == 0:
-		return finding{"spf", warn, domain + " has no SPF record", "add the TXT record your relay's provider tells you, such as: v=spf1 include:… ~all"}, nil
+		return finding{"spf", warn, domain + " has no SPF record", "add the TXT record your relay's provider gives you, such as: v=spf1 include:… ~all"}, nil
 	case len(records) > 1:
 		return finding{"spf", fail, fmt.Sprintf("%s has %d SPF records, which counts as an error (RFC 7208 section 4.5)", domain, len(records)), "join them into one"}, nil
 	case slices.ContainsFunc(strings.Fields(records[0]), func(term string) bool { return term == "+all" || term == "all" }):
@@ -122,7 +122,7 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 			return finding{"dkim", ok, name + " has a key", ""}, nil
 		}
 	}
-	return finding{"dkim", fail, name + " has no key", "publish the TXT record your relay's provider tells you"}, nil
+	return finding{"dkim", fail, name + " has no key", "publish the TXT record your relay's provider gives you"}, nil
 }
 
 // dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain itself or at the one it belongs to.
@@ -143,7 +143,7 @@ func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
 			return finding{"dmarc", ok, domain + ": " + records[0], ""}, nil
 		}
 	}
-	return finding{"dmarc", warn, domain + " has no DMARC record: large receivers want one of whoever sends much", "add a TXT record at _dmarc." + domain + ", to begin with: v=DMARC1; p=none"}, nil
+	return finding{"dmarc", warn, domain + " has no DMARC record: large receivers want one of everyone who sends much", "add a TXT record at _dmarc." + domain + ", to begin with: v=DMARC1; p=none"}, nil
 }
 
 // txt looks up the TXT records that begin with a version. None is no error.

@@ -33,5 +33,5 @@ func (x *exam) public(ctx context.Context) []finding {
 		return append(found, finding{name, fail, "mail that comes back to " + domain + " goes nowhere: it has no MX record",
 			"point an MX record at the machine that takes it (docs/bounces.md), or clear bounce.domain"})
 	}
-	return append(found, finding{name, warn, fmt.Sprintf("can't tell where mail that comes back to %s goes: %v", domain, err), ""})
+	return append(found, finding{name, warn, fmt.Sprintf("it is not known where mail that comes back to %s goes: %v", domain, err), ""})
 }

@@ -16,7 +16,7 @@ import (
 func (x *exam) relay(ctx context.Context) []finding {
 	const name = "relay"
 	if x.cfg.SMTP.Host == "" {
-		return nil // accounts tells when there is none at all
+		return nil // the check of accounts reports that there is none at all
 	}
 	server := app.SMTPServer(x.cfg.SMTP)
 	x.meet(x.cfg.From.Address)
@@ -64,7 +64,7 @@ func adviseRelay(fault string) string {
 	case "ESOCKET", "ECONNECTION", "ETIMEDOUT":
 		return "check host and port in smtp, and the firewall; many networks block port 25, try 587 or 465"
 	}
-	return "ask whoever runs the relay, with the reply above"
+	return "ask the operator of the relay, with the reply above"
 }
 
 // meet notes the domain of a sender, for its DNS to be looked at.

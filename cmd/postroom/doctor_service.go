@@ -45,7 +45,7 @@ func (x *exam) data(context.Context) []finding {
 	return found
 }
 
-// redis looks at Redis itself, where it is not Postroom's own: that one answers nobody else, and tells about itself in /ready.
+// redis looks at Redis itself, unless it is the embedded one, which answers only Postroom and is part of /ready.
 func (x *exam) redis(ctx context.Context) []finding {
 	const name = "redis"
 	if x.cfg.Redis.URL == "" {
@@ -122,7 +122,8 @@ func judgeClock(off time.Duration) finding {
 	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
 }
 
-// ready asks Postroom whether it is ready. A worker is asked where it tells its health, if it does; it has no API for the checks that follow.
+// ready asks Postroom whether it is ready. A worker is asked at its monitor, if it has one; it has no API for the
+// checks that follow.
 func (x *exam) ready(ctx context.Context) []finding {
 	const name = "service"
 	if x.cfg.Role == "worker" && x.reach.URL == "" {

@@ -16,7 +16,7 @@ import (
 // usageError is a command line that makes no sense, found by a command.
 type usageError struct{ message string }
 
-// Error tells what is wrong and what to write instead.
+// Error says what is wrong and what to write instead.
 func (e *usageError) Error() string { return e.message }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
@@ -76,7 +76,7 @@ func explainFailure(f *api.Failure) string {
 		message += fmt.Sprintf("; %s: %s", field.Key, clean(field.Message))
 	}
 	if f.Problem.StatusCode >= 500 && f.Problem.RequestID != "" {
-		message += "; the log of Postroom tells more at request_id " + f.Problem.RequestID
+		message += "; the log of Postroom has more at request_id " + f.Problem.RequestID
 	}
 	return fmt.Sprintf("%s (%d)", message, f.Problem.StatusCode)
 }
@@ -98,7 +98,8 @@ func explainUnreachable(u *unreachable) string {
 	return fmt.Sprintf("can't reach Postroom at %s: %v; %s", u.base, u.err, other)
 }
 
-// refusal is why Postroom would not do something to one message, or empty for any other error: then the next message would meet the same.
+// refusal returns why Postroom refused to change one message, or "" for any other error, which the next message
+// would meet as well.
 func refusal(err error) string {
 	f, ok := errors.AsType[*api.Failure](err)
 	if ok && (f.Problem.StatusCode == http.StatusNotFound || f.Problem.StatusCode == http.StatusConflict) {

@@ -19,7 +19,7 @@ func (f *feedbackCmd) Run(s *session) error {
 func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
 	c.line("Waiting", fmt.Sprintf("%d bounces, complaints and unsubscriptions; %d deliveries; %d opens and clicks", s.Inbox.Urgent, s.Inbox.Deliveries, s.Inbox.Hits))
 	if s.Inbox.Waiting > 0 {
-		c.line("Looked for", fmt.Sprintf("the messages of %d facts, which nobody knows yet", s.Inbox.Waiting))
+		c.line("Looked for", fmt.Sprintf("the messages of %d facts, which are not known yet", s.Inbox.Waiting))
 	}
 	for _, r := range s.Reconciliation {
 		c.line("Asked "+r.Source, askedLine(r, now))

@@ -88,7 +88,7 @@ func happened(e api.MessageEvent) string {
 	return strings.Join(words, ": ")
 }
 
-// details words what became known after a relay took the message.
+// details words what was learnt after a relay took the message.
 func details(d api.EventDetails) string {
 	var words []string
 	for _, w := range []string{d.BounceType, d.FeedbackType, d.Reason, d.Diagnostic, d.URL, d.ListID} {
@@ -103,7 +103,7 @@ func details(d api.EventDetails) string {
 		words = append(words, "by a program: "+d.BotReason)
 	}
 	if d.Source != "" {
-		words = append(words, "told by "+d.Source)
+		words = append(words, "reported by "+d.Source)
 	}
 	return strings.Join(words, ", ")
 }

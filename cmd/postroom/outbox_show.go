@@ -110,14 +110,14 @@ func (c *console) tables(all ...grid) {
 	}
 }
 
-// inDoubt says that nobody knows what came of some attempts.
+// inDoubt says that the outcome of some attempts is not known.
 func (c *console) inDoubt(attempts int) {
 	if attempts > 0 {
 		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", attempts))
 	}
 }
 
-// line prints one thing about a message, if there is anything to say.
+// line prints a name and its value, if there is one.
 func (c *console) line(name, value string) {
 	if value != "" {
 		c.say("%s %s", boldStyle.Width(12).Render(name), clean(value))

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// relayURL is a relay in one line, without its password. What a preset fills in is told by its name.
+// relayURL is a relay in one line, without its password. The name of a preset stands for what it fills in.
 func relayURL(s *api.SMTPServer) string {
 	switch {
 	case s == nil:

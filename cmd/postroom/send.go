@@ -13,13 +13,13 @@ type sendCmd struct {
 	reachFlags
 	To             []string `sep:"none" placeholder:"ADDRESS" help:"Recipients: ada@example.com or 'Ada <ada@example.com>'; several by commas, or the flag again."`
 	CC             []string `name:"cc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by all."`
-	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by nobody."`
+	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, hidden from all."`
 	From           string   `placeholder:"ADDRESS" help:"Sender. Default: the account's."`
 	ReplyTo        []string `sep:"none" placeholder:"ADDRESS" help:"Where answers go."`
 	Subject        string   `short:"s" help:"Subject."`
 	Text           string   `help:"Text. @FILE reads it from a file, - from standard input, which is the default when that is not a terminal."`
 	HTML           string   `name:"html" help:"HTML; @FILE and - as with --text. Without --text a text is made from it."`
-	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; as often as you like."`
+	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; may be repeated."`
 	Raw            string   `placeholder:"FILE" help:"A whole message (RFC 5322) instead; - is standard input."`
 	Template       string   `placeholder:"ID" help:"A stored template that says what the mail says; see postroom template."`
 	Params         string   `placeholder:"JSON" help:"The data that fills the template, such as @params.json; - is standard input."`
@@ -30,7 +30,7 @@ type sendCmd struct {
 	IdempotencyKey string   `placeholder:"KEY" help:"The same key again sends nothing more, and answers the same."`
 	SendAt         string   `placeholder:"WHEN" help:"When to send: in 10m, or 2030-12-24T08:00:00Z. Default: now."`
 	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"transactional (as without) or bulk, which never delays the former."`
-	Tag            []string `placeholder:"TAG" help:"Tag to find it by later; as often as you like."`
+	Tag            []string `placeholder:"TAG" help:"Tag to find it by later; may be repeated."`
 	Attempts       int      `placeholder:"N" help:"Attempts in all. Default: the setting delivery.attempts."`
 	DryRun         bool     `help:"Build the message and print it, send nothing."`
 	Wait           bool     `short:"w" help:"Follow the message until it was sent (exit code 0), failed or was cancelled (1)."`
@@ -69,11 +69,11 @@ func (c *sendCmd) Run(s *session) error {
 	}
 	out := sendAnswer{SubmitAnswer: answer}
 	if skipped := answer.Skipped; skipped != nil {
-		told := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
+		skip := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
 		if answer.QueueID == "" && !c.DryRun {
-			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", told))
+			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", skip))
 		}
-		s.note("%v", told)
+		s.note("%v", skip)
 	}
 	if !s.json {
 		s.say("%s", describeAnswer(answer))
@@ -89,7 +89,7 @@ func (c *sendCmd) Run(s *session) error {
 	return cmp.Or(s.answer(out, nil, func() {}), notSent)
 }
 
-// describeAnswer says what came of a submit.
+// describeAnswer is the answer to a submit in one line.
 func describeAnswer(a api.SubmitAnswer) string {
 	switch {
 	case a.Idempotency != nil && a.Idempotency.Status == "HIT":

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// serveCmd runs Postroom until it is told to stop.
+// serveCmd runs Postroom until a signal stops it.
 type serveCmd struct {
 	settingsFlags
 	Role   string `group:"settings" enum:",all,api,worker" default:"" placeholder:"ROLE" help:"What this process does: all, api or worker."`
@@ -77,7 +77,7 @@ func takenPort(c *config.Config, err error) error {
 	return err
 }
 
-// welcome tells the person who started Postroom where to go next.
+// welcome prints, on a terminal, where everything is.
 func (c *console) welcome(settings *config.Config, url string) {
 	line := func(name, value string) { c.note("  %s %s", boldStyle.Width(14).Render(name), value) }
 	c.note("\n  %s %s\n", boldStyle.Render("Postroom"), version())

@@ -9,7 +9,7 @@ import (
 // settingsFlags choose the settings, for commands that need them.
 type settingsFlags struct {
 	Config string            `group:"settings" short:"c" placeholder:"FILE" help:"Configuration file. Default: $$POSTROOM_CONFIG, else config.yaml where there is one."`
-	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, such as delivery.attempts=5; as often as you like. See: postroom config."`
+	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, such as delivery.attempts=5; may be repeated. See: postroom config."`
 }
 
 // load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own. Empty ones are left out.

@@ -134,7 +134,7 @@ func (c *suppressionsCheckCmd) Run(s *session) error {
 // verdicts say what follows from what is known against an address: the widest first.
 func verdicts(list []api.Suppression) []string {
 	var all []string
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, s := range list {
 		what := "every mail is stopped"
 		switch {
@@ -144,10 +144,10 @@ func verdicts(list []api.Suppression) []string {
 			what = "mail of this list is stopped"
 		}
 		line := scopeWords(s.SuppressionScope) + ": " + what
-		if s.Expired || told[line] {
+		if s.Expired || seen[line] {
 			continue
 		}
-		told[line] = true
+		seen[line] = true
 		all = append(all, line)
 	}
 	if len(all) == 0 {
@@ -181,7 +181,7 @@ func (c *suppressionsAddCmd) Run(s *session) error {
 	return s.said(answer, err, "%d added, %d known already", answer.Added, answer.Known)
 }
 
-// addressOrDomain tells an address from a domain, which is written @example.com.
+// addressOrDomain reads an address, or a domain as @example.com.
 func addressOrDomain(text string) (address, domain string) {
 	if domain, ok := strings.CutPrefix(text, "@"); ok {
 		return "", domain
@@ -189,7 +189,7 @@ func addressOrDomain(text string) (address, domain string) {
 	return text, ""
 }
 
-// suppressionsRemoveCmd removes what a scope has against somebody.
+// suppressionsRemoveCmd removes the suppressions that a scope has of an address or a domain.
 type suppressionsRemoveCmd struct {
 	Whom string `arg:"" help:"An address; or a domain, as @example.com, whose own entry is meant and not those of its addresses."`
 	scopeFlags
@@ -197,7 +197,7 @@ type suppressionsRemoveCmd struct {
 	reachFlags
 }
 
-// Run removes it. That there was nothing is a failure: whoever asks expects mail to pass now.
+// Run removes them. That there was nothing is a failure: the caller expects mail to pass now.
 func (c *suppressionsRemoveCmd) Run(s *session) error {
 	r := api.SuppressionRemoval{SuppressionScope: c.scope(), Reason: c.Reason}
 	r.Email, r.Domain = addressOrDomain(c.Whom)

@@ -22,7 +22,7 @@ type suppressionsImportCmd struct {
 	File string `arg:"" help:"CSV file; -: standard input. With a line of headings (address or email, domain, reason, account, list, expires, source, …), or addresses alone."`
 	scopeFlags
 	Reason string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"Of lines that name none."`
-	Source string `default:"csv" help:"What told you, for lines that don't say."`
+	Source string `default:"csv" help:"Source of lines that name none."`
 	reachFlags
 }
 
@@ -89,7 +89,7 @@ type suppressionsExportCmd struct {
 	reachFlags
 }
 
-// Run writes the file, which comes into place only when it is whole.
+// Run writes the file, and renames it to its name when it is whole.
 func (c *suppressionsExportCmd) Run(s *session) error {
 	if c.File == "-" {
 		return api.ExportSuppressions.Do(s, s.client, c.query(), s.out)

@@ -113,7 +113,7 @@ func (g grid) fit(width int) [][]string {
 	return rows
 }
 
-// moment is a time as people take it in: near ones by their distance, others by date.
+// moment is a near time as a distance, any other as a date.
 func moment(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Second); {
 	case t.IsZero():

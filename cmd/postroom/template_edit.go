@@ -69,7 +69,7 @@ func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.Template
 // templateCreateCmd stores a template.
 type templateCreateCmd struct {
 	Template    string `arg:"" help:"Id of the template, chosen by you: letters, digits and . _ @ + -"`
-	Name        string `placeholder:"TEXT" help:"What people call it; of a partial, what templates include it by. Default: its id."`
+	Name        string `placeholder:"TEXT" help:"Its name in lists; templates include a partial by it. Default: its id."`
 	Description string `placeholder:"TEXT" help:"What it is for."`
 	Kind        string `enum:"template,partial,layout" default:"template" help:"template, partial (included by others) or layout (stands around the html of others)."`
 	Account     string `placeholder:"ID" help:"Whose it is. Default: every account may use it."`
@@ -96,13 +96,13 @@ func (t *templateCreateCmd) Run(s *session) error {
 // templateUpdateCmd changes a template.
 type templateUpdateCmd struct {
 	Template    string  `arg:"" help:"Id of the template."`
-	Name        *string `placeholder:"TEXT" help:"What people call it."`
+	Name        *string `placeholder:"TEXT" help:"Its name in lists."`
 	Description *string `placeholder:"TEXT" help:"What it is for."`
 	contentFlags
 	reachFlags
 }
 
-// Run changes what the flags name, unless somebody else changes the template meanwhile.
+// Run changes what the flags name, unless another request changes the template meanwhile.
 func (t *templateUpdateCmd) Run(s *session) error {
 	old, err := api.GetTemplate.Do(s, s.client, t.Template)
 	if err != nil {

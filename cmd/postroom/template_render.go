@@ -75,7 +75,7 @@ func (t *templateRenderCmd) preview(s *session) (api.TemplatePreview, error) {
 	return answer, filed(t.Template, of.Format, err)
 }
 
-// lines makes a text that strangers wrote fit for a terminal, line by line. For programs it stays as it is.
+// lines makes an untrusted text fit for a terminal, line by line. In a pipe it stays as it is.
 func (c *console) lines(text string) string {
 	if !c.outTTY {
 		return text
