@@ -55,7 +55,7 @@ type Limits struct {
 	PerConnection int     `json:"perConnection,omitempty" minimum:"1" maximum:"100000" doc:"Messages on one connection; 100 when absent"`
 }
 
-// Words says limits as people read them: "5 a second, 100 a day". Empty: there are none. Nil is no limits.
+// Words returns the limits in words: "5 a second, 100 a day". Empty: there are none. Nil is no limits.
 func (l *Limits) Words() string {
 	if l == nil {
 		return ""

@@ -10,7 +10,7 @@ type FeedbackReceipt struct {
 	Confirmed bool `json:"confirmed,omitempty" doc:"A subscription was confirmed"`
 }
 
-// FeedbackStatus says who told what about sent mail, and what became of it.
+// FeedbackStatus counts the reports about sent mail by their source and their result.
 type FeedbackStatus struct {
 	Inbox          FeedbackInbox            `json:"inbox" doc:"Facts that wait to be applied"`
 	Sources        []FeedbackSource         `json:"sources" doc:"Who told facts, or may; counted since the first one"`

@@ -75,7 +75,7 @@ type LogQuery struct {
 	CreatedBefore time.Time
 }
 
-// MessageEvent is one thing that happened to a message, as its webhook told it.
+// MessageEvent is one thing that happened to a message, as in its webhook.
 type MessageEvent struct {
 	EventID    string    `json:"eventId"`
 	Event      string    `json:"event" doc:"messageQueued, messageSent…"`
@@ -88,7 +88,7 @@ type MessageEvent struct {
 	Details *EventDetails `json:"details,omitempty" doc:"Of what became known after a relay took the message: messageDelivered, messageBounce, trackOpen…"`
 }
 
-// EventDetails is what became known about a message after a relay took it. Which fields there are follows from the event.
+// EventDetails are reports about a message that a relay has accepted. The event decides which fields are present.
 type EventDetails struct {
 	Source            string `json:"source,omitempty" doc:"Who told: a provider's name, bounce, track, unsubscribe"`
 	ProviderMessageID string `json:"providerMessageId,omitempty" doc:"The provider's own id of the message"`

@@ -53,7 +53,7 @@ type Progress struct {
 	Error    *DeliveryFault `json:"error,omitempty"`
 }
 
-// RecipientStatus is what became of one recipient so far.
+// RecipientStatus is the state of the delivery to one recipient.
 type RecipientStatus struct {
 	Address  string `json:"address"`
 	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed,replaced" doc:"replaced: a replay was sent to others in its place"`
@@ -164,13 +164,13 @@ type OutboxQuery struct {
 	CreatedBefore time.Time
 }
 
-// DeleteAnswer says whether a message was taken back. Code says why not, where that is known.
+// DeleteAnswer reports whether a message was cancelled. Code is the reason if it was not, where that is known.
 type DeleteAnswer struct {
 	Deleted bool   `json:"deleted"`
 	Code    string `json:"code,omitempty" doc:"MessageActive: it is being sent at this moment"`
 }
 
-// BulkDeleteAnswer says how many messages were taken back.
+// BulkDeleteAnswer is the number of messages that were cancelled.
 type BulkDeleteAnswer struct {
 	Deleted int `json:"deleted"`
 	Active  int `json:"active,omitempty" doc:"Left alone, because they were being sent"`

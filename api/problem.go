@@ -32,7 +32,7 @@ type Failure struct {
 	RetryAfter time.Duration // when the server says to come back; zero: it doesn't say
 }
 
-// Error tells the status, the message and the wrong fields.
+// Error returns the status, the message and the wrong fields.
 func (f *Failure) Error() string {
 	s := fmt.Sprintf("%d %s: %s", f.Problem.StatusCode, f.Problem.Error, f.Problem.Message)
 	for _, field := range f.Problem.Fields {

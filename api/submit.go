@@ -103,7 +103,7 @@ type SubmitRequest struct {
 	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
 }
 
-// Render says how the words of a message are filled in. In JSON false stands for Render{Off: true}.
+// Render is how the templates in a message are rendered. In JSON false stands for Render{Off: true}.
 type Render struct {
 	Off     bool            `json:"-"`
 	Format  string          `json:"format,omitempty" enum:"html,markdown" doc:"What html is written in: html when absent. A stored template has its own"`
@@ -149,7 +149,7 @@ const (
 	Bulk          Lane = "bulk"
 )
 
-// IdempotencyStatus says whether a key was new.
+// IdempotencyStatus reports whether a key was new.
 type IdempotencyStatus struct {
 	Key    string `json:"key"`
 	Status string `json:"status" enum:"MISS,HIT" doc:"HIT: the first answer to this key, again"`
@@ -168,14 +168,14 @@ type SubmitAnswer struct {
 	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"What became of each entry, in their order"`
 }
 
-// Skipped says why recipients are not mailed.
+// Skipped are recipients that are not mailed, and why.
 type Skipped struct {
 	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Why the first of them is not"`
 	ListID     string   `json:"listId,omitempty" doc:"The list that says so; absent: the account, or the instance"`
 	Recipients []string `json:"recipients"`
 }
 
-// MailMergeResult says what became of one entry of a mail merge.
+// MailMergeResult is the result of one entry of a mail merge.
 type MailMergeResult struct {
 	Success     bool               `json:"success"`
 	To          Address            `json:"to"`

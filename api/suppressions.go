@@ -71,7 +71,7 @@ type SuppressionRequest struct {
 	Suppressions []NewSuppression `json:"suppressions,omitempty" minItems:"1" maxItems:"1000" doc:"Several, in place of the other fields"`
 }
 
-// SuppressionsAdded says what adding came to.
+// SuppressionsAdded is the result of adding suppressions.
 type SuppressionsAdded struct {
 	Success bool `json:"success"`
 	Added   int  `json:"added" doc:"Those that did not hold before"`
@@ -86,7 +86,7 @@ type SuppressionRemoval struct {
 	Reason string // empty: whatever the reason
 }
 
-// SuppressionRemoved says whether there was anything to remove.
+// SuppressionRemoved reports whether there was anything to remove.
 type SuppressionRemoved struct {
 	Deleted bool `json:"deleted"`
 }
@@ -99,7 +99,7 @@ type SuppressionImportOptions struct {
 	Source string // of lines that name none; empty: csv
 }
 
-// SuppressionImport tells how far an import came.
+// SuppressionImport is the progress of an import.
 type SuppressionImport struct {
 	ID      string    `json:"id"`
 	State   string    `json:"state" enum:"running,done,interrupted" doc:"interrupted: the file, Redis or this process broke off. What was read by then is in place; import the file again for the rest, what is there already does no harm"`
@@ -169,7 +169,7 @@ type BlocklistRequest struct {
 	Reason    string `json:"reason,omitempty" maxLength:"500" doc:"unsubscribe, hard_bounce, spam_report, or any other words, which stop every mail of the list; block when absent"`
 }
 
-// BlocklistAdded says whether the address was not there before.
+// BlocklistAdded reports whether the address is new on the list.
 type BlocklistAdded struct {
 	Success bool `json:"success"`
 	Added   bool `json:"added"`

@@ -11,7 +11,7 @@ import (
 
 type accountRoutes struct {
 	accounts  Accounts
-	box       Changer
+	box       Outbox
 	tokens    *access.Access
 	templates Templates
 	verifier  Verifier
@@ -78,7 +78,7 @@ func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api
 
 type verifyAccountInput struct{ Body api.VerifyRequest }
 
-// verifyTimeout is how long somebody who waits for an answer waits for a relay; delivery is more patient.
+// verifyTimeout bounds the wait for a relay while the client waits. The timeouts of delivery are longer.
 const verifyTimeout = time.Minute
 
 func (a accountRoutes) verifyAccount(ctx context.Context, in *verifyAccountInput) (api.VerifyAnswer, error) {

@@ -27,7 +27,7 @@ func grantOf(ctx context.Context) *access.Grant {
 // boundTo is the account that the caller is confined to; empty: none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// guard lets in whoever holds a token with the right to a route, or a session, for reading.
+// guard admits callers that hold a token with the right to a route, or, for reading, a session.
 func (s *Server) guard(r right) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.public {
@@ -50,7 +50,7 @@ func (s *Server) guard(r right) echo.MiddlewareFunc {
 	}
 }
 
-// admits says why a caller may not use a route, if so.
+// admits returns an error if a caller may not use a route.
 func (r right) admits(g *access.Grant) error {
 	need := r.scope
 	if g.Account != "" && r.bound != "" {

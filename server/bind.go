@@ -132,7 +132,7 @@ func (p param) text(c echo.Context, query url.Values) (text string, given, ok bo
 	return text, text != "", true
 }
 
-// set writes the parameter into its field, or says what is wrong with it.
+// set writes the parameter into its field, or returns what is wrong with it.
 func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 	var broken []string
 	switch {

@@ -68,12 +68,12 @@ func (d *document) gathered() bool {
 	f.long = false
 	opened, unread := d.opened(), d.json.UnreadBuffer()
 	had, promised := len(opened)+len(unread), int64(-1)
-	room := max(window, 4*had)
+	size := max(window, 4*had)
 	if f.size >= 0 {
 		promised = int64(had) + f.size - f.read
-		room = int(promised) + 1 // it has been reserved, and some of it has come
+		size = int(promised) + 1 // it has been reserved, and some of it has come
 	}
-	text, err := readAll(f.body, append(append(make([]byte, 0, room), opened...), unread...), promised)
+	text, err := readAll(f.body, append(append(make([]byte, 0, size), opened...), unread...), promised)
 	if err == nil {
 		err = f.turn()
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// Feedback takes in what became of sent mail. It is feedback.Feedback.
+// Feedback takes in reports about sent mail. It is feedback.Feedback.
 type Feedback interface {
-	// Provider takes the webhook of a provider: what it tells is durable when the error is nil.
+	// Provider takes the webhook of a provider. What it reports is durable when the error is nil.
 	Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error)
 	Status(ctx context.Context) (api.FeedbackStatus, error)
 }
 
-// feedbackRoutes take in what became known about mail after a relay took it.
+// feedbackRoutes take in reports about mail that a relay has accepted.
 type feedbackRoutes struct {
 	feedback Feedback
 	returns  Returns
@@ -70,7 +70,7 @@ func rawBody(c echo.Context, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// feedbackStatus says who told what about sent mail, and what became of it.
+// feedbackStatus returns how many reports came from each source, and their results.
 func (f feedbackRoutes) feedbackStatus(ctx context.Context, _ *noInput) (api.FeedbackStatus, error) {
 	return f.feedback.Status(ctx)
 }

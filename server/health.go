@@ -21,7 +21,7 @@ type instanceRoutes struct {
 	spec     func() (spec, error)
 }
 
-// getHealth answers as long as the process can: a supervisor restarts it when it doesn't. Redis being away is no reason to.
+// getHealth answers as long as the process can: a supervisor restarts it when it does not. An unreachable Redis is no reason to restart.
 func (i instanceRoutes) getHealth(context.Context, *noInput) (api.Health, error) {
 	return api.Health{Success: true}, nil
 }
@@ -39,7 +39,7 @@ func (r readyAnswer) status() int {
 // probeTime is how long everything that readiness depends on may take together: a probe that waits longer has given up.
 const probeTime = 2 * time.Second
 
-// getReady says whether work can be taken on. A Redis that is away fails its check and leaves durability empty.
+// getReady reports whether work can be taken on. An unreachable Redis fails its check and leaves durability empty.
 func (i instanceRoutes) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

@@ -51,7 +51,7 @@ func (l limits) ofElements() limits {
 	return l
 }
 
-// ofString says what a string breaks, in the words of EmailEngine's answers.
+// ofString returns the limits that a string breaks, in the words of EmailEngine's answers.
 func (l limits) ofString(s string) (faults []string) {
 	if len(l.enum) > 0 && !slices.Contains(l.enum, s) {
 		return []string{"must be one of [" + strings.Join(l.enum, ", ") + "]"}
@@ -71,10 +71,10 @@ func (l limits) ofString(s string) (faults []string) {
 	return faults
 }
 
-// ofInt says what a number breaks.
+// ofInt returns the limits that a number breaks.
 func (l limits) ofInt(n int) (faults []string) { return l.ofNumber(float64(n)) }
 
-// ofNumber says what a number, whole or not, breaks. No limit is so large that a float64 would not hold it exactly.
+// ofNumber returns the limits that a number, whole or not, breaks. No limit is so large that a float64 would not hold it exactly.
 func (l limits) ofNumber(x float64) (faults []string) {
 	if l.minimum != nil && x < float64(*l.minimum) {
 		faults = append(faults, "must be greater than or equal to "+strconv.Itoa(*l.minimum))

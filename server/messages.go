@@ -45,7 +45,7 @@ type ratesInput struct {
 	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than those"`
 }
 
-// getRates counts what became of messages. A bound token sees its own account's.
+// getRates counts messages by their results. A bound token sees its own account's.
 func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {

@@ -48,7 +48,7 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 	return m
 }
 
-// know adds a route to those that are told apart.
+// know adds a route to those that have a label value of their own.
 func (m *metrics) know(r route) { m.routes[r.method+" "+echoPath(r.path)] = true }
 
 // observe counts an answer. Everything outside the table, pages and nonsense alike, shares one label.

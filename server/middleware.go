@@ -54,7 +54,7 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secretQueries are parameters that let whoever has them do something: a token of the API, one of the links in a mail, and the secret of a
+// secretQueries are parameters that grant access: a token of the API, one of the links in a mail, and the secret of a
 // provider's webhook.
 var secretQueries = [...]string{"access_token", "t", "token"}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Parts are what the server answers from. All are required.
+// Parts are what the server answers from.
 type Parts struct {
 	Intake       Submitter
 	Outbox       Outbox
@@ -41,47 +41,30 @@ type Submitter interface {
 	Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 }
 
-// Reader shows the outbox. It is outbox.Outbox.
-type Reader interface {
+// Outbox shows and changes messages: queued ones, dead letters, and the email log. It is outbox.Outbox.
+type Outbox interface {
 	List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
 	Get(ctx context.Context, id string) (api.OutboxMessage, error)
 	Content(ctx context.Context, id string) ([]byte, error)
-	// AccountOf tells whose a message is or was; empty when that is not known.
+	// AccountOf returns the account that a message belongs or belonged to; empty: unknown.
 	AccountOf(ctx context.Context, id string) (string, error)
-}
 
-// Changer changes the outbox. It is outbox.Outbox.
-type Changer interface {
 	Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error)
 	CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error)
 	Retry(ctx context.Context, id string) (api.OutboxMessage, error)
 	Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error)
-}
 
-// DeadLetters keeps what failed for good. It is outbox.Outbox.
-type DeadLetters interface {
 	DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error)
 	DeadLetter(ctx context.Context, id string) (api.DeadLetter, error)
-	// Replay queues a dead letter again, otherwise than before where corrections say so.
+	// Replay queues a dead letter again, with corrections.
 	Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error)
 	ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error)
 	DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error)
-}
 
-// Log remembers messages beyond their end. It is outbox.Outbox.
-type Log interface {
 	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
 	Message(ctx context.Context, id string) (api.LoggedMessage, error)
 	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
 	Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error)
-}
-
-// Outbox is all that the routes of messages need. It is outbox.Outbox.
-type Outbox interface {
-	Reader
-	Changer
-	DeadLetters
-	Log
 }
 
 // Queues counts, pauses and resumes. It is outbox.Outbox.
@@ -99,7 +82,7 @@ type Accounts interface {
 	Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error)
 	Delete(ctx context.Context, id string) error
 	Count(ctx context.Context) (int, error)
-	// Configured says whether the account is in the configuration, and so survives its deletion.
+	// Configured reports whether the account is in the configuration, and so survives its deletion.
 	Configured(id string) bool
 	// UsingGateway lists the accounts that have a gateway on their list.
 	UsingGateway(ctx context.Context, gateway string) ([]string, error)
@@ -116,35 +99,23 @@ type Gateways interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// StoredTemplates keeps what mail is made of. Bound is the account that the caller is confined to; empty: none. It is templates.Templates.
-type StoredTemplates interface {
+// Templates stores templates and their versions, and previews them. Bound is the account that the caller is confined to; empty: none. It is
+// templates.Templates.
+type Templates interface {
 	Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error)
 	List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error)
 	Get(ctx context.Context, bound, id string) (api.Template, error)
 	Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated, error)
 	Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error)
-	// Flush deletes all templates of an account and says how many there were.
+	// Flush deletes all templates of an account and returns how many there were.
 	Flush(ctx context.Context, account string) (int, error)
-}
 
-// TemplateVersions keeps what templates were before. It is templates.Templates.
-type TemplateVersions interface {
 	Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error)
 	Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error)
 	Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error)
-}
 
-// TemplatePreviews shows what templates say, stored ones and others. It is templates.Templates.
-type TemplatePreviews interface {
 	Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error)
 	Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error)
-}
-
-// Templates is all that the routes of templates need. It is templates.Templates.
-type Templates interface {
-	StoredTemplates
-	TemplateVersions
-	TemplatePreviews
 }
 
 // Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.
@@ -158,44 +129,35 @@ type Authenticator interface {
 	Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error)
 }
 
-// Endpoints keeps where webhooks go. It is webhooks.Webhooks.
-type Endpoints interface {
+// Webhooks stores webhook endpoints, and shows and repeats their deliveries. It is webhooks.Webhooks.
+type Webhooks interface {
 	Create(ctx context.Context, req api.EndpointRequest) (api.Endpoint, error)
 	Endpoint(ctx context.Context, id string) (api.Endpoint, error)
 	Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
 	Update(ctx context.Context, id string, req api.EndpointRequest) (api.Endpoint, error)
 	Delete(ctx context.Context, id string) (bool, error)
-}
 
-// Deliveries shows and repeats what was sent to an endpoint. It is webhooks.Webhooks.
-type Deliveries interface {
 	Test(ctx context.Context, endpoint string) (api.EndpointTested, error)
 	Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error)
-	// FindDeliveries lists those about messages that a search finds.
+	// FindDeliveries lists the deliveries about messages that a search finds.
 	FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error)
 	Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error)
 	Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error)
 	Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error)
 }
 
-// Webhooks is all that the routes of webhook endpoints need. It is webhooks.Webhooks.
-type Webhooks interface {
-	Endpoints
-	Deliveries
-}
-
-// Documents finds mail, long after the email log has forgotten it. It is documents.Documents.
+// Documents is the search index. It is documents.Documents.
 type Documents interface {
 	Search(ctx context.Context, q api.DocumentQuery) (api.DocumentPage, error)
 	State(ctx context.Context) (api.DocumentsState, error)
 	Rebuild(ctx context.Context) (api.DocumentRebuild, error)
 }
 
-// State tells how the instance is doing. Package app joins it from the parts that know.
+// State is the state of the instance. Package app implements it.
 type State interface {
 	// Checks tries each thing that must hold for work to be taken on.
 	Checks(ctx context.Context) []api.Check
-	// Durability says what the connected Redis can lose. Its Mode is also what stats shows.
+	// Durability returns what the connected Redis can lose. Stats shows its Mode.
 	Durability(ctx context.Context) (api.Durability, error)
 	// Alerts lists what is wrong now, oldest first. It answers what this process knows even when it fails.
 	Alerts(ctx context.Context) ([]api.Alert, error)

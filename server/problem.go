@@ -43,7 +43,7 @@ func (s *Server) answerError(err error, c echo.Context) {
 }
 
 // problemOf words an error for the client, and sets the headers that go with it. What is no fault of the client's is logged here, and
-// only here, in full; the client is told no more than that it happened.
+// only here, in full; the client learns only that it happened.
 func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	p := api.Problem{RequestID: requestID(c)}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {

@@ -57,7 +57,7 @@ type file struct {
 	Content     []byte
 }
 
-// completer is an input that, found wrong, can say what else is wrong with it: faults that only the package below can find.
+// completer is an input that can add to a refusal the faults that only the package below can find.
 type completer interface {
 	complete(ctx context.Context, p *Parts, found *fault.Error)
 }

@@ -27,7 +27,7 @@ const (
 // maxHeaderBytes leaves room for a search of some length in the URL, and for a large cookie jar.
 const maxHeaderBytes = 32 << 10
 
-// Options are the choices of the one who runs Postroom. The zero value serves on 127.0.0.1:3000.
+// Options configure a server. The zero value serves on 127.0.0.1:3000.
 type Options struct {
 	Listen          string        // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
 	TLSCert         string        // file of the certificate chain in PEM; empty: no TLS
@@ -36,7 +36,7 @@ type Options struct {
 	MaxMessage      int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
 	BodyMemory      int64         // bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
 	SessionCookie   string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
-	Drain           time.Duration // how long to go on answering, submits with 503, once told to stop; 0: stop listening at once
+	Drain           time.Duration // how long to go on answering when Run ends, submits with 503; 0: stop listening at once
 	Grace           time.Duration // how long requests under way may take to end; 0: 10 s
 	Metrics         *prometheus.Registry
 	GetUnsubscribes bool         // following an unsubscribe link is enough; else its page asks first
@@ -80,7 +80,7 @@ func (o Options) withDefaults() Options {
 // maxSubmit is the size of a submit's body: base64 makes a message 1.37 times as long, and the other fields take some room too.
 func (o Options) maxSubmit() int64 { return o.MaxMessage + o.MaxMessage*2/5 + 64<<10 }
 
-// Server is the HTTP door. It listens from New on and answers while Run runs.
+// Server answers HTTP requests. It listens from New on and answers while Run runs.
 type Server struct {
 	parts    *Parts
 	opts     Options

@@ -77,7 +77,7 @@ type member struct {
 	required bool
 }
 
-// takenByNull says whether a null in a field takes away what the field is about: it points to a pointer, as in patches. For any other field
+// takenByNull reports whether a null in a field takes away what the field is about: it points to a pointer, as in patches. For any other field
 // null is the same as absent.
 func takenByNull(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer

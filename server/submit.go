@@ -26,7 +26,7 @@ type submitAsInput struct {
 // it would not be the mail that was meant; saying that it is not wanted (false) is fine.
 var notYet = []string{"proxy"}
 
-// unsupported says what is wrong with a key that a submit does not have.
+// unsupported notes what is wrong with a key that a submit does not have.
 func unsupported(d *document, key string) {
 	if !slices.Contains(notYet, key) {
 		unknown(d, key)
@@ -71,7 +71,8 @@ func (s submitRoutes) send(ctx context.Context, in *submitInput, account string)
 	return answer, err
 }
 
-// countSubmits counts what became of a submit, or of each entry of a mail merge. One that was refused as a whole is counted where its refusal is written.
+// countSubmits counts the result of a submit, or of each entry of a mail merge. A submit that was refused as a whole is counted where
+// the refusal is written.
 func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	if len(answer.MailMerge) == 0 {
 		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
@@ -152,7 +153,7 @@ func (in *submitInput) settleKey() []fault.Field {
 }
 
 // complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be read. A field that could
-// not be read is told once: what the outbox thinks of its absence does not count.
+// not be read has one fault: what the outbox says of its absence is left out.
 func (in *submitInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	in.completeAs(ctx, p, found, "")
 }
@@ -162,12 +163,12 @@ func (in *submitAsInput) complete(ctx context.Context, p *Parts, found *fault.Er
 }
 
 func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Error, account string) {
-	told := map[string]bool{}
+	known := map[string]bool{}
 	for _, f := range found.Fields {
-		told[rootOf(f.Key)] = true
+		known[rootOf(f.Key)] = true
 	}
-	if told[""] || told["mailMerge"] {
-		return // the body is no object, or it can't be said whom it is for: what else there is makes no message to check
+	if known[""] || known["mailMerge"] {
+		return // the body is no object, or its recipients are unknown: there is no message to check
 	}
 	more := in.settle(ctx, account)
 	if more == nil {
@@ -176,7 +177,7 @@ func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Er
 	}
 	if e, ok := more.(*fault.Error); ok && e.Kind == fault.Invalid {
 		for _, f := range e.Fields {
-			if !told[rootOf(f.Key)] {
+			if !known[rootOf(f.Key)] {
 				found.Fields = append(found.Fields, f)
 			}
 		}

@@ -88,14 +88,14 @@ func (in *addSuppressionsInput) named(err error) error {
 	return f
 }
 
-// complete adds to the faults of the JSON those that only the store can find. What lies in a value that could not be read is told once.
+// complete adds to the faults of the JSON those that only the store can find. A value that could not be read has one fault.
 func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
-	told := map[string]bool{}
+	known := map[string]bool{}
 	for _, f := range found.Fields {
-		told[f.Key] = true
+		known[f.Key] = true
 	}
-	if told[""] || told["suppressions"] {
-		return // the body is no object, or it can't be said what is to be added
+	if known[""] || known["suppressions"] {
+		return // the body is no object, or what is to be added is unknown
 	}
 	list, err := in.list()
 	if err == nil {
@@ -104,7 +104,7 @@ func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *f
 	if e, ok := err.(*fault.Error); ok && e.Kind == fault.Invalid {
 		for _, f := range e.Fields {
 			of := f.Key[:strings.LastIndexByte(f.Key, '.')+1] // the entry of a list, with its dot
-			unread := told[f.Key] || told[strings.TrimSuffix(of, ".")] || f.Key == of+"email" && told[of+"domain"]
+			unread := known[f.Key] || known[strings.TrimSuffix(of, ".")] || f.Key == of+"email" && known[of+"domain"]
 			if !unread {
 				found.Fields = append(found.Fields, f)
 			}

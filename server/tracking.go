@@ -10,10 +10,10 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 )
 
-// Tracking counts opens and clicks. It never waits, and works while Redis is away. It is tracking.Tracking.
+// Tracking counts opens and clicks. It never waits, and works while Redis is unreachable. It is tracking.Tracking.
 type Tracking interface {
 	Open(token string, v tracking.Visit)
-	// Click says where a link leads; false: nowhere.
+	// Click returns the target of a link; false: it has none.
 	Click(token string, v tracking.Visit) (target string, ok bool)
 }
 

@@ -14,9 +14,8 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// wishBody bounds the body of a wish: a form of three short fields, or the one that RFC 8058 section 3.2 has mail clients send. The token of
-// the form may take most of it.
-const wishBody = 4 << 10
+// requestBody bounds the body of a request: a form of three short fields, or the form of RFC 8058 section 3.2. The token may take most of it.
+const requestBody = 4 << 10
 
 // unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no cookie, and no redirect, which
 // RFC 8058 section 3.1 forbids.
@@ -31,8 +30,8 @@ func plainPost(path string, h echo.HandlerFunc) route {
 	return route{method: http.MethodPost, path: path, right: public(), bind: func(*Server, route) echo.HandlerFunc { return h }}
 }
 
-// wish is what a recipient sends.
-type wish struct {
+// unsubscribeRequest is a form that a recipient or their mail client sends.
+type unsubscribeRequest struct {
 	token    string
 	oneClick bool   // a mail client asks, not a page of ours
 	action   string // leave or return; empty: none
@@ -51,20 +50,20 @@ func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
 	}
 	from := p.visit.Scope()
 	if u.getUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
-		return u.leave(c, p, from, unsubscribe.Link)
+		return u.unsubscribe(c, p, from, unsubscribe.Link)
 	}
 	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
 	if err == nil && standing.Unsubscribed(from) {
-		return u.showLeft(c, p, reallyLeft(standing, from))
+		return u.showLeft(c, p, mainScope(standing, from))
 	}
 	return u.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
 }
 
 // postUnsubscribe does what a mail client asks for, or the button of the page.
 func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
-	w, err := readWish(c)
+	w, err := readRequest(c)
 	if err != nil {
-		return u.refuseWish(c, err)
+		return u.refuse(c, err)
 	}
 	if w.oneClick {
 		return u.oneClick(c, w)
@@ -77,25 +76,25 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 		return u.showUnknown(c, p)
 	}
 	if w.action == "return" {
-		return u.comeBack(c, p, w.from, unsubscribe.Page)
+		return u.resubscribe(c, p, w.from, unsubscribe.Page)
 	}
-	return u.leave(c, p, w.from, unsubscribe.Page)
+	return u.unsubscribe(c, p, w.from, unsubscribe.Page)
 }
 
 // oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of somebody who had left before.
-func (u unsubscribeRoutes) oneClick(c echo.Context, w wish) error {
+func (u unsubscribeRoutes) oneClick(c echo.Context, w unsubscribeRequest) error {
 	v, err := u.requests.Read(w.token)
 	if err == nil {
 		err = u.requests.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
 	if err != nil {
-		return u.refuseWish(c, err)
+		return u.refuse(c, err)
 	}
 	return c.String(http.StatusOK, "Unsubscribed\n")
 }
 
-// leave takes a visitor off, and shows that with the button that undoes it.
-func (u unsubscribeRoutes) leave(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+// unsubscribe carries out a request to unsubscribe, and shows the page with the button that undoes it.
+func (u unsubscribeRoutes) unsubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
@@ -105,8 +104,8 @@ func (u unsubscribeRoutes) leave(c echo.Context, p publicVisit, from unsubscribe
 	return u.showLeft(c, p, from)
 }
 
-// comeBack puts a visitor back.
-func (u unsubscribeRoutes) comeBack(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+// resubscribe carries out a request to resubscribe, and shows the page that says so.
+func (u unsubscribeRoutes) resubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
@@ -130,9 +129,9 @@ func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
 
 // postPreferences changes one of them and shows them again.
 func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
-	w, err := readWish(c)
+	w, err := readRequest(c)
 	if err != nil {
-		return u.refuseWish(c, err)
+		return u.refuse(c, err)
 	}
 	p, err := u.visit(c, w.token)
 	if err != nil {
@@ -154,25 +153,25 @@ func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
 	return u.showStanding(c, p, true)
 }
 
-// errNoWish is a POST that asks for nothing.
-var errNoWish = fault.New(fault.Invalid, "", "The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
+// errNoRequest refuses a POST that asks for nothing.
+var errNoRequest = fault.New(fault.Invalid, "", "The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
 
-// readWish reads a form: that of a mail client, in either encoding, or that of our pages. The token stands in the address or in the form.
-func readWish(c echo.Context) (w wish, err error) {
+// readRequest reads a form: that of a mail client, in either encoding, or that of our pages. The token stands in the address or in the form.
+func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, wishBody)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)
 	media, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
 	w.token, w.oneClick = c.QueryParam("t"), true // until our own form shows: who asks without it is a program
 	if media == "multipart/form-data" {
-		err = r.ParseMultipartForm(wishBody)
+		err = r.ParseMultipartForm(requestBody)
 	} else {
 		err = r.ParseForm()
 	}
 	if err != nil {
 		if _, tooMuch := errors.AsType[*http.MaxBytesError](err); tooMuch {
-			return w, tooLarge(wishBody)
+			return w, tooLarge(requestBody)
 		}
-		return w, errNoWish
+		return w, errNoRequest
 	}
 	if w.token == "" {
 		w.token = r.PostForm.Get("t")
@@ -185,26 +184,26 @@ func readWish(c echo.Context) (w wish, err error) {
 	case action == "leave", action == "return":
 		w.action, w.oneClick = action, false
 	case !strings.EqualFold(strings.TrimSpace(r.PostForm.Get("List-Unsubscribe")), "One-Click"):
-		return w, errNoWish
+		return w, errNoRequest
 	}
 	return w, nil
 }
 
-// refuseWish tells a program in a line why its wish was not heeded. What passes says when to come back.
-func (u unsubscribeRoutes) refuseWish(c echo.Context, err error) error {
+// refuse answers a mail client with one line of text, and Retry-After where a retry can help.
+func (u unsubscribeRoutes) refuse(c echo.Context, err error) error {
 	status, text := http.StatusInternalServerError, "Not unsubscribed: an internal error\n"
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		status, text = api.StatusOf(f.Kind), f.Message+"\n"
 	}
 	if status >= http.StatusInternalServerError {
-		u.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "error", err)
+		u.log.Error("unsubscribe request failed", "request_id", requestID(c), "error", err)
 		c.Response().Header().Set("Retry-After", "60")
 	}
 	return c.String(status, text)
 }
 
-// reallyLeft is what a visitor has to come back to in order to get mail again.
-func reallyLeft(standing unsubscribe.Standing, from unsubscribe.Scope) unsubscribe.Scope {
+// mainScope is what a visitor has to come back to in order to get mail again.
+func mainScope(standing unsubscribe.Standing, from unsubscribe.Scope) unsubscribe.Scope {
 	if standing.All {
 		return unsubscribe.All
 	}

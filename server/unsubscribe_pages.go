@@ -12,7 +12,7 @@ import (
 
 // publicVisit is a recipient on one of the public pages.
 type publicVisit struct {
-	visit  *unsubscribe.Visit // nil: the link is none of ours
+	visit  *unsubscribe.Visit // nil: the token of the link is not valid
 	token  string
 	sender unsubscribe.Sender
 	lang   string
@@ -154,7 +154,7 @@ func (p publicVisit) row(from unsubscribe.Scope, left bool, title string) pageRo
 	return row
 }
 
-// showUnknown says that a link is none of ours, or was cut off.
+// showUnknown shows that the token of a link is not valid, or was cut off.
 func (u unsubscribeRoutes) showUnknown(c echo.Context, p publicVisit) error {
 	v := p.view("unknown")
 	p.say(&v, "unknownText")
@@ -166,7 +166,7 @@ func (u unsubscribeRoutes) showFailed(c echo.Context, p publicVisit, again pageB
 	if fault.Is(err, fault.NotFound) {
 		return u.showUnknown(c, p)
 	}
-	u.log.Error("a wish to unsubscribe could not be heeded", "request_id", requestID(c), "message_id", p.visit.MessageID, "error", err)
+	u.log.Error("unsubscribe request failed", "request_id", requestID(c), "message_id", p.visit.MessageID, "error", err)
 	v := p.view("failed")
 	p.say(&v, "failedText")
 	if again.Action != "" {

@@ -73,7 +73,7 @@ func TestOneClickIsRefused(t *testing.T) {
 		"json":                {good, "application/json", `{"List-Unsubscribe":"One-Click"}`, 400},
 		"a broken multipart":  {good, "multipart/form-data; boundary=x", "--y\r\n", 400},
 		"no boundary":         {good, "multipart/form-data", oneClickForm, 400},
-		"more than a few KB":  {good, form, oneClickForm + "&x=" + strings.Repeat("x", wishBody), 413},
+		"more than a few KB":  {good, form, oneClickForm + "&x=" + strings.Repeat("x", requestBody), 413},
 		"the form's own body": {"/unsubscribe", form, "t=forged&action=leave", 404},
 	} {
 		if got := r.send("POST", c.path, c.media, strings.NewReader(c.body)); got.status != c.status {
