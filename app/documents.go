@@ -12,14 +12,13 @@ import (
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/bleve"
 	"github.com/postroom/postroom/documents/opensearch"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 )
 
 // buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: indexed{a.outbox}, Pace: (&pace{count: a.outbox.Handled}).perSecond}
+	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox, Pace: (&pace{count: a.outbox.Handled}).perSecond}
 	o := documents.Options{
 		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers && c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
@@ -123,19 +122,6 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 		return fmt.Errorf("make the workers of the search index: %w", err)
 	}
 	return s.Run(ctx)
-}
-
-// indexed gives the search index its messages.
-type indexed struct{ *outbox.Outbox }
-
-// Documents implements documents.Outbox.
-func (i indexed) Documents(ctx context.Context, ids []string) ([]documents.Message, error) {
-	found, err := i.Outbox.Documents(ctx, ids)
-	messages := make([]documents.Message, len(found))
-	for n, d := range found {
-		messages[n] = documents.Message{LoggedMessage: d.Message, Text: d.Text, TextKnown: d.TextKnown}
-	}
-	return messages, err
 }
 
 // orForever turns the zero of documents.retention, which forgets nothing, into what package documents takes for it.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
 )
 
 // Document is what the index knows of one message.
@@ -29,7 +30,7 @@ type Document struct {
 }
 
 // documentOf turns a message into its document. maxText is how many bytes of text it takes along.
-func documentOf(m Message, maxText int, revision int64) Document {
+func documentOf(m outbox.Document, maxText int, revision int64) Document {
 	d := Document{
 		QueueID: m.QueueID, Account: m.Account, MessageID: m.MessageID, Key: m.IdempotencyKey, Subject: m.Subject, From: m.Envelope.From,
 		To: m.Envelope.To, Status: m.Status, Lane: m.Lane, Tags: m.Tags, Created: m.Created.UTC().Truncate(time.Millisecond), Ended: m.Ended,

@@ -18,21 +18,11 @@ import (
 // TaskType is the type of the tasks that have messages indexed.
 const TaskType = "index"
 
-// Tasks takes tasks. queue.Client implements it.
-type Tasks interface {
-	Enqueue(ctx context.Context, tasks ...queue.Task) []error
-}
-
-// Queues counts what waits. queue.Control implements it.
-type Queues interface {
-	Counts(ctx context.Context, queues ...string) ([]queue.Counts, error)
-}
-
 // Parts are what Documents is built from.
 type Parts struct {
 	DB     *redisdb.DB
-	Tasks  Tasks
-	Queues Queues
+	Tasks  *queue.Client
+	Queues *queue.Control
 	Outbox Outbox
 	Store  Store // nil: another process has the index, or there is none
 	// Pace is how many messages a second this process takes in and sends; the more, the longer indexing rests. Nil: it never does.

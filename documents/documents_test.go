@@ -297,7 +297,8 @@ func TestRebuildThatDiedBeginsAgain(t *testing.T) {
 
 func TestRebuildIsAskedForOnce(t *testing.T) {
 	t.Parallel()
-	d, err := documents.New(documents.Parts{DB: testredis.New(t), Queues: noQueues{}, Outbox: newMailbox()}, documents.Options{Kind: "embedded"})
+	db := testredis.New(t)
+	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()}, documents.Options{Kind: "embedded"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,13 +311,6 @@ func TestRebuildIsAskedForOnce(t *testing.T) {
 	if err != nil || !second.Wanted.Equal(first.Wanted) {
 		t.Errorf("first %+v, second %+v, %v", first, second, err)
 	}
-}
-
-// noQueues has no queues to count.
-type noQueues struct{}
-
-func (noQueues) Counts(_ context.Context, names ...string) ([]queue.Counts, error) {
-	return make([]queue.Counts, len(names)), nil
 }
 
 func TestRetention(t *testing.T) {
@@ -358,7 +352,8 @@ func TestLeaveLetsTheStreamGo(t *testing.T) {
 
 func TestWithoutAnIndex(t *testing.T) {
 	t.Parallel()
-	d, err := documents.New(documents.Parts{DB: testredis.New(t), Queues: noQueues{}, Outbox: newMailbox()}, documents.Options{Kind: "none"})
+	db := testredis.New(t)
+	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()}, documents.Options{Kind: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

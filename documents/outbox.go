@@ -4,21 +4,15 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
 )
 
-// Outbox tells what became of messages. Package app makes one of outbox.Outbox.
+// Outbox reads messages for the index. It is outbox.Outbox; tests of failures play it.
 type Outbox interface {
-	// Documents reads messages; those that are no longer remembered are missing.
-	Documents(ctx context.Context, ids []string) ([]Message, error)
-	// Indexed tells that the texts of messages are in the index, and need be kept for it no longer.
+	// Documents reads messages; forgotten ones are missing.
+	Documents(ctx context.Context, ids []string) ([]outbox.Document, error)
+	// Indexed reports that the texts of messages are in the index, so the outbox may drop them.
 	Indexed(ctx context.Context, ids []string) error
-	// Messages answers a page of the log, newest message first.
+	// Messages returns a page of the log, newest message first.
 	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
-}
-
-// Message is a message as the outbox tells it.
-type Message struct {
-	api.LoggedMessage
-	Text      string // what people read of it, without markup
-	TextKnown bool   // false: its content is gone
 }

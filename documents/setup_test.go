@@ -19,6 +19,7 @@ import (
 	"github.com/postroom/postroom/documents/bleve"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -42,14 +43,14 @@ func until(t testing.TB, what string, condition func() bool) {
 // mailbox plays the outbox: it remembers messages, and forgets the text of those that ended and are indexed.
 type mailbox struct {
 	mu       sync.Mutex
-	messages map[string]documents.Message
+	messages map[string]outbox.Document
 	fail     error
 	indexed  int
 }
 
-func newMailbox() *mailbox { return &mailbox{messages: map[string]documents.Message{}} }
+func newMailbox() *mailbox { return &mailbox{messages: map[string]outbox.Document{}} }
 
-func (b *mailbox) set(m documents.Message) {
+func (b *mailbox) set(m outbox.Document) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.messages[m.QueueID] = m
@@ -68,10 +69,10 @@ func (b *mailbox) told() int {
 }
 
 // Documents implements documents.Outbox.
-func (b *mailbox) Documents(_ context.Context, ids []string) ([]documents.Message, error) {
+func (b *mailbox) Documents(_ context.Context, ids []string) ([]outbox.Document, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var found []documents.Message
+	var found []outbox.Document
 	for _, id := range ids {
 		if m, ok := b.messages[id]; ok {
 			found = append(found, m)
@@ -182,8 +183,8 @@ func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...fu
 func id(n int) string { return fmt.Sprintf("01HZZZZZZZZZZZZZZZZZ%04d%02d", n, n%2) }
 
 // message is the n-th message, queued.
-func message(n int) documents.Message {
-	return documents.Message{
+func message(n int) outbox.Document {
+	return outbox.Document{
 		LoggedMessage: api.LoggedMessage{
 			QueueID: id(n), Account: []string{"shop", "news"}[n%2], MessageID: fmt.Sprintf("<m%d@shop.test>", n), Subject: fmt.Sprintf("Invoice %d", n),
 			Envelope: api.Envelope{From: "billing@shop.test", To: []string{fmt.Sprintf("ann%d@example.com", n)}}, Status: api.StatusQueued,
@@ -194,21 +195,21 @@ func message(n int) documents.Message {
 }
 
 // sent is the n-th message after it was sent.
-func sent(n int) documents.Message {
+func sent(n int) outbox.Document {
 	m, ended := message(n), began.Add(30*time.Minute)
 	m.Status, m.Ended = api.StatusSent, &ended
 	return m
 }
 
 // tell changes a message and writes the event of that.
-func (w *world) tell(kind event.Type, m documents.Message) {
+func (w *world) tell(kind event.Type, m outbox.Document) {
 	w.t.Helper()
 	w.mail.set(m)
 	w.emit(kind, m)
 }
 
 // emit writes an event.
-func (w *world) emit(kind event.Type, m documents.Message) {
+func (w *world) emit(kind event.Type, m outbox.Document) {
 	w.t.Helper()
 	e, err := event.New("e-"+m.QueueID+string(kind), kind, m.Account, time.Now(), event.Message{QueueID: m.QueueID})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 // Document is a message as the search index wants it.
 type Document struct {
-	Message   api.LoggedMessage
-	Text      string // what people read of it, without markup, as much as Options.KeepText
+	api.LoggedMessage
+	Text      string // visible text without markup, as much as Options.KeepText
 	TextKnown bool   // false: its content is gone, and so is its text, unless the index has it
 }
 
@@ -43,7 +43,7 @@ func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, erro
 	}
 	docs := make([]Document, len(rows))
 	for i, r := range rows {
-		docs[i].Message = r.logged()
+		docs[i].LoggedMessage = r.logged()
 	}
 	return docs, rd.addTexts(ctx, rows, docs)
 }

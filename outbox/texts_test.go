@@ -46,9 +46,9 @@ func TestTextsForTheIndex(t *testing.T) {
 		}
 		all := make(map[string]string)
 		for _, d := range docs {
-			all[d.Message.QueueID] = string(d.Message.Status) + ": " + d.Text
+			all[d.QueueID] = string(d.Status) + ": " + d.Text
 			if !d.TextKnown {
-				all[d.Message.QueueID] = string(d.Message.Status) + ", text unknown"
+				all[d.QueueID] = string(d.Status) + ", text unknown"
 			}
 		}
 		return all

@@ -110,7 +110,7 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 		view.Tabs = append(view.Tabs, logTab{status, to.URL(), f.Status == status})
 	}
 	if part != "rows" {
-		if view.Counters, err = u.Queues.Counters(r.Context(), api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
+		if view.Counters, err = u.Outbox.Counters(r.Context(), api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
 			return err
 		}
 	}

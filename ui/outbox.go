@@ -50,10 +50,10 @@ func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
 // count fills in the counts and whether sending is paused.
 func (u *UI) count(ctx context.Context, v *outboxView) error {
 	var err error
-	if v.Sending, err = u.Queues.QueueStatus(ctx, "submit"); err != nil {
+	if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
 		return err
 	}
-	if v.Bulk, err = u.Queues.QueueStatus(ctx, "bulk"); err != nil {
+	if v.Bulk, err = u.Outbox.QueueStatus(ctx, "bulk"); err != nil {
 		return err
 	}
 	j := v.Sending.Jobs
@@ -100,7 +100,7 @@ func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) erro
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if err := u.Queues.SetPaused(r.Context(), name, paused); err != nil {
+	if err := u.Outbox.SetPaused(r.Context(), name, paused); err != nil {
 		return err
 	}
 	return done(w, r, local(r.PostForm.Get("back")), "%s", words[paused])

@@ -17,7 +17,7 @@ import (
 )
 
 //go:embed templates
-var templates embed.FS
+var embedded embed.FS
 
 // frame is what every page is filled from: the page around, and its own data.
 type frame struct {
@@ -33,11 +33,11 @@ type frame struct {
 
 // loadPages reads the templates: each page by itself, with what all of them share.
 func loadPages(static *files) (map[string]*template.Template, error) {
-	shared, err := template.New("").Funcs(functions(static)).ParseFS(templates, "templates/shared/*.html")
+	shared, err := template.New("").Funcs(functions(static)).ParseFS(embedded, "templates/shared/*.html")
 	if err != nil {
 		return nil, err
 	}
-	names, err := fs.Glob(templates, "templates/*.html")
+	names, err := fs.Glob(embedded, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 			return nil, err
 		}
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if pages[name], err = t.ParseFS(templates, file); err != nil {
+		if pages[name], err = t.ParseFS(embedded, file); err != nil {
 			return nil, err
 		}
 	}

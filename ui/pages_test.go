@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -22,7 +21,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/webhooks"
 )
 
 func TestEveryPageIsSafeAndWhole(t *testing.T) {
@@ -302,16 +301,15 @@ func TestDashboardIsPartOfThePages(t *testing.T) {
 func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	u, err := New(Parts{
-		Outbox: struct{ Outbox }{}, Queues: struct{ Queues }{}, Webhooks: struct{ Webhooks }{}, Suppressions: struct{ Suppressions }{}, Accounts: broken{errors.New("the disk is on fire")}, Gateways: &gatewayList{}, Templates: struct{ Templates }{}, Documents: &finder{}, Access: trusting{},
-		State: struct{ State }{}, Dashboard: http.NotFoundHandler(),
-	}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	parts := setup(t).ui.Parts
+	parts.Accounts, parts.Webhooks = broken{errors.New("the disk is on fire")}, &webhooks.Webhooks{}
+	u, err := New(parts, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, logged := range map[string]string{"/accounts": "the disk is on fire", "/webhooks": "nil pointer"} {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
-		r.Header.Set("Authorization", "Bearer x")
+		r.Header.Set("Authorization", "Bearer "+adminToken)
 		w := httptest.NewRecorder()
 		w.Header().Set("X-Request-Id", "REQ-1")
 		u.ServeHTTP(w, r)
@@ -333,13 +331,6 @@ type broken struct{ err error }
 
 func (b broken) List(context.Context, int, int) (api.AccountPage, error) {
 	return api.AccountPage{}, b.err
-}
-
-// trusting lets everybody in.
-type trusting struct{ Access }
-
-func (trusting) Authenticate(context.Context, string, netip.Addr, time.Time) (*access.Grant, error) {
-	return &access.Grant{Scopes: []api.Scope{api.ScopeAdmin}}, nil
 }
 
 func TestWordsOfInternalFaultsAreNotShown(t *testing.T) {

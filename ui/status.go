@@ -35,14 +35,14 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	}
 	if view.Durability != nil {
 		for _, name := range shownQueues {
-			q, err := u.Queues.QueueStatus(ctx, name)
+			q, err := u.Outbox.QueueStatus(ctx, name)
 			if err != nil {
 				u.log.WarnContext(ctx, "queue not counted", "queue", name, "error", err)
 				break
 			}
 			view.Queues = append(view.Queues, q)
 		}
-		if c, err := u.Queues.Counters(ctx, api.CounterQuery{}); err == nil {
+		if c, err := u.Outbox.Counters(ctx, api.CounterQuery{}); err == nil {
 			view.Counters = &c
 		}
 	}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,22 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
-
-// SuppressionEntries keeps whom not to mail. Bound is empty: the pages show the whole instance. It is suppression.Store.
-type SuppressionEntries interface {
-	Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error)
-	// Lookup tells all that is known against an address.
-	Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error)
-	Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error)
-	Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error)
-}
-
-// Suppressions also imports files of them. It is suppression.Store.
-type Suppressions interface {
-	SuppressionEntries
-	Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error)
-	Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error)
-}
 
 // suppressionReasons are what a form offers.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}

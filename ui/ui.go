@@ -49,8 +49,9 @@ type UI struct {
 
 // New makes a UI.
 func New(parts Parts, o Options) (*UI, error) {
-	if parts.Outbox == nil || parts.Queues == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Accounts == nil || parts.Gateways == nil ||
-		parts.Templates == nil || parts.Documents == nil || parts.Access == nil || parts.State == nil || parts.Dashboard == nil {
+	if parts.Outbox == nil || parts.Webhooks == nil || parts.Deliveries == nil || parts.Suppressions == nil || parts.Accounts == nil ||
+		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil || parts.State == nil ||
+		parts.Dashboard == nil {
 		return nil, errors.New("new ui: a part is missing")
 	}
 	o = o.withDefaults()

@@ -41,7 +41,7 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	case !fault.Is(err, fault.NotFound):
 		return err
 	}
-	if view.Queue, err = u.Queues.QueueStatus(r.Context(), "notify"); err != nil {
+	if view.Queue, err = u.Outbox.QueueStatus(r.Context(), "notify"); err != nil {
 		return err
 	}
 	return u.show(w, r, http.StatusOK, "webhooks", "Webhooks", view)
@@ -108,7 +108,7 @@ func (u *UI) deliveries(ctx context.Context, id, q string, page int) (api.Delive
 	if q == "" {
 		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
 	}
-	return u.Webhooks.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
+	return u.Deliveries.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
 }
 
 // testEndpoint sends a test event and tells what it met.

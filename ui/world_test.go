@@ -57,15 +57,10 @@ type world struct {
 	ui       *UI
 }
 
-// hooks are webhooks whose deliveries the search index finds.
-type hooks struct {
-	*webhooks.Webhooks
-	found *finder
-}
-
-func (h hooks) FindDeliveries(_ context.Context, endpoint, q string, page, _ int) (api.DeliveryPage, error) {
-	h.found.asked = append(h.found.asked, api.DocumentQuery{Q: endpoint + " " + q, Page: page})
-	return h.found.deliveries, h.found.err
+// FindDeliveries plays webhooks whose deliveries the search index finds.
+func (f *finder) FindDeliveries(_ context.Context, endpoint, q string, page, _ int) (api.DeliveryPage, error) {
+	f.asked = append(f.asked, api.DocumentQuery{Q: endpoint + " " + q, Page: page})
+	return f.deliveries, f.err
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
@@ -96,8 +91,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Queues: w.outbox, Webhooks: hooks{w.webhooks, w.found}, Suppressions: w.barred, Accounts: w.accounts, Gateways: w.gateways, Templates: w.stored, Documents: w.found, Access: w.access,
-		State: instance{db}, Dashboard: board,
+		Outbox: w.outbox, Webhooks: w.webhooks, Deliveries: w.found, Suppressions: w.barred, Accounts: w.accounts, Gateways: w.gateways,
+		Templates: w.stored, Documents: w.found, Access: w.access, State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u
