@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
@@ -30,16 +29,7 @@ func (a *App) buildRecipients(context.Context) error {
 		a.log.Warn("following an unsubscribe link unsubscribes: link scanners of mail servers will unsubscribe recipients who never asked", "setting", "unsubscribe.getUnsubscribes")
 	}
 	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
-		Tokens: a.signedTokens, Suppressions: a.suppressions, Inbox: a.feedback, Senders: shownSenders{a.accounts},
+		Tokens: a.signedTokens, Suppressions: a.suppressions, Inbox: a.feedback, Senders: a.accounts,
 	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics})
 	return err
-}
-
-// shownSenders gives the pages the sender of an account.
-type shownSenders struct{ accounts *accounts.Accounts }
-
-// Sender implements unsubscribe.Senders.
-func (s shownSenders) Sender(ctx context.Context, account string) (unsubscribe.Sender, error) {
-	info, err := s.accounts.Get(ctx, account)
-	return unsubscribe.Sender{Name: info.Name, Address: info.Email, Locale: info.Locale}, err
 }

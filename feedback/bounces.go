@@ -8,114 +8,125 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/message/signedtoken"
 )
 
-// Stamps reads the return paths of messages. signedtoken.Ring implements it.
-type Stamps interface {
-	// ReadReturnPath fails with ErrForged or ErrUnknownKey of package signedtoken.
-	ReadReturnPath(address string) (signedtoken.Token, error)
-}
-
-// BounceOptions say where mail comes back to. The zero value takes it from whoever hands it over, and expects none by SMTP.
+// BounceOptions name the addresses that bounces come to. The zero value expects none over SMTP.
 type BounceOptions struct {
-	Domain   string // of return paths with a token; empty: mail to them is not expected
-	Address  string // where mail comes back to whose return path a relay rewrote; empty: nowhere
-	Registry prometheus.Registerer
+	Domain   string                // of return paths with a token; empty: mail to them is not expected
+	Address  string                // for bounces of mail whose return path a relay rewrote; empty: none
+	Registry prometheus.Registerer // nil: nothing is counted
 }
 
-// Bounces takes in mail that came back: bounces, delays, complaints, and what only looks like them. It is safe for concurrent use.
+// Bounces reads mail that came back: bounces, delays, complaints, and what only looks like them. It is safe for concurrent
+// use.
 type Bounces struct {
 	feedback *Feedback
-	stamps   Stamps
+	tokens   *signedtoken.Ring
 	opts     BounceOptions
-	metrics  *bounceMetrics
+	mails    *prometheus.CounterVec // by kind, result
+	refused  prometheus.Counter
 }
 
-// NewBounces makes Bounces, which puts what it learns into the inbox of f.
-func NewBounces(f *Feedback, stamps Stamps, o BounceOptions) (*Bounces, error) {
-	if f == nil || stamps == nil {
-		return nil, errors.New("new returns: feedback and stamps are needed")
+// NewBounces makes Bounces, which puts facts into the inbox of f. The ring reads return paths.
+func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounces, error) {
+	if f == nil || tokens == nil {
+		return nil, errors.New("new bounces: feedback and tokens are needed")
 	}
-	return &Bounces{feedback: f, stamps: stamps, opts: o, metrics: newBounceMetrics(o.Registry)}, nil
+	auto := promauto.With(o.Registry)
+	b := &Bounces{
+		feedback: f, tokens: tokens, opts: o,
+		mails: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_feedback_returned_total", Help: "Mails that came back, by what they are and what was done with them.",
+		}, []string{"kind", "result"}),
+		refused: auto.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_feedback_return_paths_refused_total",
+			Help: "Recipients refused by the bounce listener: return paths that are forged, and addresses that are none.",
+		}),
+	}
+	for _, kind := range []bounce.Kind{
+		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge, bounce.None,
+	} {
+		for _, result := range []Result{Taken, Disproven, Forgotten, Ignored} {
+			b.mails.WithLabelValues(string(kind), string(result))
+		}
+	}
+	return b, nil
 }
 
-// Proof is what proves that a mail that came back is about a message of ours.
+// Proof is the proof that a mail that came back is about a message of ours.
 type Proof string
 
 // The proofs.
 const (
 	Unproven    Proof = ""
-	ByToken     Proof = "token"      // it came to a return path that only that message had, or has it in it
-	ByMessageID Proof = "message_id" // it has the Message-ID of a message that was sent to the very recipient it names
+	ByToken     Proof = "token"      // a return path of that message alone received it, or stands in it
+	ByMessageID Proof = "message_id" // it has the Message-ID of a message to the very recipient it names
 )
 
-// Result is what was done with a mail that came back.
+// Result is what Receive did with a mail.
 type Result string
 
 // The results.
 const (
-	Taken     Result = "taken"     // what it tells is in the inbox
+	Taken     Result = "taken"     // its facts are in the inbox
 	Disproven Result = "unproven"  // nothing: it may be forged
-	Forgotten Result = "forgotten" // nothing: its token holds, but the log has forgotten the message
-	Ignored   Result = "ignored"   // nothing: it tells nothing that matters, such as a holiday greeting
+	Forgotten Result = "forgotten" // nothing: its token is valid, but the message is not in the log any more
+	Ignored   Result = "ignored"   // nothing: it has no facts that matter, such as a holiday greeting
 )
 
-// Outcome is what came of a mail that came back.
+// Outcome is the result of Receive.
 type Outcome struct {
 	Result     Result
 	Proof      Proof
 	MessageID  string   // Postroom's id of the message; empty: not known
-	Recipients []string // of that message, about whom something was learnt
+	Recipients []string // of that message, with a fact each
 }
 
-// Expected says whether mail to an address is taken: nil for a return path with a token of ours, and for BounceOptions.Address. What looks like
-// a return path and is none is a fault of kind NotFound; any other address one of kind Forbidden.
-func (r *Bounces) Expected(address string) error {
+// Expected returns nil for a return path with a token of ours, and for BounceOptions.Address. It returns a fault of kind
+// NotFound for what only looks like a return path, and of kind Forbidden for any other address.
+func (b *Bounces) Expected(address string) error {
 	local, domain, _ := strings.Cut(address, "@")
 	switch {
-	case r.opts.Address != "" && strings.EqualFold(address, r.opts.Address):
+	case b.opts.Address != "" && strings.EqualFold(address, b.opts.Address):
 		return nil
-	case r.opts.Domain == "" || !strings.EqualFold(domain, r.opts.Domain):
+	case b.opts.Domain == "" || !strings.EqualFold(domain, b.opts.Domain):
 		return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 	}
-	if _, err := r.stamps.ReadReturnPath(address); err == nil {
+	if _, err := b.tokens.ReadReturnPath(address); err == nil {
 		return nil
 	}
-	r.metrics.refused.Inc()
+	b.refused.Inc()
 	if strings.HasPrefix(strings.ToLower(local), "bounces+") {
 		return fault.New(fault.NotFound, "", "not a return path of any message")
 	}
 	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 }
 
-// Receive reads a mail that came back to an address, and puts what it proves into the inbox: it is durable there when the error is nil.
-// The address may be empty, where only the mail itself tells. What is not proven changes nothing, and is no error: the error is the reader's,
-// or that nothing can be taken now, and then the same mail should come again. Nobody is answered, whatever the mail is: an answer to a bounce
-// is how mail goes in circles.
-func (r *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
-	now := r.feedback.opts.Now()
+// Receive reads a mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are durable when the
+// error is nil. envelopeTo may be empty: then only the mail itself is read for it. A fact without proof changes nothing,
+// and is no error. An error is the reader's, or the inbox takes nothing now: the same mail should come again. No mail is
+// ever answered, because answers to bounces are mail loops.
+func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
+	now := b.feedback.opts.Now()
 	report, err := bounce.Read(mail, bounce.Options{EnvelopeTo: envelopeTo, Now: now})
 	if err != nil {
 		return bounce.Report{}, Outcome{}, err
 	}
-	out, entries, err := r.judge(ctx, report, envelopeTo, now)
+	out, entries, err := b.judge(ctx, report, envelopeTo, now)
 	if err == nil && len(entries) > 0 {
-		err = r.feedback.put(ctx, entries)
+		err = b.feedback.put(ctx, entries)
 	}
 	if err != nil {
 		return report, Outcome{}, fmt.Errorf("take in a mail that came back: %w", err)
 	}
-	r.metrics.read(report.Kind, out.Result)
-	r.log(ctx, report, out)
+	b.mails.WithLabelValues(string(report.Kind), string(out.Result)).Inc()
+	b.feedback.log.InfoContext(ctx, "mail came back", "message_id", out.MessageID, "kind", report.Kind, "form", report.Form,
+		"result", out.Result, "proof", out.Proof, "reporting_mta", report.ReportingMTA, "recipients", len(report.Recipients),
+		"original_message_id", report.Original.MessageID)
 	return report, out, nil
-}
-
-// log tells what came of a mail. Addresses are in the lines of what is done with it.
-func (r *Bounces) log(ctx context.Context, report bounce.Report, out Outcome) {
-	r.feedback.log.InfoContext(ctx, "mail came back", "message_id", out.MessageID, "kind", report.Kind, "form", report.Form, "result", out.Result, "proof", out.Proof,
-		"reporting_mta", report.ReportingMTA, "recipients", len(report.Recipients), "original_message_id", report.Original.MessageID)
 }

@@ -156,15 +156,3 @@ func (f *Feedback) Run(ctx context.Context) error {
 	duties.Wait()
 	return nil
 }
-
-// pause waits for d and reports true, or false as soon as ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // MailgunOptions say which domain's events are asked for.
@@ -58,7 +59,7 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 		return nil, errors.New("the events API of Mailgun needs the name of a domain")
 	}
 	if o.Wait == nil {
-		o.Wait = func(ctx context.Context, d time.Duration) { pause(ctx, d) }
+		o.Wait = func(ctx context.Context, d time.Duration) { redisdb.Pause(ctx, d) }
 	}
 	return &Mailgun{
 		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey, wait: o.Wait,

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
 
-// metrics counts what is told and what becomes of it.
+// metrics counts facts, by source and result.
 type metrics struct {
 	received   *prometheus.CounterVec // by source
 	applied    *prometheus.CounterVec // by source, result
@@ -28,63 +30,60 @@ type metrics struct {
 	behind     *prometheus.GaugeVec
 }
 
-// ownSources are those who tell that are part of Postroom.
-var ownSources = []string{"bounce", "track", "unsubscribe"}
-
-// Sources lists who may tell, as metrics and [Status] name them.
-func Sources() []string {
+// Sources returns the sources of facts, as metrics and [Feedback.Status] name them: the providers, the parts of Postroom,
+// and "other".
+var Sources = sync.OnceValue(func() []string {
 	var all []string
 	for _, name := range provider.Names() {
 		all = append(all, string(name))
 	}
-	return append(append(all, ownSources...), "other")
-}
+	return append(all, "bounce", "track", "unsubscribe", "other")
+})
 
-// knownSources are the Sources, made once: they are asked for with each fact.
-var knownSources = sync.OnceValue(Sources)
-
-// sourceOf is a source as a label.
-func sourceOf(told string) string {
-	if slices.Contains(knownSources(), told) {
-		return told
+// sourceOf returns source as a label: one of Sources.
+func sourceOf(source string) string {
+	if slices.Contains(Sources(), source) {
+		return source
 	}
 	return "other"
 }
 
-// newMetrics makes the metrics and registers them; a nil registry counts for nobody.
+// newMetrics makes the metrics and registers them. With a nil registry nothing is counted.
 func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	gauge := func(name, help string, label string) *prometheus.GaugeVec {
+		return auto.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
 	}
 	m := &metrics{
-		received:   counter("postroom_feedback_received_total", "Facts about mail taken into the inbox.", "source"),
-		applied:    counter("postroom_feedback_applied_total", "Facts taken out of the inbox, by what became of them.", "source", "result"),
-		ignored:    counter("postroom_feedback_ignored_total", "Elements of webhooks that were understood and are of no use.", "provider", "what"),
-		broken:     counter("postroom_feedback_broken_total", "Elements of webhooks that could not be read.", "provider"),
-		refused:    counter("postroom_feedback_refused_total", "Webhooks of providers that were refused.", "provider", "reason"),
-		suppressed: counter("postroom_feedback_suppressions_total", "Suppressions that facts asked for, those that stood already included.", "source", "reason"),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		received: counter("postroom_feedback_received_total", "Facts about mail taken into the inbox.", "source"),
+		applied:  counter("postroom_feedback_applied_total", "Facts taken out of the inbox, by what became of them.", "source", "result"),
+		ignored: counter("postroom_feedback_ignored_total", "Elements of webhooks that were understood and are of no use.",
+			"provider", "what"),
+		broken:  counter("postroom_feedback_broken_total", "Elements of webhooks that could not be read.", "provider"),
+		refused: counter("postroom_feedback_refused_total", "Webhooks of providers that were refused.", "provider", "reason"),
+		suppressed: counter("postroom_feedback_suppressions_total",
+			"Suppressions that facts asked for, those that stood already included.", "source", "reason"),
+		dropped: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_feedback_dropped_total", Help: "Opens and clicks dropped because more came than could be applied.",
 		}),
-		full: prometheus.NewCounter(prometheus.CounterOpts{
+		full: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_feedback_full_total", Help: "Times that whoever told facts was asked to come back because the inbox was full.",
 		}),
-		waiting:    gauge("postroom_feedback_waiting", "Facts in the inbox, by stream.", "stream"),
-		lag:        gauge("postroom_feedback_lag_seconds", "Age of the oldest fact of the piece applied last, when it was done.", "stream"),
-		reconciled: counter("postroom_feedback_reconciled_total", "Events read from a provider's events API.", "provider", "result"),
-		behind:     gauge("postroom_feedback_reconcile_behind_seconds", "How far back the events API of a provider was read last.", "provider"),
+		waiting: gauge("postroom_feedback_waiting", "Facts in the inbox, by stream.", "stream"),
+		lag:     gauge("postroom_feedback_lag_seconds", "Age of the oldest fact of the piece applied last, when it was done.", "stream"),
+		reconciled: counter("postroom_feedback_reconciled_total", "Events read from a provider's events API.",
+			"provider", "result"),
+		behind: gauge("postroom_feedback_reconcile_behind_seconds",
+			"How far back the events API of a provider was read last.", "provider"),
 	}
 	m.preset()
-	if reg != nil {
-		reg.MustRegister(m.received, m.applied, m.ignored, m.broken, m.refused, m.suppressed, m.dropped, m.full, m.waiting, m.lag, m.reconciled, m.behind)
-	}
 	return m
 }
 
-// preset makes every label value there is, so that a rate is zero and not absent.
+// preset makes every combination of labels, so that a rate is zero and not absent.
 func (m *metrics) preset() {
 	for _, source := range Sources() {
 		m.received.WithLabelValues(source)
@@ -113,15 +112,15 @@ func (m *metrics) preset() {
 	}
 }
 
-// observeEvery is how often the inbox is counted.
+// observeEvery is the interval between two counts of the inbox.
 const observeEvery = 10 * time.Second
 
-// observe counts the inbox now and then.
+// observe keeps the gauges of the inbox up to date.
 func (f *Feedback) observe(ctx context.Context) {
-	for pause(ctx, observeEvery) {
+	for redisdb.Pause(ctx, observeEvery) {
 		c, err := f.keys.counted(ctx)
 		if err != nil {
-			continue // the next look says
+			continue // the next count will do
 		}
 		for stream, n := range c.streams {
 			f.metrics.waiting.WithLabelValues(stream).Set(float64(n))

@@ -20,11 +20,11 @@ type claimed struct {
 }
 
 // judge says what a mail proves, as entries for the inbox.
-func (r *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
+func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
 	if !matters(report) {
 		return Outcome{Result: Ignored}, nil, nil
 	}
-	c, err := r.claim(ctx, report, envelopeTo)
+	c, err := b.claim(ctx, report, envelopeTo)
 	if err != nil {
 		return Outcome{}, nil, err
 	}
@@ -58,15 +58,15 @@ func matters(report bounce.Report) bool {
 }
 
 // claim finds the message: by the token in the address the mail came to, by the one in the mail, or by the Message-ID.
-func (r *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
+func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
 	c := claimed{recipient: signedtoken.Whole}
 	for _, address := range []string{envelopeTo, report.ReturnPath} {
-		if s, err := r.stamps.ReadReturnPath(address); err == nil && c.id == "" {
+		if s, err := b.tokens.ReadReturnPath(address); err == nil && c.id == "" {
 			c.id, c.recipient, c.proof = s.MessageID, s.Recipient, ByToken
 		}
 	}
 	if c.id == "" && report.Original.MessageID != "" {
-		id, err := r.byMessageID(ctx, report.Original.MessageID)
+		id, err := b.byMessageID(ctx, report.Original.MessageID)
 		if err != nil {
 			return claimed{}, err
 		}
@@ -77,7 +77,7 @@ func (r *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 	if c.id == "" {
 		return c, nil
 	}
-	found, err := r.feedback.Outbox.Recipients(ctx, []string{c.id})
+	found, err := b.feedback.Outbox.Recipients(ctx, []string{c.id})
 	if err != nil {
 		return claimed{}, err
 	}
@@ -92,11 +92,11 @@ func (r *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 }
 
 // byMessageID is Postroom's id of the message with a Message-ID; empty: not known.
-func (r *Bounces) byMessageID(ctx context.Context, messageID string) (string, error) {
+func (b *Bounces) byMessageID(ctx context.Context, messageID string) (string, error) {
 	if id, ok := outbox.MessageOf(messageID); ok {
 		return id, nil
 	}
-	found, err := r.feedback.Outbox.Lookup(ctx, []string{"<" + strings.Trim(messageID, "<> ") + ">"})
+	found, err := b.feedback.Outbox.Lookup(ctx, []string{"<" + strings.Trim(messageID, "<> ") + ">"})
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

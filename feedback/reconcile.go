@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Source is the events API of a provider: what it tells by webhook can be asked for once more. [Mailgun] implements it.
@@ -52,7 +53,7 @@ func (f *Feedback) keep(ctx context.Context) {
 				f.reconcileIfDue(ctx, source)
 			}
 		}
-		pause(ctx, min(keeperChecks, f.opts.Every))
+		redisdb.Pause(ctx, min(keeperChecks, f.opts.Every))
 	}
 }
 

@@ -56,7 +56,7 @@ func (f *Feedback) follow(ctx context.Context, stream string) error {
 			return err
 		}
 		if stream != urgent {
-			pause(ctx, time.Duration(f.restFor()*float64(time.Since(began))))
+			redisdb.Pause(ctx, time.Duration(f.restFor()*float64(time.Since(began))))
 		}
 		return nil
 	})
@@ -241,7 +241,7 @@ func (f *Feedback) lookAgain(ctx context.Context) {
 	if len(f.opts.LookupDelays) > 0 {
 		every = min(every, f.opts.LookupDelays[0])
 	}
-	for pause(ctx, every) {
+	for redisdb.Pause(ctx, every) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = f.keys.again(ctx, f.opts.Now(), workBatch); err != nil {

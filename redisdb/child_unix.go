@@ -95,7 +95,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 		if err == nil {
 			return f, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) || !pause(ctx, readyPoll) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !Pause(ctx, readyPoll) {
 			break
 		}
 	}

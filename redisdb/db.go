@@ -140,7 +140,7 @@ func (db *DB) greet(ctx context.Context) error {
 	defer cancel()
 	var err error
 	for {
-		if err = db.client.Ping(ctx).Err(); err == nil || !Unavailable(err) || !pause(ctx, 100*time.Millisecond) {
+		if err = db.client.Ping(ctx).Err(); err == nil || !Unavailable(err) || !Pause(ctx, 100*time.Millisecond) {
 			break
 		}
 	}
@@ -228,8 +228,8 @@ func (db *DB) close() error {
 	return errors.Join(errs...)
 }
 
-// pause waits for d and reports true, or false as soon as ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for d and reports true, or false as soon as ctx ends.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -116,7 +116,7 @@ func (r *reader) run(ctx context.Context) {
 		entries, err := r.next(work, time.Now())
 		if err != nil {
 			r.trouble(err)
-			pause(ctx, wait)
+			Pause(ctx, wait)
 			wait = min(2*wait, readRetryMax)
 			continue
 		}
@@ -124,7 +124,7 @@ func (r *reader) run(ctx context.Context) {
 		wait = followRetryMin
 		r.handle(ctx, work, entries)
 		if 1 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
-			pause(ctx, r.Gather)
+			Pause(ctx, r.Gather)
 		}
 	}
 	r.leave(work)
@@ -148,7 +148,7 @@ func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
 		return nil, r.lostGroup(err)
 	}
 	if len(r.aside) >= asideMax {
-		pause(ctx, blockFor)
+		Pause(ctx, blockFor)
 		return nil, nil
 	}
 	return r.read(ctx)

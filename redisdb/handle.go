@@ -51,7 +51,7 @@ func (r *reader) handle(ctx, work context.Context, entries []Entry) {
 		if done := r.giveWay(ctx, work, &entries, try); done {
 			return
 		}
-		pause(ctx, wait)
+		Pause(ctx, wait)
 		wait = min(2*wait, followRetryMax)
 	}
 }
@@ -141,7 +141,7 @@ func (r *reader) hold(ctx context.Context, ids []string) (release func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for pause(ctx, r.ClaimAfter/claimRounds) {
+		for Pause(ctx, r.ClaimAfter/claimRounds) {
 			if err := r.touch(ctx, ids); err != nil {
 				r.log.Debug("could not hold stream entries", "error", err)
 			}
@@ -158,7 +158,7 @@ func (r *reader) ack(ctx, work context.Context, ids []string) {
 			return
 		}
 		r.trouble(err)
-		if ctx.Err() != nil || !pause(ctx, wait) {
+		if ctx.Err() != nil || !Pause(ctx, wait) {
 			return
 		}
 	}

@@ -121,7 +121,7 @@ func (p *Pipeline) execOnNodes(ctx context.Context, cluster *redis.ClusterClient
 		for node, calls := range nodesOf(ctx, cluster, scripts) {
 			again = append(again, p.execOnNode(ctx, node, calls)...)
 		}
-		if len(again) == 0 || try == maxRedirects || !pause(ctx, wait) {
+		if len(again) == 0 || try == maxRedirects || !Pause(ctx, wait) {
 			return
 		}
 		cluster.ReloadState(ctx)

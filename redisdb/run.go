@@ -12,7 +12,7 @@ func (db *DB) Run(ctx context.Context) error {
 	w := watch{db: db, up: true}
 	for {
 		w.look(ctx, time.Now())
-		if !pause(ctx, watchEvery) {
+		if !Pause(ctx, watchEvery) {
 			return nil
 		}
 	}

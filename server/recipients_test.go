@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -59,7 +60,9 @@ func (r *recipients) Append(_ context.Context, facts []outbox.Later) error {
 }
 
 // Sender implements unsubscribe.Senders.
-func (r *recipients) Sender(context.Context, string) (unsubscribe.Sender, error) { return r.who, nil }
+func (r *recipients) Get(context.Context, string) (api.AccountInfo, error) {
+	return api.AccountInfo{Account: api.Account{Name: r.who.Name, Email: r.who.Address, Locale: r.who.Locale}}, nil
+}
 
 func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	t.Helper()

@@ -206,7 +206,7 @@ func (i *importing) flush(ctx context.Context) error {
 func (i *importing) insist(ctx context.Context) (added int, err error) {
 	for wait, began := importAgain, time.Now(); ; wait *= 2 {
 		added, err = i.s.add(ctx, i.batch, i.s.now())
-		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importPatience || !pause(ctx, wait) {
+		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importPatience || !redisdb.Pause(ctx, wait) {
 			return added, err
 		}
 	}

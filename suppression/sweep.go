@@ -65,22 +65,10 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 				return removed, away(err, "sweep expired entries away")
 			}
 			removed += n
-			if !pause(ctx, sweepPause) {
+			if !redisdb.Pause(ctx, sweepPause) {
 				return removed, ctx.Err()
 			}
 		}
 	}
 	return removed, nil
-}
-
-// pause waits, and reports whether ctx still holds.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -2,31 +2,33 @@ package tracking
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Why a hit is a program's, as events say it (botReason).
+// The rules that mark a hit as a bot's, as events name them (botReason).
 const (
-	// ApplePrivacy is Apple Mail Privacy Protection: all pictures are fetched when the mail arrives, by an agent named Mozilla/5.0.
+	// ApplePrivacy is Apple Mail Privacy Protection, which fetches all pictures on arrival as agent Mozilla/5.0.
 	ApplePrivacy = "apple_privacy"
-	// GmailPrefetch is Gmail fetching pictures before the mail is opened, by what says it is an Edge of 2015.
+	// GmailPrefetch is Gmail fetching pictures before the mail is opened, as an Edge of 2015.
 	GmailPrefetch = "gmail_prefetch"
-	// NoAgent is a request that does not say what sent it. Browsers and the picture proxies of mail providers do.
+	// NoAgent is a request without User-Agent. Browsers and the picture proxies of mail providers send one.
 	NoAgent = "no_agent"
-	// Crawler is an agent that calls itself a program.
+	// Crawler is an agent that names itself a program.
 	Crawler = "crawler"
 	// TooSoon is a click before anybody can have read the mail: within two seconds of its acceptance.
 	TooSoon = "too_soon"
-	// Burst is one of three or more different links of a mail that were followed within two seconds, or a click within ten seconds of it.
+	// Burst is one of three or more different links followed within two seconds, or a click within ten seconds of those.
 	Burst = "burst"
 )
 
-// tooSoon is how long after its acceptance a click on a link of a message is a program's: a message needs longer to be delivered, noticed
-// and read. Scanners of mail gateways follow links before they deliver the mail at all.
+// tooSoon is the age of a message below which a click is a bot's: delivery and reading take longer. Scanners of mail
+// gateways follow links before they deliver the mail.
 const tooSoon = 2 * time.Second
 
-// botRule returns the name of the rule that marks a hit as a bot's, or "" for a person's. age is the time since the message was accepted.
+// botRule returns the name of the rule that marks a hit as a bot's, or "" for a person's. age is the time since the message
+// was accepted.
 func botRule(k kind, agent string, age time.Duration) string {
 	switch {
 	case isProxy(agent):
@@ -45,12 +47,12 @@ func botRule(k kind, agent string, age time.Duration) string {
 	return ""
 }
 
-// isProxy reports whether a request comes from the picture proxy of a mail provider, which fetches a picture when its reader opens the mail.
+// isProxy reports whether agent is a mail provider's picture proxy, which fetches pictures when the mail is opened.
 func isProxy(agent string) bool {
 	return strings.Contains(agent, "GoogleImageProxy") || strings.Contains(agent, "YahooMailProxy")
 }
 
-// crawlers are pieces of what programs call themselves, in lower case: what they do, or the tool they are built with.
+// crawlers are parts of the names of programs, in lower case: their purpose, or the tool they are built with.
 var crawlers = []string{
 	"crawl", "spider", "slurp", "scan", "preview", "link check", "linkcheck", "urlcheck", "existence discovery", "monitoring", "uptime",
 	"validator", "archiver", "facebookexternalhit", "headless", "phantomjs", "puppeteer", "playwright", "selenium", "lighthouse",
@@ -58,18 +60,10 @@ var crawlers = []string{
 	"proofpoint", "mimecast", "barracuda", "safelinks", "urldefense", "http://", "https://",
 }
 
-// isCrawler reports whether an agent calls itself a program. An address in it is where the operator of a crawler explains itself.
+// isCrawler reports whether an agent names itself a program. A URL in it points to the page of a crawler.
 func isCrawler(agent string) bool {
 	agent = strings.ToLower(agent)
-	if isBot(agent) {
-		return true
-	}
-	for _, piece := range crawlers {
-		if strings.Contains(agent, piece) {
-			return true
-		}
-	}
-	return false
+	return isBot(agent) || slices.ContainsFunc(crawlers, func(part string) bool { return strings.Contains(agent, part) })
 }
 
 // isBot finds a word that ends in bot: Googlebot, bingbot/2.0. Cubot is a maker of telephones.
@@ -87,7 +81,7 @@ func isBot(agent string) bool {
 	}
 }
 
-// prefetches reports whether a browser asks ahead of its user, who may never look.
+// prefetches reports whether a browser asks before its user does.
 func prefetches(h http.Header) bool {
 	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(h.Get(name))

@@ -1,23 +1,24 @@
-// Package tracking counts opens and clicks for the senders of mail: whoever fetches the picture of a mail, or follows one of its links,
-// becomes an event on the timeline of the message. Package links writes picture and links into the mail; the server answers the hits.
+// Package tracking counts opens and clicks. A request for the picture of a mail, or for one of its links, becomes an event
+// on the timeline of the message. Package links writes picture and links into the mail; the server answers the requests,
+// which are called hits.
 //
-// [Tracking.Open] and [Tracking.Click] read the token of a hit, note it in memory, and return at once. [Tracking.Run] hands what was noted
-// to the [Inbox] in batches. Hits stay in memory for two seconds before that, so that the third link that a program follows at once shows
-// what followed the first two.
+// [Tracking.Open] and [Tracking.Click] read the token of a hit, note it in memory, and return at once. [Tracking.Run] hands
+// hits to the [Inbox] in batches. Each waits two seconds before that, so that when a bot follows several links at once, the
+// third link marks the first two as well.
 //
-// Hits of programs are told apart by the rules of machine.go, which the glossary of reasons names. They are counted apart, and never thrown
-// away: the event says that a program did it, and which rule says so.
+// The rules in bot.go mark hits of bots; the glossary lists their names. Such hits are counted apart, and never dropped:
+// the event has the mark, and the name of the rule.
 //
 // It promises:
-//   - Only what a token says is noted. A forged one is noted as nothing, and leads nowhere: the target of a click stands in its token.
-//   - A hit waits for nothing: not for Redis, not for a hit before it. Links and pictures work while Redis is away.
-//   - What is kept in memory is bounded, by number and by bytes. Beyond that the oldest hits go, and are counted as dropped.
-//   - Hits of one visitor on one link, or picture, within the same second are one. The same hit has the same key in every process.
-//   - Of a visitor as much is kept as Options.Address says, and nothing where the browser asks for that (Sec-GPC, DNT).
+//   - Only the content of a token is noted. A forged token is noted as nothing, and leads nowhere: the target of a click
+//     stands in its token.
+//   - A hit waits for nothing: not for Redis, not for other hits. Links and pictures work while Redis is away.
+//   - Memory is bounded, by number and by bytes. Beyond that the oldest hits are dropped and counted.
+//   - Hits of one visitor on one link, or picture, within the same second are one. A hit has the same key in every process.
+//   - Options.Address bounds what is kept of a visitor. Nothing is kept if the browser asks for that (Sec-GPC, DNT).
 //
-// It never looks a message up, never answers HTTP, and never judges by anything that only one provider's machines can be told by, such as
-// lists of addresses.
+// It never looks a message up, never answers HTTP, and has no rules that fit one provider only, such as lists of addresses.
 //
-// It owns no Redis keys. When the inbox fails, hits wait in memory and are tried again every second; a process that is killed loses those
-// of the last two seconds, and those that waited. One that is stopped hands over what it has, for as long as Options.Grace allows.
+// It owns no Redis keys. When the inbox fails, hits wait in memory and are tried again every second. A killed process loses
+// the hits of the last two seconds, and those that waited. A stopped process hands them over within Options.Grace.
 package tracking

@@ -7,24 +7,24 @@ import (
 
 const (
 	flushEvery = 50 * time.Millisecond
-	// held is how long a hit waits for what follows it: see Burst.
+	// held is how long a hit waits for the hits after it: see Burst.
 	held = burstWithin + flushEvery
-	// batch is how many hits are handed over at once. More of them at a time would keep a core busy for so long that hits wait for it.
+	// batch bounds the hits handed over at once. More would keep a core busy for so long that new hits wait.
 	batch = 250
-	// retryEvery is how long a failing inbox is left alone.
+	// retryEvery is the pause after a failure of the inbox.
 	retryEvery = time.Second
-	// appendTimeout ends one handing over, so that a hanging Redis is noticed.
+	// appendTimeout bounds one call of the inbox, so that a hanging Redis is noticed.
 	appendTimeout = 10 * time.Second
 	sweepEvery    = 5 * time.Second
 )
 
-// Run hands hits to the inbox until ctx ends, then hands over what is left, within Options.Grace, and returns nil. Trouble is logged when it
-// begins and when it is over.
+// Run hands hits to the inbox until ctx ends. Then it hands over the rest within Options.Grace, and returns nil. Failures
+// are logged when they begin and when they are over.
 func (t *Tracking) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	var failing bool
-	var rest, swept time.Time // when the inbox failed; when visits were looked through
+	var rest, swept time.Time // last failure of the inbox; last sweep of visits
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,7 +54,7 @@ func (t *Tracking) Run(ctx context.Context) error {
 	}
 }
 
-// flush hands over all hits that came at until or before.
+// flush hands over all hits up to the time until.
 func (t *Tracking) flush(ctx context.Context, until time.Time) error {
 	for {
 		facts, next := t.hits.ripe(until, batch)
@@ -69,12 +69,12 @@ func (t *Tracking) flush(ctx context.Context, until time.Time) error {
 		}
 		t.hits.done(next)
 		for _, f := range facts {
-			t.metrics.told(f)
+			t.metrics.handedOver(f)
 		}
 	}
 }
 
-// finish hands over what is left when Run is told to stop.
+// finish hands over the rest when Run ends.
 func (t *Tracking) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Grace)
 	defer cancel()

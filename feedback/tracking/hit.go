@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// maxAgent is how much is kept of what a browser calls itself, in bytes.
+// maxAgent bounds the user agent that is kept, in bytes.
 const maxAgent = 200
 
 // hit is an open or a click that waits to be handed over.
@@ -26,11 +26,11 @@ type hit struct {
 	at     time.Time
 	agent  string
 	remote string
-	reason string // why it is a program's; empty: a person's, unless visits say otherwise
+	reason string // rule that marks it as a bot's; empty: a person's, unless visits show a burst
 	visits *visits
 }
 
-// newHit judges a hit by itself, and leaves out what is not to be kept.
+// newHit marks a hit as a bot's if its own data show that, and leaves out what may not be kept.
 func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *hit {
 	agent := v.Header.Get("User-Agent")
 	h := &hit{kind: k, stamp: s, key: t.key(k, s, agent, v.Remote, now), at: now}
@@ -39,13 +39,13 @@ func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *
 		return h
 	}
 	h.agent = cut(agent)
-	if !isProxy(agent) { // whose address says nothing about the reader
+	if !isProxy(agent) { // the address of a proxy is not the reader's
 		h.remote = kept(v.Remote, t.Address)
 	}
 	return h
 }
 
-// key tells a hit from others. Of its address and browser it has no more than a keyed hash, cut short.
+// key is unique to a hit. It contains address and browser only as a keyed hash, cut short.
 func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.Addr, now time.Time) string {
 	mac := hmac.New(sha256.New, t.Secret)
 	for _, part := range [...]string{s.URL, agent} {
@@ -61,7 +61,7 @@ func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.A
 	return string(k) + ":" + s.MessageID + ":" + strconv.Itoa(s.Recipient) + ":" + strconv.FormatInt(now.Unix(), 36) + ":" + hex.EncodeToString(hash)
 }
 
-// fact is a hit as the message learns it.
+// fact returns the hit as a fact for the inbox.
 func (h *hit) fact() outbox.Later {
 	reason := h.reason
 	if reason == "" && h.visits != nil && h.visits.bot(h.at) {
@@ -75,10 +75,10 @@ func (h *hit) fact() outbox.Later {
 	}
 }
 
-// size is about how many bytes of memory a hit takes.
+// size is roughly the memory of a hit in bytes.
 func (h *hit) size() int { return 400 + len(h.stamp.URL) + len(h.stamp.Account) + len(h.agent) }
 
-// kept is what may be kept of an address.
+// kept returns the part of an address that may be kept.
 func kept(a netip.Addr, how string) string {
 	a = a.Unmap().WithZone("")
 	switch {
@@ -91,17 +91,9 @@ func kept(a netip.Addr, how string) string {
 	if a.Is4() {
 		bits = 24
 	}
-	p, err := a.Prefix(bits)
-	if err != nil {
-		return ""
-	}
+	p, _ := a.Prefix(bits) // it fails for other numbers of bits only
 	return p.Addr().String()
 }
 
-// cut shortens what a browser calls itself.
-func cut(agent string) string {
-	if len(agent) > maxAgent {
-		agent = agent[:maxAgent]
-	}
-	return strings.ToValidUTF8(agent, "")
-}
+// cut shortens a user agent to maxAgent.
+func cut(agent string) string { return strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "") }

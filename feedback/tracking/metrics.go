@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,17 +10,17 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// What became of a hit.
+// The outcomes of a hit.
 const (
 	human    = "human"    // handed over
-	bot      = "machine"  // handed over, flagged
-	repeated = "repeated" // the visitor was there within the second
+	bot      = "machine"  // handed over, marked as a bot's
+	repeated = "repeated" // the visitor was there within the same second
 	ignored  = "ignored"  // HEAD, and prefetches of browsers
 	expired  = "expired"  // the message is older than Options.Expiry
-	forged   = "forged"   // the token says nothing
+	forged   = "forged"   // the token is not valid
 )
 
-// metrics counts hits. Without a registry it counts for nobody.
+// metrics counts hits. With a nil registry nothing is counted.
 type metrics struct {
 	hits    *prometheus.CounterVec
 	dropped prometheus.Counter
@@ -34,6 +35,9 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 			Name: "postroom_tracking_dropped_total", Help: "Opens and clicks lost because too many waited, or the process ended.",
 		}),
 	}
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "postroom_tracking_waiting", Help: "Opens and clicks that wait in memory to be handed over.",
+	}, func() float64 { return float64(waiting()) })
 	for _, k := range []kind{opened, clicked} {
 		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged} {
 			m.hits.WithLabelValues(string(k), outcome)
@@ -42,21 +46,16 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 	if reg == nil {
 		return m, nil
 	}
-	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "postroom_tracking_waiting", Help: "Opens and clicks that wait in memory to be handed over.",
-	}, func() float64 { return float64(waiting()) })
-	for _, c := range []prometheus.Collector{m.hits, m.dropped, gauge} {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("tracking: metrics: %w", err)
-		}
+	if err := errors.Join(reg.Register(m.hits), reg.Register(m.dropped), reg.Register(gauge)); err != nil {
+		return nil, fmt.Errorf("tracking: metrics: %w", err)
 	}
 	return m, nil
 }
 
 func (m *metrics) count(k kind, outcome string) { m.hits.WithLabelValues(string(k), outcome).Inc() }
 
-// told counts a hit that was handed over.
-func (m *metrics) told(f outbox.Later) {
+// handedOver counts a hit that the inbox took.
+func (m *metrics) handedOver(f outbox.Later) {
 	k, outcome := opened, human
 	if f.Type == event.TrackClick {
 		k = clicked

@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// ring holds hits in the order they came, up to a number and a size: beyond, the oldest go.
+// ring holds hits in order, up to a number and a size. Beyond them the oldest are dropped.
 type ring struct {
 	maxHits, maxBytes int
 
@@ -24,7 +24,7 @@ func newRing(maxHits, maxBytes int) *ring {
 	return &ring{maxHits: maxHits, maxBytes: maxBytes, keys: map[string]struct{}{}, readers: map[reader]*visits{}}
 }
 
-// put adds a hit, unless it is in the ring already, and says how many others went for it.
+// put adds a hit unless the ring has it already. It returns how many others were dropped for it.
 func (r *ring) put(h *hit, now time.Time) (again bool, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *ring) put(h *hit, now time.Time) (again bool, dropped int) {
 	return false, dropped
 }
 
-// watch notes a click among those of its reader.
+// watch adds a click to those of its reader.
 func (r *ring) watch(h *hit, now time.Time) {
 	who := reader{h.stamp.MessageID, h.stamp.Recipient}
 	v := r.readers[who]
@@ -59,7 +59,7 @@ func (r *ring) watch(h *hit, now time.Time) {
 	h.visits = v
 }
 
-// ripe gives up to max facts of hits that came at until or before, and the number of the hit behind them. They stay until done.
+// ripe returns up to max facts of hits up to the time until, and the number of the hit after them. They stay until done.
 func (r *ring) ripe(until time.Time, max int) (facts []outbox.Later, next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *ring) ripe(until time.Time, max int) (facts []outbox.Later, next uint64
 	return facts, r.first + uint64(len(facts))
 }
 
-// done lets go of all hits before a number.
+// done removes all hits before a number.
 func (r *ring) done(next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *ring) done(next uint64) {
 	}
 }
 
-// sweep forgets readers who have followed no link for so long that it says nothing any more.
+// sweep removes readers whose last click is too old for a burst.
 func (r *ring) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *ring) sweep(now time.Time) {
 	}
 }
 
-// len is how many hits wait.
+// len is the number of hits.
 func (r *ring) len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *ring) len() int {
 
 func (r *ring) length() int { return len(r.queue) - r.head }
 
-// pop lets go of the oldest hit. The queue is moved to the front of its room when half of it is empty.
+// pop removes the oldest hit. The queue moves to the front of its array when half of that is empty.
 func (r *ring) pop() {
 	h := r.queue[r.head]
 	r.queue[r.head] = nil

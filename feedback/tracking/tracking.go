@@ -23,29 +23,29 @@ type Inbox interface {
 	Append(ctx context.Context, facts []outbox.Later) error
 }
 
-// How much of the address of a visitor is kept.
+// The settings of what is kept of a visitor's address.
 const (
 	AddressMasked = "masked" // without its last octet (IPv4) or its last 80 bits (IPv6)
 	AddressWhole  = "ip"     // all of it
 	AddressNone   = "none"   // nothing
 )
 
-// Options are the choices of the one who runs Postroom. The zero value works.
+// Options are the settings. The zero value works.
 type Options struct {
-	// Expiry is how long after its acceptance the hits of a message are counted. Zero: for ever.
+	// Expiry is how long the hits of a message are counted after its acceptance. Zero: for ever.
 	Expiry time.Duration
-	// Address says what is kept of addresses: AddressWhole, AddressMasked or AddressNone. Empty: AddressMasked.
+	// Address is what is kept of addresses: AddressWhole, AddressMasked or AddressNone. Empty: AddressMasked.
 	Address string
-	// Secret keys the hash by which visitors are told apart; the same for all processes. Empty: one of its own, so that a visitor who
+	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a visitor who
 	// reaches two processes within a second is counted twice.
 	Secret []byte
-	// MaxHits and MaxBytes bound what waits in memory. Zero: 50,000 and 32 MB.
+	// MaxHits and MaxBytes bound the hits in memory. Zero: 50,000 and 32 MB.
 	MaxHits, MaxBytes int
-	// Grace is how long handing over may take once Run is told to stop. Zero: 5 s.
+	// Grace bounds the last handing over when Run ends. Zero: 5 s.
 	Grace time.Duration
-	// Registry gets the metrics. Nil: nobody does.
+	// Registry gets the metrics. Nil: nothing is counted.
 	Registry prometheus.Registerer
-	// Logger gets troubles of the inbox. Nil: nothing is logged.
+	// Logger gets failures of the inbox. Nil: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: the machine's.
 	Now func() time.Time
@@ -97,15 +97,15 @@ func New(stamps *signedtoken.Ring, inbox Inbox, o Options) (*Tracking, error) {
 	return t, err
 }
 
-// Visit is who hit, as far as HTTP tells.
+// Visit is the HTTP request of a hit.
 type Visit struct {
 	Method string      // GET; HEAD is answered, and not counted
-	Header http.Header // of the request; nothing of it is changed
+	Header http.Header // of the request; it is not changed
 	Remote netip.Addr  // the visitor's address; invalid: unknown
-	Named  string      // of a click: the target that the request names beside its token, which must be the token's own; empty: none
+	Named  string      // of a click: the target beside the token, which must equal the token's; empty: none
 }
 
-// Open notes that the picture of a mail was fetched. Whatever the token is, the picture has to be shown: there is nothing to answer.
+// Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open returns nothing.
 func (t *Tracking) Open(token string, v Visit) {
 	s, err := t.stamps.Read(signedtoken.Open, token)
 	if err != nil {
@@ -115,8 +115,8 @@ func (t *Tracking) Open(token string, v Visit) {
 	t.note(opened, s, v)
 }
 
-// Click notes that a link was followed, and says where it leads; false for a token that leads nowhere. Then there is nothing to redirect to,
-// whatever else the request says.
+// Click notes that a link was followed, and returns its target. It returns false for an invalid token: then nothing in the
+// request is a target.
 func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
 	s, err := t.stamps.Read(signedtoken.Click, token)
 	if err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL {
@@ -127,8 +127,8 @@ func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
 	return s.URL, true
 }
 
-// safe reports whether a redirect may lead to a URL: http or https, to a host, with nothing that is read in two ways. Links are only made of
-// such ones; this is the second lock, for the day that the key of the first one is lost.
+// safe reports whether a redirect may lead to a URL: http or https, to a host, with nothing ambiguous. Tokens are only made
+// for such URLs; this check is for the day that their key is stolen.
 func safe(target string) bool {
 	if strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
 		return false
@@ -152,7 +152,7 @@ func (k kind) event() event.Type {
 	return event.TrackOpen
 }
 
-// note keeps a hit for Run, or counts why not.
+// note keeps a hit for Run, or counts the reason against it.
 func (t *Tracking) note(k kind, s signedtoken.Token, v Visit) {
 	now := t.Now()
 	switch {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Bounds of the rule that names itself Burst.
+// Bounds of the rule Burst.
 const (
 	burstLinks  = 3
 	burstWithin = 2 * time.Second
 	burstStays  = 10 * time.Second
-	// maxVisits bounds the recipients whose clicks are watched at once. Beyond it the rule does not apply to further ones.
+	// maxVisits bounds the recipients whose clicks are watched at once. The rule does not apply to further ones.
 	maxVisits = 100_000
 )
 
@@ -24,7 +24,7 @@ type reader struct {
 type visits struct {
 	links [burstLinks - 1]visited // followed within burstWithin, oldest first
 	n     int
-	from  time.Time // clicks from here on were a program's
+	from  time.Time // a bot's clicks begin here
 	until time.Time // zero: there was no burst
 	last  time.Time
 }
@@ -34,7 +34,7 @@ type visited struct {
 	at   time.Time
 }
 
-// click adds a click, and sees whether it makes a burst.
+// click adds a click, and notes a burst.
 func (v *visits) click(link uint64, now time.Time) {
 	v.last = now
 	kept := 0
@@ -58,7 +58,7 @@ func (v *visits) click(link uint64, now time.Time) {
 	v.links[len(v.links)-1] = visited{link, now}
 }
 
-// machine reports whether a click at a time was a program's.
+// bot reports whether a click at a time was a bot's.
 func (v *visits) bot(at time.Time) bool {
 	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
 }

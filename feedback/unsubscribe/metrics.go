@@ -1,6 +1,9 @@
 package unsubscribe
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 type metrics struct {
 	requests *prometheus.CounterVec // wish: leave, return; via; outcome: done, repeated, failed
@@ -9,18 +12,22 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_wishes_total", Help: "What recipients asked for on the unsubscribe pages and by the button of their mail client.",
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_wishes_total",
+			Help: "What recipients asked for on the unsubscribe pages and by the button of their mail client.",
 		}, []string{"wish", "via", "outcome"}),
-		bad: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_bad_links_total", Help: "Visits with a link that is not ours or not whole, or whose key is not known any more.",
+		bad: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_bad_links_total",
+			Help: "Visits with a link that is not ours or not whole, or whose key is not known any more.",
 		}, []string{"reason"}),
-		untold: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_untold_total", Help: "Wishes that were heeded, but could not be told to timelines and webhooks.",
+		untold: auto.NewCounter(prometheus.CounterOpts{
+			Name: "postroom_unsubscribe_untold_total",
+			Help: "Requests that were carried out, but could not be told to timelines and webhooks.",
 		}),
 	}
-	for _, via := range vias {
+	for _, via := range []Via{OneClick, Page, Preferences, Link} {
 		for _, outcome := range []string{"done", "repeated", "failed"} {
 			m.requests.WithLabelValues("leave", string(via), outcome)
 			if via == Page || via == Preferences {
@@ -30,16 +37,5 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m.bad.WithLabelValues("forged")
 	m.bad.WithLabelValues("unknown_key")
-	if reg != nil {
-		reg.MustRegister(m.requests, m.bad, m.untold)
-	}
 	return m
-}
-
-func (m *metrics) badToken(unknownKey bool) {
-	reason := "forged"
-	if unknownKey {
-		reason = "unknown_key"
-	}
-	m.bad.WithLabelValues(reason).Inc()
 }

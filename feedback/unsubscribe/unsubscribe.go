@@ -8,17 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/suppression"
 )
 
-// Tokens reads what stands in the links of a mail. signedtoken.Ring implements it.
-type Tokens interface {
-	Read(p signedtoken.Purpose, token string) (signedtoken.Token, error)
-}
-
-// Suppressions is the list of whom not to mail. suppression.Store implements it.
+// Suppressions is the suppression list. suppression.Store implements it.
 type Suppressions interface {
 	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
 	Remove(ctx context.Context, e suppression.Entry) (bool, error)
@@ -30,21 +26,21 @@ type Inbox interface {
 	Append(ctx context.Context, facts []outbox.Later) error
 }
 
-// Senders tells who an account is to its recipients. Package app makes it of accounts.
+// Senders knows the accounts. accounts.Accounts implements it.
 type Senders interface {
-	Sender(ctx context.Context, account string) (Sender, error)
+	Get(ctx context.Context, account string) (api.AccountInfo, error)
 }
 
-// Sender is who an account is to its recipients. The zero Sender is one that nobody knows any more.
+// Sender is an account as its recipients see it. The zero Sender is an account that does not exist any more.
 type Sender struct {
 	Name    string // display name; empty: none
 	Address string // that its mail comes from
-	Locale  string // language of its mail (BCP 47); empty: not said
+	Locale  string // language of its mail (BCP 47); empty: not known
 }
 
 // Parts are what unsubscribing needs. All are required.
 type Parts struct {
-	Tokens       Tokens
+	Tokens       *signedtoken.Ring // reads the links of a mail
 	Suppressions Suppressions
 	Inbox        Inbox
 	Senders      Senders
@@ -57,7 +53,7 @@ type Options struct {
 	Now      func() time.Time      // nil: time.Now
 }
 
-// Service does what recipients ask for. It is safe for concurrent use.
+// Service carries out unsubscribe requests. It is safe for concurrent use.
 type Service struct {
 	Parts
 	log     *slog.Logger

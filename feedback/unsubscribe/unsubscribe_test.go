@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testclock"
@@ -56,8 +57,8 @@ func (i *inbox) Append(_ context.Context, facts []outbox.Later) error {
 
 type senders struct{ err error }
 
-func (s senders) Sender(_ context.Context, account string) (Sender, error) {
-	return Sender{Name: "The " + account, Address: account + "@example.com"}, s.err
+func (s senders) Get(_ context.Context, account string) (api.AccountInfo, error) {
+	return api.AccountInfo{Account: api.Account{Name: "The " + account, Email: account + "@example.com"}}, s.err
 }
 
 func setup(t *testing.T) *bundle {

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Visit is a recipient who followed a link of a mail: whom it was sent to, by whom, and about what.
+// Visit is a recipient who followed a link of a mail.
 type Visit struct {
 	Account   string // id of the account that sent the mail
 	MessageID string // queueId of the mail; empty: the link was not in one
@@ -20,50 +20,51 @@ type Visit struct {
 	Address   string // of the recipient
 }
 
-// Read says who has a token. One that can't be read is a fault of kind NotFound; it doesn't say why.
+// Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound, whatever the
+// reason.
 func (u *Service) Read(token string) (Visit, error) {
 	s, err := u.Tokens.Read(signedtoken.Unsubscribe, token)
 	if err != nil {
-		u.metrics.badToken(errors.Is(err, signedtoken.ErrUnknownKey))
+		reason := "forged"
+		if errors.Is(err, signedtoken.ErrUnknownKey) {
+			reason = "unknown_key"
+		}
+		u.metrics.bad.WithLabelValues(reason).Inc()
 		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
 	}
 	return Visit{Account: s.Account, MessageID: s.MessageID, List: s.List, Address: s.Address}, nil
 }
 
-// Sender tells whose mail a visit is about. One that is gone, or can't be asked for, is the zero Sender: the visitor's wish doesn't depend
-// on it.
+// Sender returns the sender of the mail of a visit, or the zero Sender if it is gone or cannot be read: a request does not
+// depend on it.
 func (u *Service) Sender(ctx context.Context, v Visit) Sender {
-	s, err := u.Senders.Sender(ctx, v.Account)
+	info, err := u.Senders.Get(ctx, v.Account)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		u.log.Warn("sender of an unsubscribe page not known", "account", v.Account, "message_id", v.MessageID, "error", err)
 	}
-	return s
+	return Sender{Name: info.Name, Address: info.Email, Locale: info.Locale}
 }
 
-// Masked is the address so that its owner knows it, and nobody else who sees the page does: the first character of the local part and
-// the domain.
+// Masked returns the address so that only its owner recognizes it: the first character of the local part, and the domain.
 func (v Visit) Masked() string {
-	local, domain, ok := strings.Cut(v.Address, "@")
-	if i := strings.LastIndexByte(v.Address, '@'); ok {
-		local, domain = v.Address[:i], v.Address[i+1:]
-	}
-	_, size := utf8.DecodeRuneInString(local)
-	if size == 0 || !ok {
+	at := strings.LastIndexByte(v.Address, '@')
+	if at <= 0 {
 		return "…"
 	}
-	return local[:size] + "…@" + domain
+	_, size := utf8.DecodeRuneInString(v.Address)
+	return v.Address[:size] + "…" + v.Address[at:]
 }
 
-// Scope is what somebody leaves, or comes back to.
+// Scope is the mail that a request is about.
 type Scope string
 
-// What can be left.
+// The scopes.
 const (
 	List Scope = "list" // the list that the mail belongs to
-	All  Scope = "all"  // all mail of the account that is sent in bulk
+	All  Scope = "all"  // all bulk mail of the account
 )
 
-// Scope is what a visit is about where its visitor doesn't choose: the list, or everything where the mail belongs to none.
+// Scope returns the default scope of a visit: its list, or everything if the mail belongs to none.
 func (v Visit) Scope() Scope {
 	if v.List == "" {
 		return All
@@ -71,7 +72,7 @@ func (v Visit) Scope() Scope {
 	return List
 }
 
-// entry is the wish of a visit to leave, as the suppression list has it.
+// entry returns the entry of the suppression list that an unsubscribe request adds.
 func (v Visit) entry(scope Scope, now time.Time) (suppression.Entry, error) {
 	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID, Created: now}
 	if scope == List {
@@ -81,21 +82,21 @@ func (v Visit) entry(scope Scope, now time.Time) (suppression.Entry, error) {
 	}
 	e, wrong := e.Normal("", now)
 	if len(wrong) > 0 || scope == List && v.List == "" {
-		return e, fault.New(fault.NotFound, "UnknownLink", "This link is about nothing that can be left")
+		return e, fault.New(fault.NotFound, "UnknownLink", "This link is about nothing to unsubscribe from")
 	}
 	return e, nil
 }
 
-// Standing is what a visitor has left.
+// Standing is what a visitor has unsubscribed from.
 type Standing struct {
 	List bool // the list of the visit
 	All  bool // all bulk mail of the account
 }
 
-// Unsubscribed says whether the visitor gets nothing more of what the visit is about.
+// Unsubscribed reports whether the visitor gets no mail of scope.
 func (s Standing) Unsubscribed(scope Scope) bool { return s.All || scope == List && s.List }
 
-// Standing tells what a visitor has left, of what the visit is about. What others found out about the address is not told.
+// Standing returns what a visitor has unsubscribed from. It does not show bounces and complaints of the address.
 func (u *Service) Standing(ctx context.Context, v Visit) (s Standing, err error) {
 	entries, err := u.Suppressions.Find(ctx, v.Address)
 	if err != nil {
