@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -170,6 +171,51 @@ func TestTimeOrFalse(t *testing.T) {
 		}
 		if raw, err := json.Marshal(got); err != nil || string(raw) != text {
 			t.Errorf("%s comes back as %s, %v", text, raw, err)
+		}
+	}
+}
+
+// TestRequestsAreWrittenAsTheServerReadsThem: ids go into the path, queries and bodies where the method has them.
+func TestRequestsAreWrittenAsTheServerReadsThem(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = strings.TrimSpace(strings.Join([]string{r.Method, r.RequestURI, r.Header.Get("Content-Type"), string(body)}, " "))
+		fmt.Fprint(w, `{}`)
+	}))
+	defer server.Close()
+	ctx, c := t.Context(), api.NewClient(server.URL, "t", server.Client())
+	at := time.Date(2030, 12, 24, 8, 0, 0, 0, time.FixedZone("", 3600))
+	for want, call := range map[string]func() error{
+		"GET /v1/account/a%2Fb": func() error { _, err := api.GetAccount.Do(ctx, c, "a/b"); return err },
+		"GET /v1/templates/template/t/versions/3": func() error {
+			_, err := api.GetTemplateVersion.Do(ctx, c, "t", 3)
+			return err
+		},
+		"GET /v1/outbox?account=acme&createdAfter=2030-12-24T07%3A00%3A00Z&pageSize=7&state=delayed": func() error {
+			_, err := api.ListOutbox.Do(ctx, c, api.OutboxQuery{State: api.Delayed, Account: "acme", CreatedAfter: at, PageSize: 7})
+			return err
+		},
+		"DELETE /v1/outbox?account=acme": func() error {
+			_, err := api.CancelMessages.Do(ctx, c, api.OutboxQuery{Account: "acme", Page: 2, PageSize: 7, Cursor: "c"})
+			return err
+		},
+		`PUT /v1/settings/queue/bulk application/json {"paused":true}`: func() error {
+			_, err := api.PutQueue.Do(ctx, c, api.QueuePatch{Paused: new(true)}, "bulk")
+			return err
+		},
+		"POST /v1/webhook-endpoints/e/replay?since=2030-12-24T07%3A00%3A00Z": func() error {
+			_, err := api.ReplayEndpoint.Do(ctx, c, api.EndpointReplay{Since: at}, "e")
+			return err
+		},
+		"POST /v1/suppressions/import?id=import-1&list=news&source=crm text/csv a@example.com": func() error {
+			o := api.SuppressionImportOptions{ID: "import-1", Source: "crm", SuppressionScope: api.SuppressionScope{List: "news"}}
+			_, err := api.ImportSuppressions.Do(ctx, c, strings.NewReader("a@example.com"), o)
+			return err
+		},
+	} {
+		if err := call(); err != nil || got != want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
 }

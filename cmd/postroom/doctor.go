@@ -8,6 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
 )
 
@@ -113,7 +114,8 @@ type exam struct {
 	resolver resolver
 	domains  map[string]bool // sender domains met so far
 	fixed    bool            // the domains were given; no others are of interest
-	away     bool            // Postroom does not answer
+	away     bool            // Postroom does not answer, or not with this token
+	client   *api.Client     // unless it is away
 }
 
 func settingsFindings(settings *config.Loaded, err error) []finding {

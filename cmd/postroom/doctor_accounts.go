@@ -21,11 +21,7 @@ func (x *exam) accounts(ctx context.Context) []finding {
 		}
 		return nil
 	}
-	client, err := x.reach.client()
-	if err != nil {
-		return []finding{{name, fail, explain(err), ""}}
-	}
-	list, err := all(&session{Context: ctx, client: client}, api.ListAccounts, api.PageQuery{PageSize: maxPage})
+	list, err := all(&session{Context: ctx, client: x.client}, api.ListAccounts, api.PageQuery{PageSize: maxPage})
 	if err != nil {
 		return []finding{{name, fail, explain(err), ""}}
 	}
@@ -35,7 +31,7 @@ func (x *exam) accounts(ctx context.Context) []finding {
 	for _, a := range list {
 		x.meet(a.Email)
 	}
-	return judgeLogins(list, tryLogins(ctx, client, list))
+	return judgeLogins(list, tryLogins(ctx, x.client, list))
 }
 
 // login is the result of trying one account's relay.

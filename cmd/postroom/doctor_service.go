@@ -169,6 +169,7 @@ func (x *exam) api(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{"token", warn, explain(err), "without one, accounts and queues are not checked"}}
 	}
+	x.client = client
 	s, err := api.GetStats.Do(ctx, client, api.CounterQuery{})
 	if err != nil {
 		x.away = true
@@ -186,13 +187,9 @@ func (x *exam) queues(ctx context.Context) []finding {
 	if x.away {
 		return nil
 	}
-	client, err := x.reach.client()
-	if err != nil {
-		return []finding{{"queues", fail, explain(err), ""}}
-	}
 	var found []finding
 	for _, name := range queueNames {
-		q, err := api.GetQueue.Do(ctx, client, name)
+		q, err := api.GetQueue.Do(ctx, x.client, name)
 		switch {
 		case err != nil:
 			return append(found, finding{"queues", fail, explain(err), ""})
@@ -205,7 +202,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 	if len(found) == 0 {
 		found = []finding{{"queues", ok, "none is paused or behind", ""}}
 	}
-	return append(found, searchable(ctx, client))
+	return append(found, searchable(ctx, x.client))
 }
 
 // searchable looks at the search index.

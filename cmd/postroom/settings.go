@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 
 	"github.com/postroom/postroom/config"
@@ -14,14 +15,9 @@ type settingsFlags struct {
 
 // load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own. Empty ones are left out.
 func (f settingsFlags) load(extra map[string]string) (*config.Loaded, error) {
+	maps.DeleteFunc(extra, func(_, value string) bool { return value == "" })
 	flags := map[string]string{}
-	for key, value := range f.Set {
-		flags[key] = value
-	}
-	for key, value := range extra {
-		if value != "" {
-			flags[key] = value
-		}
-	}
+	maps.Copy(flags, f.Set)
+	maps.Copy(flags, extra)
 	return config.Load(config.Sources{File: f.Config, Env: os.Environ(), Flags: flags, OtherEnv: []string{envURL}})
 }
