@@ -7,13 +7,14 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/templates"
 )
 
 type accountRoutes struct {
 	accounts  Accounts
 	box       Outbox
 	tokens    *access.Access
-	templates Templates
+	templates *templates.Templates
 	verifier  Verifier
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/http"
 	"slices"
@@ -61,9 +62,13 @@ func (w *world) existing(t *testing.T, r route, token string) string {
 	case "getToken", "deleteToken":
 		var created api.TokenCreated
 		created, err = p.access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
-		id = created.ID
+		id = cmp.Or(created.ID, id)
 	case "getDomainKey", "deleteDomainKey":
 		_, err = p.keys.Put(ctx, domainKey(t))
+	case "getTemplate", "updateTemplate", "deleteTemplate", "listTemplateVersions", "getTemplateVersion", "restoreTemplate", "previewTemplate":
+		var created api.TemplateCreated
+		created, err = p.templates.Create(ctx, bound, api.TemplateRequest{Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+		id = cmp.Or(created.ID, id)
 	case "suppressionImport":
 		id = strings.ToLower(rand.Text())
 		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{ID: id})

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates"
 )
 
 // Parts are what the server answers from.
@@ -21,7 +22,7 @@ type Parts struct {
 	Accounts     Accounts
 	Gateways     Gateways
 	DomainKeys   *dkim.Keys
-	Templates    Templates
+	Templates    *templates.Templates
 	Documents    Documents
 	Verifier     Verifier
 	Access       Authenticator
@@ -97,25 +98,6 @@ type Gateways interface {
 	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
 	Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error)
 	Delete(ctx context.Context, id string) error
-}
-
-// Templates stores templates and their versions, and previews them. Bound is the account that the caller is confined to; empty: none. It is
-// templates.Templates.
-type Templates interface {
-	Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error)
-	List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error)
-	Get(ctx context.Context, bound, id string) (api.Template, error)
-	Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated, error)
-	Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error)
-	// Flush deletes all templates of an account and returns how many there were.
-	Flush(ctx context.Context, account string) (int, error)
-
-	Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error)
-	Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error)
-	Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error)
-
-	Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error)
-	Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error)
 }
 
 // Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.

@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates"
 )
 
 // parts is everything the server asks, in one.
@@ -51,6 +52,7 @@ type parts struct {
 	settings     *settings.Settings
 	keys         *dkim.Keys
 	suppressions *suppression.Store
+	templates    *templates.Templates
 	unsubscribe  *unsubscribe.Service
 }
 
@@ -84,6 +86,8 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.suppressions, err = suppression.New(p.db, suppression.Options{})
 	must(err)
+	p.templates, err = templates.New(p.db, noSenders{}, templates.Options{})
+	must(err)
 	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
 	must(err)
 	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions, Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
@@ -93,7 +97,7 @@ func newParts(t testing.TB) *parts {
 
 func (p *parts) parts() Parts {
 	return Parts{
-		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: p.keys, Templates: fakeTemplates{p},
+		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: p.keys, Templates: p.templates,
 		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings, Webhooks: fakeWebhooks{p},
 		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: p.unsubscribe,
 		Tracking: fakeTracking{p}, State: p,

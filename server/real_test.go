@@ -16,7 +16,6 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -41,12 +40,9 @@ func setupReal(t *testing.T) *world {
 	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
 	must(err)
 
-	stored, err := templates.New(db, noSenders{}, templates.Options{})
-	must(err)
-
 	parts := p.parts()
 	parts.Intake, parts.Outbox, parts.Queues, parts.Accounts, parts.Gateways = box, box, box, senders, gateways
-	parts.Templates, parts.Webhooks, parts.Access = stored, hooks, p.access
+	parts.Webhooks, parts.Access = hooks, p.access
 	s, err := New(parts,
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	must(err)

@@ -6,13 +6,14 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/templates"
 )
 
 // templateBody is the limit of bodies that hold a template: 1 MB of it, and what JSON adds to that.
 const templateBody = 4 << 20
 
 type templateRoutes struct {
-	templates Templates
+	templates *templates.Templates
 	accounts  Accounts
 }
 

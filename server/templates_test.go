@@ -3,73 +3,23 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testcpu"
 	"github.com/postroom/postroom/templates/render"
 )
 
-// fakeTemplates answers for the store of templates.
-type fakeTemplates struct{ *parts }
-
-func (p fakeTemplates) Create(_ context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error) {
-	return api.TemplateCreated{Created: true, Account: req.Account, ID: "t1", Version: 1}, p.asked("Templates.Create " + bound)
-}
-
-func (p fakeTemplates) List(_ context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error) {
-	row := api.TemplateRow{TemplateHead: storedTemplate("t1").TemplateHead, Format: "html", Locales: []string{"de"}, Layout: "frame"}
-	return api.TemplatePage{Account: &q.Account, Total: 1, Page: q.Page, Pages: 1, Templates: []api.TemplateRow{row}}, p.asked("Templates.List " + bound + " " + q.Account + q.Kind + q.Search)
-}
-
-func (p fakeTemplates) Get(_ context.Context, bound, id string) (api.Template, error) {
-	return storedTemplate(id), p.asked("Templates.Get " + bound)
-}
-
-func (p fakeTemplates) Update(_ context.Context, bound, id string, _ api.TemplatePatch) (api.TemplateUpdated, error) {
-	return api.TemplateUpdated{Updated: true, ID: id, Version: 2}, p.asked("Templates.Update " + bound)
-}
-
-func (p fakeTemplates) Delete(_ context.Context, bound, id string) (api.TemplateDeleted, error) {
-	return api.TemplateDeleted{Deleted: true, ID: id}, p.asked("Templates.Delete " + bound)
-}
-
-func (p fakeTemplates) Flush(_ context.Context, account string) (int, error) {
-	return 3, p.asked("Templates.Flush " + account)
-}
-
-func (p fakeTemplates) Versions(_ context.Context, bound, id string) (api.TemplateVersions, error) {
-	return api.TemplateVersions{ID: id, Version: 2, Versions: []api.TemplateVersionRow{{Version: 2, Created: at(2), Size: 7, Restored: 1}}}, p.asked("Templates.Versions " + bound)
-}
-
-func (p fakeTemplates) Version(_ context.Context, bound, id string, number int) (api.TemplateVersion, error) {
-	row := api.TemplateVersionRow{Version: number, Created: at(2), Size: 7}
-	return api.TemplateVersion{ID: id, TemplateVersionRow: row, TemplateDefinition: storedTemplate(id).TemplateDefinition}, p.asked("Templates.Version " + bound)
-}
-
-func (p fakeTemplates) Restore(_ context.Context, bound, id string, _ int) (api.TemplateUpdated, error) {
-	return api.TemplateUpdated{Updated: true, ID: id, Version: 3}, p.asked("Templates.Restore " + bound)
-}
-
-func (p fakeTemplates) Preview(_ context.Context, bound, _ string, req api.TemplatePreviewRequest) (api.TemplatePreview, error) {
-	missing := []api.TemplateMissing{{Name: "params.x", Part: "html", Partial: "row", Line: 1, Column: 2}}
-	return api.TemplatePreview{Subject: string(req.Params), Missing: missing, Variables: []string{"params.x"}, Version: 2}, p.asked("Templates.Preview " + bound)
-}
-
-func (p fakeTemplates) Try(_ context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error) {
-	return api.TemplatePreview{Subject: req.Content.Subject, Missing: []api.TemplateMissing{}, Variables: []string{}}, p.asked("Templates.Try " + bound)
-}
-
-func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
-
 func storedTemplate(id string) api.Template {
 	return api.Template{
-		TemplateHead: api.TemplateHead{ID: id, Name: "T1", Description: "d", Kind: "template", Version: 2, Created: at(1), Updated: at(2)},
+		TemplateHead: api.TemplateHead{ID: id, Name: "T1", Description: "d", Kind: "template", Version: 7},
 		TemplateDefinition: api.TemplateDefinition{
 			Format: "html", Content: api.TemplateContent{Subject: "s", PreviewText: "p", HTML: "h", Text: "t"}, Locales: map[string]api.TemplateContent{"de": {Subject: "S"}},
 			Layout: "frame", InlineCSS: true, Missing: "error", Sample: json.RawMessage(`{"a":[1,{"b":null}]}`),
@@ -77,89 +27,148 @@ func storedTemplate(id string) api.Template {
 	}
 }
 
+// storeTemplates stores the template t1 in its seventh version, its layout, and t2, which says what its params are.
+func (w *world) storeTemplates(t *testing.T, bound string) {
+	t.Helper()
+	ctx, stored := t.Context(), w.parts.templates
+	html := func(text string) api.TemplateDefinition {
+		return api.TemplateDefinition{Content: api.TemplateContent{Subject: "{{params.x}}", HTML: text}}
+	}
+	layout := api.TemplateDefinition{Content: api.TemplateContent{HTML: "<b>{{> @partial-block}}</b>"}}
+	want := storedTemplate("t1")
+	for _, req := range []api.TemplateRequest{
+		{ID: "frame", Name: "frame", Kind: "layout", TemplateDefinition: layout}, {ID: "t2", Name: "T2", TemplateDefinition: html("{{params.y}}")},
+		{ID: "t1", Name: want.Name, Description: want.Description, TemplateDefinition: html("version 1")},
+	} {
+		if _, err := stored.Create(ctx, bound, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version := 2; version <= 7; version++ {
+		d := html(fmt.Sprint("version ", version))
+		if version == 7 {
+			d = want.TemplateDefinition
+		}
+		patch := api.TemplatePatch{
+			Format: &d.Format, Content: &d.Content, Locales: &d.Locales, Layout: &d.Layout, InlineCSS: &d.InlineCSS, Missing: &d.Missing, Sample: &d.Sample,
+		}
+		if _, err := stored.Update(ctx, bound, "t1", patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestClientOfTemplates calls every method about templates once, and compares what comes out at the other end.
 func TestClientOfTemplates(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.storeTemplates(t, "")
 	ctx, c := t.Context(), w.client
 	got, err := api.GetTemplate.Do(ctx, c, "t1")
-	if diff := cmp.Diff(storedTemplate("t1"), got); diff != "" || err != nil {
+	if diff := cmp.Diff(storedTemplate("t1"), got, cmpopts.IgnoreFields(api.TemplateHead{}, "Created", "Updated")); diff != "" || err != nil {
 		t.Errorf("template changed on its way (-sent +received):\n%s%v", diff, err)
 	}
 	version, err := api.GetTemplateVersion.Do(ctx, c, "t1", 7)
 	if diff := cmp.Diff(storedTemplate("t1").TemplateDefinition, version.TemplateDefinition); diff != "" || err != nil || version.Version != 7 {
 		t.Errorf("version changed on its way (-sent +received):\n%s%v", diff, err)
 	}
-	preview, err := api.PreviewTemplate.Do(ctx, c, api.TemplatePreviewRequest{Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}}, "t1")
-	if err != nil || preview.Subject != `{"x":12345678901234567890}` || len(preview.Missing) != 1 {
+	preview, err := api.PreviewTemplate.Do(ctx, c, api.TemplatePreviewRequest{Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}}, "t2")
+	if err != nil || preview.Subject != "12345678901234567890" || len(preview.Missing) != 1 {
 		t.Errorf("%+v, %v", preview, err)
 	}
 	acme := "acme"
 	definition := storedTemplate("t1").TemplateDefinition
-	for name, call := range map[string]func() error{
-		"Create": func() error {
-			_, err := api.CreateTemplate.Do(ctx, c, api.TemplateRequest{ID: "t1", Account: &acme, Name: "T1", TemplateDefinition: definition})
+	for _, call := range []func() error{
+		func() error {
+			_, err := api.CreateTemplate.Do(ctx, c, api.TemplateRequest{ID: "t3", Account: &acme, Name: "T3", TemplateDefinition: definition})
 			return err
 		},
-		"List": func() error {
-			_, err := api.ListTemplates.Do(ctx, c, api.TemplateQuery{Account: "acme", Kind: "partial", Search: "x", Page: 1, PageSize: 5})
+		func() error {
+			page, err := api.ListTemplates.Do(ctx, c, api.TemplateQuery{Account: "acme", Kind: "template", Search: "t3", PageSize: 5})
+			if err == nil && (len(page.Templates) != 1 || page.Templates[0].Layout != "frame") {
+				err = fmt.Errorf("listed: %+v", page)
+			}
 			return err
 		},
-		"Update": func() error {
-			_, err := api.UpdateTemplate.Do(ctx, c, api.TemplatePatch{Content: &definition.Content, Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 2}, "t1")
+		func() error {
+			_, err := api.UpdateTemplate.Do(ctx, c, api.TemplatePatch{Content: &definition.Content, Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 1}, "t3")
 			return err
 		},
-		"Delete":   func() error { _, err := api.DeleteTemplate.Do(ctx, c, "t1"); return err },
-		"Flush":    func() error { _, err := api.FlushTemplates.Do(ctx, c, api.FlushQuery{Force: true}, "acme"); return err },
-		"Versions": func() error { _, err := api.ListTemplateVersions.Do(ctx, c, "t1"); return err },
-		"Restore": func() error {
-			_, err := api.RestoreTemplate.Do(ctx, c, api.TemplateRestore{Version: 1}, "t1")
+		func() error {
+			all, err := api.ListTemplateVersions.Do(ctx, c, "t3")
+			if err == nil && (all.Version != 2 || len(all.Versions) != 2) {
+				err = fmt.Errorf("versions: %+v", all)
+			}
 			return err
 		},
-		"Try": func() error {
+		func() error {
+			_, err := api.RestoreTemplate.Do(ctx, c, api.TemplateRestore{Version: 1}, "t3")
+			return err
+		},
+		func() error {
 			_, err := api.TryTemplate.Do(ctx, c, api.TemplateTrial{TemplateDefinition: definition, Locale: "de"})
+			return err
+		},
+		func() error { _, err := api.DeleteTemplate.Do(ctx, c, "t3"); return err },
+		func() error {
+			_, err := api.FlushTemplates.Do(ctx, c, api.FlushQuery{Force: true}, "acme")
 			return err
 		},
 	} {
 		if err := call(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Error(err)
 		}
 	}
 }
 
-// TestTemplatesOfABoundToken: whoever is confined to an account is named to the store, and refused what is not theirs.
+// TestTemplatesOfABoundToken: a token bound to an account sees, makes and changes what is its own. What is another's does not exist.
 func TestTemplatesOfABoundToken(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.storeTemplates(t, "acme")
+	text := api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}
+	for id, account := range map[string]string{"theirs": "zeta", "shared": ""} {
+		if _, err := w.parts.templates.Create(t.Context(), account, api.TemplateRequest{ID: id, Name: id, TemplateDefinition: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tc := range []struct {
 		method, path, body string
 		status             int
-		asked              string
+		want               string // in the answer
 	}{
-		{"POST", "/v1/templates/template", `{"name":"n","content":{"text":"x"}}`, 200, "Templates.Create acme"},
-		{"GET", "/v1/templates", "", 200, "Templates.List acme "},
-		{"GET", "/v1/templates?account=acme", "", 200, "Templates.List acme acme"},
+		{"POST", "/v1/templates/template", `{"name":"n","content":{"text":"x"}}`, 200, `"account":"acme"`},
+		{"POST", "/v1/templates/template", `{"name":"n","account":"zeta","content":{"text":"x"}}`, 403, ""},
+		{"GET", "/v1/templates", "", 200, `"total":5`}, // frame, t1, t2, n and shared
+		{"GET", "/v1/templates?account=acme", "", 200, `"total":4`},
 		{"GET", "/v1/templates?account=zeta", "", 403, ""},
-		{"GET", "/v1/templates/template/t1", "", 200, "Templates.Get acme"},
-		{"PUT", "/v1/templates/template/t1", `{"name":"n"}`, 200, "Templates.Update acme"},
-		{"DELETE", "/v1/templates/template/t1", "", 200, "Templates.Delete acme"},
-		{"GET", "/v1/templates/template/t1/versions", "", 200, "Templates.Versions acme"},
-		{"GET", "/v1/templates/template/t1/versions/1", "", 200, "Templates.Version acme"},
+		{"GET", "/v1/templates/template/t1", "", 200, `"name":"T1"`},
+		{"GET", "/v1/templates/template/shared", "", 200, `"name":"shared"`},
+		{"GET", "/v1/templates/template/theirs", "", 404, ""},
+		{"PUT", "/v1/templates/template/t1", `{"name":"n"}`, 200, `"updated":true`},
+		{"PUT", "/v1/templates/template/theirs", `{"name":"n"}`, 404, ""},
+		{"GET", "/v1/templates/template/t1/versions", "", 200, `"version":7`},
+		{"GET", "/v1/templates/template/theirs/versions", "", 404, ""},
+		{"GET", "/v1/templates/template/t1/versions/1", "", 200, "version 1"},
+		{"GET", "/v1/templates/template/theirs/versions/1", "", 404, ""},
 		{"GET", "/v1/templates/template/t1/versions/x", "", 400, ""},
-		{"POST", "/v1/templates/template/t1/restore", `{"version":1}`, 200, "Templates.Restore acme"},
-		{"POST", "/v1/templates/template/t1/render", "", 200, "Templates.Preview acme"},
-		{"POST", "/v1/templates/render", `{"content":{"text":"x"}}`, 200, "Templates.Try acme"},
-		{"DELETE", "/v1/templates/account/acme?force=true", "", 200, "Templates.Flush acme"},
+		{"POST", "/v1/templates/template/t1/restore", `{"version":1}`, 200, `"version":8`},
+		{"POST", "/v1/templates/template/theirs/restore", `{"version":1}`, 404, ""},
+		{"POST", "/v1/templates/template/t1/render", "", 200, "version 1"},
+		{"POST", "/v1/templates/template/theirs/render", "", 404, ""},
+		{"POST", "/v1/templates/render", `{"content":{"text":"x"}}`, 200, `"text":"x"`},
+		{"DELETE", "/v1/templates/template/t1", "", 200, `"deleted":true`},
+		{"DELETE", "/v1/templates/template/theirs", "", 404, ""},
 		{"DELETE", "/v1/templates/account/acme", "", 400, ""},
 		{"DELETE", "/v1/templates/account/zeta?force=true", "", 403, ""},
+		{"DELETE", "/v1/templates/account/acme?force=true", "", 200, `"deleted":3`},
 	} {
-		w.parts.mu.Lock()
-		w.parts.calls = nil
-		w.parts.mu.Unlock()
-		got := w.do(t, tc.method, tc.path, boundToken, tc.body)
-		if asked := strings.Join(w.parts.calls, ", "); got.status != tc.status || asked != tc.asked {
-			t.Errorf("%s %s: %d %s; asked %q, want %q", tc.method, tc.path, got.status, got.body, asked, tc.asked)
+		if got := w.do(t, tc.method, tc.path, boundToken, tc.body); got.status != tc.status || !strings.Contains(got.body, tc.want) {
+			t.Errorf("%s %s: %d %s", tc.method, tc.path, got.status, got.body)
 		}
+	}
+	if _, err := w.parts.templates.Get(t.Context(), "", "theirs"); err != nil {
+		t.Errorf("another's: %v", err)
 	}
 }
 
