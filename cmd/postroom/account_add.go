@@ -40,7 +40,7 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	if err != nil {
 		return a, err
 	}
-	a.SMTP, a.OAuth2, a.Limits, a.Proxy, a.LocalAddress, a.SMTPEhloName = s.relay, s.oauth2, s.limits, s.proxy, s.localAddress, s.ehloName
+	a.SMTP, a.OAuth2, a.Limits, a.Proxy, a.LocalAddress, a.SMTPEhloName = s.SMTP, s.OAuth2, s.limits, s.Proxy, s.LocalAddress, s.SMTPEhloName
 	if len(f.Gateway) > 0 {
 		if a.Gateways, err = readRoutes(f.Gateway); err != nil {
 			return a, err
@@ -60,7 +60,9 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 
 // settingsOf are the settings of an account's own relay.
 func settingsOf(a api.Account) relaySettings {
-	return relaySettings{relay: a.SMTP, oauth2: a.OAuth2, limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName}
+	return relaySettings{api.VerifyRequest{
+		SMTP: a.SMTP, OAuth2: a.OAuth2, Proxy: a.Proxy, LocalAddress: a.LocalAddress, SMTPEhloName: a.SMTPEhloName,
+	}, a.Limits}
 }
 
 // readRoutes reads gateways as --gateway has them.
@@ -140,16 +142,13 @@ var created = map[string]string{"new": "added", "existing": "replaced"}
 
 // tryRelay logs in with settings before they are stored.
 func (s *session) tryRelay(settings relaySettings) error {
-	if settings.relay == nil {
+	if settings.SMTP == nil {
 		return nil
 	}
-	answer, err := api.VerifyAccount.Do(s, s.client, api.VerifyRequest{
-		SMTP: settings.relay, OAuth2: settings.oauth2, Proxy: settings.proxy, LocalAddress: settings.localAddress,
-		SMTPEhloName: settings.ehloName,
-	})
+	answer, err := api.VerifyAccount.Do(s, s.client, settings.VerifyRequest)
 	if err == nil && !answer.SMTP.Success {
 		err = fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify",
-			relayURL(settings.relay), clean(answer.SMTP.Error))
+			relayURL(settings.SMTP), clean(answer.SMTP.Error))
 	}
 	return err
 }

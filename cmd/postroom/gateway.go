@@ -26,7 +26,7 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	g := newGrid("gateway", "relay", "limits", "state", "deliveries", "last use", "last error")
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayURL(s.relay), orDash(s.limits.Words()), info.State, info.Deliveries, orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
+		g.add(info.Gateway.Gateway, relayURL(s.SMTP), orDash(s.limits.Words()), info.State, info.Deliveries, orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
 }
@@ -43,7 +43,7 @@ func gatewayError(info api.GatewayInfo, now time.Time) string {
 func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	g, s := newGrid("gateway", info.Gateway.Gateway), settingsOfGateway(info.Gateway)
 	g.fact("name", info.Name)
-	g.fact("relay", relayURL(s.relay))
+	g.fact("relay", relayURL(s.SMTP))
 	s.add(&g)
 	if w := info.Warmup; w != nil {
 		began := ""
@@ -62,12 +62,12 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 
 // settingsOfGateway are the settings of a gateway, in the words that it shares with accounts.
 func settingsOfGateway(g api.Gateway) relaySettings {
-	s := relaySettings{
-		relay:  &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS},
-		oauth2: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
-	}
+	s := relaySettings{api.VerifyRequest{
+		SMTP:   &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS},
+		OAuth2: g.OAuth2, Proxy: g.Proxy, LocalAddress: g.LocalAddress, SMTPEhloName: g.SMTPEhloName,
+	}, g.Limits}
 	if g.User != "" || g.Pass != "" {
-		s.relay.Auth = &api.SMTPAuth{User: g.User, Pass: g.Pass}
+		s.SMTP.Auth = &api.SMTPAuth{User: g.User, Pass: g.Pass}
 	}
 	return s
 }
@@ -79,7 +79,7 @@ func (s relaySettings) into(g api.Gateway) api.Gateway {
 		r.Auth = &api.SMTPAuth{}
 	}
 	g.Preset, g.Host, g.Port, g.Secure, g.TLS, g.User, g.Pass = r.Preset, r.Host, r.Port, r.Secure, r.TLS, r.Auth.User, r.Auth.Pass
-	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.oauth2, s.limits, s.proxy, s.localAddress, s.ehloName
+	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.OAuth2, s.limits, s.Proxy, s.LocalAddress, s.SMTPEhloName
 	return g
 }
 
@@ -118,7 +118,7 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if settings.relay == nil {
+	if settings.SMTP == nil {
 		return usage("which relay? give --smtp, or --preset for a provider")
 	}
 	if !g.NoVerify {

@@ -42,23 +42,21 @@ type oauthFlags struct {
 	User         string `placeholder:"MAILBOX" help:"Mailbox to log in as."`
 }
 
-// relaySettings are what accounts and gateways have in common. The relay is nil where there is none.
+// relaySettings are what accounts and gateways have in common. SMTP is nil where there is no relay.
 type relaySettings struct {
-	relay                         *api.SMTPServer
-	oauth2                        *api.OAuth2
-	limits                        *api.Limits
-	proxy, localAddress, ehloName string
+	api.VerifyRequest
+	limits *api.Limits
 }
 
 // over lays what the flags say over settings that there are.
 func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
 	var err error
 	if f.SMTP != "" {
-		if s.relay, err = readRelay(f.SMTP, s.relay, con); err != nil {
+		if s.SMTP, err = readRelay(f.SMTP, s.SMTP, con); err != nil {
 			return s, err
 		}
-		if s.relay.Auth != nil {
-			s.oauth2 = nil
+		if s.SMTP.Auth != nil {
+			s.OAuth2 = nil
 		}
 	}
 	if s, err = f.login(s, con); err != nil {
@@ -68,39 +66,39 @@ func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
 		return s, err
 	}
 	if f.Preset != nil {
-		s.relay = relayOf(s)
-		s.relay.Preset = *f.Preset
+		s.SMTP = relayOf(s)
+		s.SMTP.Preset = *f.Preset
 	}
 	if f.Proxy != nil {
-		if s.proxy, err = con.secret("--proxy", *f.Proxy); err != nil {
+		if s.Proxy, err = con.secret("--proxy", *f.Proxy); err != nil {
 			return s, err
 		}
 	}
-	set(&s.localAddress, f.LocalAddress)
-	set(&s.ehloName, f.EhloName)
+	set(&s.LocalAddress, f.LocalAddress)
+	set(&s.SMTPEhloName, f.EhloName)
 	s.limits = f.bound(s.limits)
 	return s, nil
 }
 
 // relayOf is a copy of the relay to change, or a new one.
 func relayOf(s relaySettings) *api.SMTPServer {
-	relay := *cmp.Or(s.relay, &api.SMTPServer{})
+	relay := *cmp.Or(s.SMTP, &api.SMTPServer{})
 	return &relay
 }
 
 // login lays user, password and OAuth 2.0 over settings. Either takes the place of the other.
 func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) {
 	if f.OAuth2 != (oauthFlags{}) {
-		o, err := f.OAuth2.over(s.oauth2, con)
-		s.oauth2, s.relay = o, relayOf(s)
-		s.relay.Auth = nil
+		o, err := f.OAuth2.over(s.OAuth2, con)
+		s.OAuth2, s.SMTP = o, relayOf(s)
+		s.SMTP.Auth = nil
 		return s, err
 	}
 	if f.User == "" && f.Pass == "" {
 		return s, nil
 	}
-	s.oauth2, s.relay = nil, relayOf(s)
-	auth := *cmp.Or(s.relay.Auth, &api.SMTPAuth{})
+	s.OAuth2, s.SMTP = nil, relayOf(s)
+	auth := *cmp.Or(s.SMTP.Auth, &api.SMTPAuth{})
 	auth.User = cmp.Or(f.User, auth.User)
 	if f.Pass != "" {
 		pass, err := con.secretFrom("--pass", f.Pass)
@@ -109,7 +107,7 @@ func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) 
 		}
 		auth.Pass, auth.AccessToken = pass, ""
 	}
-	s.relay.Auth = &auth
+	s.SMTP.Auth = &auth
 	return s, nil
 }
 
@@ -134,8 +132,8 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 	if f.CA == nil && f.Pin == nil {
 		return s, nil
 	}
-	s.relay = relayOf(s)
-	t := *cmp.Or(s.relay.TLS, &api.SMTPTLS{})
+	s.SMTP = relayOf(s)
+	t := *cmp.Or(s.SMTP.TLS, &api.SMTPTLS{})
 	set(&t.PinSHA256, f.Pin)
 	if t.PinSHA256 != "" && t.StartTLS == "opportunistic" {
 		t.StartTLS = "required" // a key to insist on, and no TLS to show it, would be no protection
@@ -150,7 +148,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 			t.CA = string(text)
 		}
 	}
-	s.relay.TLS = &t
+	s.SMTP.TLS = &t
 	return s, nil
 }
 

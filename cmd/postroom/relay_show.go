@@ -61,26 +61,26 @@ func routes(list []api.Route) string {
 // add puts what accounts and gateways have in common into a grid, as far as there is something to say.
 func (s relaySettings) add(g *grid) {
 	row := g.fact
-	if s.relay != nil {
-		row("preset", s.relay.Preset)
+	if s.SMTP != nil {
+		row("preset", s.SMTP.Preset)
 	}
-	if r := s.relay; r != nil && r.Host == "" && r.Auth != nil {
+	if r := s.SMTP; r != nil && r.Host == "" && r.Auth != nil {
 		row("login", r.Auth.User)
 	}
-	if o := s.oauth2; o != nil {
+	if o := s.OAuth2; o != nil {
 		provider := cmp.Or(o.TokenURL, o.Provider)
-		if provider == "" && s.relay != nil {
-			provider = s.relay.Preset
+		if provider == "" && s.SMTP != nil {
+			provider = s.SMTP.Preset
 		}
 		row("login", fmt.Sprintf("OAuth 2.0 of %s, as %s", provider, o.User))
 	}
-	if s.relay != nil {
-		row("tls", trust(s.relay.TLS))
+	if s.SMTP != nil {
+		row("tls", trust(s.SMTP.TLS))
 	}
 	row("limits", s.limits.Words())
-	row("proxy", s.proxy)
-	row("local address", s.localAddress)
-	row("EHLO name", s.ehloName)
+	row("proxy", s.Proxy)
+	row("local address", s.LocalAddress)
+	row("EHLO name", s.SMTPEhloName)
 }
 
 // trust says what is special about how a relay is trusted.
