@@ -54,7 +54,7 @@ func metadata(o object) map[string]string {
 	return all
 }
 
-// attached reads metadata out of a text that should hold a JSON object. A text that doesn't is kept whole under its name.
+// attached reads metadata from the text of a JSON object. Any other text is kept whole under its name.
 func attached(name, s string) map[string]string {
 	if s = strings.TrimSpace(s); s == "" {
 		return nil
@@ -65,7 +65,7 @@ func attached(name, s string) map[string]string {
 	return map[string]string{name: s}
 }
 
-// tagList reads tags out of a text: a JSON list of them, or one tag.
+// tagList reads tags from a text: a JSON list, or one tag.
 func tagList(s string) []string {
 	if strings.HasPrefix(strings.TrimSpace(s), "[") {
 		if v, err := parseJSON([]byte(s)); err == nil {
@@ -75,8 +75,7 @@ func tagList(s string) []string {
 	return []string{s}
 }
 
-// headerTags reads the headers X-Tag, X-Tags and X-Metadata, in which sending libraries put tags and metadata for providers that have no
-// place for them.
+// headerTags reads the headers X-Tag, X-Tags and X-Metadata, which sending libraries use for providers without tags and metadata.
 func (e *Event) headerTags(headers []object) {
 	for _, h := range headers {
 		switch strings.ToLower(h.text("name")) {
@@ -88,17 +87,12 @@ func (e *Event) headerTags(headers []object) {
 	}
 }
 
-// attach adds metadata; what is there already stays.
+// attach adds metadata without replacing any.
 func (e *Event) attach(more map[string]string) {
 	if len(more) == 0 {
 		return
 	}
-	all := make(map[string]string, len(e.Metadata)+len(more))
-	for name, value := range more {
-		all[name] = value
-	}
-	for name, value := range e.Metadata {
-		all[name] = value
-	}
+	all := maps.Clone(more)
+	maps.Copy(all, e.Metadata)
 	e.Metadata = all
 }

@@ -19,15 +19,14 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Certificates fetches the signing certificate of SNS from an address whose host was checked. The answer is PEM: the certificate first,
-// then those between it and a root, if any. HTTPCertificates implements it.
+// Certificates fetches the signing certificate of SNS from an address whose host was checked. It returns PEM: the certificate, then its
+// intermediates, if any. HTTPCertificates implements it.
 type Certificates interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// Roots are what a certificate must lead to. SNS sends the certificate alone, without those between it and a root, so whoever sets Pool
-// needs Amazon's intermediate certificates in Intermediates. With a nil Pool the certificate counts because HTTPS brought it from a host of
-// SNS; its name and its dates are checked in any case.
+// Roots are the trusted roots of certificates. SNS sends the certificate without intermediates, so with a Pool, Intermediates needs those of
+// Amazon. With a nil Pool a certificate is trusted because it came over HTTPS from a host of SNS. Its name and dates are always checked.
 type Roots struct {
 	Pool          *x509.CertPool
 	Intermediates *x509.CertPool
@@ -44,7 +43,7 @@ const (
 	certificateLife    = 24 * time.Hour // then it is fetched again
 	certificateRetry   = time.Minute    // before an address that failed is asked again
 	certificatesKept   = 32
-	fetchesPerMinute   = 10 // the address is the sender's word until the signature is checked: a stranger mustn't make us fetch at will
+	fetchesPerMinute   = 10 // the address is unverified until the signature is checked: a sender must not cause unlimited fetches
 )
 
 // Fetch gets the certificate.
@@ -74,7 +73,7 @@ func (h HTTPCertificates) Fetch(ctx context.Context, address string) ([]byte, er
 	return raw, nil
 }
 
-// certificateCache keeps certificates by address. An address is fetched by one request at a time; others wait for it.
+// certificateCache keeps certificates by address. One request fetches an address; the others wait for it.
 type certificateCache struct {
 	from  Certificates
 	roots Roots
@@ -100,7 +99,7 @@ func newCertificateCache(from Certificates, roots Roots) *certificateCache {
 	return &certificateCache{from: from, roots: roots, kept: map[string]*certificate{}}
 }
 
-// key gives the public key behind the address, if its certificate is one of SNS and valid now.
+// key returns the public key of the certificate at the address, if it is one of SNS and valid now.
 func (c *certificateCache) key(ctx context.Context, address string, now time.Time) (*rsa.PublicKey, error) {
 	one, mine, err := c.claim(address, now)
 	if err != nil {
@@ -110,7 +109,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 		one.chain, one.err = c.fetch(ctx, address)
 		close(one.done)
 		if ctx.Err() != nil {
-			c.forget(address, one) // who asked went away; that says nothing about the address
+			c.forget(address, one) // the caller went away; the address may be good
 		}
 	}
 	select {
@@ -124,7 +123,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	return c.check(one.chain, now)
 }
 
-// claim finds what is kept for the address, or makes room for it and says that the caller has to fetch.
+// claim returns the entry of the address. mine reports that it is new and the caller must fetch it.
 func (c *certificateCache) claim(address string, now time.Time) (one *certificate, mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +158,7 @@ func (one *certificate) stale(now time.Time) bool {
 	return now.Sub(one.asked) >= life || now.Before(one.asked.Add(-life))
 }
 
-// dropOldest makes room. Addresses that gave no certificate go first, so that made up ones don't push out those in use.
+// dropOldest drops an entry. Failed addresses go first, so that invented ones do not displace those in use.
 func (c *certificateCache) dropOldest() {
 	victim, failed := "", false
 	for address, one := range c.kept {
@@ -196,7 +195,7 @@ func (c *certificateCache) fetch(ctx context.Context, address string) ([]*x509.C
 	return chain, nil
 }
 
-// parseChain reads PEM that holds certificates and nothing else: text around them would be a sign of a page that only looks like one.
+// parseChain reads PEM of certificates only. Text around them would be the sign of some other page.
 func parseChain(raw []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
 	for rest := bytes.TrimSpace(raw); len(rest) > 0; {
@@ -221,7 +220,7 @@ func parseChain(raw []byte) ([]*x509.Certificate, error) {
 
 var snsName = regexp.MustCompile(`^sns\.([a-z0-9-]+\.)?amazonaws\.com(\.cn)?$`)
 
-// check asks that the certificate is one of SNS, valid now, and leads to a root where roots were given.
+// check verifies that the certificate is one of SNS, valid now, and leads to a root if roots are set.
 func (c *certificateCache) check(chain []*x509.Certificate, now time.Time) (*rsa.PublicKey, error) {
 	leaf := chain[0]
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
@@ -260,7 +259,7 @@ func refusedCertificate(err error) error {
 
 var snsHost = regexp.MustCompile(`^sns\.[a-z]{2}(-[a-z]+)+-[0-9]{1,2}\.amazonaws\.com(\.cn)?$`)
 
-// snsAddress reads an address that must be one of SNS: https, the host of a region, no port, no user, no fragment.
+// snsAddress parses an address of SNS: https, the host of a region, no port, no user, no fragment.
 func snsAddress(s string) (*url.URL, bool) {
 	if len(s) > 2048 {
 		return nil, false

@@ -11,8 +11,8 @@ import (
 
 const maxID = 512 // bytes of an id
 
-// clean makes a text fit to be stored and shown: valid UTF-8, no control characters but line feeds and tabs, no blanks around it, at most
-// limit bytes.
+// clean returns a text that is safe to store and show: valid UTF-8, no control characters but line feeds and tabs, trimmed, at most limit
+// bytes.
 func clean(s string, limit int) string {
 	if len(s) > 4*limit {
 		s = s[:4*limit]
@@ -33,8 +33,8 @@ func clean(s string, limit int) string {
 	return s[:limit]
 }
 
-// address takes the address out of what a provider wrote, which may be "Ann <ann@example.com>". The domain goes to lower case; the local
-// part is the recipient's own business (RFC 5321, section 2.4). What is no address stays as it was written.
+// address returns the address in a provider's text, which may be "Ann <ann@example.com>". The domain becomes lower case; the local part stays
+// (RFC 5321, section 2.4). An invalid address is returned as written.
 func address(s string) string {
 	s = clean(s, 1000)
 	if strings.ContainsAny(s, "<\"(") {
@@ -49,7 +49,7 @@ func address(s string) string {
 	return clean(s[:at+1]+strings.TrimSuffix(strings.ToLower(s[at+1:]), "."), 320)
 }
 
-// addresses takes a list apart that stands in one text, as in the header To. A list that can't be read is taken for one address.
+// addresses splits a list of addresses, as in the header To. An unreadable list counts as one address.
 func addresses(s string) []string {
 	if len(s) > 32<<10 {
 		return nil
@@ -68,7 +68,7 @@ func addresses(s string) []string {
 	return found
 }
 
-// messageID writes a Message-ID in angle brackets, whether it came with them or not. Something with blanks in it is none.
+// messageID returns a Message-ID in angle brackets, or "" if it has blanks.
 func messageID(s string) string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">")
@@ -78,7 +78,7 @@ func messageID(s string) string {
 	return "<" + s + ">"
 }
 
-// ipAddress gives an address in its usual form; empty for anything else, such as the x'ed out ones of examples.
+// ipAddress returns an IP address in its usual form, or "" for other text.
 func ipAddress(s string) string {
 	ip, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil || ip.Zone() != "" {
@@ -87,8 +87,8 @@ func ipAddress(s string) string {
 	return ip.Unmap().String()
 }
 
-// when reads a time: RFC 3339, or seconds or milliseconds since 1970. A time before 2000 or after 2100 is a unit or a clock gone wrong, and
-// counts as none.
+// when reads a time: RFC 3339, or seconds or milliseconds since 1970. A time before 2000 or after 2100 has a wrong unit or clock and counts
+// as none.
 func when(v any) time.Time {
 	s := strings.TrimSpace(asText(v))
 	if s == "" || len(s) > 64 {
@@ -113,7 +113,7 @@ func when(v any) time.Time {
 	return at
 }
 
-// firstTime gives the first value that is a time.
+// firstTime returns the first value that is a time.
 func firstTime(values ...any) time.Time {
 	for _, v := range values {
 		if at := when(v); !at.IsZero() {

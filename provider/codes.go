@@ -12,8 +12,8 @@ var (
 	wholeCode    = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}$`)
 )
 
-// fillCodes takes the reply code and the enhanced code out of the diagnostic where the provider doesn't give them apart. Only the
-// beginning is searched: further on, numbers are ids and counts. Two codes that contradict each other are worth no more than the first.
+// fillCodes takes a missing reply code and enhanced code from the diagnostic. It searches only the beginning: later numbers are ids and
+// counts. If the two codes contradict each other, the enhanced one is dropped.
 func (e *Event) fillCodes() {
 	head := e.Diagnostic[:min(len(e.Diagnostic), 80)]
 	if e.SMTPCode < 200 || e.SMTPCode > 599 || e.SMTPCode/100 == 3 {
@@ -33,7 +33,7 @@ func (e *Event) fillCodes() {
 	}
 }
 
-// code reads a reply code that stands alone; 0 for anything else.
+// code returns a number, or 0 for other text.
 func code(v any) int {
 	n, err := strconv.Atoi(strings.TrimSpace(asText(v)))
 	if err != nil {

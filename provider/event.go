@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// MaxRaw is how large an event of a provider is kept as it was written, in bytes of JSON.
+// MaxRaw is the greatest size of a Raw event, in bytes of JSON.
 const MaxRaw = 8 << 10
 
 // Kind is what happened to a message, in the words of this package.
 type Kind string
 
-// What providers tell. Accepted is no more than a receipt; the others change what is known about a message or its recipient.
+// The kinds of events. Accepted is only a receipt; the others change the state of a message or its recipient.
 const (
-	Accepted     Kind = "accepted"     // the provider took the message and will try; good for matching its id to ours
-	Delivered    Kind = "delivered"    // the recipient's server took it
-	Deferred     Kind = "deferred"     // not yet; the provider tries again by itself
-	Bounced      Kind = "bounced"      // the recipient's server refused it for good; Bounce says what that means for the address
-	Dropped      Kind = "dropped"      // the provider didn't send it at all; Reason says why
-	Complained   Kind = "complained"   // the recipient called it spam
+	Accepted     Kind = "accepted"     // the provider accepted the message and will try; it links the provider's id to ours
+	Delivered    Kind = "delivered"    // the recipient's server accepted it
+	Deferred     Kind = "deferred"     // not yet; the provider tries again
+	Bounced      Kind = "bounced"      // the recipient's server refused it for good; see Bounce for the address
+	Dropped      Kind = "dropped"      // the provider did not send it; see Reason
+	Complained   Kind = "complained"   // the recipient marked it as spam
 	Unsubscribed Kind = "unsubscribed" // the recipient wants no more of it
 	Opened       Kind = "opened"       // its pixel was fetched
-	Clicked      Kind = "clicked"      // one of its links was followed; URL says which
+	Clicked      Kind = "clicked"      // a link, URL, was followed
 )
 
 // Kinds lists every kind, in the order of a message's life.
@@ -29,19 +29,19 @@ func Kinds() []Kind {
 	return []Kind{Accepted, Delivered, Deferred, Bounced, Dropped, Complained, Unsubscribed, Opened, Clicked}
 }
 
-// Bounce tells the two sorts of a bounce apart; events of other kinds have none.
+// Bounce is the type of a bounce; events of other kinds have none.
 type Bounce string
 
-// The two sorts of a bounce. A provider that doesn't know says soft.
+// The types of a bounce. If the provider does not know, it is soft.
 const (
 	Hard Bounce = "hard" // the address is dead
 	Soft Bounce = "soft" // this message was refused: a full mailbox, a block, its size
 )
 
-// Reason is why a message was dropped or refused, as far as the provider tells; empty when it doesn't.
+// Reason is why a message was dropped or refused, or "" if the provider does not say.
 type Reason string
 
-// The reasons. Those of a Dropped event tell what the provider's own suppression list knows about the address.
+// The reasons. For a Dropped event they are what the provider's own suppression list has about the address.
 const (
 	ReasonInvalid      Reason = "invalid"      // it is no address, or its domain takes no mail
 	ReasonBounced      Reason = "bounced"      // it bounces, or did so before
@@ -52,7 +52,7 @@ const (
 	ReasonOther        Reason = "other"        // something else; Diagnostic may tell
 )
 
-// Event is one fact about one recipient of one message. Fields that the provider didn't tell are empty.
+// Event is one fact about one recipient of one message. Fields without a value from the provider are empty.
 type Event struct {
 	Provider Name   `json:"provider"`
 	Kind     Kind   `json:"kind"`
@@ -60,12 +60,12 @@ type Event struct {
 	Reason   Reason `json:"reason,omitempty"`
 	Told     string `json:"told"` // the provider's own word for it, such as "spamreport"
 
-	Time time.Time `json:"time,omitzero"` // when it happened, UTC, by the provider's clock; zero: not told, or no sensible time
+	Time time.Time `json:"time,omitzero"` // when it happened, UTC, by the provider's clock; zero: none, or no sensible time
 
-	// Recipient has its domain in lower case and its local part as the provider wrote it. Something that is no address is kept as it was
-	// written, for a provider may bounce just because of that.
+	// Recipient has its domain in lower case and its local part as the provider wrote it. An invalid address is kept as written: it may be
+	// the cause of the bounce.
 	Recipient  string   `json:"recipient,omitempty"`
-	Candidates []string `json:"candidates,omitempty"` // the recipients it may be about, when it is one of several and not said which
+	Candidates []string `json:"candidates,omitempty"` // the possible recipients, if the provider does not say which one it means
 
 	EventID           string `json:"eventId,omitempty"`           // the provider's id of the event; empty where it gives none
 	Key               string `json:"key"`                         // the same each time the provider repeats the fact; unique per provider
@@ -79,8 +79,8 @@ type Event struct {
 
 	URL       string `json:"url,omitempty"` // for Clicked: the link
 	UserAgent string `json:"userAgent,omitempty"`
-	IP        string `json:"ip,omitempty"`      // of who opened, clicked or unsubscribed; never of a mail server
-	Machine   bool   `json:"machine,omitempty"` // the provider says that no person did this: a proxy or a scanner
+	IP        string `json:"ip,omitempty"`      // of the visitor who opened, clicked or unsubscribed; never of a mail server
+	Machine   bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
 
 	Raw json.RawMessage `json:"raw,omitempty"` // what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
 
@@ -88,23 +88,23 @@ type Event struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // what the sender attached; values that aren't strings are JSON
 }
 
-// Batch is what one body said.
+// Batch is the content of one body.
 type Batch struct {
 	Events  []Event
 	Ignored []Ignored
 	Broken  []Broken
-	Confirm *Confirmation // set for an SNS subscription that asks to be confirmed; there are no events then
+	Confirm *Confirmation // the SNS subscription to confirm; there are no events then
 }
 
-// Ignored is an element that was understood and isn't used, or whose kind is unknown.
+// Ignored is an element of an unused or unknown kind.
 type Ignored struct {
 	Index int    // place in the body, from 0
 	Name  string // one of IgnoredNames: fit for a label of a metric
 	Told  string // the provider's word, for the log; at most 64 bytes
 }
 
-// IgnoredNames lists the names under which elements are ignored: "unknown" for a kind of event that this package has never heard of, and
-// one for each sort of things that it knows and has no use for.
+// IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and one for each kind that is known
+// and unused.
 func IgnoredNames() []string {
 	return []string{
 		"ab_test_event", "account", "address_change", "autoresponded", "contact", "inbound", "ingest_event", "list", "not_spam", "ping", "received",
@@ -113,13 +113,13 @@ func IgnoredNames() []string {
 	}
 }
 
-// Broken is an element that couldn't be read.
+// Broken is an element that could not be read.
 type Broken struct {
 	Index int // place in the body, from 0
 	Err   error
 }
 
-// Confirmation is the request of Amazon SNS to confirm that its messages are wanted here. A GET of URL confirms.
+// Confirmation is the request of Amazon SNS to confirm a subscription. A GET of URL confirms it.
 type Confirmation struct {
 	URL   string // https, a host of SNS, for the topic below
 	Topic string // the ARN of the topic

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Bounds on what strangers send. The largest batches seen are SendGrid's, up to 768 KB.
+// Bounds of a body. The largest known batches are SendGrid's, up to 768 KB.
 const (
 	MaxBody   = 2 << 20 // bytes of a body
 	MaxEvents = 5000    // elements of a body, and events read from it
@@ -17,10 +17,10 @@ const (
 
 var errTwice = errors.New("has a key twice")
 
-// object is a JSON object. Numbers are json.Number, so that ids of 17 digits stay what they are. Keys are matched exactly.
+// object is a JSON object. Numbers are json.Number, so that ids of 17 digits keep their digits. Keys are matched exactly.
 type object map[string]any
 
-// parseObject reads one JSON object, with nothing behind it.
+// parseObject reads exactly one JSON object.
 func parseObject(raw []byte) (object, error) {
 	v, err := parseJSON(raw)
 	if err != nil {
@@ -97,7 +97,7 @@ func closing(dec *json.Decoder) error {
 	return nil
 }
 
-// elements takes a body apart: the elements of an array, or a single object as the only one.
+// elements returns the elements of a body: those of an array, or a single object.
 func elements(body []byte) ([]json.RawMessage, error) {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 || (body[0] != '[' && body[0] != '{') {
@@ -127,7 +127,7 @@ func elements(body []byte) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// text gives a string, or a number as it was written; empty for anything else.
+// text returns a string, or a number as written, or "".
 func (o object) text(key string) string { return asText(o[key]) }
 
 func asText(v any) string {
@@ -140,7 +140,7 @@ func asText(v any) string {
 	return ""
 }
 
-// firstText gives the first of the keys that has a text.
+// firstText returns the text of the first key that has one.
 func (o object) firstText(keys ...string) string {
 	for _, key := range keys {
 		if s := o.text(key); s != "" {
@@ -150,19 +150,19 @@ func (o object) firstText(keys ...string) string {
 	return ""
 }
 
-// object gives the object under a key; an empty one, which can be asked further, for anything else.
+// object returns the object under a key, or a nil one, whose fields are empty.
 func (o object) object(key string) object {
 	inner, _ := o[key].(object)
 	return inner
 }
 
-// list gives the elements of the array under a key; none for anything else.
+// list returns the elements of the array under a key.
 func (o object) list(key string) []any {
 	l, _ := o[key].([]any)
 	return l
 }
 
-// objects gives those elements of the array under a key that are objects.
+// objects returns the objects in the array under a key.
 func (o object) objects(key string) []object {
 	var found []object
 	for _, v := range o.list(key) {
@@ -173,7 +173,7 @@ func (o object) objects(key string) []object {
 	return found
 }
 
-// texts gives the strings under a key: of an array, or a single one.
+// texts returns the strings under a key: those of an array, or a single one.
 func (o object) texts(key string) []string {
 	if l, ok := o[key].([]any); ok {
 		var found []string
@@ -193,7 +193,7 @@ func (o object) texts(key string) []string {
 // is reports whether the value under a key is true.
 func (o object) is(key string) bool { b, _ := o[key].(bool); return b }
 
-// canonical writes a value so that the same value gives the same bytes, whatever order its keys came in.
+// canonical returns the JSON of a value with sorted keys.
 func canonical(v any) []byte {
 	raw, err := json.Marshal(v) // sorts keys; numbers keep the digits they had
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// mailgunSigner is the webhook signing key: HMAC-SHA256 over a timestamp and a random token, which come in the body. The body itself isn't
-// signed, so whoever saw one request could write another with its signature; therefore a token belongs to the event it first came with.
+// mailgunSigner is the webhook signing key: HMAC-SHA256 over a timestamp and a random token in the body. The body is not signed, so anyone who
+// saw a request could send another with its signature. Therefore a token is bound to the event that it first came with.
 type mailgunSigner []byte
 
 func mailgunKey(secret string) (key, error) {
@@ -46,8 +46,8 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	if err := v.fresh(at, now); err != nil {
 		return err
 	}
-	// "12"+"3x" and "123"+"x" are signed alike, so time and token are bound together. What they are bound to is the event, not its bytes: a
-	// retry may be written in another order.
+	// "12"+"3x" and "123"+"x" have the same signature, so time and token are bound together. They are bound to the event, not to its bytes:
+	// a retry may have another order of fields.
 	mine := fingerprint(r.event)
 	bound, err := v.tokens.Bind(ctx, stamp+token, mine, at.Add(v.window+ahead))
 	if err != nil {
@@ -59,8 +59,8 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	return nil
 }
 
-// mailgunParts finds the event and its signature: two objects in JSON, or all in one form as Mailgun posted until 2018, and still does for
-// domains that never changed.
+// mailgunParts returns the event and its signature: two objects in JSON, or one form, which Mailgun posted until 2018 and still posts for
+// unchanged domains.
 func mailgunParts(r Request) (event, signature object, err error) {
 	form, isForm, err := parseForm(r)
 	if isForm {

@@ -9,11 +9,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Name is a provider, as it stands in the path of its webhook.
+// Name is a provider, as in the path of its webhook.
 type Name string
 
-// The providers. Generic is anybody who can sign by Standard Webhooks, or send a secret in a header, and write the JSON that is described
-// in docs/provider-webhooks.md.
+// The providers. Generic is any sender of the JSON in docs/provider-webhooks.md that signs by Standard Webhooks or sends a secret.
 const (
 	SES       Name = "ses"
 	SendGrid  Name = "sendgrid"
@@ -29,14 +28,14 @@ const (
 // entry is one provider of the table.
 type entry struct {
 	name Name
-	// window is how old a signed time may be. It covers the provider's retries, which may repeat the first signature: refusing those would
-	// lose what was told while we were away. Zero where no time is signed.
+	// window is the greatest age of a signed time; zero: no time is signed. It covers the provider's retries, which may repeat the first
+	// signature: refusing those would lose the events of an outage.
 	window time.Duration
 	key    func(secret string) (key, error)
 	read   func(*reading, Request) error
 }
 
-// table is all that is known about providers, one line each. A provider is added here, and in a file of its own.
+// table lists the providers. A new provider is a line here and a file of its own.
 func table() []entry {
 	return []entry{
 		{SES, 75 * time.Minute, topicKey, readSES},                  // SNS retries for an hour at most
@@ -78,12 +77,12 @@ type Request struct {
 	KeepRaw bool // events have Raw
 }
 
-// Options say what a provider's requests are recognised by.
+// Options are what a Verifier checks requests with.
 type Options struct {
-	// Secrets are what the provider signs with or sends along; any of them will do, so an old one can stay while a new one is introduced.
+	// Secrets are what the provider signs with or sends. Any of them is accepted, so an old one can stay while a new one is introduced.
 	// At least one is needed. What a secret is depends on the provider:
 	//
-	//   - SES: the ARN of an SNS topic that may tell us something. An Amazon signature alone proves only that somebody has a topic.
+	//   - SES: the ARN of an accepted SNS topic. An Amazon signature alone proves only that the sender has a topic.
 	//   - SendGrid: the verification key of the signed event webhook, base64.
 	//   - Mailgun: the HTTP webhook signing key.
 	//   - Resend: the signing secret, whsec_ and base64.
@@ -91,14 +90,14 @@ type Options struct {
 	//   - Postmark, Mailjet, SparkPost, Brevo: a shared secret of 16 to 256 characters, or user:password for basic authentication.
 	Secrets []string
 
-	Window time.Duration // how old a signed time may be; zero: what covers the provider's retries
+	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
 
-	Certificates Certificates // where SNS certificates are fetched, for SES only; nil: over HTTPS
-	Roots        Roots        // what SNS certificates must lead to, for SES only; zero: HTTPS from a host of SNS vouches for them
-	Tokens       Tokens       // what remembers tokens, for Mailgun only; nil: the memory of this Verifier
+	Certificates Certificates // fetches SNS certificates, for SES only; nil: over HTTPS
+	Roots        Roots        // of SNS certificates, for SES only; zero: a certificate from an HTTPS host of SNS is trusted
+	Tokens       Tokens       // stores used tokens, for Mailgun only; nil: the memory of this Verifier
 }
 
-// Verifier tells whether requests are those of one provider. It may be used by many goroutines at once.
+// Verifier checks that requests are those of one provider. It is safe for concurrent use.
 type Verifier struct {
 	keys   []key
 	window time.Duration
@@ -106,8 +105,7 @@ type Verifier struct {
 	certs  *certificateCache
 }
 
-// incoming is a request that is being verified. Where the proof stands in the body, the body is parsed once, however many keys look at it:
-// it may be a stranger's, and large.
+// incoming is a request during verification. If the proof is in the body, the body is parsed once for all keys: it may be hostile and large.
 type incoming struct {
 	Request
 	parsed           bool
@@ -115,12 +113,12 @@ type incoming struct {
 	err              error
 }
 
-// key is one secret, made ready.
+// key is one parsed secret.
 type key interface {
 	verify(ctx context.Context, v *Verifier, r *incoming, now time.Time) error
 }
 
-// New makes a Verifier for a provider. A name or a secret that can't be used is an error of kind NotFound or Invalid.
+// New makes a Verifier for a provider. A wrong name or secret is an error of kind NotFound or Invalid.
 func New(name Name, o Options) (*Verifier, error) {
 	e, err := lookup(name)
 	if err != nil {
@@ -147,9 +145,9 @@ func New(name Name, o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify says whether the request is the provider's: nil if it is. A request that isn't is a fault of kind Unauthorized, whose code says
-// why: SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown, CertificateRefused. A body beyond MaxBody is
-// TooLarge. What couldn't be checked, because a certificate or the token store is out of reach, is Unavailable.
+// Verify returns nil if the request is the provider's. Otherwise it returns a fault of kind Unauthorized with one of the codes
+// SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown, CertificateRefused. A body beyond MaxBody is TooLarge. If
+// a certificate or the token store is out of reach, the fault is Unavailable.
 func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	if len(r.Body) > MaxBody {
 		return tooLarge()
@@ -168,7 +166,7 @@ func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	return first
 }
 
-// notMeant reports whether a key doesn't fit at all. One that fits and refuses for another reason, such as the age, has more to say.
+// notMeant reports whether err is that of a key that does not fit at all. A key that fits and refuses, for the age say, gives a better error.
 func notMeant(err error) bool {
 	switch fault.CodeOf(err) {
 	case codeMissing, codeMismatch, codeTopic:
@@ -177,8 +175,8 @@ func notMeant(err error) bool {
 	return false
 }
 
-// Read says what a body tells. An error means that it is not a body of this provider, or too large; no event of it may be used then. Of the
-// header it looks at Content-Type, and at the id that Standard Webhooks sends along.
+// Read returns the events of a body. After an error, the body is not of this provider or too large, and none of it may be used. Of the
+// header it reads Content-Type and the id of Standard Webhooks.
 func Read(name Name, r Request) (Batch, error) {
 	e, err := lookup(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// reading is a body on its way to a Batch.
+// reading collects the Batch of a body.
 type reading struct {
 	provider Name
 	keepRaw  bool
@@ -16,7 +16,7 @@ type reading struct {
 	index    int // of the element at hand
 }
 
-// fact is what an element is about: nil events and a name mean that it is ignored.
+// fact is the content of an element: its events, or the name under which it is ignored.
 type fact struct {
 	events  []Event
 	ignored string // one of IgnoredNames
@@ -27,7 +27,7 @@ func events(told string, all ...Event) (fact, error) { return fact{events: all, 
 
 func ignore(name, told string) (fact, error) { return fact{ignored: name, told: told}, nil }
 
-// forAll makes an event for each of the recipients. Where none is named, there is one event without.
+// forAll makes an event for each recipient, or one event if there are no recipients.
 func forAll(told string, e Event, recipients []string) (fact, error) {
 	var all []Event
 	for _, recipient := range recipients {
@@ -41,7 +41,7 @@ func forAll(told string, e Event, recipients []string) (fact, error) {
 	return events(told, all...)
 }
 
-// of says whom an event is about when the provider names all recipients of the message: the only one, or else one of the candidates.
+// of sets the recipient of an event whose provider names all recipients of the message: the only one, or else the candidates.
 func (e *Event) of(recipients []string) {
 	switch {
 	case len(recipients) == 1:
@@ -51,7 +51,7 @@ func (e *Event) of(recipients []string) {
 	}
 }
 
-// unknown tells an event of a kind that isn't in any list from a body that is no event at all.
+// unknown ignores an event of an unknown kind. An element without a kind is an error.
 func unknown(told string) (fact, error) {
 	if told == "" {
 		return fact{}, errors.New("says no kind of event")
@@ -64,8 +64,7 @@ func each(read func(object) (fact, error)) func(*reading, Request) error {
 	return func(r *reading, q Request) error { return r.each(q.Body, read) }
 }
 
-// each reads the elements of a body one by one. One that is broken doesn't keep the others from being read; a body of which none is an
-// element of this provider is still no error, for it was signed.
+// each reads the elements of a body. Broken elements are skipped. A body of which all elements are broken is no error, because it was signed.
 func (r *reading) each(body []byte, read func(object) (fact, error)) error {
 	all, err := elements(body)
 	if err != nil {
@@ -108,8 +107,8 @@ func (r *reading) broken(err error) {
 	r.batch.Broken = append(r.batch.Broken, Broken{r.index, fmt.Errorf("read element %d of a body of %s: %w", r.index, r.provider, err)})
 }
 
-// finish bounds and cleans what came from outside, fills in codes from the diagnostic, and makes the Key where the provider has no id that
-// is good for one. nth tells the events of one element apart.
+// finish bounds and cleans the fields of an event, takes missing codes from the diagnostic, and makes a Key if the provider has no usable
+// id. nth is the number of the event in its element.
 func (r *reading) finish(e Event, o object, nth int) Event {
 	e.Provider = r.provider
 	e.Told = clean(e.Told, 64)
@@ -150,7 +149,7 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 	return e
 }
 
-// fingerprint is an id made from what was said, for providers that give none.
+// fingerprint returns a hash of the content, as the id of an event without one.
 func fingerprint(parts ...any) string {
 	sum := sha256.Sum256(canonical(parts))
 	return "sha256:" + hex.EncodeToString(sum[:16])

@@ -43,8 +43,7 @@ func (v *Verifier) fresh(at, now time.Time) error {
 	return nil
 }
 
-// signedSeconds reads the decimal seconds that signatures are made over. Forms that mean the same number, such as "+1" or "01", are no
-// matter: the text itself is what is signed.
+// signedSeconds reads the decimal seconds of a signature. Other forms of a number, such as "+1" or "01", are harmless: the text is signed.
 func signedSeconds(s string) (time.Time, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > 1<<40 {

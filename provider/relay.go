@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// relayHosts are the hosts to which providers take mail by SMTP, by the end of their names. The provider whose names are in several domains
-// stands there once for each.
+// relayHosts are the domains of the providers' SMTP hosts.
 func relayHosts() []struct {
 	begins, ends string
 	name         Name
@@ -31,7 +30,7 @@ func relayHosts() []struct {
 	}
 }
 
-// OfRelay says whose relay a host is: smtp.sendgrid.net is SendGrid's. It goes by the name alone; false for a host of nobody in the table.
+// OfRelay returns the provider of an SMTP host by its name: SendGrid for smtp.sendgrid.net. It returns false for other hosts.
 func OfRelay(host string) (Name, bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, r := range relayHosts() {
@@ -50,9 +49,9 @@ var (
 	replyHex   = regexp.MustCompile(`\b[0-9a-f]{18,32}\b`)
 )
 
-// AnsweredID takes the provider's id of a message out of its reply to the end of the data, with or without the code in front; "" when there
-// is none that its webhooks would name. Mailgun answers "Great success" and goes by the Message-ID; Postmark answers with the queue id of
-// its front, which its webhooks know nothing of, and goes by what [Echo] attaches.
+// AnsweredID returns the provider's id of a message from its reply to the end of the data, with or without the reply code, or "" if there is
+// no id that its webhooks use. Mailgun's reply has no id: its webhooks have the Message-ID. Postmark's reply has a queue id that its webhooks
+// do not have: they have what [Echo] attaches.
 func AnsweredID(n Name, reply string) string {
 	reply = strings.TrimSpace(reply)
 	if len(reply) > 1000 {
@@ -81,8 +80,8 @@ func AnsweredID(n Name, reply string) string {
 	return ""
 }
 
-// Reference is the name under which a provider's id of a message is remembered and looked up: "ses:0102018c…". Angle brackets around the
-// id don't count, and neither does the case of a UUID. Empty when there is no id.
+// Reference returns the key under which a provider's id of a message is stored: "ses:0102018c…". It ignores angle brackets and the case of a
+// UUID. It returns "" if there is no id.
 func Reference(n Name, id string) string {
 	id = strings.Trim(strings.TrimSpace(id), "<>")
 	if id == "" {
@@ -94,11 +93,11 @@ func Reference(n Name, id string) string {
 	return string(n) + ":" + id
 }
 
-// EchoField is the name under which our id of a message is attached to it for a provider to tell us back, as metadata of its events.
+// EchoField is the metadata field with our id of a message, which a provider repeats in its events.
 const EchoField = "postroom_id"
 
-// Echo says which header makes a provider tell our id of the message with each event about it; the id must be of letters and digits. False
-// for a provider that has no such header, or needs none. The provider takes the header off before the recipient sees it.
+// Echo returns the header that makes a provider repeat our id of the message in its events. The id must consist of letters and digits. ok is
+// false for a provider that has no such header or needs none. The provider removes the header before delivery.
 func Echo(n Name, id string) (header, value string, ok bool) {
 	inJSON := func(outer string) string {
 		raw, err := json.Marshal(map[string]map[string]string{outer: {EchoField: id}})
@@ -126,8 +125,8 @@ func Echo(n Name, id string) (header, value string, ok bool) {
 	return "", "", false
 }
 
-// Echoed is our id of the message as the provider told it back, wherever it puts what was attached; "" when it didn't. Whether it is an id
-// at all is for the caller to check: who may sign an event may write anything there.
+// Echoed returns our id of the message as the provider repeated it, or "". The caller must check it: the sender of an event may write
+// anything there.
 func (e *Event) Echoed() string {
 	if id := e.Metadata[EchoField]; id != "" {
 		return id

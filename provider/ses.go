@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readSES reads the envelope of SNS and the event of SES in it, which comes in two dialects: eventType (from a configuration set) and
-// notificationType (from the feedback settings of an identity).
+// readSES reads the envelope of SNS and its event of SES. There are two dialects: eventType (of a configuration set) and notificationType (of
+// the feedback settings of an identity).
 func readSES(r *reading, q Request) error {
 	envelope, err := parseObject(q.Body)
 	if err != nil {
@@ -17,14 +17,14 @@ func readSES(r *reading, q Request) error {
 	case "SubscriptionConfirmation":
 		r.batch.Confirm, err = confirmation(envelope)
 		return err
-	case "UnsubscribeConfirmation": // its SubscribeURL would subscribe again: that is for a person to decide
+	case "UnsubscribeConfirmation": // its SubscribeURL would subscribe again: an operator decides that
 		r.batch.Ignored = []Ignored{{0, "unsubscribe_confirmation", "UnsubscribeConfirmation"}}
 		return nil
 	default:
 		return wrongBody("The body is not an SNS message")
 	}
 	text := envelope.text("Message")
-	if strings.HasPrefix(text, "Successfully validated SNS topic") { // what SES says when the topic is chosen
+	if strings.HasPrefix(text, "Successfully validated SNS topic") { // SES sends this when the topic is chosen
 		r.batch.Ignored = []Ignored{{0, "topic_validated", "Successfully validated SNS topic"}}
 		return nil
 	}
@@ -69,7 +69,7 @@ func sesFact(o, envelope object) (fact, error) {
 	return unknown(told)
 }
 
-// sesEvent fills in what all events have. The time is that of the section about the event, or else that of the envelope.
+// sesEvent reads the fields of all events. The time is that of the event's section, or else that of the envelope.
 func sesEvent(o, envelope object, section string, kind Kind) Event {
 	m := o.object("mail")
 	e := Event{
@@ -96,8 +96,8 @@ func sesEvent(o, envelope object, section string, kind Kind) Event {
 	return e
 }
 
-// sesEach makes an event for each recipient that a section says something about. The recipients of the mail don't stand in for them: a bounce
-// of one must not count against the others.
+// sesEach makes an event for each recipient of a section. It never falls back to the recipients of the mail: a bounce of one must not count
+// against the others.
 func sesEach(told string, e Event, recipients []object) (fact, error) {
 	if len(recipients) == 0 {
 		return fact{}, errors.New("names no recipient")
@@ -146,7 +146,7 @@ func sesComplaint(told string, o, envelope object) (fact, error) {
 	return sesEach(told, e, c.objects("complainedRecipients"))
 }
 
-// sesHit reads an open or a click. SES counts by message, so of several recipients it can't say which one it was.
+// sesHit reads an open or a click. SES counts by message, so of several recipients the visitor is unknown.
 func sesHit(told string, o, envelope object) Event {
 	section, kind := "open", Opened
 	if told == "Click" {
@@ -159,7 +159,7 @@ func sesHit(told string, o, envelope object) Event {
 	return e
 }
 
-// sesSubscription reads a change of preferences in a contact list: somebody left all topics, or one that they had.
+// sesSubscription reads a change of preferences in a contact list: a contact left all topics, or one of them.
 func sesSubscription(told string, o, envelope object) (fact, error) {
 	s := o.object("subscription")
 	before := map[string]string{}

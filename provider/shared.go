@@ -15,14 +15,14 @@ const (
 	maxShared = 256
 )
 
-// shared is a secret that comes along with each request, for providers that sign nothing. It may come as
+// shared is a secret sent with each request, for providers that sign nothing. It may be in
 //
 //   - basic authentication: the whole "user:password" when the secret has a colon, else as the password of any user;
 //   - Authorization: Bearer;
 //   - X-Webhook-Token, or X-MessageSystems-Webhook-Token, which is what SparkPost calls its authentication token;
 //   - token in the query of the address, for providers whose settings have room for an address only.
 //
-// Sums are compared in place of the secrets, so the time taken tells not even a length.
+// Hashes are compared instead of the secrets, so the time does not even show a length.
 type shared struct{ sum [sha256.Size]byte }
 
 func sharedKey(secret string) (key, error) {
@@ -53,7 +53,7 @@ func (s shared) verify(_ context.Context, _ *Verifier, r *incoming, _ time.Time)
 	return nil
 }
 
-// offers lists what in the request may be the secret. Each place counts once: of a header that comes twice, the first.
+// offers lists the possible secrets of a request. Of a repeated header only the first counts.
 func offers(r Request) []string {
 	var found []string
 	add := func(s string) {

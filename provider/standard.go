@@ -20,8 +20,8 @@ type standard struct {
 	public ed25519.PublicKey // for v1a
 }
 
-// standardKey reads whsec_ or whpk_ and base64. Secrets of fewer than 24 bytes are taken too, though the specification asks for 24 to 64:
-// Svix makes some of 18 bytes, and those are in use.
+// standardKey reads whsec_ or whpk_ and base64. The specification wants secrets of 24 to 64 bytes; shorter ones are accepted because Svix
+// makes some of 18 bytes.
 func standardKey(secret string) (key, error) {
 	if encoded, ok := strings.CutPrefix(secret, "whpk_"); ok {
 		public, err := base64.StdEncoding.DecodeString(encoded)
@@ -41,7 +41,7 @@ func standardKey(secret string) (key, error) {
 	return standard{secret: raw}, nil
 }
 
-// genericKey takes a key of Standard Webhooks by its prefix, and anything else for a shared secret.
+// genericKey reads a key of Standard Webhooks, known by its prefix, or else a shared secret.
 func genericKey(secret string) (key, error) {
 	for _, prefix := range []string{"whsec_", "whpk_", "whsk_"} {
 		if strings.HasPrefix(secret, prefix) {
@@ -91,7 +91,7 @@ func (s standard) fits(one string, signed []byte) bool {
 	return false
 }
 
-// standardHeader reads a header by its name in the specification, or by the one that Svix, and so Resend, gave it before.
+// standardHeader reads a header by its name in the specification, or by the older name of Svix and Resend.
 func standardHeader(h http.Header, name string) string {
 	if value := h.Get("webhook-" + name); value != "" {
 		return value
@@ -99,7 +99,7 @@ func standardHeader(h http.Header, name string) string {
 	return h.Get("svix-" + name)
 }
 
-// headerID is the id of the request, as the id of the event in it. Should there be several, only the first can have it.
+// headerID returns the id of the request as the id of its first event. Further events have none.
 func (r *reading) headerID(q Request) string {
 	if r.index > 0 {
 		return ""

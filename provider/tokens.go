@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Tokens remembers which event a token came with that may be used only once; feedback keeps that in Redis, so that all processes know.
-// Bind ties the token to the digest of an event until the given time, and answers the digest that it is tied to: that of the first call. The
-// same event repeated is no replay: the provider didn't hear our answer.
+// Tokens binds single-use tokens to events. Package feedback keeps them in Redis, for all processes. Bind binds the token to the digest of an
+// event until the given time, and returns the digest of the first call. The same event again is no replay: our answer was lost.
 type Tokens interface {
 	Bind(ctx context.Context, token, digest string, until time.Time) (bound string, err error)
 }
 
 const tokensKept = 20_000
 
-// tokenMemory is Tokens for one process: two generations of a map, so that forgetting costs nothing. What is in neither is forgotten early
-// under a flood of tokens, each of which had a valid signature.
+// tokenMemory is Tokens for one process: two generations of a map, so that expiry costs nothing. A flood of tokens, all with valid
+// signatures, expires older ones early.
 type tokenMemory struct {
 	mu         sync.Mutex
 	young, old map[string]string
