@@ -13,7 +13,6 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
@@ -33,8 +32,8 @@ func (a *App) buildDelivery(context.Context) error {
 		return err
 	}
 	a.outbox, err = outbox.New(outbox.Parts{
-		DB: a.db, Queue: a.tasks, Control: a.control, Sender: dispatcher{a.router, a.accounts}, Accounts: senders{a.accounts, a.gateways},
-		Signer: signers{signer, a.accounts}, Templates: words{a.stored}, Suppressions: a.suppressions, Tokens: a.signedTokens,
+		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
+		Signer: signer, Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {
@@ -108,80 +107,6 @@ func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release fun
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// senders gives the outbox its accounts.
-type senders struct {
-	accounts *accounts.Accounts
-	gateways *gateways.Store
-}
-
-// Account implements outbox.Accounts.
-func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
-	a, err := s.accounts.Resolve(ctx, id)
-	out := outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email, Locale: a.Locale, TZ: a.TZ, Retry: a.Retry, Hold: a.Hold, Ready: a.Ready, TrackOpens: a.Opens, TrackClicks: a.Clicks}
-	if a.Held != nil {
-		out.Held = &outbox.Held{Reason: a.Held.Reason, Next: a.Held.Next}
-	}
-	return out, err
-}
-
-// Gateway implements outbox.Accounts.
-func (s senders) Gateway(ctx context.Context, id string) error {
-	ok, err := s.gateways.Exists(ctx, id)
-	if err == nil && !ok {
-		err = fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
-	}
-	return err
-}
-
-// Outcome implements outbox.Accounts.
-func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
-
-// Trial implements outbox.Accounts.
-func (s senders) Trial(ctx context.Context, id string) (bool, error) {
-	return s.accounts.Trial(ctx, id)
-}
-
-// dispatcher gives the outbox its way to the relays.
-type dispatcher struct {
-	router   *routing.Router
-	accounts *accounts.Accounts
-}
-
-// Send implements outbox.Sender.
-func (d dispatcher) Send(ctx context.Context, in outbox.Dispatch) outbox.Dispatched {
-	account, err := d.accounts.Resolve(ctx, in.Account)
-	if err != nil {
-		return outbox.Dispatched{Err: err}
-	}
-	s := d.router.Send(ctx, routing.Dispatch{Account: account, Gateway: in.Gateway, Lane: in.Lane, Message: in.Message, ID: in.ID, Reservation: limits.Reservation(in.Slot)})
-	out := outbox.Dispatched{Result: s.Result, Err: s.Err, Wait: s.Wait, Slot: string(s.Reservation), Reason: s.Reason}
-	for _, t := range s.Tries {
-		out.Tries = append(out.Tries, outbox.Try(t))
-	}
-	switch n := len(s.Tries); {
-	case errors.Is(s.Err, routing.ErrNoGateway):
-		out.Err = outbox.ErrNoGateway
-	case n > 0:
-		out.Err = gateways.Via(s.Tries[n-1].Gateway, s.Err)
-	}
-	return out
-}
-
-// signers gives the outbox its signatures.
-type signers struct {
-	signer   *dkim.Signer
-	accounts *accounts.Accounts
-}
-
-// Sign implements outbox.Signer.
-func (s signers) Sign(ctx context.Context, account, domain string, content []byte) ([]byte, error) {
-	a, err := s.accounts.Resolve(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	return s.signer.Sign(ctx, a.DKIM, domain, content)
 }
 
 // accountStore gives the server the accounts. With an account goes what was had with its refresh token.

@@ -12,21 +12,10 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/render"
 )
-
-// words gives the outbox its stored templates.
-type words struct{ templates *templates.Templates }
-
-// Template implements outbox.Templates.
-func (w words) Template(ctx context.Context, account, id, locale string) (outbox.Template, error) {
-	t, err := w.templates.Template(ctx, account, id, locale)
-	return outbox.Template(t), err
-}
 
 // previewers tells previews of templates who would send.
 type previewers struct {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testclock"
 	"github.com/postroom/postroom/internal/testredis"
@@ -14,6 +16,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/render"
 )
 
@@ -42,7 +45,7 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{clock: clock}
 	c := db.Client()
 	b, err := New(Parts{
-		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: sender, Accounts: people, Templates: scriptedTemplates{},
+		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: sender, Accounts: people, Gateways: people, Templates: scriptedTemplates{},
 	}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -101,32 +104,29 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 type scriptedAccounts struct {
 	clock *testclock.Clock
 	hold  bool
-	held  *Held
+	held  *accounts.Held
 }
 
-func (a *scriptedAccounts) Account(_ context.Context, id string) (Account, error) {
+func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sender, error) {
 	if id == "gone" {
-		return Account{}, fault.New(fault.NotFound, "AccountNotFound", "no such account")
+		return accounts.Sender{}, fault.New(fault.NotFound, "AccountNotFound", "no such account")
 	}
+	relays := []gateways.Relay{{}} // one for either lane
 	if id == "" {
 		id = "default"
 	}
 	if id == "tracked" {
 		yes := true
-		return Account{ID: id, Email: "app@example.com", TrackOpens: &yes}, nil
+		return accounts.Sender{ID: id, Relays: relays, Email: "app@example.com", Opens: &yes}, nil
 	}
 	if id == "german" {
-		return Account{ID: id, Email: "laden@x.test", Locale: "de", TZ: "Europe/Berlin"}, nil
+		return accounts.Sender{ID: id, Relays: relays, Email: "laden@x.test", Locale: "de", TZ: "Europe/Berlin"}, nil
 	}
-	return Account{ID: id, Name: "Postroom", Email: "app@example.com", Hold: a.hold, Held: a.held}, nil
+	return accounts.Sender{ID: id, Relays: relays, Name: "Postroom", Email: "app@example.com", Hold: a.hold, Held: a.held}, nil
 }
 
-func (a *scriptedAccounts) Gateway(_ context.Context, id string) error {
-	if id == "gw" {
-		return nil
-	}
-	return fault.New(fault.NotFound, "GatewayNotFound", "no such gateway")
-}
+// Exists implements Gateways.
+func (a *scriptedAccounts) Exists(_ context.Context, id string) (bool, error) { return id == "gw", nil }
 
 func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	var se *smtpsend.Error
@@ -134,7 +134,7 @@ func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	case err == nil:
 		a.held = nil
 	case a.hold && a.held == nil && errors.As(err, &se) && se.Verdict == smtpsend.Auth:
-		a.held = &Held{Reason: se.Line, Next: a.clock.Now().Add(time.Minute)}
+		a.held = &accounts.Held{Reason: se.Line, Next: a.clock.Now().Add(time.Minute)}
 	}
 }
 
@@ -145,7 +145,7 @@ func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
 	if a.clock.Now().Before(a.held.Next) {
 		return false, nil
 	}
-	a.held = &Held{Reason: a.held.Reason, Next: a.held.Next.Add(5 * time.Minute)}
+	a.held = &accounts.Held{Reason: a.held.Reason, Next: a.held.Next.Add(5 * time.Minute)}
 	return true, nil
 }
 
@@ -168,14 +168,14 @@ func (o *Outbox) sweep(ctx context.Context) error {
 // scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.
 type scriptedTemplates struct{}
 
-func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (Template, error) {
+func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (templates.Template, error) {
 	switch id {
 	case "welcome":
-		return Template{ID: id, Version: 1, Source: render.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
+		return templates.Template{ID: id, Version: 1, Source: render.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
 	case "invoice":
-		return Template{ID: id, Version: 7, Source: render.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
+		return templates.Template{ID: id, Version: 7, Source: render.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
 	case "strict":
-		return Template{ID: id, Version: 2, Source: render.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
+		return templates.Template{ID: id, Version: 2, Source: render.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
 	}
-	return Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+	return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
@@ -29,11 +30,11 @@ type direct struct {
 	body   smtpsend.Body // of the last message
 }
 
-func (d *direct) Send(ctx context.Context, in Dispatch) Dispatched {
+func (d *direct) Send(ctx context.Context, in routing.Dispatch) routing.Sent {
 	d.body = in.Message.Body
 	began := time.Now()
 	result, err := d.sender.Send(ctx, d.relay, in.Message)
-	return Dispatched{Tries: []Try{{Start: began, End: time.Now(), Result: result, Err: err}}, Result: result, Err: err}
+	return routing.Sent{Tries: []routing.Try{{Start: began, End: time.Now(), Result: result, Err: err}}, Result: result, Err: err}
 }
 
 // connected is an outbox that sends to a real relay.
@@ -47,7 +48,7 @@ func connected(t *testing.T, db *redisdb.DB) (*bundle, *direct, *testsmtp.Server
 	t.Cleanup(func() { _ = sender.Close() })
 	b := setupOn(t, db, Options{})
 	d := &direct{sender: sender, relay: smtpsend.Relay{Host: server.Host(), Port: server.Port(), TLS: smtpsend.TLSNone}}
-	b.Outbox.Sender = d
+	b.Outbox.Router = d
 	return b, d, server
 }
 

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -160,7 +163,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	if reason := refuse(c, p, started); reason != nil {
 		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
 	}
-	account, err := d.Accounts.Account(ctx, c.envelope.Account)
+	account, err := d.Accounts.Resolve(ctx, c.envelope.Account)
 	if err != nil {
 		if !fault.Is(err, fault.NotFound) { // Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
 			d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
@@ -179,7 +182,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	case wait:
 		return onHold(account, d.clock.Now())
 	}
-	if err := d.written(ctx, c); err != nil {
+	if err := d.written(ctx, c, account.DKIM); err != nil {
 		return d.unwritten(ctx, c, err, started, p)
 	}
 	p = d.policy(account.Retry)
@@ -193,22 +196,38 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	case len(stopped) > 0 && len(stopped) == len(queued):
 		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
-	dec := d.Sender.Send(ctx, Dispatch{ID: c.id, Account: account.ID, Gateway: c.gateway, Lane: c.lane, Slot: c.slot, Message: d.message(c, stopped)})
-	if !dec.Wait.IsZero() {
-		return decision{outcome: deferred, at: d.clock.Now(), due: dec.Wait, slot: dec.Slot, reason: dec.Reason}
+	got := d.Router.Send(ctx, routing.Dispatch{
+		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane, Reservation: limits.Reservation(c.slot), Message: d.message(c, stopped),
+	})
+	if !got.Wait.IsZero() {
+		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, slot: string(got.Reservation), reason: got.Reason}
 	}
+	err = failureOf(got)
 	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
-		d.Accounts.Outcome(ctx, account.ID, dec.Err)
+		d.Accounts.Outcome(ctx, account.ID, err)
 	}
-	return decide(c, attempted{start: started, end: d.clock.Now(), tries: dec.Tries, result: dec.Result, err: dec.Err, stopping: ctx.Err() != nil, suppressed: stopped}, p)
+	return decide(c, attempted{
+		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err, stopping: ctx.Err() != nil, suppressed: stopped,
+	}, p)
+}
+
+// failureOf is why nobody got the message, with the gateway that was asked last. Nil: somebody got it.
+func failureOf(got routing.Sent) error {
+	if errors.Is(got.Err, routing.ErrNoGateway) {
+		return errNoGateway
+	}
+	if n := len(got.Tries); n > 0 {
+		return gateways.Via(got.Tries[n-1].Gateway, got.Err)
+	}
+	return got.Err
 }
 
 // written writes the message from its letter, if it has one, or marks it. Each attempt writes the same.
-func (d *Delivery) written(ctx context.Context, c *claim) error {
+func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	if c.letter == "" {
-		return d.markedClaim(ctx, c)
+		return d.markedClaim(ctx, c, key)
 	}
-	m, words, err := d.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip)
+	m, words, err := d.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip, key)
 	if err != nil {
 		return err
 	}
@@ -219,7 +238,7 @@ func (d *Delivery) written(ctx context.Context, c *claim) error {
 }
 
 // markedClaim marks a message that was handed in raw, if it is to be.
-func (d *Delivery) markedClaim(ctx context.Context, c *claim) error {
+func (d *Delivery) markedClaim(ctx context.Context, c *claim, key *api.DKIM) error {
 	if !c.envelope.marks.any() {
 		return nil
 	}
@@ -230,7 +249,7 @@ func (d *Delivery) markedClaim(ctx context.Context, c *claim) error {
 	defer content.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(content)
 	if err == nil {
-		raw, err = d.marked(ctx, c.id, c.envelope, raw)
+		raw, err = d.marked(ctx, c.id, c.envelope, key, raw)
 	}
 	if err == nil {
 		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)

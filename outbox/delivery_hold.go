@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -20,7 +21,7 @@ const gatewayAgain = 5 * time.Minute
 const holdAtMost = time.Hour
 
 // heldBack says whether a message must wait for its account, and asks for a trial when a check is due.
-func (d *Delivery) heldBack(ctx context.Context, c *claim, account Account) (bool, error) {
+func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Sender) (bool, error) {
 	if account.Held == nil || c.urgent || c.gateway != "" {
 		return false, nil
 	}
@@ -29,7 +30,7 @@ func (d *Delivery) heldBack(ctx context.Context, c *claim, account Account) (boo
 }
 
 // onHold is the decision about a message that waits for its account without having been tried.
-func onHold(account Account, now time.Time) decision {
+func onHold(account accounts.Sender, now time.Time) decision {
 	return decision{outcome: held, at: now, due: now.Add(holdAtMost), reason: heldReason(account.Held.Reason)}
 }
 
@@ -73,7 +74,7 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 
 // releasable is how many held messages of an account may go at once.
 func (s *sweeper) releasable(ctx context.Context, account string, now time.Time) (int, error) {
-	a, err := s.d.Accounts.Account(ctx, account)
+	a, err := s.d.Accounts.Resolve(ctx, account)
 	switch {
 	case fault.Is(err, fault.NotFound): // they fail, which is better than waiting for nothing
 		return sweepBatch, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/queue"
@@ -49,7 +50,7 @@ type policy struct {
 // attempted is one attempt as it went.
 type attempted struct {
 	start, end time.Time
-	tries      []Try // the relays asked
+	tries      []routing.Try // the relays asked
 	result     smtpsend.Result
 	err        error // the whole transaction failed
 	refused    bool  // no relay was asked: it does not count as an attempt
@@ -125,6 +126,7 @@ type reason struct {
 
 // Faults that end a message without talking to any relay.
 var (
+	errNoGateway = errors.New("the gateway no longer exists")
 	errNoAccount = errors.New("the account no longer exists")
 	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
@@ -300,7 +302,7 @@ func permanent(err error, se *smtpsend.Error) bool {
 		return se.Permanent() && !se.InDoubt
 	}
 	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
-		errors.Is(err, errNoAccount) || errors.Is(err, errUnwritten) || errors.Is(err, ErrNoGateway)
+		errors.Is(err, errNoAccount) || errors.Is(err, errUnwritten) || errors.Is(err, errNoGateway)
 }
 
 // describe puts an error in the words of the API.
@@ -324,7 +326,7 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		code = "EMESSAGE"
 	case errors.Is(err, errNoAccount):
 		code = "ENOACCOUNT"
-	case errors.Is(err, ErrNoGateway):
+	case errors.Is(err, errNoGateway):
 		code = "ENOGATEWAY"
 	}
 	return &lastError{Message: err.Error(), Code: code}
@@ -349,7 +351,7 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	}
 	tries := t.tries
 	if len(tries) == 0 {
-		tries = []Try{{Gateway: c.gateway, Start: t.start, End: t.end, Result: t.result, Err: t.err}}
+		tries = []routing.Try{{Gateway: c.gateway, Start: t.start, End: t.end, Result: t.result, Err: t.err}}
 	}
 	for n, one := range tries {
 		log = append(log, d.logTry(one, len(log)+1, n == len(tries)-1, n == 0))
@@ -359,7 +361,7 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 
 // logTry is the log's line about one relay asked. The last one tells what became of the attempt, and where it is the only one also which
 // recipients it refused.
-func (d *decision) logTry(t Try, number int, last, only bool) api.Attempt {
+func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attempt {
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway, Host: t.Host, TLS: t.Result.TLS,

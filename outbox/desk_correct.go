@@ -23,12 +23,12 @@ type corrected struct {
 func (d *Desk) correct(ctx context.Context, c api.Corrections) (corrected, error) {
 	k := corrected{gateway: c.Gateway, account: c.Account}
 	if c.Account != "" {
-		if _, err := d.Accounts.Account(ctx, c.Account); err != nil {
+		if _, err := d.Accounts.Resolve(ctx, c.Account); err != nil {
 			return k, err
 		}
 	}
 	if c.Gateway != nil && *c.Gateway != "" {
-		if err := d.Accounts.Gateway(ctx, *c.Gateway); err != nil {
+		if err := d.gatewayExists(ctx, *c.Gateway); err != nil {
 			return k, err
 		}
 	}

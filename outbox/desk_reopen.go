@@ -25,7 +25,7 @@ func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) 
 // Patch changes when, how often or through which gateway a message that is not being sent will be tried.
 func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
 	if p.Gateway != nil && *p.Gateway != "" {
-		if err := d.Accounts.Gateway(ctx, *p.Gateway); err != nil {
+		if err := d.gatewayExists(ctx, *p.Gateway); err != nil {
 			return api.OutboxMessage{}, err
 		}
 	}

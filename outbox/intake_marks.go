@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
@@ -17,7 +18,7 @@ var listID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,126}[A-Za-z0-9])?
 
 // marksOf says what a request wants added, and finds what is wrong with that. What it does not say, the account and the settings say, as far
 // as it can be done: without a public address nothing leads anywhere.
-func (in *Intake) marksOf(req api.SubmitRequest, account Account) (marks, []fault.Field) {
+func (in *Intake) marksOf(req api.SubmitRequest, account accounts.Sender) (marks, []fault.Field) {
 	var wrong []fault.Field
 	refuse := func(key, format string, args ...any) {
 		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
@@ -37,8 +38,8 @@ func (in *Intake) marksOf(req api.SubmitRequest, account Account) (marks, []faul
 		asked, mine *bool
 		byDefault   bool
 	}{
-		{"trackOpens", &m.Opens, req.TrackOpens, account.TrackOpens, opens},
-		{"trackClicks", &m.Clicks, req.TrackClicks, account.TrackClicks, clicks},
+		{"trackOpens", &m.Opens, req.TrackOpens, account.Opens, opens},
+		{"trackClicks", &m.Clicks, req.TrackClicks, account.Clicks, clicks},
 	} {
 		asked := t.asked
 		if asked == nil {

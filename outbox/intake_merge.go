@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
@@ -35,7 +36,7 @@ type merger struct {
 	in       *Intake
 	req      api.SubmitRequest
 	door     string
-	account  Account
+	account  accounts.Sender
 	letter   *source
 	template *api.TemplateRef
 	marks    marks
@@ -51,7 +52,7 @@ type merger struct {
 // merge takes in a mail merge: one message for each entry, written from one letter. What is wrong with the request as a whole is its error;
 // what is wrong with an entry stands in its result, and the others go on. A repetition under the key of the request answers what was
 // answered first, also where the first one was cut off in the middle: it goes on from there.
-func (in *Intake) merge(ctx context.Context, req api.SubmitRequest, account Account, door string) (api.SubmitAnswer, error) {
+func (in *Intake) merge(ctx context.Context, req api.SubmitRequest, account accounts.Sender, door string) (api.SubmitAnswer, error) {
 	m := &merger{in: in, req: req, door: door, account: account, date: millis(in.clock.Now()), results: make([]api.MailMergeResult, len(req.MailMerge))}
 	m.common = sync.OnceValue(func() string {
 		common := m.req
@@ -175,7 +176,7 @@ func (m *merger) preview(ctx context.Context) error {
 		if err == nil && shown < mergePreviews {
 			shown++
 			if c, err = m.written(ctx, i, c); err == nil {
-				c.Raw, err = m.in.sign(ctx, m.account.ID, c)
+				c.Raw, err = m.in.sign(ctx, m.account.DKIM, c)
 			}
 			if err == nil {
 				m.results[i].Preview = c.Raw

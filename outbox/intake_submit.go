@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
@@ -78,7 +79,7 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, door string
 	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
 		return api.SubmitAnswer{}, away(err, "accept message")
 	}
-	account, err := in.Accounts.Account(ctx, req.Account)
+	account, err := in.Accounts.Resolve(ctx, req.Account)
 	if err != nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -97,10 +98,10 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, door string
 	case m.letter == nil && m.marks.any():
 		if req.DryRun {
 			e := envelope{Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, marks: m.marks}
-			m.Raw, err = in.marked(ctx, in.idFor(account.ID, ""), e, m.Raw)
+			m.Raw, err = in.marked(ctx, in.idFor(account.ID, ""), e, account.DKIM, m.Raw)
 		}
 	case m.letter == nil || req.DryRun:
-		m.Raw, err = in.sign(ctx, account.ID, m.Composed)
+		m.Raw, err = in.sign(ctx, account.DKIM, m.Composed)
 	}
 	if err != nil {
 		return api.SubmitAnswer{}, err
@@ -118,12 +119,9 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, door string
 }
 
 // passable says whether there is a relay that the messages of a request could take.
-func (in *Intake) passable(ctx context.Context, req api.SubmitRequest, account Account) error {
+func (in *Intake) passable(ctx context.Context, req api.SubmitRequest, account accounts.Sender) error {
 	if req.Gateway != "" {
-		return in.Accounts.Gateway(ctx, req.Gateway)
-	}
-	if account.Ready == nil {
-		return nil
+		return in.gatewayExists(ctx, req.Gateway)
 	}
 	return account.Ready(cmp.Or(req.Lane, api.Transactional))
 }
@@ -139,7 +137,7 @@ type composed struct {
 }
 
 // submission puts a composed message in the terms of the record.
-func (in *Intake) submission(req api.SubmitRequest, account Account, m composed) submission {
+func (in *Intake) submission(req api.SubmitRequest, account accounts.Sender, m composed) submission {
 	s := submission{
 		id: m.id, envelope: envelope{
 			Account: account.ID, MessageID: m.MessageID, From: m.Envelope.From, To: m.Envelope.To, Subject: m.Subject,
@@ -161,7 +159,7 @@ func (in *Intake) submission(req api.SubmitRequest, account Account, m composed)
 
 // compose builds the message a request asks for. A raw message may carry part of the request in control headers; the request that comes
 // back includes them.
-func (in *Intake) compose(ctx context.Context, req api.SubmitRequest, account Account, id string) (composed, api.SubmitRequest, error) {
+func (in *Intake) compose(ctx context.Context, req api.SubmitRequest, account accounts.Sender, id string) (composed, api.SubmitRequest, error) {
 	now := in.clock.Now()
 	var m composed
 	var err error
@@ -185,13 +183,13 @@ func (in *Intake) compose(ctx context.Context, req api.SubmitRequest, account Ac
 }
 
 // composeRaw makes a message that somebody else built fit to be sent.
-func composeRaw(req api.SubmitRequest, account Account, now time.Time) (*message.Composed, api.SubmitRequest, error) {
+func composeRaw(req api.SubmitRequest, account accounts.Sender, now time.Time) (*message.Composed, api.SubmitRequest, error) {
 	c, in, err := message.FromRaw(req.Raw, overrideOf(req, draftOf(req, account, now)), rand.Reader)
 	return c, withControl(req, in), err
 }
 
 // composeWords builds a message whose words stand in the request, filled in where it asks for that.
-func (in *Intake) composeWords(ctx context.Context, req api.SubmitRequest, account Account, id string, now time.Time) (m composed, err error) {
+func (in *Intake) composeWords(ctx context.Context, req api.SubmitRequest, account accounts.Sender, id string, now time.Time) (m composed, err error) {
 	m.id = id
 	if req, m.template, err = in.fillIn(ctx, req, account); err != nil {
 		return m, err
@@ -203,7 +201,7 @@ func (in *Intake) composeWords(ctx context.Context, req api.SubmitRequest, accou
 }
 
 // composeLetter writes a message from a letter, as it will be written when it is sent.
-func (in *Intake) composeLetter(ctx context.Context, req api.SubmitRequest, account Account, id string, added marks, now time.Time) (m composed, err error) {
+func (in *Intake) composeLetter(ctx context.Context, req api.SubmitRequest, account accounts.Sender, id string, added marks, now time.Time) (m composed, err error) {
 	m.id = id
 	l, version, err := in.letterOf(ctx, req, account)
 	if err != nil {
@@ -335,7 +333,7 @@ func joinFields(fields []fault.Field, err error) error {
 }
 
 // draftOf puts a request in the terms of package message.
-func draftOf(req api.SubmitRequest, account Account, now time.Time) message.Draft {
+func draftOf(req api.SubmitRequest, account accounts.Sender, now time.Time) message.Draft {
 	d := message.Draft{
 		From: message.Address{Name: account.Name, Address: account.Email}, To: people(req.To), Cc: people(req.CC), Bcc: people(req.BCC),
 		ReplyTo: people(req.ReplyTo), Date: now, Subject: req.Subject, Text: req.Text, HTML: req.HTML, PreviewText: req.PreviewText,

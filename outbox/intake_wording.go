@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/batch"
 	"github.com/postroom/postroom/templates/render"
 )
@@ -17,7 +19,7 @@ func lettered(req api.SubmitRequest) bool {
 }
 
 // letterOf is what the messages of a request have in common.
-func (in *Intake) letterOf(ctx context.Context, req api.SubmitRequest, account Account) (batch.Content, *api.TemplateRef, error) {
+func (in *Intake) letterOf(ctx context.Context, req api.SubmitRequest, account accounts.Sender) (batch.Content, *api.TemplateRef, error) {
 	l := batch.Content{
 		Source:  render.Source{Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text},
 		Strict:  in.opts.StrictWords,
@@ -50,16 +52,16 @@ func (in *Intake) letterOf(ctx context.Context, req api.SubmitRequest, account A
 }
 
 // template finds a stored template.
-func (in *Intake) template(ctx context.Context, account, id, locale string) (Template, error) {
+func (in *Intake) template(ctx context.Context, account, id, locale string) (templates.Template, error) {
 	if in.Templates == nil {
-		return Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+		return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
 	}
 	return in.Templates.Template(ctx, account, id, locale)
 }
 
 // fillIn fills in the words of a request that are not a template's, and takes those of a template that are to go as they are. The request
 // that comes back is one to be composed.
-func (in *Intake) fillIn(ctx context.Context, req api.SubmitRequest, account Account) (api.SubmitRequest, *api.TemplateRef, error) {
+func (in *Intake) fillIn(ctx context.Context, req api.SubmitRequest, account accounts.Sender) (api.SubmitRequest, *api.TemplateRef, error) {
 	if req.Template == "" && (req.Render == nil || req.Render.Off) {
 		return req, nil, nil
 	}

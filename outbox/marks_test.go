@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/templates"
 )
 
 func testStamps(t testing.TB) *signedtoken.Ring {
@@ -249,7 +250,7 @@ func TestMailOfAList(t *testing.T) {
 // listTemplates has a template with the links of a newsletter's foot.
 type listTemplates struct{}
 
-func (listTemplates) Template(ctx context.Context, account, id, locale string) (Template, error) {
+func (listTemplates) Template(ctx context.Context, account, id, locale string) (templates.Template, error) {
 	t, err := scriptedTemplates{}.Template(ctx, account, "welcome", locale)
 	t.Source.HTML = `<a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a> <a href="{{rcpt.preferencesUrl}}">Preferences</a>`
 	return t, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
@@ -219,8 +220,8 @@ func TestMergeUnderOneKey(t *testing.T) {
 	req.MailMerge[5].IdempotencyKey = "five"
 
 	cut := req // a process that died in the middle had claimed the key and accepted some
-	m := &merger{in: b.Intake, req: cut, account: Account{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
-	account, err := b.Accounts.Account(t.Context(), "")
+	m := &merger{in: b.Intake, req: cut, account: accounts.Sender{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
+	account, err := b.Accounts.Resolve(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
@@ -112,7 +113,7 @@ func (m *model) start() *proc {
 	o.Now = m.clock.Now
 	c := m.DB.Client()
 	b, err := New(Parts{
-		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Sender: m.relay, Accounts: m.people, Templates: scriptedTemplates{},
+		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay, Accounts: m.people, Gateways: m.people, Templates: scriptedTemplates{},
 		Suppressions: m.Suppressions,
 	}, o)
 	if err != nil {
@@ -132,7 +133,7 @@ type tallyRelay struct {
 }
 
 // Send has the dot written at the end of BeforeDot: between the two, as between the dot and its answer, anything may happen.
-func (r *tallyRelay) Send(ctx context.Context, d Dispatch) Dispatched {
+func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	session := *r.scriptedSender
 	session.replies = maps.Clone(r.replies)
 	mark := d.Message.BeforeDot

@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/batch"
 )
 
 // Document is a message as the search index wants it.
@@ -98,7 +99,11 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 		return message.Excerpt(bytes.NewReader(content), rd.opts.KeepText), err
 	case r.letter != "":
 		p, _ := partitionOf(r.id, rd.DB.Partitions())
-		_, words, err := rd.rewrite(ctx, p, r, []byte(packed))
+		var slip batch.Personalization
+		if err := rd.jsons.unpack(r.id, []byte(packed), &slip); err != nil {
+			return "", err
+		}
+		_, words, err := rd.render(ctx, p, r.letter, r.id, r.envelope, slip)
 		return message.Shorten(words.Text, rd.opts.KeepText), err
 	}
 	if len(packed) > wholeText {

@@ -3,12 +3,12 @@ package outbox
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/templates/batch"
@@ -119,8 +119,8 @@ func (l *letters) writer(ctx context.Context, p int, name string) (*batch.Render
 	})
 }
 
-// write writes a message from its letter, signed, as it is for each of its attempts.
-func (s *store) write(ctx context.Context, p int, name, id string, e envelope, slip batch.Personalization) (*message.Composed, render.Mail, error) {
+// render writes a message from its letter, unsigned. Each of its attempts gets the same.
+func (s *store) render(ctx context.Context, p int, name, id string, e envelope, slip batch.Personalization) (*message.Composed, render.Mail, error) {
 	w, err := s.letters.writer(ctx, p, name)
 	if err != nil {
 		return nil, render.Mail{}, err
@@ -129,26 +129,22 @@ func (s *store) write(ctx context.Context, p int, name, id string, e envelope, s
 	if err != nil {
 		return nil, render.Mail{}, err
 	}
-	c, words, err := w.Render(ctx, slip, called)
+	return w.Render(ctx, slip, called)
+}
+
+// write is render with the signature of an account, or of the author's domain.
+func (s *store) write(ctx context.Context, p int, name, id string, e envelope, slip batch.Personalization, key *api.DKIM) (*message.Composed, render.Mail, error) {
+	c, words, err := s.render(ctx, p, name, id, e, slip)
 	if err != nil {
 		return nil, words, err
 	}
-	if c.Raw, err = s.sign(ctx, e.Account, c); err != nil {
+	if c.Raw, err = s.sign(ctx, key, c); err != nil {
 		return nil, words, err
 	}
 	if c.Size() > s.opts.MaxSize {
 		return nil, words, s.tooLarge(c.Size())
 	}
 	return c, words, nil
-}
-
-// rewrite writes a message as write does, from what it keeps of its own.
-func (s *store) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, render.Mail, error) {
-	var slip batch.Personalization
-	if err := s.jsons.unpack(r.id, packed, &slip); err != nil {
-		return nil, render.Mail{}, err
-	}
-	return s.write(ctx, p, r.letter, r.id, r.envelope, slip)
 }
 
 // incomingFor is how long a content lies in wait for the script that accepts its message.
@@ -166,11 +162,33 @@ func (s *store) tooLarge(size int) error {
 	return fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", size, s.opts.MaxSize)
 }
 
-// sign signs a composed message, if there is a key for its account or its author's domain.
-func (s *store) sign(ctx context.Context, account string, c *message.Composed) ([]byte, error) {
+// rewrite is write for a message that is not being sent.
+func (s *store) rewrite(ctx context.Context, p int, r row, packed []byte) (*message.Composed, error) {
+	var slip batch.Personalization
+	if err := s.jsons.unpack(r.id, packed, &slip); err != nil {
+		return nil, err
+	}
+	key, err := s.signingKey(ctx, r.envelope.Account)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := s.write(ctx, p, r.letter, r.id, r.envelope, slip, key)
+	return c, err
+}
+
+// signingKey is the DKIM key of an account; nil: it has none, or nothing is signed.
+func (s *store) signingKey(ctx context.Context, account string) (*api.DKIM, error) {
+	if s.Signer == nil {
+		return nil, nil
+	}
+	sender, err := s.Accounts.Resolve(ctx, account)
+	return sender.DKIM, err
+}
+
+// sign signs a composed message with the key of its account or of its author's domain, if there is one.
+func (s *store) sign(ctx context.Context, key *api.DKIM, c *message.Composed) ([]byte, error) {
 	if s.Signer == nil {
 		return c.Raw, nil
 	}
-	_, domain, _ := strings.Cut(c.From.Address, "@")
-	return s.Signer.Sign(ctx, account, domain, c.Raw)
+	return s.Signer.Sign(ctx, key, domainOf(c.From.Address), c.Raw)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/tracking/links"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -65,7 +66,7 @@ func (s *store) nameIn(id string, e envelope, l batch.Content) (batch.Identity, 
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
 // marked is a raw message with its marks, signed.
-func (s *store) marked(ctx context.Context, id string, e envelope, raw []byte) ([]byte, error) {
+func (s *store) marked(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte, error) {
 	n, err := s.name(id, e, e.Base, e.Domain)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (s *store) marked(ctx context.Context, id string, e envelope, raw []byte) (
 	if err != nil || s.Signer == nil {
 		return raw, err
 	}
-	return s.Signer.Sign(ctx, e.Account, e.Domain, raw)
+	return s.Signer.Sign(ctx, key, e.Domain, raw)
 }
 
 // tracked leads the links of a message over Postroom, and adds the picture that counts opens.

@@ -119,9 +119,13 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 		if err != nil || !r.envelope.marks.any() {
 			return raw, err
 		}
-		return s.marked(ctx, r.id, r.envelope, raw)
+		key, err := s.signingKey(ctx, r.envelope.Account)
+		if err != nil {
+			return nil, err
+		}
+		return s.marked(ctx, r.id, r.envelope, key, raw)
 	}
-	m, _, err := s.rewrite(ctx, p, r, packed)
+	m, err := s.rewrite(ctx, p, r, packed)
 	if errors.Is(err, errNoLetter) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
 	}

@@ -32,7 +32,7 @@ type store struct {
 }
 
 func newStore(parts Parts, o Options) (*store, error) {
-	if parts.DB == nil || parts.Queue == nil || parts.Control == nil || parts.Sender == nil || parts.Accounts == nil {
+	if parts.DB == nil || parts.Queue == nil || parts.Control == nil || parts.Router == nil || parts.Accounts == nil || parts.Gateways == nil {
 		return nil, errors.New("new outbox: a part is missing")
 	}
 	if parts.DB.Partitions() > maxPartitions {
@@ -77,6 +77,15 @@ func (s *store) runOn(ctx context.Context, script *redisdb.Script, keys []string
 
 // retryAfterOutage is when a client that found Redis away or full should come back.
 const retryAfterOutage = 5 * time.Second
+
+// gatewayExists returns NotFound for a gateway that does not exist.
+func (s *store) gatewayExists(ctx context.Context, id string) error {
+	ok, err := s.Gateways.Exists(ctx, id)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+	}
+	return err
+}
 
 // away tells Redis being away from a fault of ours.
 func away(err error, doing string) error {

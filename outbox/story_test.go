@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
@@ -386,17 +387,17 @@ type scriptedSender struct {
 	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }
 
-func (f *scriptedSender) Send(ctx context.Context, d Dispatch) Dispatched {
-	if now := f.clock.Now(); now.Before(f.full) && d.Slot == "" {
-		return Dispatched{Wait: f.full, Slot: "mine", Reason: "the limit of the relay"}
+func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
+	if now := f.clock.Now(); now.Before(f.full) && d.Reservation == "" {
+		return routing.Sent{Wait: f.full, Reservation: "mine", Reason: "the limit of the relay"}
 	}
 	if f.got != nil {
 		f.got(d.Message)
 	}
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
-	out := Dispatched{Result: r, Err: err}
-	out.Tries = []Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
+	out := routing.Sent{Result: r, Err: err}
+	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
 	return out
 }
 

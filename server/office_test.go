@@ -30,6 +30,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/internal/testredis"
@@ -124,7 +125,7 @@ func openOffice(t *testing.T) (*office, *signer) {
 	must(err)
 	relay := &obligingRelay{host: "relay.example:587", reply: "250 OK"}
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: relay, Accounts: joined{senders}}, outbox.Options{KeepReferences: time.Hour})
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: relay, Accounts: senders, Gateways: gateways}, outbox.Options{KeepReferences: time.Hour})
 	must(err)
 	barred, err := suppression.New(db, suppression.Options{})
 	must(err)
@@ -147,12 +148,12 @@ func openOffice(t *testing.T) (*office, *signer) {
 // obligingRelay takes every message.
 type obligingRelay struct{ host, reply string }
 
-func (r *obligingRelay) Send(_ context.Context, d outbox.Dispatch) outbox.Dispatched {
+func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent {
 	result := smtpsend.Result{Response: r.reply, Code: 250}
 	for _, to := range d.Message.To {
 		result.Recipients = append(result.Recipients, smtpsend.RecipientResult{Address: to, Response: r.reply})
 	}
-	return outbox.Dispatched{Result: result, Tries: []outbox.Try{{Host: r.host, Start: time.Now(), End: time.Now(), Result: result}}}
+	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(), Result: result}}}
 }
 
 // send has a message taken by the relay.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/webhooks"
@@ -35,7 +35,7 @@ func setupReal(t *testing.T) *world {
 	senders, err := accounts.New(db, ring, gateways, accounts.Options{})
 	must(err)
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: noSender{}, Accounts: joined{senders}}, outbox.Options{})
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{}, Accounts: senders, Gateways: gateways}, outbox.Options{})
 	must(err)
 	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
 	must(err)
@@ -51,26 +51,12 @@ func setupReal(t *testing.T) *world {
 	return w
 }
 
-// noSender is a relay that nothing may reach: these tests are over before delivery.
-type noSender struct{}
+// noRouter is a router whose relays nothing may reach: these tests are over before delivery.
+type noRouter struct{}
 
-func (noSender) Send(context.Context, outbox.Dispatch) outbox.Dispatched {
-	return outbox.Dispatched{Err: errors.New("nothing is delivered in these tests")}
+func (noRouter) Send(context.Context, routing.Dispatch) routing.Sent {
+	return routing.Sent{Err: errors.New("nothing is delivered in these tests")}
 }
-
-// joined gives the outbox its accounts.
-type joined struct{ *accounts.Accounts }
-
-func (j joined) Account(ctx context.Context, id string) (outbox.Account, error) {
-	s, err := j.Resolve(ctx, id)
-	return outbox.Account{ID: s.ID, Name: s.Name, Email: s.Email, Retry: s.Retry}, err
-}
-
-func (j joined) Gateway(_ context.Context, id string) error {
-	return fault.New(fault.NotFound, "GatewayNotFound", "no gateway %q", id)
-}
-
-func (j joined) Trial(context.Context, string) (bool, error) { return true, nil }
 
 // TestRealParts walks through the routes that change something, with everything below in place.
 func TestRealParts(t *testing.T) {

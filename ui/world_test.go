@@ -21,6 +21,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
@@ -80,7 +81,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.access, err = access.New(db, access.Options{Token: adminToken})
 	w.must(err)
-	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Sender: w.relay, Accounts: senders{w.accounts}}, outbox.Options{})
+	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay, Accounts: w.accounts, Gateways: anyGateway{}}, outbox.Options{})
 	w.must(err)
 	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint, AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
 	w.must(err)
@@ -260,10 +261,10 @@ func (p page) lacks(t *testing.T, words ...string) {
 // relay answers each recipient as told, or with 250.
 type relay struct{ replies map[string]string }
 
-func (r *relay) Send(ctx context.Context, d outbox.Dispatch) outbox.Dispatched {
+func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	now := time.Now()
 	result, err := r.transact(ctx, d.Message)
-	return outbox.Dispatched{Result: result, Err: err, Tries: []outbox.Try{{Host: "relay.example:25", Start: now, End: now, Result: result, Err: err}}}
+	return routing.Sent{Result: result, Err: err, Tries: []routing.Try{{Host: "relay.example:25", Start: now, End: now, Result: result, Err: err}}}
 }
 
 func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
@@ -295,19 +296,10 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 	return out, nil
 }
 
-// senders gives the outbox its accounts, as app does.
-type senders struct{ accounts *accounts.Accounts }
+// anyGateway says of every gateway that it exists.
+type anyGateway struct{}
 
-func (s senders) Account(ctx context.Context, id string) (outbox.Account, error) {
-	a, err := s.accounts.Resolve(ctx, id)
-	return outbox.Account{ID: a.ID, Name: a.Name, Email: a.Email}, err
-}
-
-func (senders) Gateway(context.Context, string) error { return nil }
-
-func (senders) Trial(context.Context, string) (bool, error) { return true, nil }
-
-func (s senders) Outcome(ctx context.Context, id string, err error) { s.accounts.Outcome(ctx, id, err) }
+func (anyGateway) Exists(context.Context, string) (bool, error) { return true, nil }
 
 // gatewayList serves a fixed list of gateways.
 type gatewayList struct{ list []api.GatewayInfo }
