@@ -11,7 +11,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=${VERSION}" -o /out/postroom ./cmd/postroom
+RUN sh tools/build.sh /out/postroom "${VERSION}"
 RUN mkdir /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -14,7 +14,7 @@ help: ## List what there is to do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/postroom, static, with its version
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION)" -o bin/postroom ./cmd/postroom
+	@GO="$(GO)" sh tools/build.sh bin/postroom "$(VERSION)"
 
 run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data
 	bin/postroom serve
@@ -57,7 +57,8 @@ generated: ## Fail on generated files that are not what go generate makes
 generate: ## Write the generated files anew
 	$(GO) generate ./...
 
-bench: ## Measure, and print ratios; takes some minutes (docs/performance.md)
+bench: build ## Measure, and print ratios; takes some minutes (docs/performance.md)
+	$(GO) run ./bench/light
 	$(GO) run ./bench
 	$(GO) run ./bench/documents -documents 50000
 
