@@ -1,40 +1,40 @@
-// Package documents finds any mail again: it keeps a search index of messages, follows what happens to them, and answers what people and
-// programs look for, long after the email log has forgotten.
+// Package documents keeps a search index of messages, follows their changes, and answers searches for operators and programs, long after the
+// email log dropped the messages.
 //
 // It promises that
-//   - every message is found soon after it was accepted (a second or two), and as it stands soon after each change;
-//   - nothing it does delays mail: it reads the event stream behind the outbox's back, and works in a queue of its own, which may be paused;
-//   - what was missed is made up for by itself: after trouble, a long pause, or the loss of the index, it reads the email log again;
-//   - whoever may see one account's mail only finds that, and counts of that;
-//   - a query ends within [Options.SearchTimeout], whatever was typed.
+//   - every message is found within a second or two after it was accepted, and with its new state soon after each change;
+//   - it never delays mail: it reads the event stream and works in its own queue, which may be paused;
+//   - it recovers by itself what it missed: after a failure, a long pause, or the loss of the index, it reads the email log again;
+//   - a caller bound to an account finds and counts only mail of that account;
+//   - a query ends within [Options.SearchTimeout].
 //
-// It never changes a message, never keeps more text of one than [Options.MaxText], and never is the truth: the outbox is.
+// It never changes a message and never keeps more of its text than [Options.MaxText]. The outbox is the truth, not the index.
 //
 // # How
 //
-// A reader (group "documents" of the stream "events") turns events into tasks of the queue documents, which name messages. A worker asks the
-// outbox how these stand, and puts them into an [Index], one batch each; then the outbox is told that it need not keep their text any
-// longer. What is read carries a revision that rises with each reading, and a document never replaces one of a higher revision: so
-// tasks may come in any order, twice, and side by side.
+// A reader (group "documents" of the stream "events") turns events into tasks of the queue documents, which name messages. A worker reads the
+// state of these messages from the outbox and puts them into an [Index], one batch each. Then it reports to the outbox that their text may be
+// dropped. Each reading has a rising revision, and a document never replaces one with a higher revision, so tasks may come twice, in any
+// order, and in parallel.
 //
-// When more than [Options.MaxWaiting] tasks wait, the reader stops making them and notes since when ("behind"). Once the queue is short
-// again, the email log is read from then on. A rebuild makes an index beside the one in use, from what that has and from the log.
+// When more than [Options.MaxWaiting] tasks wait, the reader makes no more and stores the time ("behind"). When the queue is short again, the
+// email log is read from that time on. A rebuild makes an index beside the one in use, from that one and from the log.
 //
 // # Keeper
 //
-// One process keeps the index: it forgets what is too old, makes up for what was missed, rebuilds. It holds a claim in Redis, renewed every
-// few seconds, that another process can take over after half a minute of silence. An embedded index belongs to one process altogether,
-// so only its keeper takes tasks and answers searches. An index that was not the last one kept is filled from the log first.
+// One process is the keeper of the index: it deletes old documents, reads what was missed, rebuilds. It holds a claim in Redis, renewed every
+// few seconds. Another process takes the claim over after half a minute of silence. An embedded index belongs to one process, so only its
+// keeper takes tasks and answers searches. An index other than the last one kept is filled from the log first.
 //
 // # Redis
 //
-// postroom:{0}:documents:keeper, the claim; :index, which index was kept last; :revision, the last revision; :behind and :filling, since when
-// changes are missing, and which of them are being made up for; :state, the size of the index for other processes; :rebuild, the
-// rebuild that is wanted, runs, or was the last. The group "documents" of each partition's events.
+// postroom:{0}:documents:keeper, the claim; :index, the last index kept; :revision, the last revision; :behind and :filling, the time since
+// which changes are missing, and the time from which they are being read; :state, the size of the index for other processes; :rebuild, the
+// wanted, running or last rebuild. The group "documents" of each partition's events.
 //
 // # When things fail
 //
-// The index fails: tasks come back, later each time up to a minute apart; nothing is lost. Redis away: nothing to read, and nothing is; searches go
-// on. A process dies: its tasks are taken by others, its claim runs out. The index is lost: the messages that the log remembers come back,
-// without the texts of those that ended.
+// The index fails: tasks come back, later each time, at most a minute apart; nothing is lost. Redis unreachable: nothing is indexed; searches
+// go on. A process dies: others take its tasks, its claim expires. The index is lost: messages of the log come back, without the texts of
+// ended ones.
 package documents

@@ -40,7 +40,7 @@ const skew = time.Minute
 const fillBatch = 500
 
 // fill puts into the index what the log remembers and what changed since a moment: what lives, and what was accepted or ended since then.
-// What is too old for the index stays out. It leaves as much time to others as it takes, and answers how many messages it put.
+// What is too old for the index stays out. It leaves as much time to others as it takes, and returns how many messages it put.
 func (d *Documents) fill(ctx context.Context, since time.Time, progress func(done, total int) error) (int, error) {
 	put, seen, cursor, oldest := 0, 0, "", d.oldest()
 	for {

@@ -131,7 +131,7 @@ func stretches(text string, marks []query.Node) []stretch {
 	return found
 }
 
-// matches says how many words at the beginning are what a step looks for; 0: they are not.
+// matches returns how many words at the beginning are what a step looks for; 0: they are not.
 func matches(words []query.Word, n query.Node) int {
 	switch n := n.(type) {
 	case query.Term:

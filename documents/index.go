@@ -7,43 +7,43 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// Writer takes documents.
+// Writer writes documents.
 type Writer interface {
-	// Put writes documents, each in the place of the one with its queue id, unless that has a higher revision. Where a document's text is
-	// not known, the text that was there stays. When it returns nil, the documents are durable and soon found; after an error any of
-	// them may have been written, and putting them again does no harm.
+	// Put writes documents. Each replaces the one with its queue id, unless that has a higher revision. If the text of a document is not
+	// known, the earlier text stays. After nil the documents are durable and soon found. After an error any of them may be written, and
+	// they may be put again.
 	Put(ctx context.Context, docs []Document) error
 }
 
-// Index keeps documents and finds them. Packages documents/bleve and documents/opensearch implement it; internal/testdocuments says in
-// tests what it must do. It is safe for concurrent use.
+// Index stores and finds documents. Packages documents/bleve and documents/opensearch implement it; internal/testdocuments is their common
+// test. It is safe for concurrent use.
 type Index interface {
 	Writer
 	// Search finds documents.
 	Search(ctx context.Context, s Search) (Found, error)
-	// Walk hands every document to fn, in batches and no particular order, as they were when it was called or later.
+	// Walk passes every document to fn, in batches of any order, as of the call or later.
 	Walk(ctx context.Context, fn func([]Document) error) error
-	// Forget deletes documents of messages accepted before a moment, max at most, and answers how many.
+	// Forget deletes documents of messages accepted before a time, max at most, and returns their number.
 	Forget(ctx context.Context, before time.Time, max int) (int, error)
-	// Size counts.
+	// Size returns the size of the index.
 	Size(ctx context.Context) (Size, error)
 }
 
 // Store is an Index that can be built anew beside the one in use.
 type Store interface {
 	Index
-	// Ready makes what is missing of the index, and names it: the same name for as long as its documents are not lost.
+	// Ready creates the missing parts of the index and returns its name, which stays the same until its documents are lost.
 	Ready(ctx context.Context) (name string, err error)
-	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget reach both. What is put
-	// through the answered Writer reaches only the one being built.
+	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget change both. The returned
+	// Writer writes only to the new one.
 	Build(ctx context.Context) (Writer, error)
-	// Swap puts the index begun by Build in the place of the one in use, which it deletes.
+	// Swap replaces the index in use by the one begun by Build, and deletes the old one.
 	Swap(ctx context.Context) error
 	// Drop deletes the index begun by Build. Without one it does nothing.
 	Drop(ctx context.Context) error
 }
 
-// Size is how big an index is.
+// Size is the size of an index.
 type Size struct {
 	Documents int
 	Bytes     int64 // on disk; zero: not known
@@ -56,13 +56,13 @@ const (
 	MaxFacets   = 50 // values of each facet, the most frequent ones
 )
 
-// Search is a question to an Index.
+// Search is a search in an Index.
 type Search struct {
 	Query     query.Node
 	Account   string    // only documents of this account, facets too; empty: all
 	Relevance bool      // best first; false: newest first
 	Skip      int       // Skip + Size is MaxReach at most
-	Size      int       // documents wanted; zero: none, only numbers
+	Size      int       // documents to return; zero: none, only counts
 	After     *Position // documents after this one, with Skip zero; nil: from the beginning
 	Facets    bool      // whether facets are counted
 }
@@ -74,7 +74,7 @@ type Position struct {
 	ID      string
 }
 
-// Found is what a search found.
+// Found is the result of a search.
 type Found struct {
 	Total  int
 	Hits   []Hit
@@ -92,7 +92,7 @@ func (h Hit) Position() Position {
 	return Position{Score: h.Score, Created: h.Created.UnixMilli(), ID: h.QueueID}
 }
 
-// Count is how many documents have a value.
+// Count is the number of documents with a value.
 type Count struct {
 	Value string
 	Count int
@@ -103,7 +103,7 @@ func FacetFields() []query.Field {
 	return []query.Field{query.Status, query.Account, query.Tag, query.Lane}
 }
 
-// Values are the whole values that a document is found by, in a field. For Subject and Text, which hold words, there are none.
+// Values returns the whole values of a document in a field. Subject and Text consist of words and have none.
 func (d *Document) Values(field query.Field) []string {
 	switch field {
 	case query.To:

@@ -11,7 +11,7 @@ import (
 // MaxMatch is how many messages one question of [Documents.Match] may be about.
 const MaxMatch = MaxPageSize / 2
 
-// Match says which of some messages a query finds: MaxMatch of them at most, by their queue ids. Its faults are those of Search.
+// Match returns which of some messages a query finds: MaxMatch of them at most, by their queue ids. Its faults are those of Search.
 func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 	if len(ids) > MaxMatch {
 		return nil, fault.New(fault.Internal, "", "match %d messages: %d is the most", len(ids), MaxMatch)

@@ -126,7 +126,7 @@ func taskID(entries []redisdb.Entry) string {
 	return fmt.Sprintf("%d-%s.%s", entries[0].Partition, entries[0].ID, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9]))
 }
 
-// tooMany says whether as many tasks wait as may. It is asked for every batch and looks once a second.
+// tooMany reports whether as many tasks wait as may. It is asked for every batch and looks once a second.
 func (d *Documents) tooMany(ctx context.Context) (bool, error) {
 	d.mu.Lock()
 	full, fresh := d.full, time.Since(d.counted) < countEvery

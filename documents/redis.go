@@ -88,7 +88,7 @@ func placeOf(claim string) string {
 	return ""
 }
 
-// revision answers a number higher than any before: the time in microseconds, or one more than the last.
+// revision returns a number higher than any before: the time in microseconds, or one more than the last.
 func (s store) revision(ctx context.Context) (int64, error) {
 	text, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}).Text()
 	if err != nil {

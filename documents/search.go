@@ -17,7 +17,7 @@ import (
 // defaultPageSize is as in the other lists.
 const defaultPageSize = 20
 
-// Search answers what a person or a program looks for. A query that can't be read is a fault of kind Invalid that names the place; while the
+// Search returns what a person or a program looks for. A query that can't be read is a fault of kind Invalid that names the place; while the
 // index is with another process, or fails, the fault is Unavailable.
 func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.DocumentPage, err error) {
 	began := time.Now()
@@ -78,7 +78,7 @@ func (d *Documents) question(q api.DocumentQuery) (Search, error) {
 	return s, nil
 }
 
-// reachable says whether this process can ask the index.
+// reachable reports whether this process can ask the index.
 func (d *Documents) reachable(ctx context.Context) error {
 	switch {
 	case d.opts.Kind == kindNone:

@@ -55,7 +55,7 @@ func Types() []Type {
 	}
 }
 
-// Later says whether a type is of those that become known about a message after a relay took it.
+// Later reports whether a type is of those that become known about a message after a relay took it.
 func (t Type) Later() bool {
 	switch t {
 	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe, ListSubscribe:

@@ -22,7 +22,7 @@ type Message struct {
 	Tags      []string        `json:"tags,omitempty"`
 }
 
-// Job says where the message stands among its attempts.
+// Job returns where the message stands among its attempts.
 type Job struct {
 	ID           string     `json:"id"`
 	AttemptsMade int        `json:"attemptsMade"` // this attempt included

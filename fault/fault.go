@@ -61,7 +61,7 @@ func InvalidFields(fields []Field) error {
 	return &Error{Kind: Invalid, Message: "Invalid input", Fields: fields}
 }
 
-// Error gives the whole story for the log: the message, the wrong fields, the cause.
+// Error returns the whole story for the log: the message, the wrong fields, the cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
@@ -78,7 +78,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf finds the kind of an error, however deeply wrapped. An error that carries none is Internal; nil has no kind, the empty string.

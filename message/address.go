@@ -71,7 +71,7 @@ func DedupeAddresses(addresses []string) []string {
 	return kept
 }
 
-// NeedsSMTPUTF8 says whether an address in normal form can only be sent to through a relay that offers SMTPUTF8 (RFC 6531): its local part
+// NeedsSMTPUTF8 reports whether an address in normal form can only be sent to through a relay that offers SMTPUTF8 (RFC 6531): its local part
 // is not ASCII, and unlike a domain a local part has no ASCII form.
 func NeedsSMTPUTF8(address string) bool { return !isASCII(address) }
 
@@ -150,7 +150,7 @@ func isHostname(name string) bool {
 	return err != nil
 }
 
-// isAtext says whether a rune may stand in an atom (RFC 5322 section 3.2.3, widened by RFC 6532 section 3.2 to printable UTF-8).
+// isAtext reports whether a rune may stand in an atom (RFC 5322 section 3.2.3, widened by RFC 6532 section 3.2 to printable UTF-8).
 func isAtext(r rune) bool {
 	switch {
 	case r >= utf8.RuneSelf:

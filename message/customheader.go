@@ -39,7 +39,7 @@ func (f *faults) adoptHeaders(d *Draft) {
 	d.Headers = others
 }
 
-// isStructural says whether a field (in lower case) describes how the message is built or how it travelled.
+// isStructural reports whether a field (in lower case) describes how the message is built or how it travelled.
 func isStructural(name string) bool {
 	return name == "mime-version" || name == "return-path" || strings.HasPrefix(name, "content-")
 }

@@ -30,7 +30,7 @@ func encodeWords(s string, first int) []string {
 	return words
 }
 
-// fitting says how many bytes of s, in whole characters, fit into room columns; at least one rune, so that it always gets ahead.
+// fitting returns how many bytes of s, in whole characters, fit into room columns; at least one rune, so that it always gets ahead.
 func fitting(s string, room int, useQ bool) int {
 	n, columns := 0, 0
 	for n < len(s) {
@@ -111,7 +111,7 @@ func qLength(s string) int {
 	return n
 }
 
-// characterSize gives the length of the first character as a reader sees it: a letter with its combining marks, an emoji with its
+// characterSize returns the length of the first character as a reader sees it: a letter with its combining marks, an emoji with its
 // modifiers and what is joined to it, a flag. Some mail programs decode word by word and show the halves of a split one. It looks no further
 // than a word could hold.
 func characterSize(s string) int {

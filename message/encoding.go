@@ -43,7 +43,7 @@ var plainByte = func() (plain [256]bool) {
 	return plain
 }()
 
-// isPlain says whether every line of a text may travel as it is.
+// isPlain reports whether every line of a text may travel as it is.
 func isPlain(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
@@ -131,7 +131,7 @@ func appendQuotedPrintable(dst, text []byte) []byte {
 	return dst
 }
 
-// qpLiteral says whether the byte may stand for itself. White space may not at the end of a line, where relays strip it.
+// qpLiteral reports whether the byte may stand for itself. White space may not at the end of a line, where relays strip it.
 func qpLiteral(text []byte, i int) bool {
 	switch c := text[i]; {
 	case c == ' ' || c == '\t':
@@ -165,7 +165,7 @@ func appendCRLF(dst, text []byte) []byte {
 	return dst
 }
 
-// hasBareLineEnd says whether a CR or an LF stands alone.
+// hasBareLineEnd reports whether a CR or an LF stands alone.
 func hasBareLineEnd(text []byte) bool {
 	for i := 0; i < len(text); {
 		n := bytes.IndexByte(text[i:], '\n')
@@ -188,7 +188,7 @@ func hasBareLineEnd(text []byte) bool {
 	return false
 }
 
-// crlf gives the text with every line end as CRLF, the same one when that is so already.
+// crlf returns the text with every line end as CRLF, the same one when that is so already.
 func crlf(text []byte) []byte {
 	if !hasBareLineEnd(text) {
 		return text

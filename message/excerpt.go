@@ -17,7 +17,7 @@ const (
 	excerptHTML  = 128 << 10
 )
 
-// Excerpt gives the beginning of what people read of a message, at most so many bytes, without markup: its first plain text, or else its first
+// Excerpt returns the beginning of what people read of a message, at most so many bytes, without markup: its first plain text, or else its first
 // html as a text. It reads no more of the message than it needs, half a megabyte at most, and takes what it can get of one that is cut off or
 // wrong. A message with no text gives "".
 func Excerpt(r io.Reader, most int) string {
@@ -56,7 +56,7 @@ func Excerpt(r io.Reader, most int) string {
 // errExcerpt ends the search.
 var errExcerpt = errors.New("the excerpt is found")
 
-// attached says whether a part is a file rather than what people read.
+// attached reports whether a part is a file rather than what people read.
 func attached(part *gomessage.Entity) bool {
 	kind, _, err := part.Header.ContentDisposition()
 	return err == nil && strings.EqualFold(kind, "attachment")

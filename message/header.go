@@ -57,7 +57,7 @@ func (w *headerWriter) begin(name string) {
 
 func (w *headerWriter) end() { w.buf = append(w.buf, "\r\n"...) }
 
-// take gives what was written and starts anew.
+// take returns what was written and starts anew.
 func (w *headerWriter) take() []byte {
 	field := w.buf
 	w.buf = nil
@@ -76,7 +76,7 @@ func (w *headerWriter) word(space, word string) {
 	w.bare = w.bare && word == ""
 }
 
-// mayFold says whether a line may end before a word of this size. Right after the name that is worth it only if the word then fits.
+// mayFold reports whether a line may end before a word of this size. Right after the name that is worth it only if the word then fits.
 func (w *headerWriter) mayFold(size int) bool {
 	if !w.bare || w.col+size > maxLine {
 		return true
@@ -117,7 +117,7 @@ func (w *headerWriter) encoded(s string) {
 	}
 }
 
-// runToEncode gives the words to encode, words[from:to].
+// runToEncode returns the words to encode, words[from:to].
 func runToEncode(words []string, needs func(string) bool) (from, to int) {
 	from, to = len(words), len(words)
 	for i, word := range words {

@@ -41,7 +41,7 @@ func (w *headerWriter) address(a Address, comma string) {
 	w.word(" ", "<"+a.Address+">"+comma)
 }
 
-// isPhrase says whether a name can stand without quotes: words of atext with one blank between them (RFC 5322 section 3.2.5).
+// isPhrase reports whether a name can stand without quotes: words of atext with one blank between them (RFC 5322 section 3.2.5).
 func isPhrase(name string) bool {
 	for word := range strings.SplitSeq(name, " ") {
 		if word == "" || len(word) >= maxColumns || !isASCII(word) || strings.HasPrefix(word, "=?") {

@@ -125,7 +125,7 @@ func attributeValue(tag, wanted string) (from, to int) {
 	return 0, 0
 }
 
-// valueAt gives the bounds of the attribute value that starts at i, and where to read on.
+// valueAt returns the bounds of the attribute value that starts at i, and where to read on.
 func valueAt(tag string, i int) (from, to, next int) {
 	if i < len(tag) && (tag[i] == '"' || tag[i] == '\'') {
 		end := strings.IndexByte(tag[i+1:], tag[i])

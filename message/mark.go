@@ -105,7 +105,7 @@ func (e *entity) text() (string, bool) {
 	return "", false
 }
 
-// setText gives the entity another text, encoded so that every relay can carry it.
+// setText replaces the text of the entity, encoded so that every relay can carry it.
 func (e *entity) setText(text []byte, boundaries []string) {
 	text = crlf(text)
 	encoding := textEncoding(text)

@@ -37,7 +37,7 @@ func guessType(filename string) string {
 	return octetStream
 }
 
-// extensionOf gives a file name's ending for a type, or ".bin".
+// extensionOf returns a file name's ending for a type, or ".bin".
 func extensionOf(kind string) string {
 	for _, e := range preferredExtensions {
 		if typesByExtension[e] == kind {
@@ -93,7 +93,7 @@ func cleanFilename(filename string) string {
 	return filename
 }
 
-// hasControl says whether s has a control character.
+// hasControl reports whether s has a control character.
 func hasControl(s string) bool {
 	return strings.IndexFunc(s, unicode.IsControl) >= 0 || !utf8.ValidString(s)
 }

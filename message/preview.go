@@ -26,7 +26,7 @@ func addPreview(source, preview string) string {
 	return source[:at] + previewOpen + html.EscapeString(preview) + pad + "</div>" + source[at:]
 }
 
-// bodyStart gives the offset behind the body tag. Html without one begins its body after the head, or after the html tag or the doctype.
+// bodyStart returns the offset behind the body tag. Html without one begins its body after the head, or after the html tag or the doctype.
 func bodyStart(source string) int {
 	z := xhtml.NewTokenizer(strings.NewReader(source))
 	offset, fallback := 0, 0

@@ -139,7 +139,7 @@ func (h *rawHeader) assemble(c *Composed, body []byte) {
 	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || header.eightBit && h.needsSMTPUTF8()
 }
 
-// needsSMTPUTF8 says whether a header names an address that has no ASCII form. Other UTF-8 in it, such as a name, has always been sent
+// needsSMTPUTF8 reports whether a header names an address that has no ASCII form. Other UTF-8 in it, such as a name, has always been sent
 // without asking, and arrives.
 func (h *rawHeader) needsSMTPUTF8() bool {
 	return slices.ContainsFunc(h.fields, func(f rawField) bool {

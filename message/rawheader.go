@@ -44,7 +44,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	return c
 }
 
-// author gives the (first) author in normal form.
+// author returns the (first) author in normal form.
 func (h *rawHeader) author(f *faults, o Override) Address {
 	if o.From == (Address{}) && h.get("From") == "" {
 		o.From = o.DefaultFrom
@@ -66,7 +66,7 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 	return Address{}
 }
 
-// sender gives the return path: the author, or who sends in the name of several authors.
+// sender returns the return path: the author, or who sends in the name of several authors.
 func (h *rawHeader) sender(f *faults, author, override Address) string {
 	if override != (Address{}) {
 		h.setAddresses("Sender", []Address{f.address("sender", override)})
@@ -83,7 +83,7 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 	return f.rawAddress("Sender", senders[0]).Address
 }
 
-// recipients gives the addresses of a header in normal form, after the override has taken its place. With needed false only an override is
+// recipients returns the addresses of a header in normal form, after the override has taken its place. With needed false only an override is
 // looked at. What cannot be read counts as a recipient without address, so that it is not reported as missing too.
 func (h *rawHeader) recipients(f *faults, name, key string, override []Address, needed bool) []Address {
 	if len(override) > 0 {
@@ -200,7 +200,7 @@ func (h *rawHeader) remove(name string) {
 	h.fields = slices.DeleteFunc(h.fields, func(f rawField) bool { return f.name == name })
 }
 
-// get gives the value of the first field of a name, or nothing.
+// get returns the value of the first field of a name, or nothing.
 func (h *rawHeader) get(name string) string {
 	name = strings.ToLower(name)
 	for _, f := range h.fields {
@@ -222,7 +222,7 @@ func (h *rawHeader) count(name string) int {
 	return n
 }
 
-// bracketed gives the message id in a value that may have comments around it.
+// bracketed returns the message id in a value that may have comments around it.
 func bracketed(value string) string {
 	if from := strings.IndexByte(value, '<'); from >= 0 {
 		if to := strings.IndexByte(value[from:], '>'); to > 0 {

@@ -51,7 +51,7 @@ func (e *entity) messageToSevenBit(depth int, boundaries []string) bool {
 	return !e.header.isSigned() && e.toSevenBit("text/plain", depth, boundaries)
 }
 
-// isSigned says whether a message carries a signature that a change of its body would break.
+// isSigned reports whether a message carries a signature that a change of its body would break.
 func (h *rawHeader) isSigned() bool {
 	return slices.ContainsFunc(h.fields, func(f rawField) bool {
 		return f.name == "dkim-signature" || f.name == "domainkey-signature" || strings.HasPrefix(f.name, "arc-")
@@ -92,7 +92,7 @@ func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 	return changed
 }
 
-// isIdentity says whether a Content-Transfer-Encoding stands for bytes as they are. Letter case does not count.
+// isIdentity reports whether a Content-Transfer-Encoding stands for bytes as they are. Letter case does not count.
 func isIdentity(encoding string) bool {
 	switch strings.ToLower(encoding) {
 	case "", "7bit", "8bit", "binary":
@@ -130,7 +130,7 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 	return true
 }
 
-// hasBoundary says whether a line begins like one that ends a part around it.
+// hasBoundary reports whether a line begins like one that ends a part around it.
 func hasBoundary(text []byte, boundaries []string) bool {
 	for len(text) > 0 {
 		line, rest := cutLine(text)
@@ -204,7 +204,7 @@ func findParts(body []byte, boundary string) []span {
 	return parts
 }
 
-// isBoundary says whether a line separates parts, and whether it is the one after the last.
+// isBoundary reports whether a line separates parts, and whether it is the one after the last.
 func isBoundary(line []byte, boundary string) (closes, ok bool) {
 	line, ok = bytes.CutPrefix(line, []byte("--"))
 	if !ok {

@@ -188,7 +188,7 @@ func (t *textWriter) text() string {
 	return text + "\n"
 }
 
-// blockMargin gives the line ends around a block element, 0 for what stands within a line.
+// blockMargin returns the line ends around a block element, 0 for what stands within a line.
 func blockMargin(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "figure":

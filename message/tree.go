@@ -47,7 +47,7 @@ func buildTree(d Draft, token, domain string) *part {
 	return textPart("text/plain", "")
 }
 
-// textBody gives the text part: the one given, or one made from the html, or none.
+// textBody returns the text part: the one given, or one made from the html, or none.
 func textBody(d Draft, htmlText string) *part {
 	text := d.Text
 	if text == "" && htmlText != "" {
@@ -128,7 +128,7 @@ func inlineUnless(p *part, disposition string) *part {
 	return p
 }
 
-// invitation gives a copy of a calendar attachment to stand among the alternatives, when its type names a method (RFC 6047 section 2.4).
+// invitation returns a copy of a calendar attachment to stand among the alternatives, when its type names a method (RFC 6047 section 2.4).
 func invitation(p *part) *part {
 	if p.kind != "text/calendar" {
 		return nil

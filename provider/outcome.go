@@ -27,7 +27,7 @@ func dropped(reason Reason) outcome { return outcome{kind: Dropped, reason: reas
 
 func ignored(name string) outcome { return outcome{ignored: name} }
 
-// fact gives an event this outcome. Only a click keeps its URL.
+// fact returns an event this outcome. Only a click keeps its URL.
 func (m outcome) fact(told string, e Event) (fact, error) { return m.factForAll(told, e, nil) }
 
 // factForAll makes an event for each of the recipients. Without recipients it makes one event.

@@ -170,7 +170,7 @@ func (c *catalog) users(id string) []string {
 	return found
 }
 
-// list gives a page of the entries that a query leaves, as far as somebody confined to an account may see them.
+// list returns a page of the entries that a query leaves, as far as somebody confined to an account may see them.
 func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
 	size := q.PageSize
 	if size < 1 {

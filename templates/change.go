@@ -85,7 +85,7 @@ func (t *Templates) Update(ctx context.Context, bound, id string, p api.Template
 	})
 }
 
-// Restore gives a template the content of one of its versions again, as a new version. An unknown version is NotFound.
+// Restore returns a template the content of one of its versions again, as a new version. An unknown version is NotFound.
 func (t *Templates) Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error) {
 	return t.edit(ctx, bound, id, 0, func(e *entry, d *definition) (edited, error) {
 		before, err := t.versionOf(ctx, e, number)

@@ -72,7 +72,7 @@ func (t *Templates) find(ctx context.Context, account, id string) (*catalog, *en
 	return c, e, nil
 }
 
-// strict says whether a variable that the data lacks is an error.
+// strict reports whether a variable that the data lacks is an error.
 func (t *Templates) strict(d *definition) bool {
 	if d.Missing == "" {
 		return t.opts.Strict

@@ -47,7 +47,7 @@ func (t *Templates) definitions(ctx context.Context, of []records.Field) ([]*def
 	return all, nil
 }
 
-// library gives what it takes to put these entries together, each of which comes with what it can reach. Definitions that are known already
+// library returns what it takes to put these entries together, each of which comes with what it can reach. Definitions that are known already
 // need not be read. Some may be gone, if templates were changed since the catalog was made: then it answers errOutdated.
 func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*definition, entries ...*entry) (*library, error) {
 	l := &library{catalog: c, have: map[string]*definition{}, refs: map[string]handlebars.References{}, escapedOnly: t.opts.EscapedOnly}
@@ -103,7 +103,7 @@ func (l *library) assemble(e *entry, locale string) assembled {
 	return a
 }
 
-// reach gives the sources of the partials that texts can reach, by name: for a text those of texts, where a partial has both.
+// reach returns the sources of the partials that texts can reach, by name: for a text those of texts, where a partial has both.
 func (l *library) reach(account, locale string, text bool, sources ...string) map[string]string {
 	found := map[string]string{}
 	for len(sources) > 0 {
@@ -134,7 +134,7 @@ func (l *library) reach(account, locale string, text bool, sources ...string) ma
 	return found
 }
 
-// refer says which partials a source names, having read it once. One that can't be read names none: that is told when it is parsed.
+// refer returns which partials a source names, having read it once. One that can't be read names none: that is told when it is parsed.
 func (l *library) refer(source string) handlebars.References {
 	refs, known := l.refs[source]
 	if !known {

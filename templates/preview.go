@@ -127,7 +127,7 @@ func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview
 	return previewed(read, mail, a.locale), nil
 }
 
-// libraryNow gives what it takes to put an entry together at this moment, in a definition that need not be the stored one.
+// libraryNow returns what it takes to put an entry together at this moment, in a definition that need not be the stored one.
 func (t *Templates) libraryNow(ctx context.Context, e *entry, d *definition) (*library, error) {
 	for range tries {
 		c, err := t.fresh(ctx)

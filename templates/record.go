@@ -85,7 +85,7 @@ func (r *record) describe(d *definition) {
 	r.Uses = slices.Sorted(maps.Keys(names))
 }
 
-// renew gives the record a further version with a definition, and says what becomes of the versions in the state of the record.
+// renew returns the record a further version with a definition, and says what becomes of the versions in the state of the record.
 func (r *record) renew(d *definition, restored int, now time.Time) (map[string]string, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *record) renew(d *definition, restored int, now time.Time) (map[string]s
 	return state, nil
 }
 
-// find gives what is known of a version that is kept.
+// find returns what is known of a version that is kept.
 func (r *record) find(number int) (version, bool) {
 	i := slices.IndexFunc(r.Versions, func(v version) bool { return v.Number == number })
 	if i < 0 {
@@ -129,7 +129,7 @@ func formatOf(d *definition) string {
 	return d.Format
 }
 
-// variantOf gives the content for a locale, and the locale of the variant it is made from, if there is one. Parts that the variant lacks are
+// variantOf returns the content for a locale, and the locale of the variant it is made from, if there is one. Parts that the variant lacks are
 // those of the content itself; but a text goes with its html, which it repeats.
 func variantOf(d *definition, locale string) (api.TemplateContent, string) {
 	chosen := render.Choose(locale, slices.Sorted(maps.Keys(d.Locales)))

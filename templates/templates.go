@@ -98,7 +98,7 @@ func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) 
 	return e, nil
 }
 
-// ownedBy says why somebody confined to an account can't change what they see.
+// ownedBy returns why somebody confined to an account can't change what they see.
 func ownedBy(bound string, e *entry) error {
 	if bound != "" && e.Value.Account != bound {
 		return fault.New(fault.Forbidden, "", "This template is everybody's: a token bound to an account can't change it")
@@ -106,7 +106,7 @@ func ownedBy(bound string, e *entry) error {
 	return nil
 }
 
-// catalog gives all templates as they were at most about a second ago, mostly from memory.
+// catalog returns all templates as they were at most about a second ago, mostly from memory.
 func (t *Templates) catalog(ctx context.Context) (*catalog, error) {
 	c, _, err := t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
 		c, err := t.load(ctx)
@@ -115,7 +115,7 @@ func (t *Templates) catalog(ctx context.Context) (*catalog, error) {
 	return c, err
 }
 
-// fresh gives all templates as they are now.
+// fresh returns all templates as they are now.
 func (t *Templates) fresh(ctx context.Context) (*catalog, error) {
 	c, err := t.catalog(ctx)
 	if err != nil {

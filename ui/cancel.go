@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// reason is what the events of messages cancelled from the pages give.
+// reason is the reason in the events of messages cancelled from the pages.
 const reason = "operator"
 
 // confirmView asks whether many messages are to be cancelled.
@@ -49,8 +49,8 @@ func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int
 	return u.show(w, r, http.StatusOK, "cancel", "Cancel messages", view)
 }
 
-// cancelAll cancels what was confirmed. Messages accepted since are not concerned; where the number has grown all the same, because messages
-// came into a state that the filter asks for, it is confirmed anew.
+// cancelAll cancels the confirmed messages. Messages accepted since are not cancelled. If the number grew because messages entered a state of
+// the filter, it asks again.
 func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (u *UI) total(ctx context.Context, f filter) (int, error) {
 	return page.Total, err
 }
 
-// until leaves out what is accepted after now. Times of messages have milliseconds, and the bound itself is left out.
+// until excludes messages accepted after now. Times of messages have milliseconds, and the bound itself is excluded.
 func (f filter) until(now time.Time) filter {
 	if f.Before.IsZero() || f.Before.After(now) {
 		f.Before = now.Truncate(time.Millisecond).Add(time.Millisecond)
@@ -98,7 +98,7 @@ func (f filter) until(now time.Time) filter {
 	return f
 }
 
-// words tell what a filter leaves.
+// words describe the messages of a filter.
 func (f filter) words() []string {
 	var words []string
 	say := func(format, value string) {

@@ -116,7 +116,7 @@ func readContent(raw []byte) *contentView {
 // errEnough ends a walk over a message.
 var errEnough = errors.New("enough is shown")
 
-// readable says whether a part can be shown although go-message does not know its charset or its encoding.
+// readable reports whether a part can be shown although go-message does not know its charset or its encoding.
 func readable(err error) bool { return message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) }
 
 // headerLines lists the fields in their own order, unfolded and decoded.

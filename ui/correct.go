@@ -9,14 +9,13 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// correction is the form that sends a dead letter again otherwise than before: what it can choose from, and what was filled in when it was
-// refused.
+// correction is the form that sends a dead letter again with changes: its choices, and its values after a refusal.
 type correction struct {
 	To, Gateway, Account string
-	Gateways, Accounts   []string // the first of those there are
+	Gateways, Accounts   []string // the first ones, as choices
 }
 
-// Given says whether something was filled in.
+// Given reports whether something was filled in.
 func (c correction) Given() bool { return c.To+c.Gateway+c.Account != "" }
 
 // NoGateway is what the form has for the account's own relays: no gateway can have this id.
@@ -49,7 +48,7 @@ func (u *UI) corrections(ctx context.Context, given url.Values) (*correction, er
 	return c, nil
 }
 
-// readCorrections reads the form. What is empty stays as it was.
+// readCorrections reads the form. Empty fields change nothing.
 func readCorrections(form url.Values) api.Corrections {
 	c := api.Corrections{Account: strings.TrimSpace(form.Get("as"))}
 	if to := strings.FieldsFunc(form.Get("to"), func(r rune) bool { return strings.ContainsRune(", ;\r\n\t", r) }); len(to) > 0 {
@@ -64,7 +63,7 @@ func readCorrections(form url.Values) api.Corrections {
 	return c
 }
 
-// replay sends a dead letter again, as corrected. Where that is refused, the form comes back as it was filled in.
+// replay sends a dead letter again with corrections. If that is refused, the form is shown with its values.
 func (u *UI) replay(w http.ResponseWriter, r *http.Request) error {
 	id, err := idOf(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// answer runs a handler and makes a page of its error, or of its panic.
+// answer runs a handler and shows its error or panic as a page.
 func (u *UI) answer(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -34,20 +34,20 @@ func (u *UI) answer(h handler) http.Handler {
 	})
 }
 
-// failure is what an error page shows.
+// failure is the data of an error page.
 type failure struct {
 	Status  int
 	Heading string
 	Message string
 	Fields  []fault.Field
 	Again   bool   // the same request may succeed soon
-	Request string // id of the request, by which the log knows it; empty: it has none
+	Request string // id of the request in the log; empty: none
 }
 
-// failed answers with an error page; a browser that is not logged in is sent to the login instead.
+// failed answers with an error page, or redirects a browser without a login to the login page.
 func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // nobody is there to read it
+		return // the client is gone
 	}
 	f := wordsOf(err)
 	if f.Kind == fault.Unauthorized && bearer(r) == "" && !strings.HasPrefix(r.URL.Path, DashboardPath+"/api/") {
@@ -73,7 +73,7 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// nextOf brings a viewer back after the login to the page that was asked for.
+// nextOf returns the page to show after the login: the one of the request.
 func nextOf(r *http.Request) string {
 	if r.Method != http.MethodGet || r.URL.Path == "/" && r.URL.RawQuery == "" {
 		return ""
@@ -81,7 +81,7 @@ func nextOf(r *http.Request) string {
 	return "?next=" + url.QueryEscape(local(r.URL.RequestURI()))
 }
 
-// wordsOf is what may be said about an error. Of an internal one that is nothing.
+// wordsOf returns the public text of an error. An internal one has none.
 func wordsOf(err error) *fault.Error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind == fault.Internal {
@@ -110,7 +110,7 @@ func heading(kind fault.Kind) string {
 	return "Something went wrong"
 }
 
-// sentence words an error for the line that a page begins with after an action.
+// sentence returns the text of an error for the first line of the page after an action.
 func sentence(err error) string {
 	f := wordsOf(err)
 	s := f.Message

@@ -87,15 +87,15 @@ func (f filter) query() api.OutboxQuery {
 	}
 }
 
-// Scans says whether the outbox must read messages to answer, rather than an index: then the page doesn't ask for them all the time.
+// Scans reports whether the outbox must read messages to answer, rather than an index: then the page doesn't ask for them all the time.
 func (f filter) Scans() bool {
 	return f.Tag != "" || f.Search != "" || !f.After.IsZero() || !f.Before.IsZero() || f.Account != "" && (f.State != "" || f.Lane != "")
 }
 
-// Any says whether the filter narrows anything.
+// Any reports whether the filter narrows anything.
 func (f filter) Any() bool { return f != filter{} }
 
-// Narrow says whether anything but the state, which has buttons of its own, is narrowed.
+// Narrow reports whether anything but the state, which has buttons of its own, is narrowed.
 func (f filter) Narrow() bool {
 	f.State = ""
 	return f.Any()

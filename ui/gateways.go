@@ -33,7 +33,7 @@ func relayOf(g api.Gateway) *api.SMTPServer {
 	return s
 }
 
-// facts says how a relay is spoken to, in a line without its host.
+// facts describes the connection to a relay in a line, without its host.
 func facts(s *api.SMTPServer) string {
 	var all []string
 	say := func(when bool, what string) {

@@ -43,10 +43,10 @@ func (f logFilter) query() api.LogQuery {
 	}
 }
 
-// Scans says whether messages must be read to answer, rather than an index: then the page doesn't ask for them all the time.
+// Scans reports whether messages must be read to answer, rather than an index: then the page doesn't ask for them all the time.
 func (f logFilter) Scans() bool { return f.Tag != "" || f.Search != "" }
 
-// Any says whether the filter narrows anything.
+// Any reports whether the filter narrows anything.
 func (f logFilter) Any() bool { return f != logFilter{} }
 
 // values are the filter as it stands in an address.

@@ -13,13 +13,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// messageView is the page of one message: live, failed or long sent.
+// messageView is the page of one message: live, failed or ended.
 type messageView struct {
 	ID         string
 	Message    api.LoggedMessage
 	State      api.State    // where it stands in the outbox; empty: it has ended, or is a dead letter
 	Steps      []step       // what happened, in order
-	Readers    string       // who opened it and followed its links; empty: nobody
+	Readers    string       // opens and clicks; empty: none
 	Content    *contentView // nil: not read, or not kept
 	Correction *correction  // what it may be sent again with; nil: it is no dead letter
 }
@@ -32,18 +32,18 @@ func (v messageView) section() string {
 	return "outbox"
 }
 
-// Ended says whether the message has left the outbox for good.
+// Ended reports whether the message has left the outbox for good.
 func (v messageView) Ended() bool { return !v.Live() && !v.Dead() }
 
-// Live says whether the message will be tried again, or is being tried.
+// Live reports whether the message will be tried again, or is being tried.
 func (v messageView) Live() bool {
 	return v.Message.Status == api.StatusQueued || v.Message.Status == api.StatusSending
 }
 
-// Dead says whether the message failed and can be sent again.
+// Dead reports whether the message failed and can be sent again.
 func (v messageView) Dead() bool { return v.Message.Status == api.StatusDead }
 
-// Stands is what the message's mark says: its state in the outbox, else its status in the log.
+// Stands returns the message's state in the outbox, or else its status in the log.
 func (v messageView) Stands() string {
 	if v.State != "" {
 		return string(v.State)
@@ -51,10 +51,10 @@ func (v messageView) Stands() string {
 	return string(v.Message.Status)
 }
 
-// shownRecipients is how many recipients of a message its page lists. The API tells all.
+// shownRecipients is how many recipients of a message its page lists. The API lists all.
 const shownRecipients = 200
 
-// Recipients are the first of a message's recipients, those with trouble before the others.
+// Recipients returns the first recipients of a message, failed ones first.
 func (v messageView) Recipients() []api.RecipientStatus {
 	all := v.Message.Recipients
 	if len(all) <= shownRecipients {
@@ -66,10 +66,10 @@ func (v messageView) Recipients() []api.RecipientStatus {
 	return all[:shownRecipients]
 }
 
-// MoreRecipients says how many are not listed.
+// MoreRecipients returns the number of recipients that are not listed.
 func (v messageView) MoreRecipients() int { return max(0, len(v.Message.Recipients)-shownRecipients) }
 
-// Tally counts the recipients by what became of them.
+// Tally counts the recipients by their state.
 func (v messageView) Tally() map[string]int {
 	tally := map[string]int{}
 	for _, r := range v.Message.Recipients {
@@ -81,7 +81,7 @@ func (v messageView) Tally() map[string]int {
 // ids are those of messages: ULIDs.
 var ids = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 
-// idOf is the message that a path names. What can't be an id is not looked up, nor shown.
+// idOf returns the message id in a path. Anything else is neither looked up nor shown.
 func idOf(r *http.Request) (string, error) {
 	id := strings.ToUpper(r.PathValue("id"))
 	if !ids.MatchString(id) {
@@ -94,7 +94,7 @@ func unknown() error {
 	return fault.New(fault.NotFound, "", "There is no such message. What became of a message is only known for some time")
 }
 
-// message shows one message: live, failed, or what became of it.
+// message shows one message: live, failed or ended.
 func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -116,8 +116,7 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "message", title, view)
 }
 
-// find looks up a message, where it stands and what happened to it. One that ends between these questions has no state, and one that is
-// forgotten has no events.
+// find reads a message, its state and its events. If it ends between these reads it has no state; if it is dropped it has no events.
 func (u *UI) find(ctx context.Context, v *messageView) error {
 	var err error
 	if v.Message, err = u.Outbox.Message(ctx, v.ID); fault.Is(err, fault.NotFound) {
@@ -140,7 +139,7 @@ func (u *UI) find(ctx context.Context, v *messageView) error {
 	return nil
 }
 
-// complete adds what does not change while the page is open: the content, and the form of a dead letter.
+// complete adds the constant parts of the page: the content, and the form of a dead letter.
 func (u *UI) complete(ctx context.Context, v *messageView, given url.Values) error {
 	if v.Ended() {
 		return nil
@@ -184,7 +183,7 @@ func (u *UI) retry(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, messagePath(id), "The message is due now.")
 }
 
-// reschedule changes when a message is tried next, how often at most, or both.
+// reschedule changes the next attempt of a message, its greatest number of attempts, or both.
 func (u *UI) reschedule(w http.ResponseWriter, r *http.Request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -203,7 +202,7 @@ func (u *UI) reschedule(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, messagePath(id), "The message has a new schedule.")
 }
 
-// readPatch reads the form of a new schedule. Empty fields stay as they are.
+// readPatch reads the form of a new schedule. Empty fields change nothing.
 func readPatch(at, attempts string) (api.OutboxPatch, error) {
 	var p api.OutboxPatch
 	var wrong []fault.Field

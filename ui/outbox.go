@@ -26,7 +26,7 @@ type tab struct {
 	Current bool
 }
 
-// outbox shows the messages that a filter leaves, oldest first. Of the parts that our script asks for, each reads only what it shows.
+// outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads only its own data.
 func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
@@ -84,7 +84,7 @@ func (u *UI) pause(w http.ResponseWriter, r *http.Request) error { return u.setP
 
 func (u *UI) resume(w http.ResponseWriter, r *http.Request) error { return u.setPaused(w, r, false) }
 
-// switched says what became of a queue, by its name and whether it is paused.
+// switched is the result of pausing or resuming a queue, by its name and whether it is paused.
 var switched = map[string]map[bool]string{
 	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.", false: "Sending goes on."},
 	"bulk":   {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},

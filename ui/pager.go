@@ -8,14 +8,14 @@ import (
 // rowsPerPage is how many messages the outbox's page lists.
 const rowsPerPage = 50
 
-// pager leads from one page of a list to the others. In addresses and to people, pages count from 1.
+// pager links the pages of a list. In addresses and on pages, they count from 1.
 type pager struct {
 	Page, Pages, Total, Size int // Page counts from 0
 	path                     string
 	values                   url.Values
 }
 
-// pageOf reads the page off an address; what is no page is the first.
+// pageOf returns the page number of an address; the first if there is none.
 func pageOf(v url.Values) int {
 	n, err := strconv.Atoi(v.Get("page"))
 	if err != nil || n < 1 || n > 1_000_000 {
@@ -56,5 +56,5 @@ func (p pager) From() int { return min(p.Page*p.Size+1, p.Total) }
 // To is the number of the page's last row.
 func (p pager) To() int { return min((p.Page+1)*p.Size, p.Total) }
 
-// Number is the page as people count.
+// Number is the page number, from 1.
 func (p pager) Number() int { return p.Page + 1 }

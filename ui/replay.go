@@ -14,7 +14,7 @@ type replayView struct {
 	Correction *correction
 }
 
-// Replayable says whether what the filter leaves can be sent again at once: the failed messages of an account, perhaps those of a tag.
+// Replayable reports whether what the filter leaves can be sent again at once: the failed messages of an account, perhaps those of a tag.
 func (f filter) Replayable() bool {
 	return f.Account != "" && f == filter{State: api.Failed, Account: f.Account, Tag: f.Tag}
 }
@@ -37,7 +37,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "replay", "Send again", view)
 }
 
-// replayAll sends the failed messages of an account again. One that another has sent again meanwhile is left alone.
+// replayAll sends the failed messages of an account again. One that was sent again meanwhile is skipped.
 func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, f.With("").URL(), "%s", text)
 }
 
-// readReplay reads which failed messages are meant.
+// readReplay reads the filter of the failed messages.
 func readReplay(get func(string) string) (filter, error) {
 	f := filter{State: api.Failed, Account: get("account"), Tag: get("tag")}
 	if f.Account == "" || len(f.Account) > 256 || len(f.Tag) > 256 {

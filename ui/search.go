@@ -12,7 +12,7 @@ import (
 // longestQuery is more than the index takes, which says so itself.
 const longestQuery = 4096
 
-// searchView is the page of what was found.
+// searchView is the page of search results.
 type searchView struct {
 	Q      string
 	Best   bool // the best first; else the newest
@@ -37,7 +37,7 @@ type facetValue struct {
 	URL   string // empty: it can't be asked for
 }
 
-// searchPage finds mail, long after the log has forgotten it. A query that can't be read is answered with what is wrong, and where.
+// searchPage finds mail in the search index. A wrong query is answered with the error and its place.
 func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	view := searchView{Q: strings.TrimSpace(v.Get("q")), Best: v.Get("sort") == string(api.SortRelevance)}
@@ -76,7 +76,7 @@ func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "search", "Search", view)
 }
 
-// wrongQuery is what is wrong with the query; empty: something else is.
+// wrongQuery returns the error in the query, or "" if the query is not at fault.
 func wrongQuery(err error) string {
 	if !fault.Is(err, fault.Invalid) {
 		return ""

@@ -17,7 +17,7 @@ import (
 // grantKey is under which the viewer's grant stands in a request's context.
 type grantKey struct{}
 
-// guard lets in whoever may see the whole instance. Everybody else gets an error, which for a browser is the way to the login.
+// guard admits callers with rights for the whole instance. Others get an error, which redirects a browser to the login.
 func (u *UI) guard(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := u.authenticate(r)
@@ -31,8 +31,8 @@ func (u *UI) guard(next handler) handler {
 	}
 }
 
-// authenticate finds out who is looking. A bearer token is for programs, which no other site can make use of; with a session, whatever
-// changes something must come from our own pages.
+// authenticate returns the grant of a request. Another site cannot use a program's bearer token. With a session, a change must come from our
+// own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
 		return u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
@@ -47,7 +47,7 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	return u.Access.Session(r.Context(), cookie.Value, remote(r), u.opts.Now())
 }
 
-// ownPage refuses a change that another site's page provoked.
+// ownPage refuses a change from another site's page.
 func (u *UI) ownPage(r *http.Request) error {
 	if err := u.csrf.Check(r); err != nil {
 		return fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site, so nothing was changed")
@@ -55,7 +55,7 @@ func (u *UI) ownPage(r *http.Request) error {
 	return nil
 }
 
-// admits says why the bearer of a token may not see the pages, if so.
+// admits returns why the bearer of a token may not see the pages, if so.
 func admits(g *access.Grant) error {
 	switch {
 	case !g.CanSee(""):
@@ -66,7 +66,7 @@ func admits(g *access.Grant) error {
 	return nil
 }
 
-// loginView is what the login page shows.
+// loginView is the data of the login page.
 type loginView struct {
 	Next  string
 	Error string
@@ -148,7 +148,7 @@ func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie 
 	}
 }
 
-// secure says whether the browser came over TLS, maybe to a proxy in front. Whoever lies about that harms only his own cookie.
+// secure reports whether the browser uses TLS, maybe to a proxy. A false header affects only the sender's own cookie.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// statusView is the page that says how the instance is doing. Where Redis is away, what only Redis knows is left out.
+// statusView is the page of the instance's health. Without Redis, the data of Redis is left out.
 type statusView struct {
 	Ready      bool
 	Checks     []api.Check

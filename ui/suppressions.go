@@ -14,27 +14,27 @@ import (
 // suppressionReasons are what a form offers.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
 
-// suppressionsView is the page of whom not to mail.
+// suppressionsView is the page of the suppression list.
 type suppressionsView struct {
-	Q        string                // what was looked for: an address, or a domain
-	Found    *api.SuppressionFound // where that is an address: all that is known against it
-	Verdicts []string              // and what follows
+	Q        string                // the search: an address or a domain
+	Found    *api.SuppressionFound // all suppressions of Q, if it is an address
+	Verdicts []string              // their effects
 	Query    api.SuppressionQuery
 	Page     api.SuppressionPage
 	Reasons  []string
 	Next     string // address of the next rows; empty: there are none
 	Top      string // address of the first rows; empty: these are they
 	Export   string // address of the file of these rows
-	Wrong    string // what was looked for can't be
+	Wrong    string // why Q is invalid
 }
 
-// Any says whether the list is narrowed.
+// Any reports whether the list is narrowed.
 func (v suppressionsView) Any() bool {
 	q := v.Query
 	return v.Q != "" || q.Account != "" || q.List != "" || q.Scope != "" || q.Reason != ""
 }
 
-// suppressions lists whom not to mail, or says of an address why it is not mailed.
+// suppressions shows the suppression list, or all suppressions of an address.
 func (u *UI) suppressions(w http.ResponseWriter, r *http.Request) error {
 	view, err := readSuppressions(r.URL.Query())
 	if err != nil {
@@ -101,7 +101,7 @@ func (v suppressionsView) at(path, cursor string) string {
 	return address(path, values)
 }
 
-// suppressionVerdicts say what follows from what is known against an address.
+// suppressionVerdicts returns the effects of suppressions as text.
 func suppressionVerdicts(list []api.Suppression) []string {
 	var all []string
 	told := map[string]bool{}
@@ -124,7 +124,7 @@ func suppressionVerdicts(list []api.Suppression) []string {
 	return all
 }
 
-// addSuppression adds what the form says.
+// addSuppression adds the suppression of the form.
 func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, back, "%s was added.", f.Get("whom"))
 }
 
-// removeSuppression takes one entry away.
+// removeSuppression removes one entry.
 func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -176,7 +176,7 @@ func scopeOfForm(f url.Values) api.SuppressionScope {
 	return api.SuppressionScope{Account: strings.TrimSpace(f.Get("account")), List: strings.TrimSpace(f.Get("list"))}
 }
 
-// whomOf takes what has no @, or begins with one, for a domain.
+// whomOf returns an address, or a domain for a text without local part.
 func whomOf(text string) (email, domain string) {
 	text = strings.TrimSpace(text)
 	if strings.LastIndexByte(text, '@') > 0 {
@@ -188,7 +188,7 @@ func whomOf(text string) (email, domain string) {
 // importFieldLimit bounds the fields of an import's form, which stand before the file.
 const importFieldLimit = 4 << 10
 
-// importSuppressions reads the file of a form as it arrives, and leads to the page that says what came of it.
+// importSuppressions streams the file of a form into an import, and redirects to the page of its result.
 func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -229,7 +229,7 @@ func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 // importWait is how long the file of a form may take; larger ones are for the command line.
 const importWait = 30 * time.Minute
 
-// suppressionImport says what came of an import.
+// suppressionImport shows the progress and result of an import.
 func (u *UI) suppressionImport(w http.ResponseWriter, r *http.Request) error {
 	told, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
 	if err != nil {

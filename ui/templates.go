@@ -29,7 +29,7 @@ type templatesView struct {
 	Pager                 pager
 }
 
-// Any says whether the list is narrowed.
+// Any reports whether the list is narrowed.
 func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.Search != "" }
 
 func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
@@ -107,7 +107,7 @@ func (u *UI) template(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "template", t.Name, view)
 }
 
-// read takes the definition apart.
+// read fills in the parts of the definition.
 func (v *templateView) read() {
 	v.Locales = slices.Sorted(maps.Keys(v.Template.Locales))
 	if v.Locale != "" && !slices.Contains(v.Locales, v.Locale) {
@@ -124,7 +124,7 @@ func partsOf(c api.TemplateContent) []templatePart {
 	return slices.DeleteFunc(all, func(p templatePart) bool { return p.Text == "" })
 }
 
-// Sample is the sample, legibly; empty: there is none.
+// Sample returns the sample as indented JSON, or "".
 func (v templateView) Sample() string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, v.Template.Sample, "", "  "); err != nil {

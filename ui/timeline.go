@@ -8,14 +8,14 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// step is one thing in the timeline of a message: an attempt with the events it brought about, or an event that no attempt did.
+// step is one entry in the timeline of a message: an attempt with its events, or an event without attempt.
 type step struct {
 	At      time.Time
 	Attempt *api.Attempt // nil: none
 	Events  []api.MessageEvent
 }
 
-// steps tells attempts and events as one story. That the message was queued is left out: its page begins with that.
+// steps merges attempts and events by time, without the event messageQueued: the page begins with that.
 func steps(log []api.Attempt, events []api.MessageEvent) []step {
 	all := make([]step, 0, len(log)+len(events))
 	for i := range log {
@@ -35,12 +35,12 @@ func steps(log []api.Attempt, events []api.MessageEvent) []step {
 	return all
 }
 
-// made says whether the step is the attempt that brought an event about.
+// made reports whether the step is the attempt that brought an event about.
 func (s step) made(e api.MessageEvent) bool {
 	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number && s.Attempt.Start.Equal(e.Attempt.Start)
 }
 
-// happened words the name of an event for people.
+// happened returns the name of an event as text.
 func happened(name string) string {
 	words := map[string]string{
 		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good", "messageCancelled": "Cancelled",
@@ -54,7 +54,7 @@ func happened(name string) string {
 	return words
 }
 
-// told puts what an event became known by in one line; empty where there is nothing to add.
+// told returns the source of an event in one line, or "".
 func told(e api.MessageEvent) string {
 	d := e.Details
 	if d == nil {
@@ -75,7 +75,7 @@ func told(e api.MessageEvent) string {
 	return strings.Join(words, ", ")
 }
 
-// readers sums up who opened a message and followed its links; empty where nobody did. Programs are told from people.
+// readers sums up the opens and clicks of a message, or returns "". Bots are counted apart.
 func readers(events []api.MessageEvent) string {
 	opens, clicks, programs := 0, 0, 0
 	links := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 // DashboardPath is where the dashboard of the queues is mounted.
 const DashboardPath = "/admin/queues"
 
-// Options are the choices of the one who runs Postroom. The zero value works.
+// Options are the settings of the pages. The zero value works.
 type Options struct {
 	Version       string           // of Postroom, shown on the pages; empty: "dev"
 	SessionCookie string           // name of the session's cookie, the server's own; empty: "postroom_session"
@@ -77,14 +77,14 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
-// protect tells browsers to take answers for what they are.
+// protect sets the security headers of an answer.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	// Not no-referrer: with that, forms are posted with "Origin: null", and where the browser leaves Sec-Fetch-Site out, as on plain http
-	// from another machine, nothing would be left to tell our own pages by.
+	// Not no-referrer: then browsers post forms with "Origin: null". Without Sec-Fetch-Site, as on plain http from another host, nothing
+	// would identify our own pages.
 	h.Set("Referrer-Policy", "same-origin")
 }

@@ -17,7 +17,7 @@ type columns struct {
 
 func newColumns() *columns { return &columns{all: map[uint64][]int64{}} }
 
-// of gives the column of a segment.
+// of returns the column of a segment.
 func (c *columns) of(ctx context.Context, segment *scorch.SegmentSnapshot) ([]int64, error) {
 	c.mu.Lock()
 	column, ok := c.all[segment.Id()]

@@ -57,7 +57,7 @@ func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 	return nil
 }
 
-// complete gives documents the texts that the index has of them, where theirs are not known.
+// complete adds the texts of the index to documents without a known text.
 func (e *engine) complete(docs []documents.Document) ([]documents.Document, error) {
 	var unknown []documents.Document
 	for _, d := range docs {

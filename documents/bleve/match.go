@@ -211,7 +211,7 @@ func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIt
 	return found, nil
 }
 
-// follow gives the places of a word right after where rows have come to; of the first word, all its places. Both are in order.
+// follow returns the places of a word right after where rows have come to; of the first word, all its places. Both are in order.
 func follow(next, rows []uint64, places []segment.Location, first bool) []uint64 {
 	for i := 0; len(places) > 0 && (first || i < len(rows)); {
 		switch at := places[0].Pos(); {

@@ -32,7 +32,7 @@ func (c *candidate) name() (string, error) {
 	return c.id, nil
 }
 
-// order says whether a stands before b: negative when it does.
+// order compares a and b: negative if a comes first.
 func order(a, b *candidate) (int, error) {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// search answers a question about the index as it is now.
+// search returns a question about the index as it is now.
 func (e *engine) search(ctx context.Context, s documents.Search) (documents.Found, error) {
 	if err := ctx.Err(); err != nil {
 		return documents.Found{}, err

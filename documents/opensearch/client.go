@@ -75,7 +75,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the search cluster answers %d %s: %s", r.Status, r.Type, r.Reason)
 }
 
-// isMissing says whether what was asked for is not there.
+// isMissing reports whether what was asked for is not there.
 func isMissing(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.Status == http.StatusNotFound

@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 	return nil
 }
 
-// isBuilding says whether an index is being built, by this process or another one.
+// isBuilding reports whether an index is being built, by this process or another one.
 func (s *Store) isBuilding(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	besides, fresh := s.besides, time.Since(s.looked) < s.learn
@@ -63,7 +63,7 @@ func (s *Store) noteBuilding(besides bool) {
 	s.besides, s.looked = besides, time.Now()
 }
 
-// complete gives documents the texts that the index has of them, where theirs are not known.
+// complete adds the texts of the index to documents without a known text.
 func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]documents.Document, error) {
 	var ids []string
 	for _, d := range docs {

@@ -166,7 +166,7 @@ func (s *Store) indexes(ctx context.Context, alias string) ([]string, error) {
 	return sortedKeys(found), nil
 }
 
-// behind gives the index of an alias; empty: there is none.
+// behind returns the index of an alias; empty: there is none.
 func (s *Store) behind(ctx context.Context, alias string) (string, error) {
 	all, err := s.indexes(ctx, alias)
 	if err != nil || len(all) == 0 {

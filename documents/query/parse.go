@@ -169,7 +169,7 @@ func (p *parser) unary() (Node, error) {
 	return p.term()
 }
 
-// ahead says whether an operator comes next.
+// ahead reports whether an operator comes next.
 func (p *parser) ahead(operator string) bool {
 	end := p.at + len(operator)
 	if end > len(p.text) || string(p.text[p.at:end]) != operator {

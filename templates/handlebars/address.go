@@ -9,7 +9,7 @@ import (
 // unsafeAddress stands in for an address that must not be in a mail.
 const unsafeAddress = "#"
 
-// Scheme gives the scheme of an address in lower case; empty for one without. What browsers ignore, such as a line break within
+// Scheme returns the scheme of an address in lower case; empty for one without. What browsers ignore, such as a line break within
 // "java\nscript:", doesn't hide it.
 func Scheme(address string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -35,7 +35,7 @@ func SafeAddress(address string) bool {
 	return false
 }
 
-// address gives an address that is safe to link to, with the named arguments added to its query.
+// address returns an address that is safe to link to, with the named arguments added to its query.
 func address(in *invoked) (any, error) {
 	text, err := in.text(0)
 	if err != nil || text == "" {

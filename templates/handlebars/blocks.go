@@ -58,7 +58,7 @@ func (r *run) with(b *block, v any, e *env) error {
 	return r.program(b.program, inside, e.frame)
 }
 
-// params gives the environment inside a block, with its block parameters, if it declares any.
+// params returns the environment inside a block, with its block parameters, if it declares any.
 func (r *run) params(b *block, e env, values ...any) env {
 	if b.blockParams > 0 {
 		p := &params{outer: e.params}

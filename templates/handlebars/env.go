@@ -34,7 +34,7 @@ type variables struct {
 	first, last bool           // @first, @last
 }
 
-// find gives the value of a variable.
+// find returns the value of a variable.
 func (v *variables) find(name string) any {
 	for ; v != nil; v = v.outer {
 		if v.repeats {
@@ -77,7 +77,7 @@ type scope struct {
 	next     *scope
 }
 
-// find gives the innermost partial of a name; the last of a program counts.
+// find returns the innermost partial of a name; the last of a program counts.
 func (s *scope) find(name string) (*scope, *program) {
 	for ; s != nil; s = s.next {
 		for i := len(s.declared) - 1; i >= 0; i-- {

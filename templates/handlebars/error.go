@@ -22,7 +22,7 @@ type Error struct {
 	Err      error  // ErrLimit, ErrMissing, the error of the context, or nil
 }
 
-// Error gives the place and the message in one line.
+// Error returns the place and the message in one line.
 func (e *Error) Error() string {
 	switch {
 	case e.Line == 0 && e.Template == "":
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("partial %s, line %d, column %d: %s", e.Template, e.Line, e.Column, e.Message)
 }
 
-// Unwrap gives the reason behind the message, if there is one.
+// Unwrap returns the reason behind the message, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
 // errorAt makes the error for an offset of a source.

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Escaping says where the result of a template goes, and so what must not be in a value that is printed.
+// Escaping returns where the result of a template goes, and so what must not be in a value that is printed.
 type Escaping int
 
 // The kinds of escaping.

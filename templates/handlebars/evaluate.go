@@ -15,7 +15,7 @@ func (r *run) value(x expression, e *env, offset int) (any, error) {
 	return nil, r.src.errorAt(offset, nil, "an expression of an unknown kind")
 }
 
-// follow gives the value that a path leads to; undefined if it leads nowhere.
+// follow returns the value that a path leads to; undefined if it leads nowhere.
 func (r *run) follow(p *path, e *env) (any, error) {
 	if err := r.spend(1+len(p.parts), p.offset); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (r *run) follow(p *path, e *env) (any, error) {
 	return r.known(v, p)
 }
 
-// start gives the value that a path starts from.
+// start returns the value that a path starts from.
 func (r *run) start(p *path, e *env) any {
 	switch {
 	case p.param:

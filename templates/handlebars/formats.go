@@ -62,7 +62,7 @@ func formatCurrency(in *invoked) (any, error) {
 	return in.words().Currency(n, code), nil
 }
 
-// pluralForm gives the form of a word that goes with a number: {{plural count "item" "items"}}. Languages with more forms name them.
+// pluralForm returns the form of a word that goes with a number: {{plural count "item" "items"}}. Languages with more forms name them.
 func pluralForm(in *invoked) (any, error) {
 	n, present, err := in.amount()
 	if err != nil || !present {
@@ -101,7 +101,7 @@ func formatDate(in *invoked) (any, error) {
 	return in.words().Date(at.In(zone), style), nil
 }
 
-// zone gives the time zone to write in: an argument, or that of the execution, or UTC.
+// zone returns the time zone to write in: an argument, or that of the execution, or UTC.
 func (in *invoked) zone() (*time.Location, error) {
 	name := in.namedText("tz", "")
 	if len(in.args) == 3 {

@@ -29,7 +29,7 @@ type invoked struct {
 	room [4]any // for args, mostly
 }
 
-// named gives a named argument; undefined if it wasn't given.
+// named returns a named argument; undefined if it wasn't given.
 func (in *invoked) named(name string) any {
 	for i, p := range in.call.hash {
 		if p.name == name {
@@ -39,7 +39,7 @@ func (in *invoked) named(name string) any {
 	return undefined{}
 }
 
-// namedText gives a named argument as text, or else a default.
+// namedText returns a named argument as text, or else a default.
 func (in *invoked) namedText(name, otherwise string) string {
 	if v := in.named(name); !absent(v) {
 		return plainText(v)
@@ -47,10 +47,10 @@ func (in *invoked) namedText(name, otherwise string) string {
 	return otherwise
 }
 
-// text gives an argument as it would be printed.
+// text returns an argument as it would be printed.
 func (in *invoked) text(i int) (string, error) { return in.run.textOf(in.args[i], in.call.offset) }
 
-// words gives the language to write in: that of the argument locale=, or of the execution.
+// words returns the language to write in: that of the argument locale=, or of the execution.
 func (in *invoked) words() locale.Locale {
 	if tag := in.namedText("locale", ""); tag != "" {
 		return locale.Find(tag)
@@ -69,7 +69,7 @@ func absent(v any) bool {
 	return v == nil || gone
 }
 
-// argumentCount says how many arguments a helper takes.
+// argumentCount returns how many arguments a helper takes.
 func argumentCount(least, most int) string {
 	noun := "arguments"
 	switch {

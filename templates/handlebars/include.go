@@ -45,7 +45,7 @@ func (r *run) include(indent string, i included, e env) error {
 	return err
 }
 
-// partialName gives the name of the partial, which the template may compute.
+// partialName returns the name of the partial, which the template may compute.
 func (r *run) partialName(n *partial, e *env) (string, error) {
 	if n.dynamic == nil {
 		return n.name, nil
@@ -57,7 +57,7 @@ func (r *run) partialName(n *partial, e *env) (string, error) {
 	return keyText(v), nil
 }
 
-// partialContext gives the context that the partial is called with: the current one or its argument, with the named arguments added.
+// partialContext returns the context that the partial is called with: the current one or its argument, with the named arguments added.
 func (r *run) partialContext(n *partial, e *env) (any, error) {
 	context := e.frame.value
 	if n.context != nil {
@@ -122,7 +122,7 @@ func (r *run) findPartial(name string, n *partial, e *env, context any) (include
 	return included{}, inside, false
 }
 
-// open gives what executes a handed block. It sees the names of the place it comes from, and around the context of the partial that prints
+// open returns what executes a handed block. It sees the names of the place it comes from, and around the context of the partial that prints
 // it the contexts of that place.
 func (h *handed) open(caller env, context any) (included, env, bool) {
 	inside := h.env

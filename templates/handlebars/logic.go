@@ -12,7 +12,7 @@ func isTrue(in *invoked) (any, error) {
 	return truthy(in.args[0]), nil
 }
 
-// lookUp gives a member whose name is computed.
+// lookUp returns a member whose name is computed.
 func lookUp(in *invoked) (any, error) {
 	if v := in.args[0]; !truthy(v) {
 		if _, isList := v.([]any); !isList {
@@ -25,7 +25,7 @@ func lookUp(in *invoked) (any, error) {
 // logNothing prints nothing and logs nothing: what a template says to a log is nobody's business here.
 func logNothing(*invoked) (any, error) { return "", nil }
 
-// and gives the first argument that is false, or else the last.
+// and returns the first argument that is false, or else the last.
 func and(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if !truthy(v) {
@@ -35,7 +35,7 @@ func and(in *invoked) (any, error) {
 	return in.args[len(in.args)-1], nil
 }
 
-// or gives the first argument that is true, or else the last.
+// or returns the first argument that is true, or else the last.
 func or(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if truthy(v) {

@@ -170,7 +170,7 @@ func readWord(t *token, rest string) {
 	}
 }
 
-// numberEnd gives the length of the number at the start of s, 0 for none.
+// numberEnd returns the length of the number at the start of s, 0 for none.
 func numberEnd(s string) int {
 	digits := func(i int) int {
 		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -194,7 +194,7 @@ func numberEnd(s string) int {
 	return end
 }
 
-// nameEnd gives the length of the name at the start of s.
+// nameEnd returns the length of the name at the start of s.
 func nameEnd(s string) int {
 	for i, r := range s {
 		if isSpace(r) || r < utf8.RuneSelf && strings.IndexByte("!\"#%&'()*+,./;<=>@[\\]^`{|}~", byte(r)) >= 0 {

@@ -15,7 +15,7 @@ type undefined struct{}
 // markup is text that a helper made for where it goes; it isn't escaped again.
 type markup string
 
-// truthy says which way {{#if}} goes: false, null, undefined, 0, "" and the empty list are false.
+// truthy returns which way {{#if}} goes: false, null, undefined, 0, "" and the empty list are false.
 func truthy(v any) bool {
 	if n, ok := number(v); ok && n == 0 {
 		return false
@@ -41,7 +41,7 @@ func empty(v any) bool {
 	return ok && math.IsNaN(n)
 }
 
-// number gives the value of a number of any of the types that data may have.
+// number returns the value of a number of any of the types that data may have.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -118,7 +118,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// property gives a part of a value: a member of an object, an element of a list or a character of a string, or their length.
+// property returns a part of a value: a member of an object, an element of a list or a character of a string, or their length.
 func property(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

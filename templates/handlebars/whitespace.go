@@ -47,7 +47,7 @@ func (p *program) trim(root bool) {
 	}
 }
 
-// trimInside trims what is inside a node, and answers what it asks of the text around it.
+// trimInside trims what is inside a node, and returns what it asks of the text around it.
 func trimInside(n node) (edges, bool) {
 	switch n := n.(type) {
 	case *output:
@@ -114,7 +114,7 @@ func trimBlock(first, inverse *program, opening, middle, closing strip) edges {
 	return e
 }
 
-// inner gives the program inside a node that follows its opening tag, or precedes its closing one.
+// inner returns the program inside a node that follows its opening tag, or precedes its closing one.
 func inner(n node, last bool) *program {
 	switch n := n.(type) {
 	case *partial:

@@ -7,7 +7,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// firstPresent gives the first argument that is there and isn't empty text.
+// firstPresent returns the first argument that is there and isn't empty text.
 func firstPresent(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if !absent(v) && v != "" {
@@ -17,7 +17,7 @@ func firstPresent(in *invoked) (any, error) {
 	return in.args[len(in.args)-1], nil
 }
 
-// insert gives its argument or a default, which may be written as "default=Customer".
+// insert returns its argument or a default, which may be written as "default=Customer".
 func insert(in *invoked) (any, error) {
 	if v := in.args[0]; !absent(v) && v != "" {
 		return v, nil

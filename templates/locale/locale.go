@@ -68,7 +68,7 @@ var known = sync.OnceValue(func() table {
 // maxTag is longer than any tag that means something; a tag may come from whoever wrote the data.
 const maxTag = 64
 
-// Find gives the locale for a tag such as "de", "pt-BR" or "en_GB". A region that isn't known gives its language, a language that isn't
+// Find returns the locale for a tag such as "de", "pt-BR" or "en_GB". A region that isn't known gives its language, a language that isn't
 // gives English.
 func Find(tag string) Locale {
 	locales := known().locales
@@ -96,10 +96,10 @@ var aliases = map[string]string{
 	"no": "nb", "nn": "nb", "iw": "he", "in": "id", "zh-hant": "zh-tw", "zh-hk": "zh-tw", "zh-mo": "zh-tw", "es-us": "es-mx",
 }
 
-// Tag gives the tag of the locale, which may be shorter than the one that was asked for.
+// Tag returns the tag of the locale, which may be shorter than the one that was asked for.
 func (l Locale) Tag() string { return l.tag.String() }
 
-// Plural gives the form that a number takes in this language: "zero", "one", "two", "few", "many" or "other".
+// Plural returns the form that a number takes in this language: "zero", "one", "two", "few", "many" or "other".
 func (l Locale) Plural(n float64) string {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return "other"

@@ -16,7 +16,7 @@ type Context struct {
 	PreferencesURL string // likewise
 }
 
-// Data gives what a template sees: the caller's own as params (nil is an empty object), account {email, name}, service {url} and rcpt {name,
+// Data returns what a template sees: the caller's own as params (nil is an empty object), account {email, name}, service {url} and rcpt {name,
 // address, unsubscribeUrl, preferencesUrl}, as EmailEngine calls most of them. What isn't known is "", so that only the caller's own can be missing. Params are not copied.
 func (c Context) Data(params any) map[string]any {
 	if params == nil {

@@ -113,7 +113,7 @@ func Parse(s Source, o Options) (*Template, error) {
 	return t, nil
 }
 
-// language gives the options for reading one part.
+// language returns the options for reading one part.
 func (o Options) language(escaping handlebars.Escaping, layout bool) handlebars.Options {
 	h := handlebars.Options{
 		Partials: o.Partials, Escaping: escaping, EscapedOnly: o.EscapedOnly, Mustache: o.Mustache, Limits: o.Limits,
