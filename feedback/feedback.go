@@ -18,23 +18,23 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Outbox knows the messages. outbox.Outbox implements it.
+// Outbox has the messages. outbox.Outbox implements it.
 type Outbox interface {
 	// Learn puts facts onto the timelines of their messages, and answers one result for each.
 	Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error)
 	// Lookup finds queueIds by reference; "" for one that is unknown.
 	Lookup(ctx context.Context, refs []string) ([]string, error)
-	// Recipients tells whom messages were sent to, one answer for each id.
+	// Recipients returns the recipients of messages, one answer for each id.
 	Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error)
 }
 
-// Suppression knows whom not to mail. suppression.Store implements it.
+// Suppression is the suppression list. suppression.Store implements it.
 type Suppression interface {
 	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
-	// Soft counts a soft bounce, and suppresses the address when there were too many.
-	// A message counts once, however often it is told.
+	// Soft counts a soft bounce, and suppresses the address after too many. A message counts once, however often it is
+	// reported.
 	Soft(ctx context.Context, e suppression.Entry, now time.Time) (suppressed bool, err error)
-	// Learnt gives an entry the scope and the expiry that the settings want for what deliveries teach.
+	// Learnt returns a bounce or complaint with the scope and the expiry of the settings.
 	Learnt(e suppression.Entry) suppression.Entry
 }
 
@@ -45,28 +45,28 @@ type Parts struct {
 	Suppression Suppression
 }
 
-// Options say who may tell, and how much is kept. The zero value believes nobody.
+// Options are the settings. The zero value accepts no webhooks.
 type Options struct {
 	// Providers are the secrets of each provider whose webhooks are taken; what a secret is, provider.Options says.
 	Providers map[provider.Name][]string
 
-	// MaxFacts is how many facts of a stream may wait, in all partitions together; zero: 100,000. Beyond it, providers are told to come
-	// back; of hits, the oldest are dropped.
+	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it, providers are
+	// answered 503; of hits, the oldest are dropped.
 	MaxFacts int
-	// LookupDelays is how long to wait before looking again for the message of a fact, look by look; nil: 5 seconds, 30 seconds, 2 minutes.
+	// LookupDelays are the delays before the message of a fact is looked up again; nil: 5 seconds, 30 seconds, 2 minutes.
 	LookupDelays []time.Duration
 
-	// StoreAddress is what is kept of the address of who opened, clicked or unsubscribed, as a provider tells it: "ip", all of it; "masked", or
-	// empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
+	// StoreAddress is the part that is kept of the IP address of opens, clicks and unsubscriptions: "ip", all of it;
+	// "masked", or empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
 	StoreAddress string
 
-	// KeepRaw keeps what a webhook of a provider says of an event in its own words, beside what is read of it: in the timeline, and in webhooks.
+	// KeepRaw keeps the provider's own JSON of an event beside the fields read from it, in the timeline and in webhooks.
 	KeepRaw bool
 
 	Sources []Source      // events APIs to be reconciled with; none: there is no reconciliation
 	Every   time.Duration // how often that is done; zero: 1 hour
 
-	// Pace is how many messages a second this process has to do with; nil: it never rests. See package documents.
+	// Pace returns the messages a second of this process; nil: it never rests. See package documents.
 	Pace func() float64
 
 	Certificates provider.Certificates // where certificates of SNS are fetched; nil: over HTTPS

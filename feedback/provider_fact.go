@@ -45,7 +45,7 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	return out, true
 }
 
-// typeOf is the event that a kind of fact becomes. That a provider took a message is known from its reply.
+// typeOf returns the event of a kind of fact. Accepted has none: the reply of the provider said it.
 func typeOf(k provider.Kind) (event.Type, bool) {
 	switch k {
 	case provider.Delivered:
@@ -66,7 +66,7 @@ func typeOf(k provider.Kind) (event.Type, bool) {
 	return "", false
 }
 
-// providerEffect says what a provider's word means for the address. What it says of the sender, or of what was sent, means nothing for it.
+// providerEffect returns what a provider's event means for the address. Events about the sender or the content mean nothing.
 func providerEffect(e provider.Event) effect {
 	switch e.Kind {
 	case provider.Bounced:
@@ -118,7 +118,7 @@ func policyStatus(status string) bool {
 	return strings.HasPrefix(rest, "7.")
 }
 
-// wordsOf is a reply without the codes before it.
+// wordsOf returns a reply without the codes before it.
 func wordsOf(e provider.Event) string {
 	words := e.Diagnostic
 	if _, after, ok := strings.Cut(words, "; "); ok && strings.HasPrefix(strings.ToLower(words), "smtp;") {
@@ -165,7 +165,7 @@ func refsOf(e provider.Event) []string {
 	return refs
 }
 
-// sensible is the time of a fact: what the provider says, unless it says nothing, or the future.
+// sensible returns the provider's time of a fact, or now if that is missing or in the future.
 func sensible(at, now time.Time) time.Time {
 	if at.IsZero() || at.After(now.Add(5*time.Minute)) {
 		return now
@@ -181,7 +181,7 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// addressKept is what is kept of an address, by Options.StoreAddress.
+// addressKept returns the part of an address that Options.StoreAddress keeps.
 func addressKept(ip, keep string) string {
 	address, err := netip.ParseAddr(ip)
 	switch {

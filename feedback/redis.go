@@ -60,7 +60,7 @@ const (
 // store reads and writes what this package keeps in Redis.
 type store struct{ db *redisdb.DB }
 
-// change is what is counted, and what is set, in the counts of a partition.
+// change is a change of the counts of a partition.
 type change struct {
 	add map[string]int64
 	set map[string]int64
@@ -78,7 +78,7 @@ func (c change) args() []any {
 	return out
 }
 
-// put puts lines into a stream, and counts; false: there is no room. Of hits, the oldest make room, and it answers how many did.
+// put puts lines into a stream, and counts. ok is false if the stream is full. Of hits, the oldest are dropped instead.
 func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool, dropped int64, err error) {
 	yield := 0
 	if stream == hits {
@@ -103,7 +103,7 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 	return true, answer[1], nil
 }
 
-// done takes entries out of the inbox, and counts what became of them. Those to be looked at again are noted first.
+// done removes entries from the inbox, and counts their outcomes. Those to be looked at again are noted first.
 func (s store) done(ctx context.Context, p int, stream string, ids []string, again []redis.Z, c change) error {
 	pipe := s.db.Client().TxPipeline()
 	if len(again) > 0 {
@@ -128,7 +128,7 @@ func (s store) waiting(ctx context.Context, p int, stream string) (int64, error)
 	return n, nil
 }
 
-// again puts facts back into their streams that are due, most of each, and reports whether more are.
+// again puts due facts back into their streams, at most most of each, and reports whether there are more.
 func (s store) again(ctx context.Context, now time.Time, most int) (more bool, err error) {
 	pipe := s.db.Pipeline()
 	var answers []*redis.Cmd
@@ -148,7 +148,7 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 	return more, nil
 }
 
-// bind ties a token to the digest of an event, and answers what it is tied to.
+// bind ties a token to the digest of an event, and returns the digest it is tied to.
 func (s store) bind(ctx context.Context, hash, digest string, life time.Duration) (string, error) {
 	for range 3 { // a token that expires between the two commands is tied anew
 		fresh, err := s.db.Client().SetNX(ctx, tokenKey(hash), digest, life).Result()
@@ -172,7 +172,7 @@ func (s store) claim(ctx context.Context, holder string) (bool, error) {
 	return n > 0, nil
 }
 
-// release gives the claim up, so that another process need not wait for its end.
+// release gives the claim up, so that another process can take it at once.
 func (s store) release(ctx context.Context, holder string) {
 	if now, err := s.db.Client().Get(ctx, keeperKey()).Result(); err == nil && now == holder {
 		_ = s.db.Client().Del(ctx, keeperKey()).Err() // it runs out by itself
@@ -197,7 +197,7 @@ func (s store) progress(ctx context.Context, source string) (progress, error) {
 	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"), v["error"]}, nil
 }
 
-// note writes down how far it is.
+// note saves the progress.
 func (s store) note(ctx context.Context, source string, values ...any) error {
 	pipe := s.db.Client().TxPipeline()
 	pipe.HSet(ctx, reconciledKey(source), values...)

@@ -18,23 +18,23 @@ const (
 	maxTries  = 3  // of a fact that fails while others don't
 )
 
-// Applying rests for restPer times as long as it worked for each message a second that this process has to do with, restMost times at most.
-// Bounces, complaints and unsubscriptions never wait for that.
+// After each piece a worker rests restPer times as long as it worked, for each message a second of this process, and at
+// most restMost times as long. Bounces, complaints and unsubscriptions never wait for that.
 const (
 	restPer  = 1.0 / 150
 	restMost = 9
 	calm     = 100 // messages a second, below which it never rests
 )
 
-// item is an entry in the worker's hands.
+// item is an entry that is being applied.
 type item struct {
 	entry
-	sent   *outbox.Addressed // whom its message was for; nil: not asked, or not known
+	sent   *outbox.Addressed // the recipients of its message; nil: not asked, or not known
 	ours   bool              // found by a reference that we wrote down ourselves
 	result outcome           // empty: not settled yet
 }
 
-// outcome is what became of a fact, as it is counted.
+// outcome is the result of a fact, as it is counted.
 type outcome string
 
 const (
@@ -48,7 +48,7 @@ const (
 	failed    outcome = "failed"
 )
 
-// follow applies what stands in a stream.
+// follow applies the facts of a stream.
 func (f *Feedback) follow(ctx context.Context, stream string) error {
 	return f.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: workBatch}, func(work context.Context, entries []redisdb.Entry) error {
 		began := time.Now()
@@ -62,7 +62,7 @@ func (f *Feedback) follow(ctx context.Context, stream string) error {
 	})
 }
 
-// restFor is how many times as long as it worked a worker rests now.
+// restFor is the length of a rest, as a multiple of the work before it.
 func (f *Feedback) restFor() float64 {
 	if f.opts.Pace == nil {
 		return 0
@@ -74,7 +74,7 @@ func (f *Feedback) restFor() float64 {
 	return min(pace*restPer, restMost)
 }
 
-// handle applies entries. One that fails again and again though it is tried alone is dropped: it would be in the way for ever.
+// handle applies entries. One that fails alone again and again is dropped: it would block the stream for ever.
 func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.Entry) error {
 	err := f.guarded(ctx, stream, entries)
 	switch {
@@ -102,7 +102,7 @@ func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.
 	return nil
 }
 
-// guarded is apply, whose panic is an error like others.
+// guarded calls apply, and turns a panic into an error.
 func (f *Feedback) guarded(ctx context.Context, stream string, entries []redisdb.Entry) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,7 +116,7 @@ func tryKey(stream string, e redisdb.Entry) string {
 	return fmt.Sprintf("%s %d %s", stream, e.Partition, e.ID)
 }
 
-// failed counts a failure of one entry, and answers how many there were.
+// countFailure counts a failure of one entry, and returns how many there were.
 func (f *Feedback) countFailure(stream string, e redisdb.Entry) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +130,7 @@ func (f *Feedback) forget(stream string, e redisdb.Entry) {
 	delete(f.tries, tryKey(stream, e))
 }
 
-// apply finds the messages that facts are about, puts the facts onto their timelines, suppresses, and only then takes the entries out.
+// apply finds the messages of facts, puts the facts onto their timelines, suppresses, and only then removes the entries.
 func (f *Feedback) apply(ctx context.Context, stream string, entries []redisdb.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -154,8 +154,8 @@ func (f *Feedback) apply(ctx context.Context, stream string, entries []redisdb.E
 	return nil
 }
 
-// read makes items of entries, and lists the places of all of them. What can't be read was written by a newer version, or by a hand: it is
-// logged, counted and dropped.
+// read returns entries as items, and the ids of all of them. An entry that cannot be read, of a newer version or a human
+// hand, is logged, counted and dropped.
 func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 	var items []*item
 	places := make([]string, len(entries))
@@ -172,7 +172,8 @@ func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 	return items, places
 }
 
-// postpone notes the facts that are to be looked at again: those whose message can't be found yet. When too many wait, they count as unknown.
+// postpone returns the facts whose message is not found yet, with the time of the next look. When too many wait, they
+// count as unknown.
 func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*item) ([]redis.Z, error) {
 	var again []redis.Z
 	for _, it := range items {
@@ -205,7 +206,7 @@ func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*
 	return nil, nil
 }
 
-// count adds up what became of facts.
+// count adds up the outcomes of facts.
 func (f *Feedback) count(items []*item) change {
 	c := change{add: map[string]int64{}}
 	for _, it := range items {
@@ -221,7 +222,7 @@ func (f *Feedback) count(items []*item) change {
 	return c
 }
 
-// lagOf is how long ago the oldest of the facts was taken in.
+// lagOf is the age of the oldest fact.
 func (f *Feedback) lagOf(items []*item) time.Duration {
 	var lag time.Duration
 	for _, it := range items {
@@ -232,7 +233,7 @@ func (f *Feedback) lagOf(items []*item) time.Duration {
 	return lag
 }
 
-// lookEvery bounds how late a fact is looked at again.
+// lookEvery bounds the delay of a second look.
 const lookEvery = 2 * time.Second
 
 // lookAgain puts facts back into the inbox when they are due.

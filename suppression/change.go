@@ -11,12 +11,12 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// addBatch bounds what one script adds, so that it does not hold up Redis: some 5 µs each.
+// addBatch bounds the entries that one script adds. Each holds Redis up for some 5 µs.
 const addBatch = 200
 
-// Add adds entries, each on its own: what was there of the same reason and scope stays, and lasts the longer of both times. It returns how
-// many did not hold before; an entry that had expired counts as one that did not. When one of them is wrong nothing is added, and the
-// error, of kind fault.Invalid, names the fields as suppressions[0].address. After any other error some may have been added.
+// Add adds entries. Where one of the same reason and scope exists, it stays, and gets the longer of both expiries. It returns
+// the number of entries that were not in force before. If one of them is invalid nothing is added, and the error, of kind
+// fault.Invalid, names the fields as suppressions[0].address. After any other error some may have been added.
 func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error) {
 	now := s.now()
 	normal, err := normalAll(entries, now)
@@ -26,7 +26,7 @@ func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error
 	return s.add(ctx, normal, now)
 }
 
-// normalAll brings entries into their normal form, or names all fields that are wrong.
+// normalAll returns entries in normal form, or an error with all fields that are invalid.
 func normalAll(entries []Entry, now time.Time) ([]Entry, error) {
 	normal := make([]Entry, len(entries))
 	var wrong []fault.Field
@@ -98,8 +98,8 @@ func addArgs(e *Entry, p place) []any {
 	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source, e.evidence(), long}
 }
 
-// Remove removes what one scope has against an address or a domain, for e.Reason alone or, without one, for whatever reason; of e just
-// these fields count. It reports whether there was anything that held.
+// Remove removes the entries of one scope about an address or a domain: those of e.Reason or, if that is empty, of every
+// reason. Other fields of e do not count. It reports whether an entry was in force.
 func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	now, reason, letter := s.now(), e.Reason, ""
 	if reason == "" {

@@ -6,17 +6,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Question is a message that wants to go out.
+// Question is a message to be sent.
 type Question struct {
-	Account   string   // that sends it; empty: only what holds for the whole instance, and for the list
+	Account   string   // that sends it; empty: only entries of the instance and of the list count
 	List      string   // id of the list it belongs to; empty: none
-	Bulk      bool     // it is bulk mail, which no unsubscribe lets through
+	Bulk      bool     // it is bulk mail, which every unsubscribe stops
 	Addresses []string // of its recipients
 }
 
-// Check says for each address what stops mail to it; nil: it may be mailed. Of several entries it tells the strongest reason, of these
-// the one of the list before that of the account and of the instance, and the address before its domain. It reads with one round trip,
-// and leaves out evidence: that is for [Store.Find]. When Redis is away the error is fault.Unavailable.
+// Check returns for each address the entry that stops mail to it; nil: it may be mailed. Of several entries it returns the
+// strongest reason; of these the list before the account and the instance, and the address before its domain. It costs
+// one round trip. The entries have no evidence, see [Store.Find]. When Redis is away the error is fault.Unavailable.
 func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
 	if len(q.Addresses) == 0 {
 		return nil, nil
@@ -67,7 +67,7 @@ func (l *look) ask(ctx context.Context, client redis.UniversalClient) error {
 	return err
 }
 
-// each names the addresses and their domains, each once, and the fields that they have in all scopes.
+// each calls do once for every address and domain, with their fields in all scopes.
 func (l *look) each(do func(subject string, fields []string)) {
 	seen := make(map[string]bool, 2*len(l.subjects))
 	for _, address := range l.subjects {
@@ -85,7 +85,7 @@ func (l *look) each(do func(subject string, fields []string)) {
 	}
 }
 
-// strongest chooses among all that was found of an address.
+// strongest returns the strongest entry that was found for an address and its domain.
 func (l *look) strongest(address, domain string, now int64) *Entry {
 	var best record
 	var scope, subject string
@@ -110,7 +110,7 @@ func (l *look) strongest(address, domain string, now int64) *Entry {
 	return &e
 }
 
-// stops is the lane rule: mail that is not bulk passes an unsubscribe, unless that is about its very list.
+// stops is the lane rule: an unsubscribe stops bulk mail, and mail of the very list that it is about.
 func (l *look) stops(r Reason, scope string) bool {
 	if r != Unsubscribe || l.q.Bulk {
 		return true

@@ -21,19 +21,19 @@ const (
 	importBatch = 2000               // lines that are added with one round trip
 	importKept  = 7 * 24 * time.Hour // how long is remembered what an import came to
 	importSaved = time.Second        // how often its progress is written down
-	importDead  = time.Minute        // an import that was not heard of for so long has no process any more
-	badShown    = 100                // bad lines of which is told what is wrong
+	importDead  = time.Minute        // without progress for this time, the process of an import has ended
+	badShown    = 100                // bad lines that are reported with their fault
 
-	importPatience = 20 * time.Second // how long an import waits for a Redis that is away
-	importAgain    = 200 * time.Millisecond
+	importTimeout = 20 * time.Second // how long an import waits for a Redis that is away
+	importAgain   = 200 * time.Millisecond
 )
 
-// Import adds what a CSV file says, as it is read, and tells how that went; o says what holds for lines that leave it out. Bound is the account
-// that the caller is confined to: lines about others are bad ones. How far it came can be asked for with [Store.Progress], under o.ID, while
-// it runs and for a week.
+// Import adds the entries of a CSV file as it is read, and returns the result. o has the values for lines that leave them
+// out. bound is the account that the caller is confined to: lines about others are bad ones. [Store.Progress] returns the
+// progress under o.ID, while the import runs and for a week.
 //
-// Nothing of an import is kept but what it added, so it has to be repeated when it breaks off, which does no harm. It breaks off with an
-// error when the file does, or Redis is away for more than 20 seconds, and then says so in its progress; when its process dies, its progress says so after a minute.
+// An interrupted import has to be repeated from the beginning, which does no harm. It is interrupted with an error when the
+// file breaks off, or Redis is away for more than 20 seconds. If its process dies, its progress says so after a minute.
 func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
 	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
 	if given.Reason == "" {
@@ -49,21 +49,21 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 		return api.SuppressionImport{}, err
 	}
 	i := &importing{s: s, bound: bound, given: given, lines: newLines(r)}
-	i.told = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running", Started: s.now().UTC(), Errors: []api.BadLine{}}}
-	if i.told.ID == "" {
-		i.told.ID = strings.ToLower(rand.Text())
+	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running", Started: s.now().UTC(), Errors: []api.BadLine{}}}
+	if i.state.ID == "" {
+		i.state.ID = strings.ToLower(rand.Text())
 	}
 	err := i.run(ctx)
-	i.told.State = "done"
+	i.state.State = "done"
 	if err != nil {
-		i.told.State, i.told.Error = "interrupted", importError(err)
+		i.state.State, i.state.Error = "interrupted", importError(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if saved := i.save(ctx); err == nil {
 		err = saved
 	}
-	return i.told.SuppressionImport, err
+	return i.state.SuppressionImport, err
 }
 
 // checkImport looks at what holds for all lines, and whether the id is in use.
@@ -88,7 +88,7 @@ func (s *Store) checkImport(ctx context.Context, bound string, given Entry, id s
 	return err
 }
 
-// importError is what may be told of why an import broke off.
+// importError returns the reason of an interruption, without internals.
 func importError(err error) string {
 	switch {
 	case fault.Is(err, fault.Unavailable):
@@ -111,7 +111,7 @@ type importing struct {
 	bound string
 	given Entry
 	lines *lines
-	told  importState
+	state importState
 	batch []Entry
 	saved time.Time
 }
@@ -125,7 +125,7 @@ func (i *importing) run(ctx context.Context) error {
 	for {
 		line, err := i.lines.next()
 		if errors.Is(err, errLongLine) || errors.Is(err, errNotUTF8) {
-			i.told.Lines++
+			i.state.Lines++
 			i.bad(err.Error())
 			continue
 		}
@@ -148,7 +148,7 @@ func (i *importing) run(ctx context.Context) error {
 				continue
 			}
 		}
-		i.told.Lines++
+		i.state.Lines++
 		i.line(l, line)
 		if len(i.batch) >= importBatch || time.Since(i.saved) > importSaved {
 			if err := i.flush(ctx); err != nil {
@@ -181,20 +181,20 @@ func (i *importing) line(l *layout, line string) {
 }
 
 func (i *importing) bad(reason string) {
-	i.told.Bad++
-	if len(i.told.Errors) < badShown {
-		i.told.Errors = append(i.told.Errors, api.BadLine{Line: i.lines.number, Reason: reason})
+	i.state.Bad++
+	if len(i.state.Errors) < badShown {
+		i.state.Errors = append(i.state.Errors, api.BadLine{Line: i.lines.number, Reason: reason})
 	}
 }
 
-// flush adds what was read, and writes down from time to time how far that is.
+// flush adds the batch, and saves the progress from time to time.
 func (i *importing) flush(ctx context.Context) error {
 	added, err := i.insist(ctx)
 	if err != nil {
 		return err
 	}
-	i.told.Added += added
-	i.told.Known += len(i.batch) - added
+	i.state.Added += added
+	i.state.Known += len(i.batch) - added
 	i.batch = i.batch[:0]
 	if time.Since(i.saved) < importSaved {
 		return nil
@@ -202,11 +202,11 @@ func (i *importing) flush(ctx context.Context) error {
 	return i.save(ctx)
 }
 
-// insist adds the batch. A Redis that is away for a moment, as during a failover, does not cost a file of millions of lines.
+// insist adds the batch, and waits for a Redis that is away for a moment, as during a failover.
 func (i *importing) insist(ctx context.Context) (added int, err error) {
 	for wait, began := importAgain, time.Now(); ; wait *= 2 {
 		added, err = i.s.add(ctx, i.batch, i.s.now())
-		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importPatience || !redisdb.Pause(ctx, wait) {
+		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importTimeout || !redisdb.Pause(ctx, wait) {
 			return added, err
 		}
 	}
@@ -214,12 +214,12 @@ func (i *importing) insist(ctx context.Context) (added int, err error) {
 
 func (i *importing) save(ctx context.Context) error {
 	i.saved = time.Now()
-	i.told.Updated, i.told.Bytes = i.s.now().UTC(), i.lines.bytes
-	text, err := json.Marshal(i.told)
+	i.state.Updated, i.state.Bytes = i.s.now().UTC(), i.lines.bytes
+	text, err := json.Marshal(i.state)
 	if err != nil {
 		return away(err, "write down an import")
 	}
-	if err := i.s.db.Client().Set(ctx, importKey(i.told.ID), text, importKept).Err(); err != nil {
+	if err := i.s.db.Client().Set(ctx, importKey(i.state.ID), text, importKept).Err(); err != nil {
 		return away(err, "write down an import")
 	}
 	return nil
@@ -227,7 +227,7 @@ func (i *importing) save(ctx context.Context) error {
 
 func importKey(id string) string { return redisdb.Key(0, "suppression", "import", id) }
 
-// Progress tells how far an import came. A caller who is confined to an account sees its own ones.
+// Progress returns the progress of an import. A caller that is confined to an account sees its own imports only.
 func (s *Store) Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error) {
 	none := fault.New(fault.NotFound, "ImportNotFound", "There is no such import, or it is more than a week ago")
 	text, err := s.db.Client().Get(ctx, importKey(id)).Bytes()
@@ -237,15 +237,15 @@ func (s *Store) Progress(ctx context.Context, bound, id string) (api.Suppression
 	if err != nil {
 		return api.SuppressionImport{}, away(err, "read an import")
 	}
-	var told importState
-	if err := json.Unmarshal(text, &told); err != nil {
+	var state importState
+	if err := json.Unmarshal(text, &state); err != nil {
 		return api.SuppressionImport{}, away(err, "decode an import")
 	}
-	if bound != "" && bound != told.Account {
+	if bound != "" && bound != state.Account {
 		return api.SuppressionImport{}, none
 	}
-	if told.State == "running" && s.now().Sub(told.Updated) > importDead {
-		told.State, told.Error = "interrupted", "The process that ran it has ended"
+	if state.State == "running" && s.now().Sub(state.Updated) > importDead {
+		state.State, state.Error = "interrupted", "The process that ran it has ended"
 	}
-	return told.SuppressionImport, nil
+	return state.SuppressionImport, nil
 }

@@ -18,9 +18,10 @@ const (
 	lookedGroups = groups * shards / 32
 )
 
-// List gives entries with their evidence, expired ones that are not swept away yet included, from a cursor on (empty: the beginning). Size is
-// 1 to 1,000; zero means 20. A page may have fewer entries, even none, while Next says that the list goes on: a search by domain looks at
-// so many entries for each page. Every entry that is there from the first page to the last is given once; the order has no meaning.
+// List returns entries with their evidence from a cursor on (empty: the beginning), including expired ones that are not
+// swept yet. size is 1 to 1,000; zero means 20. A page may have fewer entries, even none, while Next is not empty: a search
+// by domain reads a bounded number of entries a page. An entry that exists from the first page to the last is returned
+// once. The order has no meaning.
 func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Page, error) {
 	f, err := f.normal()
 	if err != nil {
@@ -29,9 +30,6 @@ func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Pa
 	at, err := parsePosition(cursor)
 	if err != nil {
 		return Page{}, err
-	}
-	if size = min(size, maxPage); size < 1 {
-		size = defaultPage
 	}
 	if f.Address != "" {
 		rows, err := s.rowsOf(ctx, f.Address)
@@ -42,7 +40,7 @@ func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Pa
 		entries, err := s.entries(ctx, rows)
 		return Page{Entries: entries}, err
 	}
-	return s.page(ctx, f, at, size)
+	return s.page(ctx, f, at, pageSize(size))
 }
 
 func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page, error) {
@@ -53,7 +51,7 @@ func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page
 	var rows []row
 	next := ""
 	for len(rows) < size {
-		if w.looked >= lookedGroups && !w.done() {
+		if w.looked >= lookedGroups && w.seek() {
 			next = w.at.String()
 			break
 		}
@@ -66,7 +64,7 @@ func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page
 		}
 		rows = append(rows, more...)
 	}
-	if len(rows) > size || len(rows) == size && !w.done() {
+	if len(rows) > size || len(rows) == size && w.seek() {
 		last := rows[size-1]
 		next = position{last.shard, last.bucket / groupSize, last.order()}.String()
 		rows = rows[:size]
@@ -75,7 +73,7 @@ func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page
 	return Page{Entries: entries, Next: next}, err
 }
 
-// Walk calls fn with every entry of a filter, as [Store.List] does, using little memory however many there are. It stops at fn's first error.
+// Walk calls fn with every entry of a filter, in little memory. It stops at the first error of fn.
 func (s *Store) Walk(ctx context.Context, f Filter, fn func(Entry) error) error {
 	f, err := f.normal()
 	if err != nil {
@@ -105,8 +103,8 @@ func (s *Store) Walk(ctx context.Context, f Filter, fn func(Entry) error) error 
 	}
 }
 
-// Find gives all that is there about an address, in all scopes, with its evidence: its own entries and those of its domain, the strongest
-// first, expired ones that are not swept away yet included. It answers "why is this person not mailed?".
+// Find returns all entries of an address and of its domain, in all scopes, with their evidence, the strongest first. It
+// includes expired ones that are not swept yet. It answers "why is this address not mailed?".
 func (s *Store) Find(ctx context.Context, address string) ([]Entry, error) {
 	f, err := Filter{Address: address}.normal()
 	if err != nil {

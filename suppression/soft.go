@@ -9,9 +9,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Soft notes that a message to e.Address was given up for a reason that may pass, such as a full mailbox. At Options.SoftBounces messages
-// within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in the scope that [Store.Learnt] chooses, and returns true. The
-// reason and the expiry of e don't count; e.MessageID must be given, for a message that is told twice counts once.
+// Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At Options.SoftBounces
+// messages within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in the scope of [Store.Learnt], and
+// returns true. Reason and expiry of e do not count. e.MessageID is needed: a message reported twice counts once.
 func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bool, err error) {
 	if s.opts.SoftBounces < 0 {
 		return false, nil

@@ -12,15 +12,15 @@ import (
 
 // Options are the settings suppression.*. The zero value works.
 type Options struct {
-	// PerAccount keeps what deliveries teach (bounces, complaints) to the account that met it: see [Store.Learnt]. False: it holds for the
-	// whole instance, since an address that does not exist does so for everybody.
+	// PerAccount keeps bounces and complaints to the account whose mail caused them: see [Store.Learnt]. False: they hold for
+	// the whole instance, since a dead address is dead for every account.
 	PerAccount bool
 
-	SoftBounces     int           // so many messages given up for a passing reason stop an address; zero: 5. Negative: never
-	SoftWindow      time.Duration // within this time; zero: 7 days
-	SoftExpiry      time.Duration // for so long; zero: 14 days
-	HardExpiry      time.Duration // how long a hard bounce stops an address; zero: for ever
-	ComplaintExpiry time.Duration // how long a complaint does; zero: for ever
+	SoftBounces     int           // messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	SoftWindow      time.Duration // in which soft bounces are counted; zero: 7 days
+	SoftExpiry      time.Duration // of an entry that soft bounces made; zero: 14 days
+	HardExpiry      time.Duration // of a hard bounce; zero: never
+	ComplaintExpiry time.Duration // of a complaint; zero: never
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
@@ -34,7 +34,7 @@ const (
 	defaultSoftExpiry  = 14 * 24 * time.Hour
 )
 
-// Store is the suppressions of an instance. It is safe for concurrent use, by any number of processes on one Redis.
+// Store holds the suppressions of an instance. It is safe for concurrent use by any number of processes on one Redis.
 type Store struct {
 	db      *redisdb.DB
 	opts    Options
@@ -68,8 +68,8 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Learnt gives an entry the scope and the expiry that the settings want for what deliveries teach: the account stays only with
-// Options.PerAccount, and an entry without an expiry gets that of its reason. Other reasons than bounces and complaints stay as they are.
+// Learnt returns a bounce or complaint with the scope and the expiry of the settings: without Options.PerAccount the
+// account is removed, and an entry without an expiry gets that of its reason. Other entries are returned as they are.
 func (s *Store) Learnt(e Entry) Entry {
 	expiry := s.opts.HardExpiry
 	switch e.Reason {
@@ -89,7 +89,7 @@ func (s *Store) Learnt(e Entry) Entry {
 	return e
 }
 
-// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
+// away wraps an error with what was tried. If Redis is unreachable it is a fault of kind Unavailable.
 func away(err error, doing string) error {
 	return redisdb.Away(fmt.Errorf("suppression: %s: %w", doing, err))
 }

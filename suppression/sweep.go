@@ -16,8 +16,8 @@ const (
 	countEvery = 30 * time.Second     // how often the metrics of entries are brought up to date
 )
 
-// Run sweeps expired entries away, once an hour by one process for all, and keeps the metrics of entries up to date, until ctx ends. Then
-// it returns nil. Trouble is logged and tried again: an entry that is not swept yet stops no mail.
+// Run removes expired entries, once an hour by one process for all, and keeps the metrics of entries up to date, until ctx
+// ends. Then it returns nil. Failures are logged and tried again: an expired entry stops no mail.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -43,13 +43,13 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// claimSweep says whether this process is to sweep now.
+// claimSweep reports whether this process is to sweep now.
 func (s *Store) claimSweep(ctx context.Context) bool {
 	mine, err := s.db.Client().SetNX(ctx, redisdb.Key(0, "suppression", "swept"), s.now().UTC().Format(time.RFC3339), sweepEvery).Result()
 	return err == nil && mine
 }
 
-// Sweep removes entries that have expired, now. It looks only at those groups of buckets where something expires, with a rest after each.
+// Sweep removes expired entries. It reads only groups of buckets with an expiry, and pauses after each.
 func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 	for shard := range shards {
 		marked, err := s.db.Client().Get(ctx, expiringKey(shard)).Bytes()

@@ -21,7 +21,7 @@ type row struct {
 // order sorts the rows of a group, and stands in cursors.
 func (r *row) order() string { return r.subject + " " + r.scope + " " + r.reason.letter() }
 
-// readAhead bounds how many groups are read with one round trip.
+// readAhead bounds the groups read with one round trip.
 const readAhead = 16
 
 // walk goes through the groups that have entries of a filter, in order.
@@ -61,7 +61,7 @@ func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) 
 	return w, nil
 }
 
-// seek moves on to the next group that is marked, at or after the present one; false: there is none.
+// seek moves to the next marked group, at or after the present one. It returns false if there is none.
 func (w *walk) seek() bool {
 	for ; w.at.shard < shards; w.at = (position{shard: w.at.shard + 1}) {
 		for w.at.group < groups {
@@ -76,10 +76,7 @@ func (w *walk) seek() bool {
 	return false
 }
 
-// done says whether nothing is left to read.
-func (w *walk) done() bool { return !w.seek() }
-
-// next reads some groups and gives their rows that match, which may be none; nil: all groups were read.
+// next reads some groups and returns their rows that match, perhaps none; nil after the last group.
 func (w *walk) next(ctx context.Context) ([]row, error) {
 	var first position
 	var read []bucketRead
@@ -150,7 +147,7 @@ func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
 	return rows, nil
 }
 
-// rows takes buckets apart, looking up the names that have digests.
+// rows returns the entries of buckets, with the names that have digests looked up.
 func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 	var rows []row
 	var names []*redis.StringCmd
@@ -181,24 +178,24 @@ func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 	return slices.DeleteFunc(rows, func(r row) bool { return isDigest(r.subject) || r.subject == "" }), nil // removed meanwhile
 }
 
-// entries makes entries of rows, reading the evidence that there is.
+// entries returns rows as entries, with their evidence.
 func (s *Store) entries(ctx context.Context, rows []row) ([]Entry, error) {
 	entries := make([]Entry, len(rows))
-	told := map[int]*redis.StringCmd{}
+	evidence := map[int]*redis.StringCmd{}
 	pipe := s.db.Client().Pipeline()
 	for i, r := range rows {
 		entries[i] = r.entry(r.scope, r.subject)
 		if r.evidence {
-			told[i] = pipe.HGet(ctx, evidenceKey(r.shard, r.bucket), r.reason.letter()+r.field)
+			evidence[i] = pipe.HGet(ctx, evidenceKey(r.shard, r.bucket), r.reason.letter()+r.field)
 		}
 	}
-	if len(told) == 0 {
+	if len(evidence) == 0 {
 		return entries, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, away(err, "read evidence")
 	}
-	for i, text := range told {
+	for i, text := range evidence {
 		entries[i].setEvidence(text.Val())
 	}
 	return entries, nil
