@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // UsingGateway names the accounts that list a gateway, in the order of the alphabet. Whoever deletes a gateway asks this first.
@@ -32,7 +33,7 @@ func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 	}
 	for _, id := range using {
 		if err := a.recheck(ctx, id); err != nil {
-			return away(err, "note that gateway %s of account %s was changed", gateway, id)
+			return redisdb.Failed(err, "accounts: note that gateway %s of account %s was changed", gateway, id)
 		}
 		a.forget(id)
 	}

@@ -2,11 +2,10 @@ package accounts
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // checks are the waits before a message of a held account is tried again; the last repeats. Many a provider locks an account whose login
@@ -42,7 +41,7 @@ func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	}
 	may, err := a.trial(ctx, e.sender.ID, now)
 	if err != nil {
-		return false, away(err, "ask for a check of account %s", id)
+		return false, redisdb.Failed(err, "accounts: ask for a check of account %s", id)
 	}
 	a.senders.Clear() // the next check is another one, or there is no hold
 	return may, nil
@@ -55,7 +54,7 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	}
 	done, err := a.edited(ctx, DefaultID, a.is)
 	if err != nil {
-		return away(err, "note the edit of account %s", DefaultID)
+		return redisdb.Failed(err, "accounts: note the edit of account %s", DefaultID)
 	}
 	if done {
 		s["next"] = "0"
@@ -73,7 +72,7 @@ func (s state) hold() *Held {
 	if s["state"] != stateHeld {
 		return nil
 	}
-	return &Held{Since: timeOf(s["since"]), Next: timeOf(s["next"]), Reason: s["lastError"], Code: s["seen"]}
+	return &Held{Since: redisdb.ParseTime(s["since"]), Next: redisdb.ParseTime(s["next"]), Reason: s["lastError"], Code: s["seen"]}
 }
 
 // show puts the state into an answer. A hold that the account no longer wants is an error.
@@ -84,17 +83,7 @@ func (s state) show(info *api.AccountInfo, holds bool) {
 	if info.State == stateHeld && !holds {
 		info.State = stateError
 	}
-	if at := timeOf(s["lastErrorAt"]); !at.IsZero() {
+	if at := redisdb.ParseTime(s["lastErrorAt"]); !at.IsZero() {
 		info.LastError, info.LastErrorAt = s["lastError"], &at
 	}
-}
-
-// timeOf reads a time as Redis has it; zero for none.
-func timeOf(text string) time.Time {
-	n, _, _ := strings.Cut(text, ".") // numbers of Lua may come with a fraction
-	ms, err := strconv.ParseInt(n, 10, 64)
-	if err != nil || ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

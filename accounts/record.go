@@ -24,23 +24,23 @@ func secrets(account *api.Account) []records.Secret {
 
 // patched lays the fields that a patch has over an account. A login that the patch names replaces one of the other kind.
 func patched(account api.Account, p api.AccountPatch) api.Account {
-	set(&account.Name, p.Name)
-	set(&account.Email, p.Email)
-	set(&account.SMTP, p.SMTP)
-	set(&account.OAuth2, p.OAuth2)
-	set(&account.Gateways, p.Gateways)
-	set(&account.DKIM, p.DKIM)
-	set(&account.Limits, p.Limits)
-	set(&account.AccountTrouble, p.AccountTrouble)
-	set(&account.Proxy, p.Proxy)
-	set(&account.Webhooks, p.Webhooks)
-	set(&account.LocalAddress, p.LocalAddress)
-	set(&account.SMTPEhloName, p.SMTPEhloName)
-	set(&account.Locale, p.Locale)
-	set(&account.TZ, p.TZ)
-	set(&account.TrackOpens, p.TrackOpens)
-	set(&account.TrackClicks, p.TrackClicks)
-	set(&account.Retry, p.Retry)
+	api.Set(&account.Name, p.Name)
+	api.Set(&account.Email, p.Email)
+	api.Set(&account.SMTP, p.SMTP)
+	api.Set(&account.OAuth2, p.OAuth2)
+	api.Set(&account.Gateways, p.Gateways)
+	api.Set(&account.DKIM, p.DKIM)
+	api.Set(&account.Limits, p.Limits)
+	api.Set(&account.AccountTrouble, p.AccountTrouble)
+	api.Set(&account.Proxy, p.Proxy)
+	api.Set(&account.Webhooks, p.Webhooks)
+	api.Set(&account.LocalAddress, p.LocalAddress)
+	api.Set(&account.SMTPEhloName, p.SMTPEhloName)
+	api.Set(&account.Locale, p.Locale)
+	api.Set(&account.TZ, p.TZ)
+	api.Set(&account.TrackOpens, p.TrackOpens)
+	api.Set(&account.TrackClicks, p.TrackClicks)
+	api.Set(&account.Retry, p.Retry)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none
 	case p.OAuth2 == nil && p.SMTP != nil:
@@ -50,10 +50,4 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 		account.SMTP.Auth = nil
 	}
 	return account
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

@@ -3,7 +3,6 @@ package accounts
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -70,9 +69,4 @@ func (a *Accounts) edited(ctx context.Context, id, of string) (bool, error) {
 // recheck makes the next check of a held account due at once.
 func (a *Accounts) recheck(ctx context.Context, id string) error {
 	return recheckScript.Run(ctx, a.client, []string{a.store.StateKey(id), a.store.VersionKey()}).Err()
-}
-
-// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
-func away(err error, format string, args ...any) error {
-	return redisdb.Away(fmt.Errorf("accounts: "+format+": %w", append(args, err)...))
 }

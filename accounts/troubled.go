@@ -15,7 +15,7 @@ const troubledAtMost = 1000
 func (a *Accounts) Troubled(ctx context.Context) ([]string, error) {
 	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()}, redisdb.Key(0, "account", ""), troubledAtMost).StringSlice()
 	if err != nil {
-		return nil, away(err, "list accounts in trouble")
+		return nil, redisdb.Failed(err, "accounts: list accounts in trouble")
 	}
 	return ids, nil
 }

@@ -3,7 +3,6 @@ package redisdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -85,7 +84,7 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 		defer cancel()
 		version, err := c.client.Get(ctx, c.key).Result()
 		if err != nil && !errors.Is(err, redis.Nil) { // no version: nothing has been changed yet
-			return nil, Away(fmt.Errorf("look at %s: %w", c.key, err))
+			return nil, Failed(err, "look at %s", c.key)
 		}
 		if c.confirm(version, now) {
 			c.onChange()
@@ -96,7 +95,7 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	case result := <-look:
 		return result.Err
 	case <-ctx.Done():
-		return Away(fmt.Errorf("look at %s: %w", c.key, context.Cause(ctx)))
+		return Failed(context.Cause(ctx), "look at %s", c.key)
 	}
 }
 

@@ -3,6 +3,7 @@ package redisdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -47,6 +48,11 @@ func Unavailable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
 		isTopologyLost(err)
+}
+
+// Failed adds to an error of Redis what was tried, and makes it a fault of kind Unavailable if the trouble passes.
+func Failed(err error, doing string, args ...any) error {
+	return Away(fmt.Errorf(doing+": %w", append(args, err)...))
 }
 
 // Away makes an error a fault of kind Unavailable if it is trouble that passes (see [Unavailable]). Any other error stays

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/emersion/go-sasl"
+
+	"github.com/postroom/postroom/message"
 )
 
 // The login mechanisms.
@@ -98,7 +100,7 @@ func (c *session) offered() string {
 	if len(c.ext.auth) == 0 {
 		return ": it offers no AUTH at all"
 	}
-	return ": it offers " + cut(printableText(strings.Join(c.ext.auth, " ")), 200)
+	return ": it offers " + message.Clip(printableText(strings.Join(c.ext.auth, " ")), 200)
 }
 
 func (c *session) client(mech string) sasl.Client {

@@ -180,7 +180,7 @@ func FuzzProxy(f *testing.F) {
 			t.Fatalf("told: %q", err)
 		case err != nil && !errors.Is(err, io.EOF) && len(read) == 0:
 			t.Fatalf("%v before a word was read", err)
-		case err == nil && socks && (len(read) < 9 || read[0] != socksVersion):
+		case err == nil && socks && (len(read) < 9 || read[0] != 5):
 			t.Fatalf("a tunnel by %q", read)
 		case err == nil && !socks && (!strings.HasPrefix(string(read), "HTTP/") || !bytes.HasSuffix(read, []byte("\n")) ||
 			bytes.Contains(bytes.ReplaceAll(read, []byte("\r"), nil)[:len(bytes.ReplaceAll(read, []byte("\r"), nil))-2], []byte("\n\n"))):

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/message"
 )
 
 // proxy is a Relay.Proxy taken apart.
@@ -128,7 +130,7 @@ func (c *session) proxyError(ctx context.Context, err error) *Error {
 }
 
 // askHTTP asks for a tunnel by CONNECT (RFC 9110 section 9.3.6).
-func (p *proxy) askHTTP(conn io.ReadWriter, host string, port int) error {
+func (p *proxy) askHTTP(conn net.Conn, host string, port int) error {
 	target := net.JoinHostPort(host, strconv.Itoa(port))
 	request := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n"
 	login := base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.password))
@@ -150,7 +152,7 @@ func (p *proxy) askHTTP(conn io.ReadWriter, host string, port int) error {
 				reason = strings.ReplaceAll(reason, secret, "***")
 			}
 		}
-		return fmt.Errorf("it answers CONNECT with %d %s", code, cut(printableText(reason), 200))
+		return fmt.Errorf("it answers CONNECT with %d %s", code, message.Clip(printableText(reason), 200))
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/postroom/postroom/message"
 )
 
 // Bounds on what a relay may make us keep. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line; EHLO answers of 30 lines exist.
@@ -91,7 +93,7 @@ func readLine(r *bufio.Reader, max int) (string, error) {
 // parseReplyLine takes one line apart: three digits, then nothing, or a space or hyphen and text.
 func parseReplyLine(line string) (code int, last bool, text string, err error) {
 	if len(line) < 3 || !digit(line[0]) || !digit(line[1]) || !digit(line[2]) {
-		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, cut(line, 80))
+		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, message.Clip(line, 80))
 	}
 	code = int(line[0]-'0')*100 + int(line[1]-'0')*10 + int(line[2]-'0')
 	if code < 200 || code > 599 {
@@ -101,7 +103,7 @@ func parseReplyLine(line string) (code int, last bool, text string, err error) {
 		return code, true, "", nil
 	}
 	if line[3] != ' ' && line[3] != '-' {
-		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, cut(line, 80))
+		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, message.Clip(line, 80))
 	}
 	return code, line[3] == ' ', line[4:], nil
 }
@@ -153,7 +155,7 @@ func (r reply) line() string {
 	if text == "" {
 		return fmt.Sprint(r.code)
 	}
-	return cut(fmt.Sprintf("%d %s", r.code, text), maxLineShown)
+	return message.Clip(fmt.Sprintf("%d %s", r.code, text), maxLineShown)
 }
 
 // printableText makes a relay's words safe to log and to show: UTF-8, or else read as Latin-1, without control characters.
@@ -171,17 +173,6 @@ func printableText(s string) string {
 		}
 		return c
 	}, s))
-}
-
-// cut shortens s to at most max bytes without splitting a rune.
-func cut(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max]
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/message"
 )
 
 // handshake puts TLS on the connection.
@@ -70,7 +72,7 @@ func parsePins(s string) (pins, error) {
 	for _, word := range strings.Fields(s) {
 		sum, err := base64.StdEncoding.DecodeString(word)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, fmt.Errorf("%w: pin %q is not the base64 form of a SHA-256 sum", errRelay, cut(printableText(word), 80))
+			return nil, fmt.Errorf("%w: pin %q is not the base64 form of a SHA-256 sum", errRelay, message.Clip(printableText(word), 80))
 		}
 		out = append(out, [sha256.Size]byte(sum))
 	}

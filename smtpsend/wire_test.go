@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/message"
 )
 
 func TestReadReply(t *testing.T) {
@@ -46,7 +48,7 @@ func TestReadReply(t *testing.T) {
 			}
 			got, err := readReply(bufio.NewReader(r))
 			if !errors.Is(err, row.fails) || got.code != row.code || got.text != row.text {
-				t.Errorf("%s (slowly %v): %d %q, %v", row.name, slowly, got.code, cut(got.text, 100), err)
+				t.Errorf("%s (slowly %v): %d %q, %v", row.name, slowly, got.code, message.Clip(got.text, 100), err)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -189,8 +190,5 @@ func Printable(s string) string {
 		}
 		return ' '
 	}, s)
-	if len(s) > maxErrorText {
-		s = strings.ToValidUTF8(s[:maxErrorText], "")
-	}
-	return s
+	return message.Clip(s, maxErrorText)
 }

@@ -18,20 +18,20 @@ func validate(g api.Gateway) error {
 
 // patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the other kind.
 func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
-	set(&g.Name, p.Name)
-	set(&g.Preset, p.Preset)
-	set(&g.Host, p.Host)
-	set(&g.Port, p.Port)
-	set(&g.Secure, p.Secure)
-	set(&g.User, p.User)
-	set(&g.Pass, p.Pass)
-	set(&g.Proxy, p.Proxy)
-	set(&g.LocalAddress, p.LocalAddress)
-	set(&g.SMTPEhloName, p.SMTPEhloName)
-	set(&g.TLS, p.TLS)
-	set(&g.OAuth2, p.OAuth2)
-	set(&g.Limits, p.Limits)
-	set(&g.Warmup, p.Warmup)
+	api.Set(&g.Name, p.Name)
+	api.Set(&g.Preset, p.Preset)
+	api.Set(&g.Host, p.Host)
+	api.Set(&g.Port, p.Port)
+	api.Set(&g.Secure, p.Secure)
+	api.Set(&g.User, p.User)
+	api.Set(&g.Pass, p.Pass)
+	api.Set(&g.Proxy, p.Proxy)
+	api.Set(&g.LocalAddress, p.LocalAddress)
+	api.Set(&g.SMTPEhloName, p.SMTPEhloName)
+	api.Set(&g.TLS, p.TLS)
+	api.Set(&g.OAuth2, p.OAuth2)
+	api.Set(&g.Limits, p.Limits)
+	api.Set(&g.Warmup, p.Warmup)
 	byPassword := p.User != nil && *p.User != "" || p.Pass != nil && *p.Pass != ""
 	switch {
 	case g.OAuth2 == nil: // one login, or none
@@ -41,10 +41,4 @@ func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
 		g.User, g.Pass = "", ""
 	}
 	return g
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

@@ -36,7 +36,7 @@ func record(id string) string { return "gateway:" + id }
 // met notes what a gateway met, if it still exists.
 func (s *Store) met(ctx context.Context, id string, u use) error {
 	keys := []string{s.store.Key(id), s.store.StateKey(id)}
-	return metScript.Run(ctx, s.client, keys, u.took, ms(u.last), u.state, ms(u.until), u.text, u.code, ms(u.at)).Err()
+	return metScript.Run(ctx, s.client, keys, u.took, redisdb.Millis(u.last), u.state, redisdb.Millis(u.until), u.text, u.code, redisdb.Millis(u.at)).Err()
 }
 
 // info is a gateway as answers show it.
@@ -52,28 +52,15 @@ func readState(info *api.GatewayInfo, values map[string]string, now time.Time) {
 		info.State = state
 	}
 	if info.State == stateOpen {
-		if until, ok := timeOf(values["until"]); !ok || !now.Before(until) {
+		if !now.Before(redisdb.ParseTime(values["until"])) {
 			info.State = stateError
 		}
 	}
 	info.Deliveries, _ = strconv.ParseInt(values["deliveries"], 10, 64) // zero without
-	if last, ok := timeOf(values["lastUse"]); ok {
+	if last := redisdb.ParseTime(values["lastUse"]); !last.IsZero() {
 		info.LastUse = &last
 	}
-	if at, ok := timeOf(values["lastErrorAt"]); ok {
+	if at := redisdb.ParseTime(values["lastErrorAt"]); !at.IsZero() {
 		info.LastError = &api.GatewayError{Response: values["lastError"], ServerResponseCode: values["lastCode"], Time: at}
 	}
-}
-
-// ms writes a time as Redis has it; no time is 0.
-func ms(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func timeOf(text string) (time.Time, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return time.UnixMilli(n).UTC(), err == nil && n > 0
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -94,7 +96,7 @@ func (l *Limits) Connect(ctx context.Context, scope string, most int) (release f
 	name := l.held.process + "." + strconv.FormatInt(l.held.count.Add(1), 36)
 	ok, err := l.store.connect(ctx, scope, name, most)
 	if err != nil {
-		return nil, away(err, "count a connection of "+scope)
+		return nil, redisdb.Failed(err, "limits: count a connection of "+scope)
 	}
 	if !ok {
 		l.metrics.full(scope)

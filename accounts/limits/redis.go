@@ -205,8 +205,3 @@ func (s store) renew(ctx context.Context, names map[string][]string) error {
 	}
 	return pipe.Exec(ctx)
 }
-
-// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
-func away(err error, doing string) error {
-	return redisdb.Away(fmt.Errorf("limits: %s: %w", doing, err))
-}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Answer is what a message is told.
@@ -35,7 +37,7 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, reservation Re
 	entries := reservation.entries()
 	reply, err := l.store.take(ctx, asked, max(n, 1), entries)
 	if err != nil {
-		return Answer{}, away(err, "take from "+asked[0].Name)
+		return Answer{}, redisdb.Failed(err, "limits: take from "+asked[0].Name)
 	}
 	if reply.ok {
 		l.metrics.taken(scopes)

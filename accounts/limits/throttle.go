@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -24,7 +26,7 @@ func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Du
 	wait := min(max(retryAfter, 0), longestAsked)
 	until, strikes, begun, err := l.store.throttle(ctx, scope, wait)
 	if err != nil {
-		return away(err, "slow down "+scope)
+		return redisdb.Failed(err, "limits: slow down "+scope)
 	}
 	l.throttled.Clear()
 	if begun {
@@ -49,7 +51,7 @@ func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error)
 		return until, true, nil
 	})
 	if err != nil {
-		return false, away(err, "look for throttled scopes")
+		return false, redisdb.Failed(err, "limits: look for throttled scopes")
 	}
 	return now.Before(until[scope]), nil
 }
@@ -73,7 +75,7 @@ type State struct {
 func (l *Limits) State(ctx context.Context, scope string) (State, error) {
 	s, err := l.store.look(ctx, scope)
 	if err != nil {
-		return State{}, away(err, "look at "+scope)
+		return State{}, redisdb.Failed(err, "limits: look at "+scope)
 	}
 	return s, nil
 }

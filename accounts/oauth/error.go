@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/message"
 )
 
 // Error is why there is no access token. It holds no secret.
@@ -103,7 +105,7 @@ func scrub(text string, secrets []string) string {
 		return r
 	}, text)
 	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+		text = message.Clip(text, maxText) + "…"
 	}
 	return text
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -77,7 +79,7 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 		if ours {
 			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, sealed: sealed})
 		}
-		if !pause(ctx, lookEvery+mathrand.N(lookEvery)) {
+		if !redisdb.Pause(ctx, lookEvery+mathrand.N(lookEvery)) {
 			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w", ctx.Err())}}
 		}
 	}
@@ -197,7 +199,7 @@ func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err 
 			return sealed, nil
 		case err == nil:
 			return "", &Error{Err: &storeError{errOvertaken}}
-		case try == storeTries || !pause(ctx, 4*lookEvery):
+		case try == storeTries || !redisdb.Pause(ctx, 4*lookEvery):
 			return "", &Error{Err: err}
 		}
 	}
@@ -214,16 +216,4 @@ func (t *Tokens) setUnstored(id string, r *rotation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.owner(id).unstored = r
-}
-
-// pause waits for d and reports true, or false as soon as ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

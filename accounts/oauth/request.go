@@ -77,6 +77,9 @@ func newAsker(given *http.Client, now func() time.Time) asker {
 
 // ask asks for an access token with a refresh token (RFC 6749 section 6). The error is an *Error without owner.
 //
+// The request is not made by golang.org/x/oauth2: that sends no scope with a refresh token, which Microsoft's server
+// needs, takes answers that are no JSON, and keeps neither Retry-After nor the answer behind a successful status.
+//
 // The client's secret goes into the body, which all servers of large providers take and some insist on. One that takes it in the header
 // only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked once more; a refresh token is not used up by that.
 func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, error) {

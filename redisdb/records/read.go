@@ -3,6 +3,8 @@ package records
 import (
 	"context"
 	"fmt"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // scanPage is how many records are read with one round trip when all are.
@@ -138,4 +140,9 @@ func (s *Store[V]) masked(r *Record[V]) *Record[V] {
 // doing says what was tried when something failed.
 func (s *Store[V]) doing(err error, what, id string) error {
 	return fmt.Errorf("%s %s %s: %w", what, s.kind.Name, id, err)
+}
+
+// away is doing for an error of Redis.
+func (s *Store[V]) away(err error, what, id string) error {
+	return redisdb.Failed(err, "%s %s %s", what, s.kind.Name, id)
 }

@@ -58,7 +58,7 @@ func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Recor
 	}
 	done, err := s.put.Run(ctx, s.client, s.keys(next.ID), args...).Int()
 	if err != nil {
-		return false, redisdb.Away(s.doing(err, "store", next.ID))
+		return false, s.away(err, "store", next.ID)
 	}
 	return done == 1, nil
 }
@@ -70,7 +70,7 @@ func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) {
 	}
 	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), id, "").Int()
 	if err != nil {
-		return false, redisdb.Away(s.doing(err, "delete", id))
+		return false, s.away(err, "delete", id)
 	}
 	return existed == 1, nil
 }
@@ -91,7 +91,7 @@ func (s *Store[V]) load(ctx context.Context, ids []string, states bool) ([]*Reco
 	}
 	if pipe.Len() > 0 {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, redisdb.Away(s.doing(err, "read", strings.Join(ids[:min(len(ids), 3)], ", ")))
+			return nil, s.away(err, "read", strings.Join(ids[:min(len(ids), 3)], ", "))
 		}
 	}
 	found := make([]*Record[V], len(ids))
@@ -139,7 +139,7 @@ func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total
 		stored = pipe.Exists(ctx, s.Key(s.standIn.ID))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, 0, redisdb.Away(s.doing(err, "list", "records"))
+		return nil, 0, s.away(err, "list", "records")
 	}
 	ids, total = rows.Val(), int(count.Val())
 	switch standsIn := stored != nil && stored.Val() == 0; {
@@ -161,7 +161,7 @@ func (s *Store[V]) after(ctx context.Context, id string, n int) ([]string, error
 	}
 	ids, err := s.client.ZRangeByLex(ctx, s.indexKey(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(n)}).Result()
 	if err != nil {
-		return nil, redisdb.Away(s.doing(err, "list", "records"))
+		return nil, s.away(err, "list", "records")
 	}
 	return ids, nil
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/postroom/postroom/redisdb"
 )
 
 // Version tells how many changes the records have seen. What was read of them after it is at least as new.
@@ -18,7 +16,7 @@ func (s *Store[V]) Version(ctx context.Context) (string, error) {
 	case errors.Is(err, redis.Nil):
 		return "0", nil
 	case err != nil:
-		return "", redisdb.Away(s.doing(err, "look at the version of", "records"))
+		return "", s.away(err, "look at the version of", "records")
 	}
 	return version, nil
 }
@@ -54,7 +52,7 @@ func (s *Store[V]) DeleteAt(ctx context.Context, version, id string) (bool, erro
 	}
 	done, err := deleteScript.Run(ctx, s.client, s.keys(id), id, version).Int()
 	if err != nil {
-		return false, redisdb.Away(s.doing(err, "delete", id))
+		return false, s.away(err, "delete", id)
 	}
 	return done >= 0, nil
 }
@@ -71,12 +69,12 @@ func (s *Store[V]) State(ctx context.Context, fields []Field) ([]string, error) 
 		return values, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, redisdb.Away(s.doing(err, "read the state of", strconv.Itoa(len(fields))+" records"))
+		return nil, s.away(err, "read the state of", strconv.Itoa(len(fields))+" records")
 	}
 	for i, cmd := range got {
 		value, err := cmd.Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, redisdb.Away(s.doing(err, "read the state of", fields[i].ID))
+			return nil, s.away(err, "read the state of", fields[i].ID)
 		}
 		values[i] = value
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // failureWindow is how long failed attempts of an address count.
@@ -85,7 +86,7 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 func (a *Access) spend(ctx context.Context, id string, limit api.RateLimit) (Rate, error) {
 	count, left, err := a.store.count(ctx, rateKey(id), time.Duration(limit.TimeWindow)*time.Second)
 	if err != nil {
-		return Rate{}, away(err, "count a request of token %s", id)
+		return Rate{}, redisdb.Failed(err, "access: count a request of token %s", id)
 	}
 	rate := Rate{Limit: limit.MaxRequests, Remaining: max(0, limit.MaxRequests-count), Reset: wholeSeconds(left)}
 	if count > limit.MaxRequests {

@@ -23,7 +23,7 @@ func (a *Access) find(ctx context.Context, id string, now time.Time) (*token, er
 		return t, err == nil, err
 	})
 	if redisdb.Unavailable(err) && fault.KindOf(err) == fault.Internal {
-		err = away(err, "look up a token")
+		err = redisdb.Failed(err, "access: look up a token")
 	}
 	return t, err
 }

@@ -167,9 +167,4 @@ func (s store) dropSession(ctx context.Context, hash string) error {
 	return s.client.Del(ctx, sessionKey(hash)).Err()
 }
 
-// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
-func away(err error, format string, args ...any) error {
-	return redisdb.Away(fmt.Errorf("access: "+format+": %w", append(args, err)...))
-}
-
 func tokenNotFound() error { return fault.New(fault.NotFound, "TokenNotFound", "Token was not found") }

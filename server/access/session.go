@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // SessionLife is how long a session lasts without being used.
@@ -38,7 +39,7 @@ func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr,
 	}
 	hash, _ := secretHash(cookie)
 	if err := a.store.putSession(ctx, hash, string(value), SessionLife); err != nil {
-		return "", away(err, "store a session")
+		return "", redisdb.Failed(err, "access: store a session")
 	}
 	return cookie, nil
 }
@@ -52,7 +53,7 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 	}
 	value, ok, err := a.store.useSession(ctx, hash, SessionLife)
 	if err != nil {
-		return nil, away(err, "look up a session")
+		return nil, redisdb.Failed(err, "access: look up a session")
 	}
 	if !ok {
 		return nil, noSession()
@@ -67,7 +68,7 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 	}
 	if t == nil {
 		if err := a.store.dropSession(ctx, hash); err != nil {
-			return nil, away(err, "end a session whose token is gone")
+			return nil, redisdb.Failed(err, "access: end a session whose token is gone")
 		}
 		return nil, noSession()
 	}
@@ -92,7 +93,7 @@ func (a *Access) Logout(ctx context.Context, cookie string) error {
 		return nil
 	}
 	if err := a.store.dropSession(ctx, hash); err != nil {
-		return away(err, "end a session")
+		return redisdb.Failed(err, "access: end a session")
 	}
 	return nil
 }

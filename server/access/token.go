@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // token is a stored token as authentication needs it.
@@ -64,7 +65,7 @@ func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time
 		return api.TokenCreated{}, fmt.Errorf("access: encode token %s: %w", id, err)
 	}
 	if err := a.store.create(ctx, info, record); err != nil {
-		return api.TokenCreated{}, away(err, "store token %s", id)
+		return api.TokenCreated{}, redisdb.Failed(err, "access: store token %s", id)
 	}
 	return api.TokenCreated{Token: secret, ID: id}, nil
 }
@@ -74,7 +75,7 @@ func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 	info, ok, err := a.store.load(ctx, id)
 	switch {
 	case err != nil:
-		return api.TokenInfo{}, away(err, "load token %s", id)
+		return api.TokenInfo{}, redisdb.Failed(err, "access: load token %s", id)
 	case !ok:
 		return api.TokenInfo{}, tokenNotFound()
 	}
@@ -89,7 +90,7 @@ func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, e
 	}
 	tokens, total, err := a.store.page(ctx, page*pageSize, pageSize)
 	if err != nil {
-		return api.TokenPage{}, away(err, "list tokens")
+		return api.TokenPage{}, redisdb.Failed(err, "access: list tokens")
 	}
 	return api.TokenPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
 }
@@ -101,7 +102,7 @@ func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 		ok, err = a.store.remove(ctx, id, info.Account)
 	}
 	if err != nil {
-		return false, away(err, "delete token %s", id)
+		return false, redisdb.Failed(err, "access: delete token %s", id)
 	}
 	a.tokens.Clear()
 	return ok, nil
@@ -115,13 +116,13 @@ func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error)
 	}
 	ids, err := a.store.ofAccount(ctx, account)
 	if err != nil {
-		return 0, away(err, "list tokens of account %s", account)
+		return 0, redisdb.Failed(err, "access: list tokens of account %s", account)
 	}
 	deleted := 0
 	for _, id := range ids {
 		existed, err := a.store.remove(ctx, id, account)
 		if err != nil {
-			return deleted, away(err, "delete token %s", id)
+			return deleted, redisdb.Failed(err, "access: delete token %s", id)
 		}
 		if existed {
 			deleted++

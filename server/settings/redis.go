@@ -3,7 +3,6 @@ package settings
 import (
 	"context"
 	_ "embed"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -47,9 +46,4 @@ func (s store) put(ctx context.Context, fields []field) error {
 func (s store) replace(ctx context.Context, name, before, after string) (bool, error) {
 	n, err := replaceScript.Run(ctx, s.scripts, []string{settingsKey()}, name, before, after).Int()
 	return n == 1, err
-}
-
-// away says what was tried when Redis failed, and tells clients to come back when that is all it was.
-func away(err error, format string, args ...any) error {
-	return redisdb.Away(fmt.Errorf("settings: "+format+": %w", append(args, err)...))
 }

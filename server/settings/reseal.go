@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Reseal seals the custom headers again, under the current secret, if they are sealed under an older one, and gives the number of settings
@@ -12,7 +14,7 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	for range 5 {
 		stored, err := s.store.all(ctx)
 		if err != nil {
-			return 0, away(err, "read settings")
+			return 0, redisdb.Failed(err, "settings: read settings")
 		}
 		before, ok := stored[nameCustomHeaders]
 		if !ok {
@@ -27,7 +29,7 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 		}
 		done, err := s.store.replace(ctx, nameCustomHeaders, before, after)
 		if err != nil {
-			return 0, away(err, "store settings")
+			return 0, redisdb.Failed(err, "settings: store settings")
 		}
 		if done {
 			return 1, nil

@@ -130,7 +130,7 @@ func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []stri
 		return updated, nil
 	}
 	if err := s.store.put(ctx, fields); err != nil {
-		return nil, away(err, "store settings")
+		return nil, redisdb.Failed(err, "settings: store settings")
 	}
 	s.log.InfoContext(ctx, "settings changed", "settings", updated)
 	if _, err := s.read(ctx); err != nil {
@@ -145,7 +145,7 @@ func (s *Settings) read(ctx context.Context) (Values, error) {
 	defer s.mu.Unlock()
 	stored, err := s.store.all(ctx)
 	if err != nil {
-		return Values{}, away(err, "read settings")
+		return Values{}, redisdb.Failed(err, "settings: read settings")
 	}
 	v, err := s.decode(stored)
 	if err != nil {
