@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Reservation is what a waiting message keeps between two calls of [Limits.Take]: small text that means something to this package only. The
-// empty reservation is none, and one that can't be read counts as none.
+// Reservation is what a waiting message keeps between two calls of [Limits.Take]: a short text that only this package
+// reads. An empty one is none, and one that can't be read counts as none.
 type Reservation string
 
-// maxScopes is how many scopes a reservation remembers. A message has two, and some more where it tries several gateways.
+// maxScopes is how many scopes a reservation remembers. A message has two, and more if it tries several gateways.
 const maxScopes = 10
 
-// entry is what a message has in one scope: a reservation, or the memory of having passed it.
+// entry is what a message has in one scope: a reserved time, or that it has passed the scope.
 type entry struct {
 	scope      string
 	passed     bool
@@ -42,7 +42,7 @@ func (s Reservation) entries() []entry {
 	return entries
 }
 
-// makeReservation adds to the entries a message had those it has by the reply: passed up to the full scope, and reserved there.
+// makeReservation adds to the entries of a message those of the reply: scopes that it passed, and the full one.
 func makeReservation(had []entry, asked []Scope, r takeReply) Reservation {
 	entries := make([]entry, 0, len(had)+r.full+1)
 	for i, s := range asked[:r.full+1] {
@@ -71,7 +71,7 @@ func (e entry) word() string {
 	return kind + "." + strconv.FormatInt(e.generation, 36) + "." + strconv.FormatInt(e.at, 36) + "." + e.reason + "." + e.scope
 }
 
-// entryIn finds what a message has in a scope; the zero entry is nothing.
+// entryIn returns the entry of a scope; zero: there is none.
 func entryIn(entries []entry, scope string) entry {
 	for _, p := range entries {
 		if p.scope == scope {

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Answer is what a message is told.
+// Answer is the result of [Limits.Take].
 type Answer struct {
 	// OK: go now. The fields below are empty then.
 	OK bool
@@ -21,11 +21,11 @@ type Answer struct {
 	Reason string
 }
 
-// Take asks for n recipients (below 1: 1) in each scope, in order. The reservation is the one that the last answer to the same message came with,
-// empty at first. Scopes that the message has already paid for while it waited for a later one are passed; a reservation for a scope that is not
-// asked now is kept, so that a message may wait at several gateways. The error is of kind fault.Unavailable when Redis is away; the
-// message has then not been admitted, though it may have been charged.
-func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, reservation Reservation) (Answer, error) {
+// Take asks for n recipients (below 1: 1) in each scope, in order. had is the reservation of the last answer to the same
+// message, empty at first. Scopes that the message has paid for are passed. A reservation for a scope that is not asked
+// now is kept, so that a message may wait at several gateways. If Redis is unreachable the error is of kind
+// fault.Unavailable; the message is then not admitted, though it may have been charged.
+func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, had Reservation) (Answer, error) {
 	asked, err := l.asked(ctx, scopes)
 	if err != nil {
 		return Answer{}, err
@@ -34,7 +34,7 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, reservation Re
 		l.metrics.taken(scopes)
 		return Answer{OK: true}, nil
 	}
-	entries := reservation.entries()
+	entries := had.entries()
 	reply, err := l.store.take(ctx, asked, max(n, 1), entries)
 	if err != nil {
 		return Answer{}, redisdb.Failed(err, "limits: take from "+asked[0].Name)

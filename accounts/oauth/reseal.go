@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// resealTries bounds how often a record that changes meanwhile is looked at again. Whoever changes it seals it anew anyway.
+// resealTries bounds how often a record is read again because it changed meanwhile. A change seals it anew anyway.
 const resealTries = 5
 
-// Reseal seals again, under the current secret, every record that is sealed under an older one, and gives their number. It can be run at
-// any time, by any process, and again after a failure. A record that can't be opened is left as it is and told in the error; the others are
-// still done.
+// Reseal seals every record under the current secret that is sealed under an older one, and returns their number. Any
+// process can run it at any time, and again after a failure. A record that can't be opened is left as it is and named
+// in the error; the others are still done.
 func (t *Tokens) Reseal(ctx context.Context) (int, error) {
 	owners, err := t.store.all(ctx)
 	if err != nil {
@@ -37,16 +37,9 @@ func (t *Tokens) resealOne(ctx context.Context, owner string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		after := ""
-		if before != "" {
-			if !t.ring.NeedsRotation(before) {
-				return false, nil
-			}
-			plain, err := t.ring.Open(before, place(owner))
-			if err != nil {
-				return false, err
-			}
-			after = t.ring.Seal(plain, place(owner))
+		after, needed, err := t.ring.Renew(before, place(owner))
+		if err != nil || !needed && before != "" {
+			return false, err
 		}
 		if done, err := t.store.reseal(ctx, owner, before, after); err != nil || done || before == "" {
 			return done, err

@@ -79,14 +79,14 @@ func open(all []Secret, ring *seal.Ring, place string) error {
 func reseal(all []Secret, ring *seal.Ring, place string) (bool, error) {
 	changed := false
 	for _, s := range all {
-		if !ring.NeedsRotation(s.Get()) {
-			continue
+		renewed, needed, err := ring.Renew(s.Get(), s.place(place))
+		switch {
+		case err != nil:
+			return false, s.broken(place, err)
+		case needed:
+			s.Set(renewed)
+			changed = true
 		}
-		if err := s.open(ring, place); err != nil {
-			return false, err
-		}
-		s.seal(ring, place)
-		changed = true
 	}
 	return changed, nil
 }
@@ -101,17 +101,24 @@ func find(all []Secret, field string) Secret {
 }
 
 func (s Secret) open(ring *seal.Ring, place string) error {
-	plain, err := ring.Open(s.Get(), place+":"+s.Field)
+	plain, err := ring.Open(s.Get(), s.place(place))
 	if err != nil {
-		return fmt.Errorf("open %s of %s (was the secret of this instance changed?): %w", s.Field, place, err)
+		return s.broken(place, err)
 	}
 	s.Set(string(plain))
 	return nil
 }
 
+// place is what a sealed secret is bound to.
+func (s Secret) place(record string) string { return record + ":" + s.Field }
+
+func (s Secret) broken(record string, err error) error {
+	return fmt.Errorf("open %s of %s (was the secret of this instance changed?): %w", s.Field, record, err)
+}
+
 func (s Secret) seal(ring *seal.Ring, place string) {
 	if value := s.Get(); value != "" {
-		s.Set(ring.Seal([]byte(value), place+":"+s.Field))
+		s.Set(ring.Seal([]byte(value), s.place(place)))
 	}
 }
 

@@ -126,6 +126,19 @@ func (r *Ring) NeedsRotation(sealed string) bool {
 	return err == nil && id != r.keys[0].id
 }
 
+// Renew seals under the current secret what was sealed under an older one, and reports whether that was needed. A value
+// under the current secret, or one that isn't sealed at all, comes back as it is.
+func (r *Ring) Renew(sealed, aad string) (string, bool, error) {
+	if !r.NeedsRotation(sealed) {
+		return sealed, false, nil
+	}
+	plain, err := r.Open(sealed, aad)
+	if err != nil {
+		return sealed, false, err
+	}
+	return r.Seal(plain, aad), true, nil
+}
+
 // Derive makes a 32-byte key for one purpose, such as "tracking", from the current secret. What is signed with it can be checked with
 // [Ring.DeriveAll] after the secret was replaced.
 func (r *Ring) Derive(purpose string) ([]byte, error) {

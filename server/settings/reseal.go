@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Reseal seals the custom headers again, under the current secret, if they are sealed under an older one, and gives the number of settings
-// that changed. It can be run at any time, also while settings are edited, and again after a failure.
+// Reseal seals the custom headers under the current secret if they are sealed under an older one, and returns the
+// number of settings that changed. It can be run at any time, also while settings are edited, and again after a failure.
 func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	for range 5 {
 		stored, err := s.store.all(ctx)
@@ -38,19 +38,16 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("settings: seal %s again: it keeps changing", nameCustomHeaders)
 }
 
-// resealed gives the stored headers under the current secret; as they are when that is so already.
+// resealed returns the stored headers under the current secret. If they are already, they come back as they are.
 func (s *Settings) resealed(before string) (string, error) {
 	var sealed string
 	if err := json.Unmarshal([]byte(before), &sealed); err != nil {
 		return "", err
 	}
-	if !s.ring.NeedsRotation(sealed) {
-		return before, nil
+	renewed, needed, err := s.ring.Renew(sealed, headersPlace)
+	if err != nil || !needed {
+		return before, err
 	}
-	plain, err := s.ring.Open(sealed, headersPlace)
-	if err != nil {
-		return "", err
-	}
-	after, err := s.sealed(plain)
+	after, err := json.Marshal(renewed)
 	return string(after), err
 }
