@@ -6,11 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
-	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/outbox"
@@ -107,32 +104,4 @@ func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release fun
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// accountStore gives the server the accounts. With an account goes what was had with its refresh token.
-type accountStore struct {
-	*accounts.Accounts
-	tokens *oauth.Tokens
-}
-
-// Delete implements server.Accounts.
-func (s accountStore) Delete(ctx context.Context, id string) error {
-	if err := s.Accounts.Delete(ctx, id); err != nil {
-		return err
-	}
-	return s.tokens.Forget(ctx, "account:"+id)
-}
-
-// gatewayStore is accountStore for gateways.
-type gatewayStore struct {
-	*gateways.Store
-	tokens *oauth.Tokens
-}
-
-// Delete implements server.Gateways.
-func (s gatewayStore) Delete(ctx context.Context, id string) error {
-	if err := s.Store.Delete(ctx, id); err != nil {
-		return err
-	}
-	return s.tokens.Forget(ctx, "gateway:"+id)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
@@ -14,6 +15,7 @@ type accountRoutes struct {
 	accounts  Accounts
 	box       Outbox
 	tokens    *access.Access
+	oauth     *oauth.Tokens
 	templates *templates.Templates
 	verifier  Verifier
 }
@@ -55,6 +57,9 @@ func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput
 func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
 	unknown := a.accounts.Delete(ctx, in.Account)
+	if unknown == nil {
+		unknown = a.oauth.Forget(ctx, "account:"+in.Account)
+	}
 	if unknown != nil && !fault.Is(unknown, fault.NotFound) {
 		return api.AccountDeleted{}, unknown
 	}

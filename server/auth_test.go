@@ -69,6 +69,8 @@ func (w *world) existing(t *testing.T, r route, token string) string {
 		var created api.TemplateCreated
 		created, err = p.templates.Create(ctx, bound, api.TemplateRequest{Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 		id = cmp.Or(created.ID, id)
+	case "getGateway", "updateGateway", "deleteGateway":
+		_, err = p.gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
 	case "suppressionImport":
 		id = strings.ToLower(rand.Text())
 		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{ID: id})

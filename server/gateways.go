@@ -4,12 +4,15 @@ import (
 	"context"
 	"strings"
 
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
 type gatewayRoutes struct {
-	gateways Gateways
+	gateways *gateways.Store
+	oauth    *oauth.Tokens
 	accounts Accounts
 }
 
@@ -61,6 +64,9 @@ func (g gatewayRoutes) deleteGateway(ctx context.Context, in *gatewayInput) (api
 			in.Gateway, strings.Join(users[:min(len(users), 10)], ", "))
 	}
 	if err := g.gateways.Delete(ctx, in.Gateway); err != nil {
+		return api.GatewayDeleted{}, err
+	}
+	if err := g.oauth.Forget(ctx, "gateway:"+in.Gateway); err != nil {
 		return api.GatewayDeleted{}, err
 	}
 	return api.GatewayDeleted{Gateway: in.Gateway, Deleted: true}, nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/server/access"
@@ -20,7 +22,8 @@ type Parts struct {
 	Outbox       Outbox
 	Queues       Queues
 	Accounts     Accounts
-	Gateways     Gateways
+	Gateways     *gateways.Store
+	OAuth        *oauth.Tokens
 	DomainKeys   *dkim.Keys
 	Templates    *templates.Templates
 	Documents    Documents
@@ -89,15 +92,6 @@ type Accounts interface {
 	UsingGateway(ctx context.Context, gateway string) ([]string, error)
 	// GatewayEdited has held accounts that list a gateway checked at once.
 	GatewayEdited(ctx context.Context, gateway string) error
-}
-
-// Gateways are the relays that accounts share. It is relays.Relays.
-type Gateways interface {
-	Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error)
-	Get(ctx context.Context, id string) (api.GatewayInfo, error)
-	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
-	Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error)
-	Delete(ctx context.Context, id string) error
 }
 
 // Verifier tries to log in to a relay. Package app makes it of accounts and smtpsend.

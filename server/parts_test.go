@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback/unsubscribe"
@@ -53,6 +55,8 @@ type parts struct {
 	keys         *dkim.Keys
 	suppressions *suppression.Store
 	templates    *templates.Templates
+	gateways     *gateways.Store
+	oauth        *oauth.Tokens
 	unsubscribe  *unsubscribe.Service
 }
 
@@ -88,6 +92,10 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.templates, err = templates.New(p.db, noSenders{}, templates.Options{})
 	must(err)
+	p.gateways, err = gateways.New(p.db, p.ring, gateways.Options{})
+	must(err)
+	p.oauth, err = oauth.New(p.db, p.ring, oauth.Options{})
+	must(err)
 	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
 	must(err)
 	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions, Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
@@ -97,7 +105,7 @@ func newParts(t testing.TB) *parts {
 
 func (p *parts) parts() Parts {
 	return Parts{
-		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: fakeGateways{p}, DomainKeys: p.keys, Templates: p.templates,
+		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: p.gateways, OAuth: p.oauth, DomainKeys: p.keys, Templates: p.templates,
 		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings, Webhooks: fakeWebhooks{p},
 		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: p.unsubscribe,
 		Tracking: fakeTracking{p}, State: p,
@@ -383,35 +391,6 @@ func (p fakeAccounts) UsingGateway(_ context.Context, id string) ([]string, erro
 
 func (p fakeAccounts) GatewayEdited(_ context.Context, id string) error {
 	return p.asked("Accounts.GatewayEdited " + id)
-}
-
-type fakeGateways struct{ *parts }
-
-func (p fakeGateways) Create(_ context.Context, g api.Gateway) (api.GatewayCreated, error) {
-	return api.GatewayCreated{Gateway: g.Gateway, State: "new"}, p.asked("Gateways.Create " + g.Gateway)
-}
-
-func (p fakeGateways) Get(_ context.Context, id string) (api.GatewayInfo, error) {
-	return gatewayInfo(id), p.asked("Gateways.Get " + id)
-}
-
-func gatewayInfo(id string) api.GatewayInfo {
-	return api.GatewayInfo{
-		Gateway: api.Gateway{Gateway: id, Name: "GW", Host: "127.0.0.1", Port: 2590, User: "u", Pass: "******"}, State: "unset",
-		Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC(),
-	}
-}
-
-func (p fakeGateways) List(context.Context, int, int) (api.GatewayPage, error) {
-	return api.GatewayPage{}, p.asked("Gateways.List")
-}
-
-func (p fakeGateways) Update(_ context.Context, id string, _ api.GatewayPatch) (api.GatewayUpdated, error) {
-	return api.GatewayUpdated{Gateway: id}, p.asked("Gateways.Update " + id)
-}
-
-func (p fakeGateways) Delete(_ context.Context, id string) error {
-	return p.asked("Gateways.Delete " + id)
 }
 
 type fakeAccess struct{ *parts }

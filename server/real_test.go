@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/outbox"
@@ -30,18 +29,16 @@ func setupReal(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	gateways, err := gateways.New(db, ring, gateways.Options{})
-	must(err)
-	senders, err := accounts.New(db, ring, gateways, accounts.Options{})
+	senders, err := accounts.New(db, ring, p.gateways, accounts.Options{})
 	must(err)
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{}, Accounts: senders, Gateways: gateways}, outbox.Options{})
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{}, Accounts: senders, Gateways: p.gateways}, outbox.Options{})
 	must(err)
 	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
 	must(err)
 
 	parts := p.parts()
-	parts.Intake, parts.Outbox, parts.Queues, parts.Accounts, parts.Gateways = box, box, box, senders, gateways
+	parts.Intake, parts.Outbox, parts.Queues, parts.Accounts = box, box, box, senders
 	parts.Webhooks, parts.Access = hooks, p.access
 	s, err := New(parts,
 		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})

@@ -71,8 +71,8 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about who sends, and what mail is made of.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Tokens, templates: p.Templates, verifier: p.Verifier}
-	gateways := gatewayRoutes{gateways: p.Gateways, accounts: p.Accounts}
+	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Tokens, oauth: p.OAuth, templates: p.Templates, verifier: p.Verifier}
+	gateways := gatewayRoutes{gateways: p.Gateways, oauth: p.OAuth, accounts: p.Accounts}
 	keys := dkimRoutes{keys: p.DomainKeys}
 	templates := templateRoutes{templates: p.Templates, accounts: p.Accounts}
 	return []group{
