@@ -15,22 +15,6 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// outcome is where an attempt leaves its message.
-type outcome string
-
-const (
-	sent outcome = "sent" // every recipient is done, and none failed
-
-	suppressed outcome = "suppressed" // every recipient is done: none failed and none got it, for none may be mailed
-
-	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
-	failed   outcome = "failed"   // every recipient is done, and some failed: a dead letter
-	dropped  outcome = "dropped"  // failed, with dead letters switched off
-	released outcome = "released" // the attempt did not take place; no attempt is spent
-	deferred outcome = "deferred" // a limit is reached: the attempt will take place later; none is spent
-	held     outcome = "held"     // the account is in trouble: it will take place when that is over; none is spent
-)
-
 // How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills every worker that touches it
 // must not do so for ever, and one whose relay never answers the dot must not be sent without end.
 const (

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,18 +13,6 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
-
-// Later is something that became known about a message after a relay took it: by a provider's webhook, a mail that came back, a hit.
-type Later struct {
-	Key       string      `json:"key"`                 // the same each time the fact is told, so that it is told on once
-	Type      event.Type  `json:"type"`                // one of those from MessageDelivered to ListSubscribe
-	Account   string      `json:"account,omitempty"`   // whose message it is; needed only where the log may have forgotten it
-	MessageID string      `json:"messageId,omitempty"` // Postroom's id of it, the queueId; empty: no message brought it about, and Account says who is told
-	Recipient string      `json:"recipient,omitempty"` // address; empty: see Index
-	Index     int         `json:"index,omitempty"`     // of the recipient in the envelope, where Recipient is empty; negative: not known which
-	At        time.Time   `json:"at,omitzero"`         // when it happened; zero, or in the future: now
-	Told      event.Later `json:"told"`
-}
 
 // LearnResult is what came of a fact.
 type LearnResult int
