@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Address is a person or a mailbox as a header names it (RFC 5322 section 3.4).
+// Address is a mailbox as a header names it (RFC 5322 section 3.4).
 type Address struct {
 	Name    string // display name; empty: none
 	Address string // addr-spec, such as "ann@example.com"
@@ -23,10 +23,10 @@ const (
 	maxLabel     = 63
 )
 
-// NormalizeAddress checks that s is an address mail can be sent to and gives the form to send with and to compare by: the domain in lower
-// case as an A-label (IDNA2008), the local part as it came, since only its own server may say that case does not matter. Quotes that the
-// local part does not need are dropped. A domain literal, a comment, a display name, a space or a control character is an error, whose
-// text goes after the name of a field: "is not a valid email address: it has no @".
+// NormalizeAddress returns the normal form of s, for sending and for comparing. The domain becomes a
+// lower-case A-label (IDNA2008). The local part keeps its case: only its own server may ignore case. Unneeded
+// quotes are removed. A domain literal, comment, display name, space or control character is an error. The
+// error text follows a field's name: "is not a valid email address: it has no @".
 func NormalizeAddress(s string) (string, error) {
 	at := strings.LastIndexByte(s, '@')
 	switch {
@@ -36,7 +36,7 @@ func NormalizeAddress(s string) (string, error) {
 		return "", badAddress("it has no @")
 	case !utf8.ValidString(s):
 		return "", badAddress("it is not UTF-8")
-	case len(s) > 2*maxAddress: // before any work that grows with length; no form of a longer one can be short enough
+	case len(s) > 2*maxAddress: // checked before any work that grows with length; a longer one has no valid form
 		return "", badAddress("it is longer than 254 octets")
 	}
 	local, err := normalizeLocalPart(s[:at])
@@ -53,8 +53,8 @@ func NormalizeAddress(s string) (string, error) {
 	return local + "@" + domain, nil
 }
 
-// DedupeAddresses drops later addresses that equal an earlier one in their normal form, and keeps the order. An address that has no normal
-// form is compared as it is.
+// DedupeAddresses removes later addresses whose normal form equals an earlier one. The order stays. An
+// address without a normal form is compared as written.
 func DedupeAddresses(addresses []string) []string {
 	seen := make(map[string]bool, len(addresses))
 	kept := make([]string, 0, len(addresses))
@@ -71,8 +71,8 @@ func DedupeAddresses(addresses []string) []string {
 	return kept
 }
 
-// NeedsSMTPUTF8 reports whether an address in normal form can only be sent to through a relay that offers SMTPUTF8 (RFC 6531): its local part
-// is not ASCII, and unlike a domain a local part has no ASCII form.
+// NeedsSMTPUTF8 reports whether an address in normal form needs a relay with SMTPUTF8 (RFC 6531). Its local
+// part is not ASCII, and a local part has no ASCII form.
 func NeedsSMTPUTF8(address string) bool { return !isASCII(address) }
 
 func normalizeLocalPart(local string) (string, error) {
@@ -130,8 +130,8 @@ func normalizeDomain(domain string) (string, error) {
 	return lower, nil
 }
 
-// isHostname checks letters, digits and hyphens, label by label (RFC 1123 section 2.1), and refuses an IPv4 address, which would be taken
-// for a name here and for a number by the resolver.
+// isHostname checks letters, digits and hyphens of each label (RFC 1123 section 2.1). It refuses an IPv4
+// address: the resolver would read it as a number.
 func isHostname(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -150,7 +150,8 @@ func isHostname(name string) bool {
 	return err != nil
 }
 
-// isAtext reports whether a rune may stand in an atom (RFC 5322 section 3.2.3, widened by RFC 6532 section 3.2 to printable UTF-8).
+// isAtext reports whether r is allowed in an atom (RFC 5322 section 3.2.3; RFC 6532 section 3.2 adds
+// printable UTF-8).
 func isAtext(r rune) bool {
 	switch {
 	case r >= utf8.RuneSelf:

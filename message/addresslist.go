@@ -12,9 +12,10 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// ParseAddressList reads the value of a header such as To: display names, comments, quoted strings, encoded words and groups (RFC 5322
-// section 3.4), and what many programs write instead, such as a name with special characters and no quotes. Folded lines may be given as they are. An empty value or an empty group gives no addresses. The addresses come back as
-// they were written; [NormalizeAddress] says whether mail can be sent to them.
+// ParseAddressList parses the value of a header such as To: display names, comments, quoted strings, encoded
+// words and groups (RFC 5322 section 3.4). It also accepts common errors, such as special characters in an
+// unquoted name. Lines may be folded. An empty value or group returns no addresses. Addresses are returned as
+// written; [NormalizeAddress] reports whether mail can be sent to them.
 func ParseAddressList(value string) ([]Address, error) {
 	value = strings.TrimSpace(unfold(value))
 	if value == "" {
@@ -35,8 +36,8 @@ func ParseAddressList(value string) ([]Address, error) {
 	return list, nil
 }
 
-// parseSloppyList reads lists that no grammar covers but everybody understands: "ann@x.example <ann@x.example>", "Team [A] <a@x.example>".
-// It does so only if each entry has one address that mail can be sent to, so nothing is guessed.
+// parseSloppyList parses lists outside the grammar, such as "ann@x.example <ann@x.example>" and "Team [A]
+// <a@x.example>". It never guesses: each entry must have exactly one valid address.
 func parseSloppyList(value string) ([]Address, bool) {
 	var list []Address
 	for _, entry := range splitOutside(value, ',') {
@@ -59,7 +60,7 @@ func parseSloppyList(value string) ([]Address, bool) {
 	return list, len(list) > 0
 }
 
-// splitOutside splits at a separator that is not in quotes, angle brackets or a comment.
+// splitOutside splits s at separators outside quotes, angle brackets and comments.
 func splitOutside(s string, separator byte) []string {
 	var pieces []string
 	start, depth := 0, 0
@@ -86,7 +87,7 @@ func splitOutside(s string, separator byte) []string {
 	return append(pieces, s[start:])
 }
 
-// stripComments takes out what is in parentheses, outside quotes (RFC 5322 section 3.2.2).
+// stripComments removes text in parentheses outside quotes (RFC 5322 section 3.2.2).
 func stripComments(s string) string {
 	var b strings.Builder
 	depth, quoted := 0, false
@@ -109,7 +110,7 @@ func stripComments(s string) string {
 	return b.String()
 }
 
-// decodeText decodes the encoded words of an unstructured header for people to read. What cannot be decoded stays as it is.
+// decodeText decodes the encoded words of an unstructured header. Text that cannot be decoded stays as it is.
 func decodeText(value string) string {
 	value = strings.TrimSpace(unfold(value))
 	if decoded, err := wordDecoder().DecodeHeader(value); err == nil {
@@ -118,7 +119,7 @@ func decodeText(value string) string {
 	return printable(value)
 }
 
-// printable makes text from a stranger's header fit for a line of a list or a log: encoded words can hide line breaks.
+// printable makes text of a header safe for a line of a list or log: encoded words can hide line breaks.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' {
@@ -128,7 +129,7 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// quoteLocalPart puts back the quotes that net/mail took off, where the local part is not valid without them.
+// quoteLocalPart restores quotes that net/mail removed and the local part needs.
 func quoteLocalPart(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 {
@@ -148,8 +149,8 @@ func quoteLocalPart(address string) string {
 
 var quotedPairs = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// wordDecoder decodes any charset a browser knows. An unknown one is passed through: a display name that reads badly is no reason to
-// refuse the message, since only its addresses matter here.
+// wordDecoder decodes the charsets of browsers. Unknown charsets pass through unchanged: only the addresses
+// matter here.
 func wordDecoder() *mime.WordDecoder {
 	return &mime.WordDecoder{CharsetReader: func(charset string, input io.Reader) (io.Reader, error) {
 		encoding, err := htmlindex.Get(charset)
@@ -160,7 +161,8 @@ func wordDecoder() *mime.WordDecoder {
 	}}
 }
 
-// unfold removes the line breaks of a folded header value and keeps the white space after them (RFC 5322 section 2.2.3).
+// unfold removes the line breaks of a folded header value and keeps the white space after them (RFC 5322
+// section 2.2.3).
 func unfold(value string) string {
 	if !strings.ContainsAny(value, "\r\n") {
 		return value

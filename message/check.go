@@ -8,13 +8,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Limits of a further header. Longer names break parsers; longer values are refused by relays.
+// Limits of an additional header. Longer names break parsers; relays refuse longer values.
 const (
 	maxHeaderName  = 60
 	maxHeaderValue = 64 << 10
 )
 
-// faults collects what is wrong, under the names the sender of the request knows.
+// faults collects errors under the field names of the request.
 type faults struct{ fields []fault.Field }
 
 func (f *faults) add(key, format string, args ...any) {
@@ -29,7 +29,7 @@ func (f *faults) addError(key string, err error) {
 
 func (f *faults) err() error { return fault.InvalidFields(f.fields) }
 
-// line checks text that goes into a header. A line break there would begin a field of the attacker's choosing.
+// line checks text for a header. A line break would let an attacker add a header field.
 func (f *faults) line(key, s string) bool {
 	why := ""
 	switch {
@@ -52,7 +52,7 @@ func (f *faults) line(key, s string) bool {
 	return why == ""
 }
 
-// address checks one address and gives it back in the form to write.
+// address checks an address and returns its normal form.
 func (f *faults) address(key string, a Address) Address {
 	f.line(key+".name", a.Name)
 	normal, err := NormalizeAddress(a.Address)
@@ -68,8 +68,8 @@ func (f *faults) addresses(key string, list []Address) []Address {
 	return checked
 }
 
-// envelope checks an envelope that was given, and takes what is not given from the headers: the author as return path, and every
-// recipient once.
+// envelope checks the given envelope. Missing values come from the headers: the author is the return path,
+// and each recipient is used once.
 func (f *faults) envelope(given *Envelope, author string, recipients ...[]Address) Envelope {
 	result := Envelope{From: author}
 	if given != nil {
@@ -114,7 +114,7 @@ func (f *faults) headerName(key, name string) bool {
 	return true
 }
 
-// headerValue checks a value and that no word of it is too long for a line.
+// headerValue checks a value, and that each of its words fits into a line.
 func (f *faults) headerValue(key, name, value string) bool {
 	if !f.line(key, value) {
 		return false
@@ -132,7 +132,7 @@ func (f *faults) headerValue(key, name, value string) bool {
 	return true
 }
 
-// dropRepeated drops later ones of equal addresses, all in normal form.
+// dropRepeated removes repeated addresses, which are in normal form.
 func dropRepeated(addresses []string) []string {
 	seen := make(map[string]bool, len(addresses))
 	kept := addresses[:0]

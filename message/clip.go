@@ -2,7 +2,7 @@ package message
 
 import "unicode/utf8"
 
-// Clip shortens a text to at most so many bytes, at the end of a character.
+// Clip shortens a text to at most the given number of bytes, between two characters.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s

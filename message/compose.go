@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Compose builds the message a draft describes. All that is wrong with the draft comes back as one fault.InvalidFields; any other error
-// means that random (nil: crypto/rand) gave out or the draft has no Date.
+// Compose builds the message of a draft. All faults of the draft are returned in one fault.InvalidFields. Any
+// other error means that random failed (nil: crypto/rand) or that the draft has no Date.
 func Compose(d Draft, random io.Reader) (*Composed, error) {
 	if random == nil {
 		random = rand.Reader
@@ -36,7 +36,7 @@ func Compose(d Draft, random io.Reader) (*Composed, error) {
 	return render(h, tree, token), nil
 }
 
-// head is a draft's header, checked and in the form to write.
+// head is a draft's header in checked, normal form.
 type head struct {
 	from, sender         Address
 	to, cc, replyTo      []Address
@@ -69,7 +69,8 @@ func check(d *Draft) (head, error) {
 	return h, f.err()
 }
 
-// thread checks the ids that put a message into a conversation. The id it answers ends its references (RFC 5322 section 3.6.4).
+// thread checks the message ids of a conversation. The returned id is the last of its references (RFC 5322
+// section 3.6.4).
 func (f *faults) thread(id, inReplyTo string, references []string) (string, string, []string) {
 	var err error
 	if id != "" {
@@ -92,7 +93,7 @@ func (f *faults) thread(id, inReplyTo string, references []string) (string, stri
 	return id, inReplyTo, shortenReferences(checked)
 }
 
-// attachments checks what of an attachment reaches a header.
+// attachments checks the fields of attachments that are written into headers.
 func (f *faults) attachments(list []Attachment) {
 	for i, a := range list {
 		key := fmt.Sprintf("attachments[%d]", i)
@@ -111,7 +112,7 @@ func (f *faults) attachments(list []Attachment) {
 	}
 }
 
-// render writes the message into one buffer of about the right size.
+// render writes the message into one buffer, allocated at the estimated size.
 func render(h head, tree *part, token string) *Composed {
 	w := headerWriter{buf: make([]byte, 0, headerRoom(h)+tree.size())}
 	h.write(&w)
@@ -127,7 +128,7 @@ func render(h head, tree *part, token string) *Composed {
 	return &c
 }
 
-// write writes the fields in the order people are used to see.
+// write writes the fields in their usual order.
 func (h head) write(w *headerWriter) {
 	w.addresses("From", []Address{h.from})
 	if h.sender.Address != "" {
@@ -175,7 +176,7 @@ func (e Envelope) needsSMTPUTF8() bool {
 	return NeedsSMTPUTF8(e.From)
 }
 
-// headerRoom is a guess at the size of the header, on the large side.
+// headerRoom is a high estimate of the header's size.
 func headerRoom(h head) int {
 	n := 1024 + 3*len(h.subject) + 64*len(h.references)
 	for _, list := range [][]Address{h.to, h.cc, h.replyTo} {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Control is what a raw message asks of Postroom by headers of its own, which are taken out: X-Postroom-Send-At, -Delivery-Attempts,
-// -Gateway, -Tracking-Enabled and -Idempotency-Key, or the same with X-EE-, as EmailEngine names them. Where both are there,
-// X-Postroom- counts.
+// Control is the values of the control headers of a raw message, which are removed from it:
+// X-Postroom-Send-At, -Delivery-Attempts, -Gateway, -Tracking-Enabled and -Idempotency-Key. EmailEngine's
+// prefix X-EE- works too. X-Postroom- takes precedence.
 type Control struct {
-	SendAt           time.Time // when to send; zero: not said
-	DeliveryAttempts int       // attempts in all, 1 to 100; 0: not said
-	Gateway          string    // empty: not said
-	TrackingEnabled  *bool     // nil: not said
-	IdempotencyKey   string    // empty: not said
+	SendAt           time.Time // when to send; zero: not given
+	DeliveryAttempts int // total attempts, 1 to 100; 0: not given
+	Gateway          string // empty: not given
+	TrackingEnabled  *bool // nil: not given
+	IdempotencyKey   string // empty: not given
 }
 
-// controlPrefixes are in the order in which they count.
+// controlPrefixes are in order of precedence.
 var controlPrefixes = []string{"X-Postroom-", "X-EE-"}
 
 const maxIdempotencyKey = 1024
@@ -46,7 +46,8 @@ func (h *rawHeader) takeControl(f *faults) Control {
 	return c
 }
 
-// takeControlHeader takes out all headers of a purpose and gives the name and the value of the one that counts.
+// takeControlHeader removes all headers of a purpose. It returns the name and value of the one with
+// precedence.
 func (h *rawHeader) takeControlHeader(purpose string) (name, value string) {
 	for _, prefix := range controlPrefixes {
 		if value == "" {
@@ -57,7 +58,8 @@ func (h *rawHeader) takeControlHeader(purpose string) (name, value string) {
 	return name, value
 }
 
-// controlTime reads ISO 8601 with or without seconds and zone (UTC then), or milliseconds since 1970 as EmailEngine's clients send them.
+// controlTime parses ISO 8601, seconds and zone optional (default UTC), or Unix milliseconds as EmailEngine's
+// clients send.
 func (f *faults) controlTime(name, value string) time.Time {
 	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 && ms < math.MaxInt64/int64(time.Millisecond) {
 		return time.UnixMilli(ms).UTC()

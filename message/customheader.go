@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// HeadersOf turns a JSON object of headers into fields, sorted by name so that the same request always makes the same message.
+// HeadersOf returns the fields of a JSON object, sorted by name: the same request always makes the same
+// message.
 func HeadersOf(object map[string]string) []Header {
 	list := make([]Header, 0, len(object))
 	for name, value := range object {
@@ -16,9 +17,9 @@ func HeadersOf(object map[string]string) []Header {
 	return list
 }
 
-// adoptHeaders goes through the further headers of a draft: those that a draft has a field for become that field where it is empty, as
-// clients of other services expect ("Reply-To" among the headers), since no field may appear twice (RFC 5322 section 3.6). Those that the
-// message's structure or its recipients decide are refused.
+// adoptHeaders checks the additional headers of a draft. A header such as "Reply-To" becomes the draft's
+// field of that meaning if the field is empty: clients of other services expect this, and no field may appear
+// twice (RFC 5322 section 3.6). Headers that depend on the message's structure or recipients are refused.
 func (f *faults) adoptHeaders(d *Draft) {
 	others := make([]Header, 0, len(d.Headers))
 	for _, header := range d.Headers {
@@ -39,12 +40,12 @@ func (f *faults) adoptHeaders(d *Draft) {
 	d.Headers = others
 }
 
-// isStructural reports whether a field (in lower case) describes how the message is built or how it travelled.
+// isStructural reports whether a field (lower case) describes the structure or the transport of a message.
 func isStructural(name string) bool {
 	return name == "mime-version" || name == "return-path" || strings.HasPrefix(name, "content-")
 }
 
-// adopt takes a header as the field of the draft it stands for. It answers false when there is no such field.
+// adopt stores a header in its field of the draft. It returns false if the draft has no such field.
 func (f *faults) adopt(d *Draft, key, name, value string) bool {
 	given := false
 	switch name {

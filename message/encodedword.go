@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Encoded words (RFC 2047) carry text that is not ASCII in a header. The encoder of the standard library splits by bytes of its own limit
-// and never looks at the column it starts in, so lines grow past what RFC 5322 asks; this one fills lines exactly.
+// Encoded words (RFC 2047) carry text that is not ASCII in a header. The encoder of the standard library
+// splits at its own byte limit and ignores the start column, so its lines exceed RFC 5322's limit. This one
+// fills lines exactly.
 const (
 	maxEncodedWord = 75 // RFC 2047 section 2
 	encodedFrame   = len("=?utf-8?Q??=")
-	minEncodedWord = 32 // with less room than this the word starts on the next line
+	minEncodedWord = 32 // with less room the word starts on the next line
 )
 
-// encodeWords writes s as encoded words of at most 75 columns, the first of at most `first`. It takes the shorter of the two encodings, and
-// splits between characters, never inside one, as section 5 asks: each word decodes by itself.
+// encodeWords writes s as encoded words of at most 75 columns; the first has at most first columns. It uses
+// the shorter encoding. It splits only between characters (RFC 2047 section 5): each word decodes by itself.
 func encodeWords(s string, first int) []string {
 	useQ := qLength(s) <= (len(s)+2)/3*4
 	var words []string
@@ -30,7 +31,8 @@ func encodeWords(s string, first int) []string {
 	return words
 }
 
-// fitting returns how many bytes of s, in whole characters, fit into room columns; at least one rune, so that it always gets ahead.
+// fitting returns the number of bytes of s, in whole characters, that fit into room columns. It is at least
+// one rune, so callers always advance.
 func fitting(s string, room int, useQ bool) int {
 	n, columns := 0, 0
 	for n < len(s) {
@@ -94,7 +96,8 @@ func encodedWord(s string, useQ bool) string {
 
 const upperHex = "0123456789ABCDEF"
 
-// qSafe allows what RFC 2047 section 5 (3) allows in a display name, the narrowest of its three contexts, so one encoder serves all.
+// qSafe reports whether c is allowed in a display name (RFC 2047 section 5 (3)). This is the strictest of
+// three contexts, so one encoder serves all.
 func qSafe(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '!' || c == '*' || c == '+' || c == '-' || c == '/'
 }
@@ -111,9 +114,9 @@ func qLength(s string) int {
 	return n
 }
 
-// characterSize returns the length of the first character as a reader sees it: a letter with its combining marks, an emoji with its
-// modifiers and what is joined to it, a flag. Some mail programs decode word by word and show the halves of a split one. It looks no further
-// than a word could hold.
+// characterSize returns the length of the first visible character: a letter with combining marks, an emoji
+// sequence, a flag. Some mail programs decode word by word and would show the parts of a split one. It reads
+// at most the length of a word.
 func characterSize(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	flag := isRegional(r)

@@ -16,8 +16,9 @@ const (
 	base64Encoding  transferEncoding = "base64"
 )
 
-// textEncoding chooses how a text with CRLF line ends travels. ASCII in short lines goes as it is, unless a line starts with a dot or with
-// "From ", which some relays change, breaking signatures. Mostly ASCII becomes quoted-printable; the rest base64, which is then shorter.
+// textEncoding returns the encoding for a text with CRLF line ends. ASCII in short lines stays as it is,
+// unless a line starts with a dot or "From ": some relays change those lines, which breaks signatures. Mostly
+// ASCII becomes quoted-printable; other text base64, which is then shorter.
 func textEncoding(text []byte) transferEncoding {
 	if isPlain(text) {
 		return sevenBit
@@ -34,7 +35,7 @@ func textEncoding(text []byte) transferEncoding {
 	return base64Encoding
 }
 
-// plainByte are the bytes of a line that travels as it is.
+// plainByte is the set of bytes that need no encoding.
 var plainByte = func() (plain [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		plain[c] = true
@@ -43,7 +44,7 @@ var plainByte = func() (plain [256]bool) {
 	return plain
 }()
 
-// isPlain reports whether every line of a text may travel as it is.
+// isPlain reports whether every line of a text can stay unencoded.
 func isPlain(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
@@ -59,7 +60,7 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// encodedSize estimates from above how many bytes a body takes, so that the result is allocated once.
+// encodedSize is an upper estimate of a body's encoded size, so that the result is allocated once.
 func encodedSize(encoding transferEncoding, n int) int {
 	switch encoding {
 	case base64Encoding:
@@ -70,7 +71,8 @@ func encodedSize(encoding transferEncoding, n int) int {
 	return n
 }
 
-// appendEncoded appends a body in its transfer encoding. The last line gets no CRLF: in a multipart the one before the next boundary ends it.
+// appendEncoded appends a body in its transfer encoding. The last line gets no CRLF: in a multipart, the CRLF
+// before the next boundary ends it.
 func appendEncoded(dst []byte, encoding transferEncoding, body []byte) []byte {
 	switch encoding {
 	case base64Encoding:
@@ -91,8 +93,9 @@ func appendBase64(dst, body []byte) []byte {
 	return base64.StdEncoding.AppendEncode(dst, body)
 }
 
-// appendQuotedPrintable encodes text with CRLF line ends (RFC 2045 section 6.7). Lines stay within 76 columns, and no line of the result
-// starts with a dot or with "From ", soft line breaks included. Characters of several bytes are not torn apart by a soft line break.
+// appendQuotedPrintable encodes text with CRLF line ends (RFC 2045 section 6.7). Lines have at most 76
+// columns. No line starts with a dot or "From ", soft line breaks included. Soft line breaks do not split
+// multibyte characters.
 func appendQuotedPrintable(dst, text []byte) []byte {
 	column := 0
 	for i := 0; i < len(text); {
@@ -131,7 +134,8 @@ func appendQuotedPrintable(dst, text []byte) []byte {
 	return dst
 }
 
-// qpLiteral reports whether the byte may stand for itself. White space may not at the end of a line, where relays strip it.
+// qpLiteral reports whether the byte needs no encoding. White space at the end of a line does: relays remove
+// it.
 func qpLiteral(text []byte, i int) bool {
 	switch c := text[i]; {
 	case c == ' ' || c == '\t':
@@ -147,8 +151,8 @@ func endsLine(text []byte, i int) bool {
 	return i == len(text) || text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n'
 }
 
-// appendCRLF appends text with every line end as CRLF: a bare CR or LF counts as one. What a relay makes of a bare one is its own affair,
-// and differs, which is how messages are smuggled past a filter (CVE-2023-51764).
+// appendCRLF appends text with CRLF line ends; a bare CR or LF counts as one line end. Relays differ on bare
+// ones, which lets attackers smuggle messages past a filter (CVE-2023-51764).
 func appendCRLF(dst, text []byte) []byte {
 	for len(text) > 0 {
 		i := bytes.IndexAny(text, "\r\n")
@@ -188,7 +192,7 @@ func hasBareLineEnd(text []byte) bool {
 	return false
 }
 
-// crlf returns the text with every line end as CRLF, the same one when that is so already.
+// crlf returns text with CRLF line ends. It returns text itself if nothing changes.
 func crlf(text []byte) []byte {
 	if !hasBareLineEnd(text) {
 		return text
@@ -196,7 +200,7 @@ func crlf(text []byte) []byte {
 	return appendCRLF(make([]byte, 0, len(text)+bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte("\r"))), text)
 }
 
-// octets describes what a relay needs to be told about a stretch of bytes.
+// octets describes the features of bytes that a relay must support.
 type octets struct {
 	nul       bool
 	eightBit  bool // octets above 127

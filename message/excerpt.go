@@ -17,9 +17,9 @@ const (
 	excerptHTML  = 128 << 10
 )
 
-// Excerpt returns the beginning of what people read of a message, at most so many bytes, without markup: its first plain text, or else its first
-// html as a text. It reads no more of the message than it needs, half a megabyte at most, and takes what it can get of one that is cut off or
-// wrong. A message with no text gives "".
+// Excerpt returns the beginning of the readable text of a message, without markup, at most the given number
+// of bytes. It uses the first plain text, else the first html. It reads as little as possible, at most half a
+// megabyte. A truncated or malformed message gives what is readable. A message without text gives "".
 func Excerpt(r io.Reader, most int) string {
 	m, err := gomessage.ReadWithOptions(io.LimitReader(r, excerptRead), &gomessage.ReadOptions{MaxHeaderBytes: excerptRead})
 	if m == nil || err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err) {
@@ -56,19 +56,20 @@ func Excerpt(r io.Reader, most int) string {
 // errExcerpt ends the search.
 var errExcerpt = errors.New("the excerpt is found")
 
-// attached reports whether a part is a file rather than what people read.
+// attached reports whether a part is a file, not the message's text.
 func attached(part *gomessage.Entity) bool {
 	kind, _, err := part.Header.ContentDisposition()
 	return err == nil && strings.EqualFold(kind, "attachment")
 }
 
-// firstOf reads the beginning of a part, as far as it can be read.
+// firstOf reads the beginning of a part, up to the first error.
 func firstOf(body io.Reader, most int) string {
-	text, _ := io.ReadAll(io.LimitReader(body, int64(most)+utf8.UTFMax)) // what came before the error is as good
+	text, _ := io.ReadAll(io.LimitReader(body, int64(most)+utf8.UTFMax)) // text before an error is used
 	return Shorten(string(text), most)
 }
 
-// Shorten cuts a text to so many bytes, between two characters, without the blanks around it. The result is valid UTF-8.
+// Shorten cuts a text to at most the given number of bytes, between two characters, and trims white space.
+// The result is valid UTF-8.
 func Shorten(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > most {

@@ -2,44 +2,46 @@ package message
 
 import "strings"
 
-// Header is one header field as a person would read it: the value is neither encoded nor folded.
+// Header is a header field with its value decoded and unfolded.
 type Header struct {
 	Name  string
 	Value string
 }
 
-// Columns of a header line. RFC 5322 section 2.1.1 asks for 78 at most, RFC 2047 section 2 for 76 where encoded words are; 998 is the hard
-// limit of what a relay must carry.
+// Columns of a header line. RFC 5322 section 2.1.1 recommends at most 78. RFC 2047 section 2 allows 76 with
+// encoded words. Relays must carry up to 998.
 const (
 	maxColumns = 76
 	maxLine    = 998
 )
 
-// headerWriter writes header fields and folds them: a line passes 76 columns only where one word alone does, such as a URL.
+// headerWriter writes and folds header fields. A line exceeds 76 columns only if a single word does, such as
+// a URL.
 type headerWriter struct {
 	buf   []byte
-	col   int  // columns written in this line
-	bare  bool // nothing but the field's name is in this line
-	keeps bool // the first word stays in the line of the name
+	col   int // columns written in this line
+	bare  bool // only the field's name is in this line
+	keeps bool // the first word stays on the line of the name
 }
 
-// text writes a field for people, such as Subject: whatever would not survive as it is becomes encoded words, down to runs of blanks, words
-// too long for a line, and text that merely looks like an encoded word.
+// text writes an unstructured field such as Subject. Text that would not survive is encoded: non-ASCII, runs
+// of blanks, words too long for a line, and text that looks like an encoded word.
 func (w *headerWriter) text(name, value string) {
 	w.begin(name)
 	w.unstructured(strings.Split(value, " "), needsEncodingInText)
 	w.end()
 }
 
-// field writes any other field. ASCII is encoded only where it looks like an encoded word, since programs read these fields: the URL in a
-// List-Unsubscribe has to stay whole.
+// field writes any other field. ASCII is encoded only if it looks like an encoded word: programs read these
+// fields, and the URL of a List-Unsubscribe must stay whole.
 func (w *headerWriter) field(name, value string) {
 	w.begin(name)
 	w.unstructured(strings.Split(strings.Trim(value, " \t"), " "), needsEncoding)
 	w.end()
 }
 
-// identifiers writes a field of message ids. The first stays beside the name, however long: some programs look no further.
+// identifiers writes a field of message ids. The first id stays on the line of the name: some programs read
+// only that line.
 func (w *headerWriter) identifiers(name string, ids ...string) {
 	w.begin(name)
 	w.keeps = true
@@ -57,14 +59,14 @@ func (w *headerWriter) begin(name string) {
 
 func (w *headerWriter) end() { w.buf = append(w.buf, "\r\n"...) }
 
-// take returns what was written and starts anew.
+// take returns the written text and resets the writer.
 func (w *headerWriter) take() []byte {
 	field := w.buf
 	w.buf = nil
 	return field
 }
 
-// word writes blanks and a word, in a new line when this one is full.
+// word writes blanks and a word, on a new line if this one is full.
 func (w *headerWriter) word(space, word string) {
 	if w.col+len(space)+len(word) > maxColumns && w.mayFold(len(space)+len(word)) {
 		w.buf = append(w.buf, "\r\n"...)
@@ -76,7 +78,8 @@ func (w *headerWriter) word(space, word string) {
 	w.bare = w.bare && word == ""
 }
 
-// mayFold reports whether a line may end before a word of this size. Right after the name that is worth it only if the word then fits.
+// mayFold reports whether a line may end before a word of this size. Right after the name it may only if the
+// word then fits.
 func (w *headerWriter) mayFold(size int) bool {
 	if !w.bare || w.col+size > maxLine {
 		return true
@@ -84,8 +87,9 @@ func (w *headerWriter) mayFold(size int) bool {
 	return !w.keeps && size <= maxColumns
 }
 
-// unstructured writes words separated by one blank each; an empty word stands for one more blank. What lies between the first and the last
-// word that needs encoding is encoded in one run, because blanks between two encoded words are no part of the text (RFC 2047 section 6.2).
+// unstructured writes words separated by one blank; an empty word is one more blank. All words from the first
+// to the last one that needs encoding are encoded together: blanks between two encoded words are not part of
+// the text (RFC 2047 section 6.2).
 func (w *headerWriter) unstructured(words []string, needs func(string) bool) {
 	from, to := runToEncode(words, needs)
 	w.plain(words[:from])
@@ -98,7 +102,7 @@ func (w *headerWriter) unstructured(words []string, needs func(string) bool) {
 func (w *headerWriter) plain(words []string) {
 	space := " "
 	for _, word := range words {
-		if word == "" { // blanks travel with the word after them: a line of nothing but blanks would end the header for some
+		if word == "" { // blanks stay with the next word: a line of blanks can end the header
 			space += " "
 			continue
 		}
@@ -129,7 +133,7 @@ func runToEncode(words []string, needs func(string) bool) (from, to int) {
 		}
 		to = i + 1
 	}
-	if to-from == 1 && words[from] == "" && len(words) > 1 { // a blank too many is encoded together with a neighbour
+	if to-from == 1 && words[from] == "" && len(words) > 1 { // an extra blank is encoded together with a neighbour
 		if to < len(words) {
 			to++
 		} else {

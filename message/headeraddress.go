@@ -15,7 +15,7 @@ func (w *headerWriter) addresses(name string, list []Address) {
 	w.end()
 }
 
-// emptyGroup writes a field that names nobody, for a message whose recipients are all in Bcc (RFC 5322 section 3.4, A.1.3).
+// emptyGroup writes an empty group, for a message with all recipients in Bcc (RFC 5322 section 3.4, A.1.3).
 func (w *headerWriter) emptyGroup(name, group string) {
 	w.begin(name)
 	w.word(" ", group+":;")
@@ -41,7 +41,8 @@ func (w *headerWriter) address(a Address, comma string) {
 	w.word(" ", "<"+a.Address+">"+comma)
 }
 
-// isPhrase reports whether a name can stand without quotes: words of atext with one blank between them (RFC 5322 section 3.2.5).
+// isPhrase reports whether a name needs no quotes: words of atext with one blank between them (RFC 5322
+// section 3.2.5).
 func isPhrase(name string) bool {
 	for word := range strings.SplitSeq(name, " ") {
 		if word == "" || len(word) >= maxColumns || !isASCII(word) || strings.HasPrefix(word, "=?") {

@@ -10,11 +10,11 @@ import (
 	xhtml "golang.org/x/net/html"
 )
 
-// maxDataImages is how many images are taken out of one html; further ones stay where they are. Nobody writes that many by hand.
+// maxDataImages is the number of images that are extracted from one html. Further images stay in the html.
 const maxDataImages = 200
 
-// takeDataImages moves images written into the html as data: URLs into parts of their own, since most mail programs show only those. One
-// image used many times is sent once. What does not decode stays as it is; so does every other byte of the html.
+// takeDataImages moves data: URL images of html into parts: most mail programs show only those. A repeated
+// image is sent once. Images that cannot be decoded and all other bytes of the html stay as they are.
 func takeDataImages(source, token, domain string) (string, []*part) {
 	if indexFold(source, "data:") < 0 {
 		return source, nil
@@ -32,7 +32,7 @@ func takeDataImages(source, token, domain string) (string, []*part) {
 		}
 		out.WriteString(raw)
 	}
-	out.WriteString(source[done:]) // a tag cut short at the end
+	out.WriteString(source[done:]) // a truncated tag at the end
 	return out.String(), t.parts
 }
 
@@ -42,7 +42,7 @@ type imageTaker struct {
 	parts         []*part
 }
 
-// rewrite replaces the source of one img tag.
+// rewrite replaces the src of an img tag.
 func (t *imageTaker) rewrite(tag string) string {
 	from, to := attributeValue(tag, "src")
 	value := strings.TrimSpace(html.UnescapeString(tag[from:to]))
@@ -98,7 +98,8 @@ func decodeDataURL(value string) (kind string, content []byte, ok bool) {
 	return kind, content, err == nil && len(content) > 0
 }
 
-// attributeValue finds the value of an attribute inside a start tag, without its quotes; from equals to when there is none.
+// attributeValue returns the bounds of an attribute's value in a start tag, without quotes. Without the
+// attribute, from equals to.
 func attributeValue(tag, wanted string) (from, to int) {
 	i := 1
 	for i < len(tag) && isNameByte(tag[i]) {
@@ -125,7 +126,7 @@ func attributeValue(tag, wanted string) (from, to int) {
 	return 0, 0
 }
 
-// valueAt returns the bounds of the attribute value that starts at i, and where to read on.
+// valueAt returns the bounds of the attribute value at i, and the offset after it.
 func valueAt(tag string, i int) (from, to, next int) {
 	if i < len(tag) && (tag[i] == '"' || tag[i] == '\'') {
 		end := strings.IndexByte(tag[i+1:], tag[i])

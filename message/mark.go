@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Mark gives a message further header fields, which replace those of their names, and has a function change its html: the first text/html
-// that is no attachment. Lines must be ended by CRLF, as FromRaw leaves them. Html stays as it is where a signature or encryption covers it,
-// where it is in a charset that is not ASCII's, or can't be decoded. Headers must be valid. The error is that of html, or says that the
-// text is no message.
+// Mark sets headers, replacing those of the same names, and passes the html to a function: the first
+// text/html part that is not an attachment. Lines must end with CRLF, as FromRaw leaves them. Html stays
+// unchanged if it is signed or encrypted, if its charset does not extend ASCII, or if it cannot be decoded.
+// Headers must be valid. The error is that of html, or reports that raw is not a message.
 func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]byte, error) {
 	e, ok := parseEntity(raw)
 	if !ok {
@@ -33,7 +33,8 @@ func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]by
 	return e.bytes(), nil
 }
 
-// changeHTML has the first html of an entity changed. It reports whether there was one that could be.
+// changeHTML passes the first html of an entity to html. It reports whether one was found that can be
+// changed.
 func (e *entity) changeHTML(usual string, depth int, boundaries []string, html func(string) (string, error)) (bool, error) {
 	kind := e.header.mediaType(usual)
 	switch {
@@ -56,12 +57,12 @@ func (e *entity) changeHTML(usual string, depth int, boundaries []string, html f
 	return true, nil
 }
 
-// changePart looks for html in the parts of a multipart.
+// changePart searches the parts of a multipart for html.
 func (e *entity) changePart(depth int, boundaries []string, html func(string) (string, error)) (bool, error) {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	boundary := params["boundary"]
 	if err != nil || boundary == "" || !isIdentity(e.header.get("Content-Transfer-Encoding")) {
-		return false, nil //nolint:nilerr // what can't be understood is not touched
+		return false, nil //nolint:nilerr // unreadable parts stay unchanged
 	}
 	for _, place := range findParts(e.body, boundary) {
 		part, ok := parseEntity(e.body[place.from:place.to])
@@ -80,12 +81,12 @@ func (e *entity) changePart(depth int, boundaries []string, html func(string) (s
 	return false, nil
 }
 
-// text decodes a body that is text, whose letters stay in their charset: that its ASCII is ASCII is all that is asked for.
+// text decodes the transfer encoding of a text body. Its charset stays and must extend ASCII.
 func (e *entity) text() (string, bool) {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
 	for _, other := range []string{"utf-16", "utf-32", "utf-7", "ucs-", "iso-2022-", "iso-10646-", "hz-", "big5", "shift_jis", "gbk", "gb18030"} {
-		if strings.HasPrefix(charset, other) { // two of their bytes may look like ASCII
+		if strings.HasPrefix(charset, other) { // two of their bytes can look like ASCII
 			return "", false
 		}
 	}
@@ -105,7 +106,7 @@ func (e *entity) text() (string, bool) {
 	return "", false
 }
 
-// setText replaces the text of the entity, encoded so that every relay can carry it.
+// setText replaces the text of the entity, in an encoding that every relay accepts.
 func (e *entity) setText(text []byte, boundaries []string) {
 	text = crlf(text)
 	encoding := textEncoding(text)

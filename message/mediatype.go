@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// octetStream is the type of what has none.
+// octetStream is the type of content without one.
 const octetStream = "application/octet-stream"
 
-// mediaType makes a Content-Type fit to be written: the type itself and the few parameters that mean something beyond this message.
-// What is no media type at all gives way to a guess from the file's name. Parts we would have to take apart are sent as plain bytes.
+// mediaType returns a safe Content-Type: the type and the few parameters that have a meaning outside their
+// message. An invalid type is replaced by a guess from the file name. Composite types are sent as plain
+// bytes.
 func mediaType(contentType, filename string) (string, []parameter) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil && err != mime.ErrInvalidMediaParameter || !strings.Contains(kind, "/") || !isASCII(kind) || len(kind) > 127 {
@@ -37,7 +38,7 @@ func guessType(filename string) string {
 	return octetStream
 }
 
-// extensionOf returns a file name's ending for a type, or ".bin".
+// extensionOf returns the file extension of a type, or ".bin".
 func extensionOf(kind string) string {
 	for _, e := range preferredExtensions {
 		if typesByExtension[e] == kind {
@@ -47,7 +48,7 @@ func extensionOf(kind string) string {
 	return ".bin"
 }
 
-// typesByExtension stands in for the mime.types files of the system, which differ from machine to machine.
+// typesByExtension replaces the system's mime.types files, which differ between machines.
 var typesByExtension = map[string]string{
 	".7z": "application/x-7z-compressed", ".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css", ".csv": "text/csv",
 	".doc":  "application/msword",
@@ -68,14 +69,14 @@ var typesByExtension = map[string]string{
 	".xml":  "application/xml", ".zip": "application/zip",
 }
 
-// preferredExtensions are the endings given to files that came without a name.
+// preferredExtensions are the extensions of files without a name.
 var preferredExtensions = []string{
 	".png", ".jpg", ".gif", ".webp", ".svg", ".bmp", ".avif", ".pdf", ".txt", ".html", ".csv", ".ics", ".eml", ".json", ".xml", ".zip", ".gz",
 	".docx", ".xlsx", ".pptx", ".doc", ".xls", ".ppt", ".odt", ".ods", ".mp3", ".mp4", ".vcf", ".md", ".rtf",
 }
 
-// cleanFilename takes off the path, which says more about the sender's machine than about the file, and characters that make a name read
-// as another: controls, and the marks that turn the direction of writing ("exe.fdp" shown as "pdf.exe").
+// cleanFilename removes the path, which reveals the sender's file system, and misleading characters: control
+// characters, and marks that change the writing direction ("exe.fdp" shown as "pdf.exe").
 func cleanFilename(filename string) string {
 	if i := strings.LastIndexAny(filename, `/\`); i >= 0 {
 		filename = filename[i+1:]

@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Message ids are limited so that the line they stand in stays within 998 octets.
+// Message ids are limited so that their line has at most 998 octets.
 const (
 	maxMessageID  = 996
-	maxReferences = 20 // some servers refuse long References; the first and the latest are what threading needs
+	maxReferences = 20 // some servers refuse long References; threading needs the first and the latest
 )
 
 var idAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// NewMessageID makes a Message-ID with angle brackets: 160 bits from random, in letters that survive mail programs which change case, at
-// the domain of the author, in ASCII. It fails when the domain is not valid or random is at its end.
+// NewMessageID returns a Message-ID with angle brackets: 160 random bits at the author's domain, in ASCII.
+// Its letters survive mail programs that change case. It fails if the domain is invalid or random is
+// exhausted.
 func NewMessageID(fromDomain string, random io.Reader) (string, error) {
 	domain, err := normalizeDomain(fromDomain)
 	if err != nil {
@@ -38,7 +39,7 @@ func newToken(random io.Reader) (string, error) {
 	return idAlphabet.EncodeToString(entropy[:]), nil
 }
 
-// messageID checks a message id for use as our own and puts it into angle brackets.
+// messageID checks a message id for our own message and adds angle brackets.
 func messageID(s string) (string, error) {
 	id, err := referenceID(s)
 	if err != nil {
@@ -51,7 +52,7 @@ func messageID(s string) (string, error) {
 	return id, nil
 }
 
-// referenceID checks a message id that others made, which need not have an @, and puts it into angle brackets.
+// referenceID checks a foreign message id, where the @ is optional, and adds angle brackets.
 func referenceID(s string) (string, error) {
 	id := strings.Trim(s, " ")
 	if strings.HasPrefix(id, "<") && strings.HasSuffix(id, ">") && len(id) > 1 {

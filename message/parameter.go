@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxParameter is how long a parameter's value may be to stay in one piece.
+// maxParameter is the maximum length of a parameter value that is not split.
 const maxParameter = 60
 
-// parameters writes "; name=value" for each, every one on a line of its own where the line is full.
+// parameters writes "; name=value" for each parameter, on a new line if the line is full.
 func (w *headerWriter) parameters(params []parameter) {
 	for _, p := range params {
 		w.buf = append(w.buf, ';')
@@ -25,12 +25,12 @@ func (w *headerWriter) parameters(params []parameter) {
 // parameter is one parameter of a Content-Type or Content-Disposition.
 type parameter struct {
 	name, value string
-	extended    bool // the value is percent-encoded (RFC 2231 section 4), so quotes would be part of it
+	extended    bool // percent-encoded (RFC 2231 section 4), so not quoted
 }
 
-// filenameParameters names a file in Content-Disposition. A short ASCII name stands as it is. Any other is written as RFC 2231 asks, in
-// pieces where it is long, followed by an ASCII likeness for programs that know no RFC 2231; those that do take the first, and parsers that
-// go by order meet the true name first.
+// filenameParameters returns the file name parameters of Content-Disposition. A short ASCII name is written
+// as it is. Other names are written as in RFC 2231, split if long, followed by an ASCII version for parsers
+// without RFC 2231. The true name comes first, for parsers that take the first one.
 func filenameParameters(filename string) []parameter {
 	if isASCII(filename) && !strings.Contains(filename, "=?") {
 		return continued("filename", filename)
@@ -38,7 +38,8 @@ func filenameParameters(filename string) []parameter {
 	return append(extended("filename", filename), parameter{name: "filename", value: asciiLikeness(filename)})
 }
 
-// nameParameter names a file in Content-Type too, for Outlook, which looks there for encoded words although RFC 2047 section 5 forbids them.
+// nameParameter writes the file name into Content-Type, for Outlook: it expects encoded words there, although
+// RFC 2047 section 5 forbids them.
 func (w *headerWriter) nameParameter(filename string) {
 	if isASCII(filename) && !strings.Contains(filename, "=?") {
 		w.parameters(continued("name", filename))
@@ -54,7 +55,7 @@ func (w *headerWriter) nameParameter(filename string) {
 	}
 }
 
-// continued writes an ASCII value as it is, cut into name*0, name*1, … where it is long (RFC 2231 section 3).
+// continued writes an ASCII value as it is, split into name*0, name*1, … if long (RFC 2231 section 3).
 func continued(name, value string) []parameter {
 	if len(value) <= maxParameter {
 		return []parameter{{name: name, value: value}}
@@ -68,7 +69,7 @@ func continued(name, value string) []parameter {
 	return params
 }
 
-// extended percent-encodes a value with its charset, in pieces where it is long (RFC 2231 sections 3 and 4).
+// extended percent-encodes a value with its charset, split if long (RFC 2231 sections 3 and 4).
 func extended(name, value string) []parameter {
 	var pieces []string
 	piece := "utf-8''"
@@ -93,7 +94,7 @@ func extended(name, value string) []parameter {
 	return params
 }
 
-// percentEncode keeps the attribute-char of RFC 2231 section 7 that every parser agrees on.
+// percentEncode leaves only the attribute-chars of RFC 2231 section 7 that every parser accepts.
 func percentEncode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -109,7 +110,8 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// asciiLikeness replaces what is not ASCII and shortens, keeping the extension, by which many programs decide how to open a file.
+// asciiLikeness replaces characters outside ASCII and shortens the name. It keeps the extension: programs
+// choose by it how to open a file.
 func asciiLikeness(filename string) string {
 	var b strings.Builder
 	for _, r := range filename {
@@ -129,8 +131,8 @@ func asciiLikeness(filename string) string {
 	return name[:maxParameter-len(extension)] + extension
 }
 
-// parameterValue quotes a value unless it is a token that no parser takes for more (RFC 2045 section 5.1 allows more than this, and
-// Python's parser loses a name with an apostrophe).
+// parameterValue quotes a value unless it is a simple token. RFC 2045 section 5.1 allows more, but Python's
+// parser loses a name with an apostrophe.
 func parameterValue(value string) string {
 	for i := 0; i < len(value); i++ {
 		if c := value[i]; !(qSafe(c) && c != '/' || c == '.' || c == '_') {

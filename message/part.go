@@ -17,7 +17,8 @@ type part struct {
 	children    []*part
 }
 
-// multipart joins parts under one node, leaving out the node where there is only one. Nil parts do not count; it is nil if all are.
+// multipart joins parts under one node. A single part is returned itself. Nil parts are ignored; without
+// parts the result is nil.
 func multipart(kind string, parameters []parameter, parts ...*part) *part {
 	children := make([]*part, 0, len(parts))
 	for _, p := range parts {
@@ -34,7 +35,8 @@ func multipart(kind string, parameters []parameter, parts ...*part) *part {
 	return &part{kind: "multipart/" + kind, parameters: parameters, children: children}
 }
 
-// write writes a part with its header. Boundaries are made from the token of the message and the place in the tree.
+// write writes a part with its header. Boundaries are made from the message's token and the position in the
+// tree.
 func (p *part) write(w *headerWriter, token string) {
 	boundaries := 0
 	p.writeTo(w, token, &boundaries)
@@ -76,7 +78,7 @@ func (p *part) writeHeader(w *headerWriter, boundary string) {
 	switch {
 	case p.children == nil:
 		w.identifiers("Content-Transfer-Encoding", string(p.encoding))
-	case p.isEightBit(): // what a part is, all around it are (RFC 2045 section 6.4)
+	case p.isEightBit(): // a part's encoding also applies to its parents (RFC 2045 section 6.4)
 		w.identifiers("Content-Transfer-Encoding", string(eightBit))
 	}
 	if p.cid != "" {
@@ -92,8 +94,8 @@ func (p *part) writeHeader(w *headerWriter, boundary string) {
 	}
 }
 
-// boundary makes a line that no part contains. "=_" never occurs in quoted-printable or base64; a part that is not encoded is searched,
-// for the token may come from a source an attacker knows, or the message attached may be our own.
+// boundary returns a line that no part contains. "=_" never occurs in quoted-printable or base64. Unencoded
+// parts are searched: an attacker may know the token, or the attached message may be our own.
 func (p *part) boundary(token string, n int) string {
 	boundary := "=_" + strconv.Itoa(n) + "_" + token
 	for p.contains([]byte(boundary)) {
@@ -123,7 +125,7 @@ func (p *part) isEightBit() bool {
 	return p.encoding == eightBit
 }
 
-// size estimates the octets of the part from above.
+// size is an upper estimate of the part's octets.
 func (p *part) size() int {
 	n := 512 + 9*len(p.filename) + 2*len(p.cid) + encodedSize(p.encoding, len(p.body))
 	for _, child := range p.children {

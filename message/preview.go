@@ -7,15 +7,15 @@ import (
 	xhtml "golang.org/x/net/html"
 )
 
-// The preview sits in a block that no mail program shows in the message, but most show in the list beside the subject. The padding keeps
-// the first words of the message itself out of that line.
+// The preview is in a block that mail programs hide in the message and show in the list beside the subject.
+// The padding keeps the first words of the message out of the list.
 const (
 	previewOpen = `<div style="display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all">`
 	previewPad  = `&#847;&zwnj;&nbsp;`
-	previewFill = 140 // characters that lists show at most
+	previewFill = 140 // maximum number of characters in lists
 )
 
-// addPreview puts a preview text right after the body tag, or where the body would begin.
+// addPreview inserts a preview text after the body tag, or where the body would begin.
 func addPreview(source, preview string) string {
 	preview = strings.Join(strings.Fields(preview), " ")
 	if preview == "" {
@@ -26,7 +26,8 @@ func addPreview(source, preview string) string {
 	return source[:at] + previewOpen + html.EscapeString(preview) + pad + "</div>" + source[at:]
 }
 
-// bodyStart returns the offset behind the body tag. Html without one begins its body after the head, or after the html tag or the doctype.
+// bodyStart returns the offset after the body tag. Without one it is the end of the head, the html tag or the
+// doctype.
 func bodyStart(source string) int {
 	z := xhtml.NewTokenizer(strings.NewReader(source))
 	offset, fallback := 0, 0

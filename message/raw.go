@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// maxRawHeader is the largest header a raw message may have, in octets; relays take less.
+// maxRawHeader is the maximum header size of a raw message, in octets. Relays accept less.
 const maxRawHeader = 512 << 10
 
-// Override is what replaces the matching headers of a raw message. Zero fields leave the message as it is.
+// Override replaces the matching headers of a raw message. Zero fields change nothing.
 type Override struct {
-	Date        time.Time // required: the Date of a message that has none
-	DefaultFrom Address   // author of a message that names none and has no From here
+	Date        time.Time // required: the Date of a message without one
+	DefaultFrom Address // author of a message without one, if From is zero
 
 	From, Sender    Address
 	To, Cc, ReplyTo []Address
-	Bcc             []Address // recipients in place of those in the message's Bcc
-	Envelope        *Envelope // nil: from the headers, after they are overridden
+	Bcc             []Address // recipients that replace the message's Bcc
+	Envelope        *Envelope // nil: made from the headers after the overrides
 
 	Subject    string
 	MessageID  string
@@ -31,11 +31,12 @@ type Override struct {
 	Headers    []Header // each replaces all fields of its name
 }
 
-// FromRaw makes a message that somebody else built ready to send: every bare CR or LF becomes CRLF, Bcc and control headers are taken out,
-// overrides are put in, Date, Message-ID and MIME-Version are added where they are missing, and parts that a relay might refuse or break,
-// with octets above 127 or lines over 998 octets, are encoded unless they are signed. Nothing else changes. What is wrong with
-// the message is reported under "raw", what is wrong with an override under its own name, all at once; any other error means that random
-// (nil: crypto/rand) gave out or the override has no Date. raw is only read.
+// FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. Bcc and control headers are
+// removed. Overrides are applied. Missing Date, Message-ID and MIME-Version are added. Parts with octets
+// above 127 or lines over 998 octets are encoded unless signed, because a relay might refuse or break them.
+// Nothing else changes. Faults of the message are reported under "raw", faults of an override under its own
+// name, all together. Any other error means that random failed (nil: crypto/rand) or that the override has no
+// Date. raw is only read.
 func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, error) {
 	if random == nil {
 		random = rand.Reader
@@ -54,7 +55,7 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 	}
 	h := rawHeader{fields: fields}
 	c := h.apply(&f, o)
-	control := h.takeControl(&f) // after the overrides, which may bring some
+	control := h.takeControl(&f) // after the overrides, which may add some
 	if err := f.err(); err != nil {
 		return nil, Control{}, err
 	}
@@ -65,7 +66,7 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 	return c, control, nil
 }
 
-// splitRaw finds where the header ends, whatever the line ends are.
+// splitRaw separates header and body, with any line ends.
 func splitRaw(raw []byte) (header, body []byte, err error) {
 	var f faults
 	switch {
@@ -94,7 +95,7 @@ func splitRaw(raw []byte) (header, body []byte, err error) {
 	return raw, nil, nil
 }
 
-// cutLine splits off one line, ended by CRLF, CR or LF.
+// cutLine splits off a line that ends with CRLF, CR or LF.
 func cutLine(text []byte) (line, rest []byte) {
 	i := bytes.IndexAny(text, "\r\n")
 	if i < 0 {
@@ -107,7 +108,8 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// assemble encodes what any relay would not carry, writes the header and the body into one buffer, and looks at what they need.
+// assemble encodes parts that some relays refuse, writes header and body into one buffer, and determines the
+// required relay features.
 func (h *rawHeader) assemble(c *Composed, body []byte) {
 	needs := inspect(body)
 	if needs.eightBit || needs.longLines {
@@ -139,8 +141,8 @@ func (h *rawHeader) assemble(c *Composed, body []byte) {
 	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || header.eightBit && h.needsSMTPUTF8()
 }
 
-// needsSMTPUTF8 reports whether a header names an address that has no ASCII form. Other UTF-8 in it, such as a name, has always been sent
-// without asking, and arrives.
+// needsSMTPUTF8 reports whether a header has an address without ASCII form. Other UTF-8, such as a name, is
+// usually sent without SMTPUTF8 and arrives.
 func (h *rawHeader) needsSMTPUTF8() bool {
 	return slices.ContainsFunc(h.fields, func(f rawField) bool {
 		if !addressFields[f.name] || isASCII(f.bytes) {
@@ -160,7 +162,7 @@ var addressFields = map[string]bool{
 	"resent-from": true, "resent-sender": true, "resent-to": true, "resent-cc": true,
 }
 
-// rawField is one field of a raw header with its folded lines and its last CRLF.
+// rawField is a field of a raw header with its folded lines and its last CRLF.
 type rawField struct {
 	name  string // in lower case
 	bytes []byte
@@ -172,8 +174,8 @@ func (f rawField) value() string {
 	return strings.TrimSpace(unfold(value))
 }
 
-// parseFields cuts a header with CRLF line ends into fields. A line that is no field is a fault: guessing where the header was meant to end
-// would let a Bcc through.
+// parseFields splits a header with CRLF line ends into fields. A line that is not a field is a fault: a guess
+// of the header's end could let a Bcc through.
 func (f *faults) parseFields(header []byte) []rawField {
 	var fields []rawField
 	number := 0

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// rawHeader is the header of a raw message on its way to being sent.
+// rawHeader is the header of a raw message, changed for sending.
 type rawHeader struct{ fields []rawField }
 
-// onlyOnce are the fields that a message may have once (RFC 5322 section 3.6); large receivers refuse a second one.
+// onlyOnce are the fields that may appear once (RFC 5322 section 3.6). Large receivers refuse a second one.
 var onlyOnce = []string{
 	"From", "Sender", "Reply-To", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To", "References",
 }
 
-// apply puts the overrides in, takes Bcc out, and gives what follows from the header: author, subject, envelope.
+// apply applies the overrides, removes Bcc, and returns the author, subject and envelope of the header.
 func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID, InReplyTo: o.InReplyTo,
 		References: o.References, Date: o.Date, Headers: o.Headers}
 	f.adoptHeaders(&d)
 	c := &Composed{From: h.author(f, o)}
 	sender := h.sender(f, c.From, d.Sender)
-	headersCount := o.Envelope == nil || len(o.Envelope.To) == 0 // else they are for show, and need not be understood
+	headersCount := o.Envelope == nil || len(o.Envelope.To) == 0 // otherwise they are not used and may be unreadable
 	to := h.recipients(f, "To", "to", o.To, headersCount)
 	cc := h.recipients(f, "Cc", "cc", o.Cc, headersCount)
 	bcc := h.recipients(f, "Bcc", "bcc", o.Bcc, headersCount)
@@ -66,7 +66,7 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 	return Address{}
 }
 
-// sender returns the return path: the author, or who sends in the name of several authors.
+// sender returns the return path: the author, or the Sender of several authors.
 func (h *rawHeader) sender(f *faults, author, override Address) string {
 	if override != (Address{}) {
 		h.setAddresses("Sender", []Address{f.address("sender", override)})
@@ -83,8 +83,9 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 	return f.rawAddress("Sender", senders[0]).Address
 }
 
-// recipients returns the addresses of a header in normal form, after the override has taken its place. With needed false only an override is
-// looked at. What cannot be read counts as a recipient without address, so that it is not reported as missing too.
+// recipients returns the addresses of a header in normal form, after its override. If needed is false, only
+// an override is checked. An unreadable header counts as a recipient without address, so it is not reported
+// as missing too.
 func (h *rawHeader) recipients(f *faults, name, key string, override []Address, needed bool) []Address {
 	if len(override) > 0 {
 		checked := f.addresses(key, override)
@@ -120,7 +121,8 @@ func (f *faults) rawAddress(header string, a Address) Address {
 	return Address{Name: printable(a.Name), Address: normal}
 }
 
-// overrideText puts in what is no address, and the further headers. Several of one name replace the old ones together.
+// overrideText applies the overrides that are not addresses, and the additional headers. Several of one name
+// replace the old ones together.
 func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
 	var w headerWriter
 	if d.Subject != "" && f.line("subject", d.Subject) {
@@ -182,7 +184,7 @@ func (h *rawHeader) setIdentifiers(name string, ids ...string) {
 	h.set(name, w.take())
 }
 
-// set puts a field where the first of its name stood, or at the end, and takes out all others of its name.
+// set replaces the first field of the name, or appends it, and removes all other fields of the name.
 func (h *rawHeader) set(name string, field []byte) {
 	name = strings.ToLower(name)
 	i := slices.IndexFunc(h.fields, func(f rawField) bool { return f.name == name })
@@ -200,7 +202,7 @@ func (h *rawHeader) remove(name string) {
 	h.fields = slices.DeleteFunc(h.fields, func(f rawField) bool { return f.name == name })
 }
 
-// get returns the value of the first field of a name, or nothing.
+// get returns the value of the first field of the name, or "".
 func (h *rawHeader) get(name string) string {
 	name = strings.ToLower(name)
 	for _, f := range h.fields {
@@ -222,7 +224,7 @@ func (h *rawHeader) count(name string) int {
 	return n
 }
 
-// bracketed returns the message id in a value that may have comments around it.
+// bracketed returns the message id of a value that may contain comments.
 func bracketed(value string) string {
 	if from := strings.IndexByte(value, '<'); from >= 0 {
 		if to := strings.IndexByte(value[from:], '>'); to > 0 {

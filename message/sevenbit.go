@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep parts may be nested to be looked into; real mail has about five levels.
+// maxDepth is the maximum nesting of parts that are read. Real mail has about five levels.
 const maxDepth = 20
 
-// entity is a message or a part of one (RFC 2045 section 2.4), every line of it ended by CRLF.
+// entity is a message or a part of one (RFC 2045 section 2.4). Its lines end with CRLF.
 type entity struct {
 	header rawHeader
 	body   []byte
 }
 
-// parseEntity cuts a message or a part of one into its header and its body. Not ok: it has no body, or a header that is none.
+// parseEntity splits a message or part into header and body. ok is false if it has no body or no valid
+// header.
 func parseEntity(text []byte) (e entity, ok bool) {
 	if rest, bare := bytes.CutPrefix(text, []byte("\r\n")); bare {
 		return entity{body: rest}, true
@@ -30,7 +31,7 @@ func parseEntity(text []byte) (e entity, ok bool) {
 	return e, f.err() == nil
 }
 
-// bytes writes the entity.
+// bytes returns the entity as text.
 func (e *entity) bytes() []byte {
 	size := 2 + len(e.body)
 	for _, field := range e.header.fields {
@@ -44,30 +45,31 @@ func (e *entity) bytes() []byte {
 	return append(text, e.body...)
 }
 
-// messageToSevenBit encodes what of a message needs a relay with 8BITMIME, or has lines too long for any (RFC 6152, RFC 5321 section
-// 4.5.3.1.6), so that every relay can carry it. What is signed stays as it is, as do headers. It reports whether anything was changed.
-// Boundaries are those of the parts around it.
+// messageToSevenBit encodes the parts that need 8BITMIME or have too long lines (RFC 6152, RFC 5321 section
+// 4.5.3.1.6), so that every relay accepts the message. Signed parts and headers stay as they are. It reports
+// whether anything changed. boundaries are those of the enclosing parts.
 func (e *entity) messageToSevenBit(depth int, boundaries []string) bool {
 	return !e.header.isSigned() && e.toSevenBit("text/plain", depth, boundaries)
 }
 
-// isSigned reports whether a message carries a signature that a change of its body would break.
+// isSigned reports whether a message has a signature that a change of its body would break.
 func (h *rawHeader) isSigned() bool {
 	return slices.ContainsFunc(h.fields, func(f rawField) bool {
 		return f.name == "dkim-signature" || f.name == "domainkey-signature" || strings.HasPrefix(f.name, "arc-")
 	})
 }
 
-// sealedTypes hold what a signature was made over, or what nobody but its receiver shall touch (RFC 1847, RFC 3156, RFC 8551).
+// sealedTypes are the signed or encrypted types, whose content must not change (RFC 1847, RFC 3156, RFC
+// 8551).
 var sealedTypes = map[string]bool{
 	"multipart/signed": true, "multipart/encrypted": true, "application/pgp-encrypted": true, "application/pgp-signature": true,
 	"application/pkcs7-mime": true, "application/x-pkcs7-mime": true, "application/pkcs7-signature": true, "application/x-pkcs7-signature": true,
 }
 
-// toSevenBit is messageToSevenBit for any entity. usual is its type when it names none.
+// toSevenBit is messageToSevenBit for any entity. usual is its type if the header has none.
 func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 	if !isIdentity(e.header.get("Content-Transfer-Encoding")) {
-		return false // encoded already, or in a way nobody can look into
+		return false // already encoded, or in an unknown encoding
 	}
 	kind := e.header.mediaType(usual)
 	changed := false
@@ -81,7 +83,7 @@ func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 		if ok && inner.messageToSevenBit(depth+1, boundaries) {
 			e.body, changed = inner.bytes(), true
 		}
-	case strings.HasPrefix(kind, "message/"): // which may not be encoded (RFC 2046 section 5.2)
+	case strings.HasPrefix(kind, "message/"): // must not be encoded (RFC 2046 section 5.2)
 		return false
 	default:
 		return e.encode(kind, boundaries)
@@ -92,7 +94,7 @@ func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 	return changed
 }
 
-// isIdentity reports whether a Content-Transfer-Encoding stands for bytes as they are. Letter case does not count.
+// isIdentity reports whether a Content-Transfer-Encoding leaves bytes unencoded. Case is ignored.
 func isIdentity(encoding string) bool {
 	switch strings.ToLower(encoding) {
 	case "", "7bit", "8bit", "binary":
@@ -101,7 +103,7 @@ func isIdentity(encoding string) bool {
 	return false
 }
 
-// mediaType is the type that a header names, in lower case and without its parameters.
+// mediaType is the type in the header, in lower case and without parameters.
 func (h *rawHeader) mediaType(usual string) string {
 	kind, _, _ := strings.Cut(h.get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -111,7 +113,8 @@ func (h *rawHeader) mediaType(usual string) string {
 	return kind
 }
 
-// encode encodes a body that is one piece: text as quoted-printable or base64, whichever is shorter; anything else as base64.
+// encode encodes a body without parts: text as the shorter of quoted-printable and base64, other content as
+// base64.
 func (e *entity) encode(kind string, boundaries []string) bool {
 	if o := inspect(e.body); !o.eightBit && !o.longLines {
 		return false
@@ -121,7 +124,7 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 		encoding = textEncoding(e.body)
 	}
 	encoded := appendEncoded(make([]byte, 0, encodedSize(encoding, len(e.body))), encoding, e.body)
-	if hasBoundary(encoded, boundaries) { // a soft line break can bring one to the start of a line
+	if hasBoundary(encoded, boundaries) { // a soft line break can move one to the start of a line
 		encoding = base64Encoding
 		encoded = appendEncoded(nil, encoding, e.body)
 	}
@@ -130,7 +133,7 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 	return true
 }
 
-// hasBoundary reports whether a line begins like one that ends a part around it.
+// hasBoundary reports whether a line starts with a boundary of an enclosing part.
 func hasBoundary(text []byte, boundaries []string) bool {
 	for len(text) > 0 {
 		line, rest := cutLine(text)
@@ -146,7 +149,7 @@ func hasBoundary(text []byte, boundaries []string) bool {
 	return false
 }
 
-// partsToSevenBit looks into each part of a multipart. What is between the parts stays as it is.
+// partsToSevenBit encodes each part of a multipart. Text between the parts stays as it is.
 func (e *entity) partsToSevenBit(kind string, depth int, boundaries []string) bool {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	boundary := params["boundary"]
@@ -158,8 +161,8 @@ func (e *entity) partsToSevenBit(kind string, depth int, boundaries []string) bo
 		usual = "message/rfc822" // RFC 2046 section 5.1.5
 	}
 	boundaries = append(slices.Clip(boundaries), boundary)
-	var out []byte // what is rewritten of the body
-	done := 0      // how far
+	var out []byte // the rewritten part of the body
+	done := 0 // end of what out contains
 	for _, place := range findParts(e.body, boundary) {
 		part, ok := parseEntity(e.body[place.from:place.to])
 		if !ok || !part.toSevenBit(usual, depth+1, boundaries) {
@@ -179,8 +182,8 @@ func (e *entity) partsToSevenBit(kind string, depth int, boundaries []string) bo
 // span is a stretch of a body.
 type span struct{ from, to int }
 
-// findParts finds the parts between the lines of a boundary (RFC 2046 section 5.1.1). The line end before a boundary is part of it. A part
-// that nothing ends is one too.
+// findParts finds the parts between boundary lines (RFC 2046 section 5.1.1). The line end before a boundary
+// belongs to the boundary. A part without an end counts too.
 func findParts(body []byte, boundary string) []span {
 	var parts []span
 	begin := -1 // of the part that is being read
@@ -204,7 +207,7 @@ func findParts(body []byte, boundary string) []span {
 	return parts
 }
 
-// isBoundary reports whether a line separates parts, and whether it is the one after the last.
+// isBoundary reports whether a line is a boundary, and whether it is the closing one.
 func isBoundary(line []byte, boundary string) (closes, ok bool) {
 	line, ok = bytes.CutPrefix(line, []byte("--"))
 	if !ok {

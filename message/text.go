@@ -6,16 +6,17 @@ import (
 	xhtml "golang.org/x/net/html"
 )
 
-// Limits of the text made from html: whoever has only a text reader is not served by more, and a mail of a hundred megabytes of tags must
-// not occupy a core.
+// Limits of the text made from html. Longer text does not help readers of plain text, and a huge mail of tags
+// must not occupy a core.
 const (
 	maxHTMLRead    = 4 << 20
 	maxTextWritten = 1 << 20
 )
 
-// TextFromHTML makes a readable text from html: paragraphs, list items, table rows on lines of their own, links followed by their address
-// in angle brackets, images by their description. Scripts, styles and what is hidden are left out. It reads each byte once and never
-// fails; html that is wrong gives a text that is merely odd. Line ends are LF.
+// TextFromHTML returns a readable text of html. Paragraphs, list items and table rows have their own lines; a
+// link is followed by its address in angle brackets; an image is its description. Scripts, styles and hidden
+// elements are omitted. It reads each byte once and never fails; malformed html gives odd text. Line ends are
+// LF.
 func TextFromHTML(source string) string {
 	t := textWriter{}
 	z := xhtml.NewTokenizer(strings.NewReader(source[:min(len(source), maxHTMLRead)]))
@@ -32,7 +33,7 @@ func TextFromHTML(source string) string {
 		case xhtml.SelfClosingTagToken:
 			token := z.Token()
 			t.open(token)
-			if !isVoid(token.Data) { // browsers ignore the slash; whoever wrote it meant the element to end here
+			if !isVoid(token.Data) { // browsers ignore the slash, but the author meant an empty element
 				t.close(token.Data)
 			}
 		case xhtml.EndTagToken:
@@ -45,12 +46,12 @@ func TextFromHTML(source string) string {
 
 type textWriter struct {
 	out      strings.Builder
-	breaks   int    // line ends owed before the next word
-	space    bool   // a blank is owed before the next word
+	breaks   int // line ends due before the next word
+	space    bool // a blank is due before the next word
 	pre      int    // depth of pre
-	skipping string // element whose content is left out
-	depth    int    // of elements of the same name inside it
-	link     link   // the open link; without href: none
+	skipping string // element whose content is omitted
+	depth    int // of elements of that name inside it
+	link     link // the open link; without href there is none
 }
 
 type link struct {
@@ -123,7 +124,7 @@ func (t *textWriter) close(name string) {
 	}
 }
 
-// endLink writes where a link leads, unless its text says so already.
+// endLink writes the address of a link, unless its text contains it already.
 func (t *textWriter) endLink() {
 	href, shown := t.link.href, strings.TrimSpace(t.out.String()[t.link.start:])
 	t.link = link{}
@@ -135,7 +136,7 @@ func (t *textWriter) endLink() {
 	t.write("<" + href + ">")
 }
 
-// line asks for at least n line ends before the next word.
+// line requests at least n line ends before the next word.
 func (t *textWriter) line(n int) {
 	if n > 0 {
 		t.breaks = max(t.breaks, n)
@@ -143,7 +144,7 @@ func (t *textWriter) line(n int) {
 	}
 }
 
-// write writes text with its white space collapsed, as a browser would, but for what is in pre.
+// write writes text with collapsed white space, as browsers do, except in pre.
 func (t *textWriter) write(s string) {
 	if t.pre > 0 {
 		t.flush()
@@ -168,7 +169,7 @@ func (t *textWriter) write(s string) {
 	}
 }
 
-// flush writes the line ends and the blank that are owed, none at the very start.
+// flush writes the line ends and the blank that are due. It writes none at the start.
 func (t *textWriter) flush() {
 	if t.out.Len() > 0 {
 		if t.breaks > 0 {
@@ -188,7 +189,7 @@ func (t *textWriter) text() string {
 	return text + "\n"
 }
 
-// blockMargin returns the line ends around a block element, 0 for what stands within a line.
+// blockMargin returns the line ends around a block element, or 0 for an inline element.
 func blockMargin(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "figure":
@@ -208,7 +209,7 @@ func isVoid(name string) bool {
 	return false
 }
 
-// isHidden recognises what newsletters hide from the eye: preheaders, most of all.
+// isHidden recognises elements that newsletters hide, mostly preheaders.
 func isHidden(token xhtml.Token) bool {
 	style := strings.ToLower(strings.Join(strings.Fields(attribute(token, "style")), ""))
 	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
@@ -223,12 +224,12 @@ func attribute(token xhtml.Token, name string) string {
 	return ""
 }
 
-// isBlank says what collapses into one blank: no-break spaces too, which in mail are padding.
+// isBlank reports whether r collapses into one blank. No-break spaces do: mail uses them as padding.
 func isBlank(r rune) bool {
 	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\f' || r == '\u00a0'
 }
 
-// dropInvisible drops the fillers of preheaders and soft hyphens.
+// dropInvisible removes the fillers of preheaders and soft hyphens.
 func dropInvisible(r rune) rune {
 	switch r {
 	case '\u034f', '\u00ad', '\u200b', '\ufeff':

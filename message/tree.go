@@ -31,7 +31,7 @@ func buildTree(d Draft, token, domain string) *part {
 		}
 		if calendar := invitation(p); calendar != nil {
 			calendars = append(calendars, calendar)
-			p.kind, p.parameters = "application/ics", nil // as an alternative it is shown, as an attachment kept
+			p.kind, p.parameters = "application/ics", nil // shown as an alternative, kept as an attachment
 		}
 	}
 	shown = append(shown, textBody(d, htmlText))
@@ -47,7 +47,7 @@ func buildTree(d Draft, token, domain string) *part {
 	return textPart("text/plain", "")
 }
 
-// textBody returns the text part: the one given, or one made from the html, or none.
+// textBody returns the text part: the given text, a text made from html, or nil.
 func textBody(d Draft, htmlText string) *part {
 	text := d.Text
 	if text == "" && htmlText != "" {
@@ -88,8 +88,8 @@ func attachmentPart(a Attachment, index int) *part {
 	return p
 }
 
-// carryMessage sends an attached message as it is, since none of its kind may be encoded (RFC 2046 section 5.2.1); the parts in it may.
-// One that no relay could carry so, with a NUL or endless lines, travels as a plain file.
+// carryMessage sends an attached message unencoded, as its type requires (RFC 2046 section 5.2.1); its parts
+// may be encoded. A message with NUL or overlong lines, which no relay accepts, is sent as a plain file.
 func (p *part) carryMessage() {
 	body := crlf(p.body)
 	o := inspect(body)
@@ -109,7 +109,8 @@ func (p *part) carryMessage() {
 	p.body = body
 }
 
-// nameCharset adds the charset to a text file that is plainly UTF-8: readers take US-ASCII for granted otherwise (RFC 2046 section 4.1.2).
+// nameCharset adds the charset to a text file in valid UTF-8. The default is US-ASCII (RFC 2046 section
+// 4.1.2).
 func (p *part) nameCharset() {
 	for _, known := range p.parameters {
 		if known.name == "charset" {
@@ -128,7 +129,8 @@ func inlineUnless(p *part, disposition string) *part {
 	return p
 }
 
-// invitation returns a copy of a calendar attachment to stand among the alternatives, when its type names a method (RFC 6047 section 2.4).
+// invitation returns a copy of a calendar attachment for the alternatives, if its type has a method (RFC 6047
+// section 2.4).
 func invitation(p *part) *part {
 	if p.kind != "text/calendar" {
 		return nil
@@ -142,7 +144,8 @@ func invitation(p *part) *part {
 	return nil
 }
 
-// linkedCIDs finds the content ids that html refers to, in links or in styles. Letter case counts; %-escapes and entities do not.
+// linkedCIDs finds the content ids that html refers to, in links or styles. Case counts; %-escapes and
+// entities are decoded.
 func linkedCIDs(htmlText string) map[string]bool {
 	linked := make(map[string]bool)
 	for rest := htmlText; ; {
@@ -151,7 +154,7 @@ func linkedCIDs(htmlText string) map[string]bool {
 			return linked
 		}
 		rest = rest[i+len("cid:"):]
-		window := rest[:min(len(rest), maxMessageID*3)] // no id is longer, every octet escaped
+		window := rest[:min(len(rest), maxMessageID*3)] // the maximum id length, with every octet escaped
 		end := strings.IndexAny(window, "\"'<> )\t\r\n")
 		if end < 0 {
 			end = len(window)
