@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Document is what the index knows of one message.
+// Document is the data of one message in the index.
 type Document struct {
 	QueueID   string            `json:"queueId"`
 	Account   string            `json:"account"`
@@ -21,15 +21,15 @@ type Document struct {
 	Tags      []string          `json:"tags,omitempty"`
 	Gateway   string            `json:"gateway,omitempty"`
 	Code      string            `json:"code,omitempty"`     // name of the last error, such as EENVELOPE
-	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero: no reply
+	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero: no SMTP reply
 	Created   time.Time         `json:"created"`
 	Ended     *time.Time        `json:"ended,omitempty"`
-	Text      string            `json:"text,omitempty"` // the beginning of the message, as people read it
-	TextKnown bool              `json:"textKnown"`      // false: whatever text the index has stays
-	Revision  int64             `json:"revision"`       // of what was read: a document never replaces one with a higher revision
+	Text      string            `json:"text,omitempty"` // the beginning of the message's readable text
+	TextKnown bool              `json:"textKnown"`      // false: the index keeps its text
+	Revision  int64             `json:"revision"`       // a document never replaces one with a higher revision
 }
 
-// documentOf turns a message into its document. maxText is how many bytes of text it takes along.
+// documentOf returns the document of a message, with at most maxText bytes of text.
 func documentOf(m outbox.Document, maxText int, revision int64) Document {
 	d := Document{
 		QueueID: m.QueueID, Account: m.Account, MessageID: m.MessageID, Key: m.IdempotencyKey, Subject: m.Subject, From: m.Envelope.From,

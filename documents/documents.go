@@ -15,42 +15,44 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TaskType is the type of the tasks that have messages indexed.
+// TaskType is the type of indexing tasks.
 const TaskType = "index"
 
-// Parts are what Documents is built from.
+// Parts are the dependencies of Documents.
 type Parts struct {
 	DB     *redisdb.DB
 	Tasks  *queue.Client
 	Queues *queue.Control
 	Outbox Outbox
-	Store  Store // nil: another process has the index, or there is none
-	// Pace is how many messages a second this process takes in and sends; the more, the longer indexing rests. Nil: it never does.
+	Store  Store // nil: the index is in another process, or there is none
+	// Pace is the number of messages that this process accepts and sends per second. The higher it is, the
+	// longer indexing rests. Nil: indexing never rests.
 	Pace func() float64
-	// Work runs the workers of the queue documents, with a handler for the tasks of TaskType, until ctx ends; nil: this process indexes nothing.
+	// Work runs the workers of the queue documents, with a handler for TaskType, until ctx ends. Nil: this
+	// process indexes nothing.
 	Work func(ctx context.Context, handle queue.Handler) error
 }
 
 // Options are the settings of Documents. The zero value of each field means its default.
 type Options struct {
-	Kind      string // what the index is called: embedded, opensearch, none
+	Kind      string // kind of the index: embedded, opensearch, none
 	Read      bool   // whether this process turns events into tasks
-	Exclusive bool   // the index belongs to one process: only its keeper works and searches
-	TakeOver  bool   // whether a claim of the same Place is taken over: this process has the place's lock, so the other has died
-	Place     string // where this process is, for people and for its own next start: host and directory
+	Exclusive bool   // the index belongs to one process: only its keeper indexes and searches
+	TakeOver  bool   // whether to take over a claim of the same Place: this process has the place's lock, so the other one died
+	Place     string // host and directory of this process, for logs and its own restart
 
-	// NoLog says that the outbox forgets messages the moment they end. Then what the index has of them is taken to its end by their events.
+	// NoLog means that the outbox forgets ended messages. Then their events update the index.
 	NoLog bool
 
 	MaxText       int           // bytes of text kept of a message; negative: none; 0: 4 KB
-	Retention     time.Duration // how long a message is found; negative: for ever; 0: 2160 h
-	MaxWaiting    int           // tasks that may wait; 0: 3,000
+	Retention     time.Duration // how long a message can be found; negative: forever; 0: 2160 h
+	MaxWaiting    int           // maximum of waiting tasks; 0: 3,000
 	SearchTimeout time.Duration // 0: 5 s
 
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics
 	Now      func() time.Time      // the clock, for tests; nil: the machine's
-	Every    time.Duration         // from one look at what is to be done to the next, for tests; 0: 2 s
+	Every    time.Duration         // interval of the keeper's work, for tests; 0: 2 s
 }
 
 func (o Options) withDefaults() Options {
@@ -78,29 +80,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Documents keeps and asks the search index. It is safe for concurrent use.
+// Documents maintains and searches the index. It is safe for concurrent use.
 type Documents struct {
 	Parts
 	opts    Options
 	keys    store
-	holder  string // of the keeper's claim, where the index is not exclusive
+	holder  string // value of the keeper's claim, if the index is not exclusive
 	log     *slog.Logger
 	metrics *metrics
 
-	keeping  atomic.Bool  // this process keeps the index
-	failures atomic.Int64 // of tasks, one after the other
+	keeping  atomic.Bool  // this process is the keeper
+	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
-	turn     chan struct{} // to index
+	turn     chan struct{} // held while indexing
 
 	mu      sync.Mutex
-	counted time.Time // when full was found out
-	full    bool      // too many tasks wait
+	counted time.Time // when full was set
+	full    bool      // too many tasks are waiting
 }
 
-// searchesAtOnce keeps people who search from taking the processor away from mail.
+// searchesAtOnce limits concurrent searches, which would otherwise take the CPU from sending.
 const searchesAtOnce = 4
 
-// New makes Documents. Nothing runs until Run is called; Search, State and Rebuild work without it, the first in a process that has the index.
+// New returns Documents. Nothing runs before Run. Search, State and Rebuild work without Run; Search only in
+// a process that has the index.
 func New(parts Parts, o Options) (*Documents, error) {
 	if parts.DB == nil || parts.Queues == nil || parts.Outbox == nil || parts.Tasks == nil && o.Read {
 		return nil, errors.New("new documents: a part is missing")
@@ -114,7 +117,7 @@ func New(parts Parts, o Options) (*Documents, error) {
 	return d, nil
 }
 
-// Run follows events and keeps the index, as far as this process is to, until ctx ends.
+// Run does this process's share of reading events, indexing and keeping the index, until ctx ends.
 func (d *Documents) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	errs := make(chan error, 3)
@@ -142,7 +145,7 @@ func (d *Documents) Run(ctx context.Context) error {
 	return all
 }
 
-// pause waits; false: ctx ended.
+// pause waits. It returns false if ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

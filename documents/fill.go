@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// complete does what is left to be done to the index: a rebuild that is wanted, or what it misses, once the queue is short.
+// complete runs a requested rebuild, or fills the index once the queue is short.
 func (d *Documents) complete(ctx context.Context) error {
 	if done, err := d.rebuildIfWanted(ctx); done || err != nil {
 		return err
@@ -33,14 +33,15 @@ func (d *Documents) complete(ctx context.Context) error {
 	return d.keys.filled(ctx)
 }
 
-// skew is how far the clocks of those who write events may be apart.
+// skew is the maximum clock difference between processes that write events.
 const skew = time.Minute
 
-// fillBatch is how many messages of the log are read, and indexed, at once.
+// fillBatch is the number of messages of the log that are read and indexed together.
 const fillBatch = 500
 
-// fill puts into the index what the log remembers and what changed since a moment: what lives, and what was accepted or ended since then.
-// What is too old for the index stays out. It leaves as much time to others as it takes, and returns how many messages it put.
+// fill indexes messages of the log that changed since a time: live ones, and those accepted or ended since.
+// Messages beyond the retention are skipped. It rests as long as it works, and returns the number of indexed
+// messages.
 func (d *Documents) fill(ctx context.Context, since time.Time, progress func(done, total int) error) (int, error) {
 	put, seen, cursor, oldest := 0, 0, "", d.oldest()
 	for {

@@ -8,18 +8,18 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// passageLength is about how many bytes of a text are shown.
+// passageLength is the approximate length of a shown text, in bytes.
 const passageLength = 240
 
-// stretch is a piece of a text that was looked for, in bytes.
+// stretch is a match in a text, in bytes.
 type stretch struct{ start, end int }
 
-// mark cuts a text into what was looked for and what was not.
+// mark splits a text into matches and other text.
 func mark(text string, marks []query.Node) []api.Fragment {
 	return cut(text, stretches(text, marks), 0, len(text))
 }
 
-// passage shows the part of a text where most of what was looked for stands close together, or its beginning.
+// passage returns the part of a text with most matches close together, or its beginning.
 func passage(text string, marks []query.Node) []api.Fragment {
 	found := stretches(text, marks)
 	start, best := 0, 0
@@ -37,7 +37,7 @@ func passage(text string, marks []query.Node) []api.Fragment {
 	if start+passageLength < len(text) {
 		end = edge(text, start+passageLength)
 	}
-	for _, s := range found { // never cut through what was looked for
+	for _, s := range found { // never cut a match
 		if s.start < end && end < s.end {
 			end = s.end
 		}
@@ -55,7 +55,7 @@ func passage(text string, marks []query.Node) []api.Fragment {
 	return fragments
 }
 
-// edge moves a place back to the beginning of a word, or of a character where words are long.
+// edge moves a position back to the start of a word, or of a character in a long word.
 func edge(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
@@ -85,7 +85,7 @@ func trail(f []api.Fragment) []api.Fragment {
 	return append(f, api.Fragment{Text: " …"})
 }
 
-// cut makes fragments of the text between two places.
+// cut returns the fragments of a text between two positions.
 func cut(text string, found []stretch, start, end int) []api.Fragment {
 	fragments := []api.Fragment{}
 	add := func(from, to int, match bool) {
@@ -106,7 +106,7 @@ func cut(text string, found []stretch, start, end int) []api.Fragment {
 	return fragments
 }
 
-// stretches finds what was looked for, in order, those that overlap made one.
+// stretches returns the matches, sorted; overlapping ones are merged.
 func stretches(text string, marks []query.Node) []stretch {
 	if len(marks) == 0 || text == "" {
 		return nil
@@ -114,7 +114,7 @@ func stretches(text string, marks []query.Node) []stretch {
 	words := query.Words(text)
 	var found []stretch
 	for i := range words {
-		n := 0 // words from here on that are looked for
+		n := 0 // number of matching words from here
 		for _, m := range marks {
 			n = max(n, matches(words[i:], m))
 		}
@@ -131,7 +131,7 @@ func stretches(text string, marks []query.Node) []stretch {
 	return found
 }
 
-// matches returns how many words at the beginning are what a step looks for; 0: they are not.
+// matches returns how many words at the beginning match n, or 0.
 func matches(words []query.Word, n query.Node) int {
 	switch n := n.(type) {
 	case query.Term:

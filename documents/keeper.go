@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// claimEvery is how often the keeper renews its claim, and others look whether it is free.
+// claimEvery is the interval at which the keeper renews its claim and others try to take it.
 const claimEvery = claimFor / 6
 
-// keep makes this process the keeper whenever it can be, until ctx ends.
+// keep claims the index whenever possible, until ctx ends.
 func (d *Documents) keep(ctx context.Context) error {
 	var stop func()
 	defer func() {
@@ -25,8 +25,8 @@ func (d *Documents) keep(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			// A keeper goes on. Where only this process can't reach Redis, it finds out later that another one has taken over, and
-			// does no harm until then.
+			// A keeper continues. If only this process cannot reach Redis, it learns of a new keeper later.
+			// Until then it does no harm.
 			told = d.tell(ctx, told, err.Error(), slog.LevelError, "the search index can't be kept at the moment", "error", err)
 		case held:
 			takeOver = false
@@ -46,7 +46,7 @@ func (d *Documents) keep(ctx context.Context) error {
 	}
 }
 
-// claim makes the index ready and claims it. One that was not the last one kept is filled then.
+// claim prepares the index and claims it. An index other than the last one kept is filled next.
 func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 	index, err := d.Store.Ready(ctx)
 	if err != nil {
@@ -54,12 +54,12 @@ func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 	}
 	holder := d.holder
 	if d.opts.Exclusive {
-		holder = index // its next process goes on at once
+		holder = index // the next process of this index takes over immediately
 	}
 	return d.keys.claim(ctx, holder, d.opts.Place, index, takeOver)
 }
 
-// tell logs something that stays the same for a while, once.
+// tell logs a lasting condition once.
 func (d *Documents) tell(ctx context.Context, told, what string, level slog.Level, line string, attrs ...any) string {
 	if what != told {
 		d.log.Log(ctx, level, line, attrs...)
@@ -67,7 +67,7 @@ func (d *Documents) tell(ctx context.Context, told, what string, level slog.Leve
 	return what
 }
 
-// tellKeeper says, once for each of them, who has the index that this process could have.
+// tellKeeper logs each keeper of this process's index once.
 func (d *Documents) tellKeeper(ctx context.Context, told string) string {
 	keeper, err := d.keys.keeper(ctx)
 	if err != nil || keeper == told || keeper == "" {
@@ -76,7 +76,7 @@ func (d *Documents) tellKeeper(ctx context.Context, told string) string {
 	return d.tell(ctx, told, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
 }
 
-// start does what a keeper does, until the answered function is called, or ctx ends.
+// start starts the keeper's work. It ends with ctx or when stop is called.
 func (d *Documents) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	d.keeping.Store(true)
@@ -99,7 +99,7 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// repeat does something again and again. An error is logged when it is another one than the last.
+// repeat runs a function repeatedly. It logs an error if it differs from the last one.
 func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble string, do func(context.Context) error) {
 	last := ""
 	for {
@@ -120,7 +120,7 @@ func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble str
 	}
 }
 
-// count tells others, and the metrics, how big the index is.
+// count stores the size of the index for other processes and metrics.
 func (d *Documents) count(ctx context.Context) error {
 	size, err := d.Store.Size(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ const (
 	forgetBatch = 500
 )
 
-// forget deletes what is older than the retention, a batch at a time, leaving as much time to others as it takes.
+// forget deletes documents beyond the retention in batches. It rests as long as it works.
 func (d *Documents) forget(ctx context.Context) error {
 	if d.opts.Retention < 0 {
 		return nil
@@ -162,7 +162,7 @@ func (d *Documents) forget(ctx context.Context) error {
 	}
 }
 
-// oldest is when a message may have been accepted to be found still; zero: at any time.
+// oldest returns the earliest acceptance time that the retention allows; zero: none.
 func (d *Documents) oldest() time.Time {
 	if d.opts.Retention < 0 {
 		return time.Time{}

@@ -8,15 +8,17 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// MaxMatch is how many messages one question of [Documents.Match] may be about.
+// MaxMatch is the maximum number of ids of one [Documents.Match].
 const MaxMatch = MaxPageSize / 2
 
-// Match returns which of some messages a query finds: MaxMatch of them at most, by their queue ids. Its faults are those of Search.
+// Match returns which of at most MaxMatch messages, by queue id, match a query. Its faults are those of
+// Search.
 func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 	if len(ids) > MaxMatch {
 		return nil, fault.New(fault.Internal, "", "match %d messages: %d is the most", len(ids), MaxMatch)
 	}
-	// Ids of other kinds are in the same field. With room for twice as many, a stranger's Message-ID that reads as one of ours hides none.
+	// Other ids are in the same field. The double page size keeps a foreign Message-ID that equals a queue id
+	// from hiding a message.
 	s, err := d.question(api.DocumentQuery{Q: q, PageSize: MaxPageSize})
 	if err != nil {
 		return nil, err

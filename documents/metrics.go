@@ -2,7 +2,7 @@ package documents
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts what becomes of documents.
+// metrics are the metrics of indexing and searching.
 type metrics struct {
 	indexed, failures prometheus.Counter
 	lag, behind       prometheus.Gauge
@@ -13,11 +13,11 @@ type metrics struct {
 // outcomes of a search.
 const (
 	searchAnswered = "answered"
-	searchRefused  = "refused" // the query is wrong
+	searchRefused  = "refused" // the query is invalid
 	searchFailed   = "failed"
 )
 
-// newMetrics makes the metrics and registers them; a nil registry counts for nobody.
+// newMetrics creates and registers the metrics. A nil registry registers nothing.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})

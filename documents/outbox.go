@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Outbox reads messages for the index. It is outbox.Outbox; tests of failures play it.
+// Outbox reads messages for the index. It is outbox.Outbox; tests replace it to make it fail.
 type Outbox interface {
 	// Documents reads messages; forgotten ones are missing.
 	Documents(ctx context.Context, ids []string) ([]outbox.Document, error)

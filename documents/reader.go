@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	stream = "events" // outbox owns it
+	stream = "events" // of package outbox
 	field  = "e"
 	group  = "documents"
 )
 
 const (
 	readBatch = 4000
-	// gather is how long the reader lets events gather, so that they are indexed together: a batch of one costs nearly as much as one of a
-	// hundred, and most messages have come and gone within a second, which makes them one document instead of two.
+	// gather is how long the reader collects events. A batch of one costs nearly as much as one of a hundred.
+	// Most messages are accepted and sent within a second, so they are indexed once instead of twice.
 	gather = time.Second
-	// countEvery is how often the tasks that wait are counted.
+	// countEvery is the interval at which waiting tasks are counted.
 	countEvery = time.Second
 )
 
@@ -34,22 +34,22 @@ const (
 type job struct {
 	At  int64    `json:"at"` // Unix milliseconds of the earliest event
 	IDs []string `json:"ids"`
-	// Ends are those that ended, where nobody but the events tells.
+	// Ends are the ended messages, if only events report their end.
 	Ends map[string]end `json:"ends,omitempty"`
 }
 
-// end is how a message ended, and when, in Unix milliseconds.
+// end is the status of an ended message, and its time in Unix milliseconds.
 type end struct {
 	Status api.MessageStatus `json:"s"`
 	At     int64             `json:"at"`
 }
 
-// endings are what events say of a message's end.
+// endings are the statuses of events that end a message.
 var endings = map[event.Type]api.MessageStatus{
 	event.MessageSent: api.StatusSent, event.MessageFailed: api.StatusFailed, event.MessageCancelled: api.StatusCancelled, event.MessageSuppressed: api.StatusSuppressed,
 }
 
-// read follows events until ctx ends.
+// read reads events until ctx ends.
 func (d *Documents) read(ctx context.Context) error {
 	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch}, func(work context.Context, entries []redisdb.Entry) error {
 		if err := d.pass(work, entries); err != nil {
@@ -62,7 +62,8 @@ func (d *Documents) read(ctx context.Context) error {
 	})
 }
 
-// pass turns events into a task. It never waits for the index: the stream is not trimmed before all have read it.
+// pass turns events into a task. It never waits for the index: the stream is not trimmed before all groups
+// have read it.
 func (d *Documents) pass(ctx context.Context, entries []redisdb.Entry) error {
 	j := d.job(entries)
 	if len(j.IDs) == 0 {
@@ -82,7 +83,7 @@ func (d *Documents) pass(ctx context.Context, entries []redisdb.Entry) error {
 	return errors.Join(d.Tasks.Enqueue(ctx, queue.Task{Queue: queue.Documents, Type: TaskType, ID: taskID(entries), Payload: payload})...)
 }
 
-// job names the messages that events are about, each once.
+// job returns the messages of events, each once.
 func (d *Documents) job(entries []redisdb.Entry) job {
 	j, named := job{}, make(map[string]bool, len(entries))
 	for _, entry := range entries {
@@ -92,13 +93,13 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 			continue
 		}
 		if e.Type.Later() {
-			continue // the index says how a message stands in the outbox, and nothing of this changes that
+			continue // these do not change the message's state in the outbox
 		}
 		var about struct {
 			QueueID string `json:"queueId"`
 		}
 		if err := json.Unmarshal(e.Data, &about); err != nil || about.QueueID == "" {
-			continue // about an account, or the instance
+			continue // of an account, or the instance
 		}
 		if at := e.Time.UnixMilli(); j.At == 0 || at < j.At {
 			j.At = at
@@ -117,7 +118,7 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 	return j
 }
 
-// taskID follows from the events, so that the same ones again make no second task, and others never the same one.
+// taskID is derived from the events: the same events make no second task.
 func taskID(entries []redisdb.Entry) string {
 	sum := sha256.New()
 	for _, e := range entries {
@@ -126,7 +127,7 @@ func taskID(entries []redisdb.Entry) string {
 	return fmt.Sprintf("%d-%s.%s", entries[0].Partition, entries[0].ID, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9]))
 }
 
-// tooMany reports whether as many tasks wait as may. It is asked for every batch and looks once a second.
+// tooMany reports whether MaxWaiting is reached. It is called for every batch and counts once a second.
 func (d *Documents) tooMany(ctx context.Context) (bool, error) {
 	d.mu.Lock()
 	full, fresh := d.full, time.Since(d.counted) < countEvery
@@ -150,11 +151,11 @@ func (d *Documents) tooMany(ctx context.Context) (bool, error) {
 	return d.full, nil
 }
 
-// backlog is what waits in the queue.
+// backlog is the waiting tasks.
 type backlog struct {
 	tasks  int
 	paused bool
-	age    time.Duration // of the oldest
+	age    time.Duration // of the oldest task
 }
 
 func (d *Documents) waiting(ctx context.Context) (backlog, error) {

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Rebuild asks the keeper for an index that is made anew, and answers at once. While one is wanted or runs, it answers that.
+// Rebuild requests a rebuild from the keeper and returns immediately. If one is requested or running, it
+// returns that one.
 func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
 	if d.opts.Kind == kindNone {
 		return api.DocumentRebuild{}, errOff()
@@ -17,10 +18,11 @@ func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
 	return d.keys.want(ctx, d.opts.Now())
 }
 
-// noteEvery is how often the progress of a rebuild is written down.
+// noteEvery is the interval at which the progress is stored.
 const noteEvery = time.Second
 
-// rebuildIfWanted rebuilds the index if somebody asked for that, or if a process died at it. It answers whether it did.
+// rebuildIfWanted rebuilds the index if a rebuild was requested or was interrupted. It reports whether it
+// did.
 func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	k, err := d.keys.read(ctx)
 	if err != nil || k.build == nil || k.build.Status != "wanted" && k.build.Status != "running" {
@@ -34,7 +36,7 @@ func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	d.log.Info("the search index is being rebuilt")
 	err = d.rebuild(ctx, &b)
 	if ctx.Err() != nil {
-		return true, ctx.Err() // another keeper begins again
+		return true, ctx.Err() // the next keeper starts again
 	}
 	ended := d.opts.Now().UTC().Truncate(time.Millisecond)
 	b.Status, b.Ended = "done", &ended
@@ -47,8 +49,9 @@ func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	return true, d.keys.noteBuild(ctx, b)
 }
 
-// rebuild builds an index beside the one in use and swaps them. First goes what the old index has, with the texts that nobody else has any more;
-// then what the log remembers, as it stands now. What changes meanwhile reaches both.
+// rebuild builds an index beside the one in use and swaps them. It first copies the old index, which has the
+// only copy of some texts, then the current messages of the log. Changes during the rebuild go to both
+// indexes.
 func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err error) {
 	w, err := d.Store.Build(ctx)
 	if err != nil {
@@ -82,7 +85,7 @@ func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err er
 	return d.Store.Swap(ctx)
 }
 
-// carryOver copies what the index in use has and what is not too old.
+// carryOver copies the documents of the index in use that are within the retention.
 func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done int) error) (int, error) {
 	oldest, carried := d.oldest(), 0
 	err := d.Store.Walk(ctx, func(docs []Document) error {

@@ -58,8 +58,9 @@ const (
 // store reads and writes what this package keeps in Redis.
 type store struct{ client redis.UniversalClient }
 
-// claim makes a process the keeper, or keeps it so; false: another one is. takeOver: also from a claim of the same place, whose process can't
-// live any more. An index that was not the last one kept is noted to miss everything.
+// claim takes or renews the claim. It returns false if another process is the keeper. With takeOver it
+// replaces a claim of the same place, whose process is dead. If the index is not the last one kept, it is
+// marked for a complete fill.
 func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
 	keys := []string{keeperKey(), indexKey(), behindKey()}
 	n, err := claimScript.Run(ctx, s.client, keys, holder, place, claimFor.Milliseconds(), index, takeOver).Int()
@@ -69,7 +70,7 @@ func (s store) claim(ctx context.Context, holder, place, index string, takeOver 
 	return n > 0, nil
 }
 
-// keeper says who keeps the index; empty: nobody.
+// keeper returns the place of the keeper, or "".
 func (s store) keeper(ctx context.Context) (string, error) {
 	claim, err := s.client.Get(ctx, keeperKey()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -78,7 +79,7 @@ func (s store) keeper(ctx context.Context) (string, error) {
 	return placeOf(claim), nil
 }
 
-// placeOf reads the place off a claim.
+// placeOf returns the place of a claim.
 func placeOf(claim string) string {
 	for i := range len(claim) {
 		if claim[i] == ' ' {
@@ -88,7 +89,7 @@ func placeOf(claim string) string {
 	return ""
 }
 
-// revision returns a number higher than any before: the time in microseconds, or one more than the last.
+// revision returns a number higher than all before: the time in microseconds, or the last revision plus one.
 func (s store) revision(ctx context.Context) (int64, error) {
 	text, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}).Text()
 	if err != nil {
@@ -97,7 +98,7 @@ func (s store) revision(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// fallBehind notes that changes since a moment are missing.
+// fallBehind stores that changes since a time are missing.
 func (s store) fallBehind(ctx context.Context, since time.Time) error {
 	if err := behindScript.Run(ctx, s.client, []string{behindKey()}, max(since.UnixMilli(), 1)).Err(); err != nil {
 		return fmt.Errorf("note that the search index is behind: %w", err)
@@ -105,7 +106,7 @@ func (s store) fallBehind(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// beginFilling moves the note to what is being made up for, and answers since when; zero: nothing is missing.
+// beginFilling marks the missing changes as being filled. It returns their start; zero: nothing is missing.
 func (s store) beginFilling(ctx context.Context) (time.Time, error) {
 	n, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}).Int64()
 	if err != nil {
@@ -114,7 +115,7 @@ func (s store) beginFilling(ctx context.Context) (time.Time, error) {
 	return millis(n), nil
 }
 
-// filled notes that nothing is missing, but for what was noted since beginFilling.
+// filled stores that nothing is missing, except what fallBehind added since beginFilling.
 func (s store) filled(ctx context.Context) error {
 	if err := s.client.Del(ctx, fillingKey()).Err(); err != nil {
 		return fmt.Errorf("note that the search index is complete: %w", err)
@@ -129,15 +130,15 @@ func millis(n int64) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-// known is all that Redis knows of the index.
+// known is the state of the index in Redis.
 type known struct {
 	keeper string
-	behind time.Time // zero: it is not
+	behind time.Time // zero: nothing is missing
 	size   counted
 	build  *api.DocumentRebuild
 }
 
-// counted is the size of the index, as its keeper tells it to others.
+// counted is the size of the index that its keeper stores.
 type counted struct {
 	Documents int       `json:"documents"`
 	Bytes     int64     `json:"bytes"`
@@ -158,7 +159,7 @@ func (s store) read(ctx context.Context) (known, error) {
 		}
 	}
 	if raw, err := state.Bytes(); err == nil {
-		_ = json.Unmarshal(raw, &k.size) // of another version: not known
+		_ = json.Unmarshal(raw, &k.size) // written by another version: ignored
 	}
 	if raw, err := build.Bytes(); err == nil && json.Unmarshal(raw, &k.build) != nil {
 		k.build = nil
@@ -166,7 +167,7 @@ func (s store) read(ctx context.Context) (known, error) {
 	return k, nil
 }
 
-// tell tells others the size of the index.
+// tell stores the size of the index for other processes.
 func (s store) tell(ctx context.Context, size counted) error {
 	raw, err := json.Marshal(size)
 	if err != nil {
@@ -178,7 +179,7 @@ func (s store) tell(ctx context.Context, size counted) error {
 	return nil
 }
 
-// want asks the keeper for a rebuild, unless one is wanted or runs, and answers the one there is.
+// want requests a rebuild, unless one is requested or running. It returns the current one.
 func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, error) {
 	raw, err := json.Marshal(api.DocumentRebuild{Status: "wanted", Wanted: now.UTC().Truncate(time.Millisecond)})
 	if err != nil {
@@ -192,7 +193,7 @@ func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, er
 	return b, json.Unmarshal([]byte(text), &b)
 }
 
-// noteBuild writes down how far a rebuild is.
+// noteBuild stores the progress of a rebuild.
 func (s store) noteBuild(ctx context.Context, b api.DocumentRebuild) error {
 	raw, err := json.Marshal(b)
 	if err != nil {

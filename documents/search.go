@@ -14,11 +14,11 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// defaultPageSize is as in the other lists.
+// defaultPageSize is the same as in other lists.
 const defaultPageSize = 20
 
-// Search returns what a person or a program looks for. A query that can't be read is a fault of kind Invalid that names the place; while the
-// index is with another process, or fails, the fault is Unavailable.
+// Search finds messages. An invalid query is a fault of kind Invalid with the position. If another process
+// has the index, or the index fails, the fault is Unavailable.
 func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.DocumentPage, err error) {
 	began := time.Now()
 	defer func() {
@@ -45,7 +45,8 @@ func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.D
 	return answer(q, s, found), nil
 }
 
-// question turns a query into a question to the index: one document more than the page has, to know whether there is a next one.
+// question returns the search of a query. It asks for one document more than the page, to know whether there
+// is a next page.
 func (d *Documents) question(q api.DocumentQuery) (Search, error) {
 	s := Search{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
 	if s.Size == 0 {
@@ -78,7 +79,7 @@ func (d *Documents) question(q api.DocumentQuery) (Search, error) {
 	return s, nil
 }
 
-// reachable reports whether this process can ask the index.
+// reachable returns an error if this process cannot search the index.
 func (d *Documents) reachable(ctx context.Context) error {
 	switch {
 	case d.opts.Kind == kindNone:
@@ -99,7 +100,7 @@ func (d *Documents) reachable(ctx context.Context) error {
 	return f
 }
 
-// ask asks the index, within the time there is for it, and not too many at once.
+// ask searches the index, with a timeout and limited concurrency.
 func (d *Documents) ask(ctx context.Context, s Search) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.opts.SearchTimeout)
 	defer cancel()
@@ -127,7 +128,7 @@ func slow(err error) error {
 	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow", "The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
 }
 
-// answer puts what was found into the words of the API.
+// answer returns the API page of a search.
 func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
 	hits, size := found.Hits, s.Size-1
 	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size, Documents: []api.FoundMessage{}}
@@ -157,9 +158,9 @@ func counts(found Found, field query.Field) []api.FacetCount {
 	return out
 }
 
-// cursor writes a position so that it can stand in an address.
+// cursor encodes a position for a URL.
 func cursor(at Position) string {
-	raw, _ := json.Marshal([]any{at.Score, at.Created, at.ID}) // finite numbers and a string: can't fail
+	raw, _ := json.Marshal([]any{at.Score, at.Created, at.ID}) // finite numbers and a string: cannot fail
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 

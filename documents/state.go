@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// State says how the index is doing. Any process can tell.
+// State returns the state of the index. It works in any process.
 func (d *Documents) State(ctx context.Context) (api.DocumentsState, error) {
 	s := api.DocumentsState{Store: d.opts.Kind}
 	if d.opts.Kind == kindNone {
@@ -32,5 +32,6 @@ func (d *Documents) State(ctx context.Context) (api.DocumentsState, error) {
 	return s, nil
 }
 
-// Leave takes the search index out of the event stream, which otherwise keeps every event for it. It is for an instance that has none.
+// Leave removes the index's group from the event stream, which otherwise keeps every event for it. It is for
+// an instance without index.
 func Leave(ctx context.Context, db *redisdb.DB) error { return db.Unfollow(ctx, stream, group) }

@@ -13,7 +13,7 @@ func ValueFields() []query.Field {
 	return []query.Field{query.To, query.From, query.Status, query.Lane, query.Account, query.Gateway, query.Tag, query.Code, query.ID}
 }
 
-// some leaves out what is empty.
+// some removes empty values.
 func some(values ...string) []string {
 	kept := values[:0]
 	for _, v := range values {
@@ -24,7 +24,7 @@ func some(values ...string) []string {
 	return kept
 }
 
-// codes are the name of the error, as it is looked for in capitals, and the relay's reply code.
+// codes returns the error's name in capitals and the SMTP reply code.
 func (d *Document) codes() []string {
 	code := ""
 	if d.SMTPCode > 0 {
@@ -33,12 +33,13 @@ func (d *Document) codes() []string {
 	return some(strings.ToUpper(d.Code), code)
 }
 
-// ids are all that names the message.
+// ids returns all ids of the message.
 func (d *Document) ids() []string {
 	return some(query.FoldID(d.QueueID), query.FoldID(d.MessageID), query.FoldID(d.Key))
 }
 
-// excerpt is the beginning of a text: valid UTF-8, its runs of space made one, and cut between two words where it is longer than max bytes.
+// excerpt returns the beginning of a text, at most max bytes, cut between two words. It is valid UTF-8 with
+// collapsed white space.
 func excerpt(text string, max int) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -53,7 +54,7 @@ func excerpt(text string, max int) string {
 		}
 		b.WriteString(word)
 	}
-	if b.Len() == 0 && text != "" && max > 0 { // one endless word
+	if b.Len() == 0 && text != "" && max > 0 { // a single long word
 		word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 		return strings.ToValidUTF8(word[:min(max, len(word))], "")
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// backoff is how long tasks wait while the index fails.
+// backoff is the retry delay of tasks while the index fails.
 var backoff = queue.Backoff{Base: time.Second, Factor: 2, Jitter: 0.2, Max: time.Minute}
 
-// Handle handles one task: it puts messages into the index as they stand now.
+// Handle handles one task: it indexes the current state of its messages.
 func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 	var j job
 	if err := json.Unmarshal(t.Payload, &j); err != nil || len(j.IDs) == 0 {
@@ -28,7 +28,7 @@ func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 		if err == nil {
 			continue
 		}
-		if ctx.Err() != nil { // the process stops: that is no fault of the index
+		if ctx.Err() != nil { // the process stops: not an index failure
 			return queue.NotNow(d.opts.Now())
 		}
 		return d.later(err)
@@ -38,7 +38,7 @@ func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 	return queue.Done()
 }
 
-// endsOf picks those of some messages.
+// endsOf returns the ends of the given messages.
 func endsOf(ids []string, all map[string]end) map[string]end {
 	if len(all) == 0 {
 		return nil
@@ -52,18 +52,18 @@ func endsOf(ids []string, all map[string]end) map[string]end {
 	return some
 }
 
-// putBatch is how many messages are indexed in one piece.
+// putBatch is the number of messages indexed together.
 const putBatch = 100
 
-// Indexing rests for restPer times as long as it worked for each message a second that this process has to do with, restMost times at the most: at
-// 600 messages a second it takes a ninth of a processor, at 1,500 a twentieth.
+// Indexing rests restPer times its working time for each message per second of this process, at most restMost
+// times. At 600 messages a second it uses a ninth of a CPU, at 1,500 a twentieth.
 const (
 	restPer  = 1.0 / 75
 	restMost = 19
-	calm     = 100 // messages a second, below which it never rests
+	calm     = 100 // messages a second; below, indexing never rests
 )
 
-// yielding does a piece of indexing, one at a time, and lets mail go first. What is not indexed now waits in the queue.
+// yielding runs indexing work, one at a time, and rests for sending. The remaining tasks wait in the queue.
 func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	select {
 	case d.turn <- struct{}{}:
@@ -77,7 +77,7 @@ func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	return err
 }
 
-// restFor is how many times as long as it worked indexing rests now.
+// restFor returns the ratio of rest to working time.
 func (d *Documents) restFor() float64 {
 	if d.Pace == nil {
 		return 0
@@ -89,7 +89,7 @@ func (d *Documents) restFor() float64 {
 	return min(pace*restPer, restMost)
 }
 
-// later says when to try again: the longer the index has been failing, the later.
+// later returns the retry of a task. The delay grows with the consecutive failures.
 func (d *Documents) later(err error) queue.Verdict {
 	n := d.failures.Add(1)
 	d.metrics.failures.Inc()
@@ -105,7 +105,8 @@ func (d *Documents) later(err error) queue.Verdict {
 	return queue.RetryAt(d.opts.Now().Add(wait), err)
 }
 
-// index puts messages into the index as they stand now. Those that nobody remembers stay in it as they are, or are taken to their ends.
+// index indexes the current state of messages. Messages that the outbox forgot stay unchanged, or get their
+// ends.
 func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end) error {
 	revision, err := d.keys.revision(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 		if m.Ended != nil {
 			ended = append(ended, m.QueueID)
 		}
-		if !m.Created.Before(oldest) { // else it was forgotten, or is about to be
+		if !m.Created.Before(oldest) { // otherwise beyond the retention
 			docs = append(docs, documentOf(m, d.opts.MaxText, revision))
 		}
 	}
@@ -144,7 +145,8 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 	return nil
 }
 
-// ended takes what the index has of messages to their ends. Those it has not stay out: they were sent before they were ever read.
+// ended sets the ends of indexed messages. Messages not in the index are skipped: they ended before they were
+// read.
 func (d *Documents) ended(ctx context.Context, ends map[string]end, revision int64) ([]Document, error) {
 	if len(ends) == 0 {
 		return nil, nil
@@ -161,7 +163,7 @@ func (d *Documents) ended(ctx context.Context, ends map[string]end, revision int
 	for _, hit := range found.Hits {
 		how, ok := ends[hit.QueueID]
 		if !ok {
-			continue // an idempotency key that looks like an id
+			continue // an idempotency key equal to an id
 		}
 		doc, at := hit.Document, time.UnixMilli(how.At).UTC()
 		doc.Status, doc.Ended, doc.Revision = how.Status, &at, revision

@@ -11,8 +11,8 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// batchKey is where the engine keeps the number of the last batch. Where it can't read its newest state, it silently goes on with an older
-// one, or with none: the number tells.
+// batchKey is the key of the last batch's number. If the engine cannot read its newest state, it silently
+// opens an older or empty one; the number detects this.
 var batchKey = []byte("batch")
 
 var (
@@ -20,7 +20,7 @@ var (
 	errFellBack   = errors.New("the newest state of the search index can't be read")
 )
 
-// write writes a batch, numbered.
+// write numbers and writes a batch.
 func (e *engine) write(batch *index.Batch) error {
 	batch.SetInternal(batchKey, strconv.AppendUint(nil, e.batches+1, 10))
 	if err := e.scorch.Batch(batch); err != nil {
@@ -30,7 +30,7 @@ func (e *engine) write(batch *index.Batch) error {
 	return nil
 }
 
-// lastBatch reads the number of the last batch of an index that is not open. The engine panics on some damaged files.
+// lastBatch reads the number of the last batch of a closed index. The engine panics on some damaged files.
 func lastBatch(path string) (number uint64, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -50,7 +50,7 @@ func lastBatch(path string) (number uint64, err error) {
 	return strconv.ParseUint(string(states[0].GetInternal(batchKey)), 10, 64)
 }
 
-// resume goes on after the last batch, if that is what was opened.
+// resume checks that the last batch was opened, and continues its numbers.
 func (e *engine) resume(last uint64) error {
 	snapshot, err := e.snapshot()
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
 	return building{s, e}, nil
 }
 
-// Swap implements documents.Store. Searches that run are waited for.
+// Swap implements documents.Store. It waits for running searches.
 func (s *Store) Swap(ctx context.Context) error {
 	return s.write(ctx, func(inUse, beside *engine) error {
 		if beside == nil {
@@ -61,7 +61,7 @@ func (s *Store) Drop(context.Context) error {
 	return err
 }
 
-// building is the index beside the one in use, for the one who builds it.
+// building writes to the index that is being built.
 type building struct {
 	store  *Store
 	engine *engine

@@ -8,8 +8,8 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
-// columns keeps, for each segment, when its documents' messages were accepted, in Unix milliseconds. Segments never change, so a column is
-// read once; it goes when its segment was merged into another one.
+// columns holds, for each segment, the acceptance times of its documents, in Unix milliseconds. Segments
+// never change, so a column is read once. It is dropped when its segment is merged.
 type columns struct {
 	mu  sync.Mutex
 	all map[uint64][]int64
@@ -35,7 +35,7 @@ func (c *columns) of(ctx context.Context, segment *scorch.SegmentSnapshot) ([]in
 	return column, nil
 }
 
-// keep forgets the columns of segments that are gone.
+// keep drops the columns of missing segments.
 func (c *columns) keep(segments []*scorch.SegmentSnapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *columns) keep(segments []*scorch.SegmentSnapshot) {
 	c.all = kept
 }
 
-// readColumn turns the dictionary of times around.
+// readColumn inverts the dictionary of times.
 func readColumn(ctx context.Context, segment *scorch.SegmentSnapshot) ([]int64, error) {
 	column := make([]int64, segment.FullSize())
 	terms, err := newTerms(segment, fieldAt)

@@ -14,7 +14,7 @@ import (
 
 var errClosed = errors.New("the search index is not open in this process")
 
-// write does something to the index in use and to the one beside it, which is nil when none is being built. Nobody else writes meanwhile.
+// write calls do with the index in use and the one being built (nil: none). Other writers are excluded.
 func (s *Store) write(ctx context.Context, do func(inUse, beside *engine) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -27,7 +27,7 @@ func (s *Store) write(ctx context.Context, do func(inUse, beside *engine) error)
 	return do(s.inUse, s.beside)
 }
 
-// read does something with the index in use, which stays open meanwhile.
+// read calls do with the index in use, which stays open during the call.
 func (s *Store) read(do func(*engine) error) error {
 	s.using.RLock()
 	defer s.using.RUnlock()
@@ -119,7 +119,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, err
 	return gone, err
 }
 
-// older lists documents of messages accepted before a moment.
+// older lists documents of messages accepted before a time.
 func (e *engine) older(ctx context.Context, before time.Time, max int) ([]string, error) {
 	snapshot, err := e.snapshot()
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *engine) older(ctx context.Context, before time.Time, max int) ([]string
 	return ids, nil
 }
 
-// Walk implements documents.Index. It hands out the documents of one moment, and holds up nobody.
+// Walk implements documents.Index. It passes the documents of one snapshot and blocks nobody.
 func (s *Store) Walk(ctx context.Context, fn func([]documents.Document) error) error {
 	var snapshot *scorch.IndexSnapshot
 	err := s.read(func(e *engine) (err error) {

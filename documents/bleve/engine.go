@@ -19,17 +19,17 @@ type engine struct {
 	scorch  *scorch.Scorch
 	queue   *index.AnalysisQueue
 	columns *columns
-	batches uint64 // how many were written, ever
+	batches uint64 // number of batches ever written
 }
 
-// analysts is how many goroutines cut texts into words. One is enough for thousands of documents a second, and leaves the processor to those
-// who send mail.
+// analysts is the number of goroutines that split texts into words. One handles thousands of documents a
+// second and leaves the CPU to sending.
 const analysts = 1
 
-// batchSize is how many documents are written at once.
+// batchSize is the number of documents per write.
 const batchSize = 500
 
-// openEngine opens the index in a directory, or makes one. The engine panics on some damaged files.
+// openEngine opens or creates the index in a directory. The engine panics on some damaged files.
 func openEngine(path string) (e *engine, err error) {
 	e = &engine{path: path, queue: index.NewAnalysisQueue(analysts), columns: newColumns()}
 	defer func() {
@@ -45,18 +45,18 @@ func openEngine(path string) (e *engine, err error) {
 	if err != nil {
 		return e, err
 	}
-	e.scorch = opened.(*scorch.Scorch) // NewScorch makes nothing else
+	e.scorch = opened.(*scorch.Scorch) // NewScorch returns no other type
 	return e, e.scorch.Open()
 }
 
-// close ends the engine. What was put is on disk already.
+// close closes the engine. Its documents are on disk already.
 func (e *engine) close() error {
 	err := e.scorch.Close()
 	e.queue.Close()
 	return err
 }
 
-// snapshot is the index as it is now. It must be closed.
+// snapshot returns the current index. The caller closes it.
 func (e *engine) snapshot() (*scorch.IndexSnapshot, error) {
 	reader, err := e.scorch.Reader()
 	if err != nil {
@@ -69,7 +69,8 @@ func (e *engine) snapshot() (*scorch.IndexSnapshot, error) {
 	return s, nil
 }
 
-// put writes documents and waits until they are on disk. Those of which there is a higher revision are left out.
+// put writes documents and waits until they are on disk. It skips documents that the index has with a higher
+// revision.
 func (e *engine) put(docs []documents.Document) error {
 	stored, err := e.stored(docs)
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *engine) put(docs []documents.Document) error {
 		if err != nil {
 			return err
 		}
-		stored[docs[i].QueueID] = docs[i] // should the batch name it again
+		stored[docs[i].QueueID] = docs[i] // the batch may contain it again
 		batch.Update(d)
 	}
 	if len(batch.IndexOps) == 0 {
@@ -102,7 +103,7 @@ func (e *engine) remove(ids []string) error {
 	return e.write(batch)
 }
 
-// stored reads those of some documents that the index has, by queue id.
+// stored returns the documents that the index has, by queue id.
 func (e *engine) stored(docs []documents.Document) (map[string]documents.Document, error) {
 	s, err := e.snapshot()
 	if err != nil {
@@ -130,7 +131,7 @@ func (e *engine) stored(docs []documents.Document) (map[string]documents.Documen
 	return found, nil
 }
 
-// source reads a document back.
+// source reads a stored document.
 func source(segment *scorch.SegmentSnapshot, number uint64) (documents.Document, error) {
 	var d documents.Document
 	err := errors.New("the search index is damaged: a document is missing; rebuild it")
@@ -146,7 +147,7 @@ func source(segment *scorch.SegmentSnapshot, number uint64) (documents.Document,
 	return d, errors.Join(visitErr, err)
 }
 
-// size counts documents, and bytes on disk.
+// size returns the number of documents and of bytes on disk.
 func (e *engine) size() (documents.Size, error) {
 	s, err := e.snapshot()
 	if err != nil {
@@ -163,7 +164,7 @@ func (e *engine) size() (documents.Size, error) {
 		return documents.Size{}, err
 	}
 	for _, f := range files {
-		if info, err := os.Stat(filepath.Join(e.path, f.Name())); err == nil { // merged segments go at any time
+		if info, err := os.Stat(filepath.Join(e.path, f.Name())); err == nil { // merged segments can disappear at any time
 			size.Bytes += info.Size()
 		}
 	}

@@ -19,17 +19,17 @@ const (
 	fieldSource = "source" // the document itself, stored and not indexed
 )
 
-// How fields are kept. Only words need their places, for phrases, and how often they occur, for relevance.
+// The options of fields. Only words need positions, for phrases, and frequencies, for relevance.
 const (
 	asWords  = index.IndexField | index.IncludeTermVectors
 	asValues = index.IndexField | index.SkipFreqNorm
 	asSource = index.StoreField
 )
 
-// separator stands between the values of a field. No value holds it.
+// separator separates the values of a field. No value contains it.
 const separator = "\x00"
 
-// engineDocument puts a document into the words of the engine.
+// engineDocument returns a document with the engine's fields.
 func engineDocument(d *documents.Document) (*document.Document, error) {
 	source, err := json.Marshal(d)
 	if err != nil {
@@ -53,7 +53,7 @@ func engineDocument(d *documents.Document) (*document.Document, error) {
 	return out, nil
 }
 
-// join puts values into one text.
+// join joins values into one text.
 func join(values []string) string {
 	clean := make([]string, 0, len(values))
 	for _, v := range values {
@@ -64,13 +64,13 @@ func join(values []string) string {
 	return strings.Join(clean, separator)
 }
 
-// clear takes out of a value what it can't hold.
+// clear removes separators from a value.
 func clear(value string) string { return strings.ReplaceAll(value, separator, "") }
 
-// atTerm writes Unix milliseconds so that terms sort as times do.
+// atTerm formats Unix milliseconds so that terms sort as times do.
 func atTerm(millis int64) string { return fmt.Sprintf("%011x", max(millis, 0)) }
 
-// wordAnalyzer cuts a text into words.
+// wordAnalyzer splits a text into words.
 type wordAnalyzer struct{}
 
 // Analyze implements analysis.Analyzer.
@@ -84,7 +84,7 @@ func (wordAnalyzer) Analyze(text []byte) analysis.TokenStream {
 	return stream
 }
 
-// valueAnalyzer cuts joined values apart.
+// valueAnalyzer splits joined values.
 type valueAnalyzer struct{}
 
 // Analyze implements analysis.Analyzer.

@@ -12,14 +12,14 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// matcher finds the documents of one segment. Bitmaps it answers are the caller's.
+// matcher finds documents of one segment. The caller may change returned bitmaps.
 type matcher struct {
 	ctx     context.Context
 	segment *scorch.SegmentSnapshot
 	column  []int64
 }
 
-// match finds the documents that a query means.
+// match finds the documents that match a query.
 func (m *matcher) match(n query.Node) (*roaring.Bitmap, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (m *matcher) or(parts []query.Node) (*roaring.Bitmap, error) {
 	return found, nil
 }
 
-// all are the living documents.
+// all returns the documents that are not deleted.
 func (m *matcher) all() *roaring.Bitmap {
 	found := roaring.New()
 	found.AddRange(0, uint64(m.segment.FullSize()))
@@ -109,7 +109,7 @@ func (m *matcher) term(field, value string) (*roaring.Bitmap, error) {
 	return found, err
 }
 
-// prefix finds documents by many words, each in few of them: so it marks them one by one.
+// prefix finds documents by many words, each in few documents, so it adds them one by one.
 func (m *matcher) prefix(field, value string) (*roaring.Bitmap, error) {
 	t, err := newTerms(m.segment, field)
 	if err != nil {
@@ -123,7 +123,7 @@ func (m *matcher) prefix(field, value string) (*roaring.Bitmap, error) {
 	return roaring.FromDense(marked, true), err
 }
 
-// created compares times, of which there is a column.
+// created compares acceptance times, from their column.
 func (m *matcher) created(c query.Created) *roaring.Bitmap {
 	from, until := bound(c.From, 0), bound(c.Until, 1<<62)
 	found, run := roaring.New(), make([]uint32, 0, 1024)
@@ -150,7 +150,7 @@ func bound(at time.Time, none int64) int64 {
 	return at.UnixMilli()
 }
 
-// phrase finds the documents that have all words, and looks for the words' places there.
+// phrase finds the documents with all words, then compares the words' positions.
 func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) {
 	var candidates *roaring.Bitmap
 	for _, word := range words {
@@ -182,10 +182,10 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 	return m.inARow(candidates, places)
 }
 
-// inARow keeps the candidates in which the words stand one after the other.
+// inARow keeps the candidates in which the words are consecutive.
 func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIterator) (*roaring.Bitmap, error) {
 	found := roaring.New()
-	var rows, next []uint64 // where rows that began with the first word have come to
+	var rows, next []uint64 // last positions of rows that start with the first word
 	for it, i := candidates.Iterator(), 0; it.HasNext(); i++ {
 		if i%256 == 0 && m.ctx.Err() != nil {
 			return nil, m.ctx.Err()
@@ -211,7 +211,8 @@ func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIt
 	return found, nil
 }
 
-// follow returns the places of a word right after where rows have come to; of the first word, all its places. Both are in order.
+// follow returns the positions of a word right after the rows; for the first word, all its positions. Both
+// are sorted.
 func follow(next, rows []uint64, places []segment.Location, first bool) []uint64 {
 	for i := 0; len(places) > 0 && (first || i < len(rows)); {
 		switch at := places[0].Pos(); {

@@ -15,12 +15,12 @@ import (
 type candidate struct {
 	score   float64
 	at      int64
-	id      string // read when it decides; empty: not yet
+	id      string // read only if needed for the order; empty: not yet
 	segment *scorch.SegmentSnapshot
 	number  uint32
 }
 
-// name reads the queue id.
+// name returns the queue id.
 func (c *candidate) name() (string, error) {
 	if c.id == "" {
 		id, err := c.segment.DocID(uint64(c.number))
@@ -48,10 +48,10 @@ func order(a, b *candidate) (int, error) {
 	return strings.Compare(right, left), err
 }
 
-// first is a heap of the candidates that stand first so far, with the last of them on top.
+// first is a heap of the first candidates so far, with the last of them on top.
 type first struct {
 	list []*candidate
-	err  error // of the reading of an id
+	err  error // from reading an id
 }
 
 func (f *first) Len() int      { return len(f.list) }
@@ -71,7 +71,7 @@ func (f *first) Pop() any {
 	return last
 }
 
-// page reads the documents that were asked for, in their order.
+// page reads the documents of the page, in order.
 func page(ctx context.Context, found []part, s documents.Search) ([]documents.Hit, error) {
 	top, err := foremost(ctx, found, s)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// weights are what a word counts for in each field: a subject is short, and says what a message is about.
+// weights are the weights of a word in each field. A subject is short and describes the message.
 var weights = map[query.Field]float64{query.Subject: 3, query.Text: 1, query.To: 2, query.From: 2, query.ID: 2}
 
-// BM25's usual constants. Lengths of texts are not taken into account: what is indexed of a text is an excerpt.
+// BM25's usual constants. Text lengths are ignored: the index has only excerpts of texts.
 const saturation = 1.2
 
-// score says how well each document fits: BM25 over the words of the query that are wanted, in all fields in which they are looked for.
+// score returns the BM25 score of each document, over the positive words of the query in all their fields.
 func score(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part, n query.Node) error {
 	total, err := snapshot.DocCount()
 	if err != nil {
@@ -36,7 +36,7 @@ func score(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part, n 
 	return nil
 }
 
-// wordsOf are the words of a step. What merely begins so does not count.
+// wordsOf returns the words of a step. Prefixes do not count.
 func wordsOf(n query.Node) []string {
 	switch n := n.(type) {
 	case query.Term:

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// search returns a question about the index as it is now.
+// search returns the result of a search in the current index.
 func (e *engine) search(ctx context.Context, s documents.Search) (documents.Found, error) {
 	if err := ctx.Err(); err != nil {
 		return documents.Found{}, err
@@ -41,15 +41,15 @@ func (e *engine) search(ctx context.Context, s documents.Search) (documents.Foun
 	return answer, err
 }
 
-// part is what was found in one segment.
+// part is the matches in one segment.
 type part struct {
 	segment *scorch.SegmentSnapshot
 	numbers *roaring.Bitmap
 	column  []int64
-	scores  map[uint32]float64 // nil: the newest are first
+	scores  map[uint32]float64 // nil: newest first
 }
 
-// match looks into every segment. Segments in which nothing was found are left out.
+// match searches every segment. Segments without matches are omitted.
 func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s documents.Search) ([]part, error) {
 	n := s.Query
 	if n == nil {
@@ -81,7 +81,7 @@ func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s do
 	return found, nil
 }
 
-// facets counts the values of what was found: a bitmap for each value, laid over the one found.
+// facets counts the values of the matches, by intersecting the bitmap of each value with the matches.
 func facets(ctx context.Context, found []part) (map[query.Field][]documents.Count, error) {
 	all := make(map[query.Field][]documents.Count)
 	for _, field := range documents.FacetFields() {

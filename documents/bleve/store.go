@@ -17,7 +17,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// ErrOwned says that another process has the index.
+// ErrOwned means that another process has the index.
 var ErrOwned = errors.New("another process has the search index of this directory")
 
 // Options are the settings of a Store. The zero value works.
@@ -33,14 +33,14 @@ type Store struct {
 	fresh bool
 	log   *slog.Logger
 
-	writing sync.Mutex   // held by whoever changes documents, or which index is in use
-	using   sync.RWMutex // held by searches, and, beside writing, while inUse or closed changes
+	writing sync.Mutex   // held by writers and by changes of the index in use
+	using   sync.RWMutex // held by searches; also by writers that change inUse or closed
 	inUse   *engine
 	closed  bool
-	beside  *engine // being built, and known to writers only; nil: none
+	beside  *engine // the index being built, for writers only; nil: none
 }
 
-// New prepares the index of a directory. It does no I/O: [Store.Ready] opens it.
+// New returns the store of a directory. It does no I/O: [Store.Ready] opens the index.
 func New(dir string, o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -51,14 +51,14 @@ func New(dir string, o Options) *Store {
 // Open is New and Ready.
 func Open(dir string, o Options) (*Store, error) {
 	s := New(dir, o)
-	if _, err := s.Ready(context.Background()); err != nil { // nothing in it waits
+	if _, err := s.Ready(context.Background()); err != nil { // it does not wait
 		return nil, err
 	}
 	return s, nil
 }
 
-// Ready implements documents.Store. It opens the index, and makes what is missing; one that can't be read is set aside, and a new one
-// begun. While another process has it, the error is [ErrOwned].
+// Ready implements documents.Store. It opens the index and creates what is missing. An unreadable index is
+// set aside and replaced by a new one. If another process has the index, the error is [ErrOwned].
 func (s *Store) Ready(context.Context) (string, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) Ready(context.Context) (string, error) {
 	return s.id, nil
 }
 
-// open finds the index in use, or begins one.
+// open opens the index in use, or creates one.
 func (s *Store) open() error {
 	name, err := os.ReadFile(filepath.Join(s.dir, "current"))
 	if err == nil {
@@ -107,7 +107,7 @@ func (s *Store) open() error {
 	return s.begin()
 }
 
-// openExisting opens an index that should be there, and reads from it.
+// openExisting opens an existing index and reads from it.
 func openExisting(path string) (*engine, error) {
 	last, err := lastBatch(path)
 	if err != nil {
@@ -123,7 +123,7 @@ func openExisting(path string) (*engine, error) {
 	return e, nil
 }
 
-// try reads a document of each segment.
+// try reads one document of each segment.
 func (e *engine) try() (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -145,7 +145,7 @@ func (e *engine) try() (err error) {
 	return nil
 }
 
-// setAside keeps what can't be read for whoever wants to look at it, in the place of what was set aside before.
+// setAside renames an unreadable index for later inspection. It replaces the one set aside before.
 func (s *Store) setAside(name string) {
 	old, _ := filepath.Glob(filepath.Join(s.dir, "broken-*"))
 	for _, path := range old {
@@ -159,7 +159,7 @@ func (s *Store) setAside(name string) {
 	}
 }
 
-// begin makes an empty index and uses it.
+// begin creates an empty index and uses it.
 func (s *Store) begin() error {
 	e, err := s.newEngine()
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// newEngine makes an empty index in a subdirectory of its own.
+// newEngine creates an empty index in a new subdirectory.
 func (s *Store) newEngine() (*engine, error) {
 	e, err := openEngine(filepath.Join(s.dir, "index-"+time.Now().UTC().Format("20060102-150405.000000000")))
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Store) newEngine() (*engine, error) {
 	return e, nil
 }
 
-// use makes an index the one to be opened at the next start.
+// use makes an index the one that the next start opens.
 func (s *Store) use(e *engine) error {
 	if err := renameio.WriteFile(filepath.Join(s.dir, "current"), []byte(filepath.Base(e.path)+"\n"), 0o600); err != nil {
 		return fmt.Errorf("say which search index is in use: %w", err)
@@ -197,7 +197,7 @@ func (s *Store) use(e *engine) error {
 	return nil
 }
 
-// sweep deletes indexes that nobody uses: those that were being built when the process died.
+// sweep deletes unused indexes, whose build ended when the process died.
 func (s *Store) sweep() {
 	all, _ := filepath.Glob(filepath.Join(s.dir, "index-*"))
 	for _, path := range all {
@@ -213,10 +213,10 @@ func (s *Store) discard(path string) {
 	}
 }
 
-// Fresh says that Ready began the index.
+// Fresh reports whether Ready created the index.
 func (s *Store) Fresh() bool { return s.fresh }
 
-// Close closes the index, and lets another process have it. Closing again does nothing.
+// Close closes the index and releases it to other processes. A second call does nothing.
 func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

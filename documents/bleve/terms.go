@@ -9,7 +9,7 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// terms is the dictionary of a field, in one segment.
+// terms is the dictionary of a field in one segment.
 type terms struct {
 	dictionary segment.TermDictionary
 	deleted    *roaring.Bitmap
@@ -23,7 +23,7 @@ func newTerms(s *scorch.SegmentSnapshot, field string) (*terms, error) {
 	return &terms{dictionary: d, deleted: s.Deleted()}, err
 }
 
-// numbers are the documents of a segment that have a term: a bitmap that must not be changed, or a single one.
+// numbers is the documents of a segment with a term: a read-only bitmap, or a single document.
 type numbers struct {
 	bitmap *roaring.Bitmap
 	single uint32
@@ -43,7 +43,7 @@ func (n numbers) each(visit func(uint32)) {
 	}
 }
 
-// in counts those that are among some others.
+// in returns the number of documents that found contains.
 func (n numbers) in(found *roaring.Bitmap) int {
 	switch {
 	case n.one && found.Contains(n.single):
@@ -56,7 +56,7 @@ func (n numbers) in(found *roaring.Bitmap) int {
 
 var errUnknownPostings = errors.New("the engine answers postings of an unknown kind")
 
-// with are the living documents that have a term. The answer holds until the next call.
+// with returns the documents with a term that are not deleted. The result is valid until the next call.
 func (t *terms) with(term string) (numbers, error) {
 	list, err := t.dictionary.PostingsList([]byte(term), t.deleted, t.list)
 	if err != nil || list.Count() == 0 {
@@ -74,7 +74,7 @@ func (t *terms) with(term string) (numbers, error) {
 	return numbers{bitmap: postings.ActualBitmap()}, nil
 }
 
-// each visits the terms that begin with a prefix, in order.
+// each visits the terms with a prefix, in order.
 func (t *terms) each(ctx context.Context, prefix string, visit func(string, numbers) error) error {
 	begin, end := []byte(nil), []byte(nil)
 	if prefix != "" {
@@ -99,7 +99,8 @@ func (t *terms) each(ctx context.Context, prefix string, visit func(string, numb
 	}
 }
 
-// after is the first text after all those that begin with a prefix. UTF-8 has no byte 0xff, so the last byte can always be raised.
+// after returns the first text after all texts with a prefix. UTF-8 has no byte 0xff, so the last byte can be
+// incremented.
 func after(prefix string) []byte {
 	end := []byte(prefix)
 	end[len(end)-1]++

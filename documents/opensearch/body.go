@@ -13,10 +13,10 @@ import (
 const (
 	fieldSource = "source" // the document itself
 	fieldAt     = "at"     // when the message was accepted, Unix milliseconds
-	fieldOrder  = "order"  // the queue id, which decides between documents of one moment
+	fieldOrder  = "order"  // the queue id, which orders documents of the same time
 )
 
-// body is a document as the cluster has it.
+// body returns a document for the cluster.
 func body(d *documents.Document) map[string]any {
 	fields := map[string]any{
 		fieldSource: d, fieldAt: d.Created.UnixMilli(), fieldOrder: d.QueueID,
@@ -30,10 +30,10 @@ func body(d *documents.Document) map[string]any {
 	return fields
 }
 
-// words writes the words of a text apart.
+// words returns the words of a text, separated by spaces.
 func words(text string) string { return strings.Join(query.Texts(text), " ") }
 
-// dsl puts a query into the words of the cluster.
+// dsl translates a query for the cluster.
 func dsl(n query.Node) map[string]any {
 	switch n := n.(type) {
 	case query.Term:
@@ -74,7 +74,7 @@ func boolean(kind string, parts ...query.Node) map[string]any {
 	return map[string]any{"bool": map[string]any{kind: clauses}}
 }
 
-// weight is what a word counts for in a field.
+// weight is the weight of a word in a field.
 func weight(field query.Field) float64 {
 	switch field {
 	case query.Subject:

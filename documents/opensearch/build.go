@@ -12,7 +12,7 @@ import (
 
 var errNothingBuilt = errors.New("no search index is being built")
 
-// Build implements documents.Store. It waits until every process knows of the index beside the one in use.
+// Build implements documents.Store. It waits until every process knows of the new index.
 func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
 	name, err := s.Ready(ctx)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
 	if err := s.Drop(ctx); err != nil {
 		return nil, err
 	}
-	// Another version may have left another template.
+	// Another version may have left a different template.
 	if _, err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template()); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
 	return building{s, index}, nil
 }
 
-// Swap implements documents.Store: in one step for all who search and write.
+// Swap implements documents.Store. One request switches all readers and writers.
 func (s *Store) Swap(ctx context.Context) error {
 	built, err := s.behind(ctx, s.building())
 	if err != nil {
@@ -69,7 +69,7 @@ func action(do, index, alias string) map[string]any {
 	return map[string]any{do: map[string]any{"index": index, "alias": alias}}
 }
 
-// Drop implements documents.Store. It also deletes what an earlier attempt left.
+// Drop implements documents.Store. It also deletes the remains of earlier attempts.
 func (s *Store) Drop(ctx context.Context) error {
 	used, err := s.indexes(ctx, s.alias)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) remove(ctx context.Context, indexes ...string) error {
 	return nil
 }
 
-// building is the index beside the one in use, for the one who builds it.
+// building writes to the index that is being built.
 type building struct {
 	store *Store
 	index string

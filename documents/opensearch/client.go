@@ -18,20 +18,22 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// requestTimeout bounds one try of one request.
+// requestTimeout is the timeout of one attempt of a request.
 const requestTimeout = 30 * time.Second
 
-// tries is how often a request is made again, at another node where there is one, when a node is away. Jobs are repeated anyway.
+// tries is the number of retries, at another node if there is one, if a node is unreachable. Tasks are
+// retried anyway.
 const tries = 2
 
-// maxAnswer bounds what is read of an answer: a page of documents with their texts.
+// maxAnswer is the maximum size of a response: a page of documents with their texts.
 const maxAnswer = 256 << 20
 
-// newClient makes a client for the nodes of a cluster. Its requests are plain, so that Elasticsearch takes them as well.
+// newClient returns a client for the nodes of a cluster. Its requests are basic, so that Elasticsearch
+// accepts them.
 func newClient(ctx context.Context, addresses string) (*client.Client, error) {
 	c := client.Config{
 		MaxRetries: tries, RequestTimeout: requestTimeout, Context: ctx,
-		HealthCheckMaxRetries: -1, MaxRetryClusterHealth: -1, // these ask what only OpenSearch answers
+		HealthCheckMaxRetries: -1, MaxRetryClusterHealth: -1, // only OpenSearch answers these
 	}
 	for _, node := range strings.Split(addresses, ",") {
 		u, err := url.Parse(strings.TrimSpace(node))
@@ -48,14 +50,14 @@ func newClient(ctx context.Context, addresses string) (*client.Client, error) {
 	return client.NewClient(c)
 }
 
-// reply is what a request was answered with.
+// reply is the response to a request.
 type reply struct {
 	status int
 	body   []byte
-	wait   time.Duration // how long to leave it alone; zero: it does not say
+	wait   time.Duration // Retry-After; zero: none
 }
 
-// read reads the answer's JSON.
+// read decodes the JSON of the response.
 func (r reply) read(into any) error {
 	if err := json.Unmarshal(r.body, into); err != nil {
 		return fmt.Errorf("read the answer of the search cluster: %w", err)
@@ -63,25 +65,25 @@ func (r reply) read(into any) error {
 	return nil
 }
 
-// refusal is an answer that is none.
+// refusal is an error response.
 type refusal struct {
 	Status int
 	Type   string // such as index_not_found_exception
 	Reason string
 }
 
-// Error tells what the cluster said.
+// Error returns the cluster's error.
 func (r *refusal) Error() string {
 	return fmt.Sprintf("the search cluster answers %d %s: %s", r.Status, r.Type, r.Reason)
 }
 
-// isMissing reports whether what was asked for is not there.
+// isMissing reports whether err means that the requested object does not exist.
 func isMissing(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.Status == http.StatusNotFound
 }
 
-// do makes a request whose body is JSON, or nothing.
+// do sends a request with a JSON body, or none.
 func (s *Store) do(ctx context.Context, method, path string, body any) (reply, error) {
 	if body == nil {
 		return s.send(ctx, method, path, "", nil)
@@ -93,7 +95,7 @@ func (s *Store) do(ctx context.Context, method, path string, body any) (reply, e
 	return s.send(ctx, method, path, "application/json", raw)
 }
 
-// send makes a request.
+// send sends a request.
 func (s *Store) send(ctx context.Context, method, path, contentType string, body []byte) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Store) send(ctx context.Context, method, path, contentType string, body
 	return r, r.judge()
 }
 
-// away is an error of the way to the cluster.
+// away returns the fault of a connection error.
 func (s *Store) away(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -126,7 +128,7 @@ func (s *Store) away(ctx context.Context, err error) error {
 	return fault.Wrap(err, fault.Unavailable, "SearchFailed", "The search cluster does not answer; try again shortly")
 }
 
-// judge turns an answer that is none into an error.
+// judge returns the error of an error response.
 func (r reply) judge() error {
 	if r.status < 300 {
 		return nil
@@ -136,7 +138,7 @@ func (r reply) judge() error {
 	}
 	why := &refusal{Status: r.status}
 	if json.Unmarshal(r.body, &said) == nil && json.Unmarshal(said.Error, why) != nil {
-		why.Reason = string(said.Error) // a text, where an alias is missing
+		why.Reason = string(said.Error) // a plain text for a missing alias
 	}
 	if r.status != http.StatusTooManyRequests && r.status < 500 {
 		return why
@@ -146,7 +148,7 @@ func (r reply) judge() error {
 	return f
 }
 
-// retryAfter reads how long to wait, in seconds. The other form of it, a date, clusters don't send.
+// retryAfter parses a delay in seconds. Clusters do not send the date form.
 func retryAfter(text string) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 3600 {

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Bounds of one request. Some clusters take 10 MB at most.
+// Limits of one request. Some clusters accept at most 10 MB.
 const (
 	batchSize  = 500
 	batchBytes = 5 << 20
@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 	return nil
 }
 
-// isBuilding reports whether an index is being built, by this process or another one.
+// isBuilding reports whether any process is building an index.
 func (s *Store) isBuilding(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	besides, fresh := s.besides, time.Since(s.looked) < s.learn
@@ -103,7 +103,7 @@ func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]docu
 	return docs, nil
 }
 
-// stored is what the cluster gives back of a document.
+// stored is a document in a response of the cluster.
 type stored struct {
 	Source documents.Document `json:"source"`
 }
@@ -138,7 +138,7 @@ func (s *Store) bulk(ctx context.Context, docs []documents.Document, targets ...
 	return s.sendBulk(ctx, lines.Bytes())
 }
 
-// done is what became of one document.
+// done is the result for one document.
 type done struct {
 	ID     string `json:"_id"`
 	Index  string `json:"_index"`
@@ -171,12 +171,13 @@ func (s *Store) sendBulk(ctx context.Context, lines []byte) error {
 	return nil
 }
 
-// judge says what to make of one document: nothing, where it is there or will never be; an error, where all is to be tried again.
+// judge returns the error of one document. It is nil if the document is stored or can never be; any other
+// error repeats the batch.
 func (s *Store) judge(d done, wait time.Duration) error {
 	switch {
-	case d.Status < 300, d.Status == http.StatusConflict: // a conflict: what is there was read later
+	case d.Status < 300, d.Status == http.StatusConflict: // conflict: the stored one was read later
 		return nil
-	case d.Status == http.StatusNotFound && d.Index == s.building(): // swapped or dropped a moment ago
+	case d.Status == http.StatusNotFound && d.Index == s.building(): // swapped or dropped just now
 		return nil
 	case d.Status == http.StatusBadRequest:
 		s.log.Error("the search cluster refuses a document for good; it is left out", "message_id", d.ID, "error", reason(d))
@@ -187,7 +188,7 @@ func (s *Store) judge(d done, wait time.Duration) error {
 	return f
 }
 
-// reason is what the cluster says of a document, but for what may be quoted of it.
+// reason returns the cluster's error without quoted content.
 func reason(d done) string {
 	if d.Error == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// result is the answer to a search.
+// result is the response to a search.
 type result struct {
 	TimedOut bool `json:"timed_out"`
 	Hits     struct {
@@ -64,7 +64,7 @@ func (s *Store) Search(ctx context.Context, q documents.Search) (documents.Found
 	return found, nil
 }
 
-// question is the body of a search.
+// question returns the body of a search.
 func question(ctx context.Context, q documents.Search) map[string]any {
 	body := map[string]any{
 		"query": narrowed(q), "size": q.Size, "track_total_hits": true, "_source": []string{fieldSource}, "sort": order(q.Relevance),
@@ -94,7 +94,7 @@ func question(ctx context.Context, q documents.Search) map[string]any {
 	return body
 }
 
-// narrowed is the query, within the account that may be seen.
+// narrowed returns the query, limited to the caller's account.
 func narrowed(q documents.Search) map[string]any {
 	n := q.Query
 	if n == nil {
@@ -108,7 +108,7 @@ func narrowed(q documents.Search) map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": []any{own}, "must": []any{asked}}}
 }
 
-// order is the order of the answer.
+// order returns the sort order.
 func order(relevance bool) []any {
 	order := []any{map[string]any{fieldAt: "desc"}, map[string]any{fieldOrder: "desc"}}
 	if relevance {

@@ -17,11 +17,11 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// Options say where the index is. URL is needed.
+// Options are the settings of a Store. URL is required.
 type Options struct {
-	URL    string        // of a node, with user and password where it wants them; several by commas
+	URL    string        // URLs of nodes, with user and password if needed; comma-separated
 	Index  string        // the alias; empty: postroom
-	Learn  time.Duration // how long it may take until a process knows that an index is being built; zero: 2 s
+	Learn  time.Duration // maximum time until each process knows that an index is being built; zero: 2 s
 	Logger *slog.Logger  // nil: nothing is logged
 }
 
@@ -34,11 +34,11 @@ type Store struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	looked  time.Time // when it was found out whether an index is being built
-	besides bool      // one is
+	looked  time.Time // when besides was set
+	besides bool      // an index is being built
 }
 
-// Open prepares an index. It does no I/O: [Store.Ready] makes what is missing.
+// Open returns a store. It does no I/O: [Store.Ready] creates what is missing.
 func Open(o Options) (*Store, error) {
 	if o.URL == "" {
 		return nil, errors.New("open the search index: no address")
@@ -52,7 +52,7 @@ func Open(o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	ctx, stop := context.WithCancel(context.Background()) // of what the client does on its own, until Close
+	ctx, stop := context.WithCancel(context.Background()) // for the client's background work, until Close
 	c, err := newClient(ctx, o.URL)
 	if err != nil {
 		stop()
@@ -61,19 +61,19 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: c, stop: stop, alias: o.Index, learn: o.Learn, log: o.Logger}, nil
 }
 
-// Close ends what the client does on its own.
+// Close stops the client's background work.
 func (s *Store) Close() error {
 	s.stop()
 	return nil
 }
 
-// building is the alias of the index that is being built.
+// building returns the alias of the index that is being built.
 func (s *Store) building() string { return s.alias + ".building" }
 
-// own matches all indexes of this alias, and no others: names of aliases hold no dots.
+// own returns the pattern of this alias's indexes. Aliases contain no dots, so it matches no others.
 func (s *Store) own() string { return s.alias + ".v*" }
 
-// template says what fields there are, and that there are no others.
+// template returns the index template, which allows no other fields.
 func (s *Store) template() map[string]any {
 	words := map[string]any{"type": "text", "analyzer": "words", "norms": false}
 	value := map[string]any{"type": "keyword", "doc_values": false}
@@ -104,7 +104,8 @@ func (s *Store) template() map[string]any {
 	}
 }
 
-// Ready implements documents.Store. The name is kept in the mapping, and goes on with an index that takes the place of another.
+// Ready implements documents.Store. The name is in the mapping and is passed on when an index replaces
+// another.
 func (s *Store) Ready(ctx context.Context) (string, error) {
 	index, err := s.behind(ctx, s.alias)
 	if err != nil {
@@ -120,11 +121,11 @@ func (s *Store) Ready(ctx context.Context) (string, error) {
 	if _, err := s.create(ctx, name, s.alias); err != nil {
 		return "", err
 	}
-	// Of two processes that did this at the same moment one wins: an alias for two indexes can't be written to.
+	// If two processes do this together, one wins: an alias of two indexes cannot be written to.
 	return name, s.settle(ctx)
 }
 
-// create makes an index with a name and an alias.
+// create creates an index with a name and an alias.
 func (s *Store) create(ctx context.Context, name, alias string) (string, error) {
 	index := s.alias + ".v" + time.Now().UTC().Format("20060102150405.000000000")
 	_, err := s.do(ctx, http.MethodPut, "/"+index, map[string]any{
@@ -136,7 +137,7 @@ func (s *Store) create(ctx context.Context, name, alias string) (string, error) 
 	return index, nil
 }
 
-// settle leaves the alias to one index, where two were made.
+// settle leaves the alias to one index if two were created.
 func (s *Store) settle(ctx context.Context) error {
 	all, err := s.indexes(ctx, s.alias)
 	if err != nil || len(all) < 2 {
@@ -150,7 +151,7 @@ func (s *Store) settle(ctx context.Context) error {
 	return nil
 }
 
-// indexes lists the indexes of an alias, the oldest first.
+// indexes returns the indexes of an alias, oldest first.
 func (s *Store) indexes(ctx context.Context, alias string) ([]string, error) {
 	r, err := s.do(ctx, http.MethodGet, "/_alias/"+alias, nil)
 	if isMissing(err) {
@@ -166,7 +167,7 @@ func (s *Store) indexes(ctx context.Context, alias string) ([]string, error) {
 	return sortedKeys(found), nil
 }
 
-// behind returns the index of an alias; empty: there is none.
+// behind returns the index of an alias, or "".
 func (s *Store) behind(ctx context.Context, alias string) (string, error) {
 	all, err := s.indexes(ctx, alias)
 	if err != nil || len(all) == 0 {
@@ -175,7 +176,7 @@ func (s *Store) behind(ctx context.Context, alias string) (string, error) {
 	return all[0], nil
 }
 
-// nameOf reads the name of an index.
+// nameOf returns the name of an index.
 func (s *Store) nameOf(ctx context.Context, index string) (string, error) {
 	r, err := s.do(ctx, http.MethodGet, "/"+index+"/_mapping", nil)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package query reads what people type into the search box, for package documents: words, "phrases", -negation, OR, prefix*, and fields
-// such as to:example.com or before:7d. It also cuts text into words, for the index and for questions alike, so that both mean the same
-// words whatever index there is.
+// Package query parses queries of the search box, for package documents: words, "phrases", -negation, OR,
+// prefix*, and fields such as to:example.com or before:7d. It also splits text into words, for indexing and
+// for searching, so that every index uses the same words.
 //
 // [Parse] answers a tree of a few plain steps ([Term], [Phrase], [Prefix], [Created], [And], [Or], [Not], [All]), which an index need only
 // translate. What a word or a field means is decided here.

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// statuses are what status: knows, as the email log names them.
+// statuses are the values of status:, as in the email log.
 var statuses = []string{"queued", "sending", "sent", "failed", "cancelled", "suppressed", "dead"}
 
-// lanes are what lane: knows.
+// lanes are the values of lane:.
 var lanes = []string{"transactional", "bulk"}
 
-// fields says what each field of the language means.
+// fields are the parsers of the language's fields.
 var fields = map[string]func(*parser, value) (Node, error){
 	"subject": inWords(Subject),
 	"text":    inWords(Text),
@@ -32,7 +32,7 @@ var fields = map[string]func(*parser, value) (Node, error){
 
 func asWritten(text string) string { return text }
 
-// inWords looks for words of a field.
+// inWords searches for words of a field.
 func inWords(field Field) func(*parser, value) (Node, error) {
 	return func(p *parser, v value) (Node, error) {
 		words := Texts(v.text)
@@ -48,7 +48,7 @@ func inWords(field Field) func(*parser, value) (Node, error) {
 	}
 }
 
-// inAddress looks for an address, its local part or its domain.
+// inAddress searches for an address, its local part or its domain.
 func inAddress(field Field) func(*parser, value) (Node, error) {
 	return func(_ *parser, v value) (Node, error) {
 		address := strings.TrimPrefix(strings.Trim(Fold(v.text), "<>"), "@")
@@ -59,7 +59,7 @@ func inAddress(field Field) func(*parser, value) (Node, error) {
 	}
 }
 
-// whole looks for a whole value.
+// whole searches for a whole value.
 func whole(field Field, as func(string) string) func(*parser, value) (Node, error) {
 	return func(_ *parser, v value) (Node, error) {
 		if v.prefix {
@@ -69,7 +69,7 @@ func whole(field Field, as func(string) string) func(*parser, value) (Node, erro
 	}
 }
 
-// oneOf looks for one of a few values.
+// oneOf searches for one of a few values.
 func oneOf(field Field, values []string) func(*parser, value) (Node, error) {
 	return func(p *parser, v value) (Node, error) {
 		text := strings.ToLower(v.text)
@@ -96,10 +96,10 @@ func (p *parser) after(v value) (Node, error) {
 	return Created{From: at}, nil
 }
 
-// moments are how a time may be written, in UTC where it does not say.
+// moments are the formats of times; the default zone is UTC.
 var moments = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", time.RFC3339Nano, "2006-01-02T15:04Z07:00"}
 
-// moment reads a time: a date, a date with a time, or how long ago. Indexes count in whole seconds.
+// moment parses a date, a date with a time, or a duration before now. Indexes store whole seconds.
 func (p *parser) moment(v value) (time.Time, error) {
 	if !v.prefix {
 		for _, layout := range moments {
@@ -114,13 +114,13 @@ func (p *parser) moment(v value) (time.Time, error) {
 	return time.Time{}, p.wrong(v.at, "a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
 }
 
-// units are what a relative time counts in.
+// units are the units of relative times.
 var units = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 
-// longAgo bounds relative times: a hundred years.
+// longAgo is the maximum of relative times: a hundred years.
 const longAgo = 100 * 365 * 24 * time.Hour
 
-// duration reads 7d, 24h, 30m or 2w.
+// duration parses 7d, 24h, 30m or 2w.
 func duration(text string) (time.Duration, bool) {
 	if len(text) < 2 {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a query.
+// The limits of a query.
 const (
 	MaxLength = 1000 // characters
 	MaxTerms  = 50
@@ -16,14 +16,14 @@ const (
 	MinPrefix = 2  // letters or digits before a *
 )
 
-// Error says what is wrong with a query, and where.
+// Error is a fault of a query, with its position.
 type Error struct {
-	At      int    // the character, the first one being 1
-	Near    string // what stands there; empty at the end
-	Message string // in words for whoever typed it
+	At      int    // position of the character, from 1
+	Near    string // the text there; empty at the end
+	Message string // for the author of the query
 }
 
-// Error tells all of it.
+// Error returns the message with its position.
 func (e *Error) Error() string {
 	if e.Near == "" {
 		return fmt.Sprintf("at character %d, the end: %s", e.At, e.Message)
@@ -31,7 +31,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("at character %d, %q: %s", e.At, e.Near, e.Message)
 }
 
-// Parse reads a query; what it says of times is relative to now. An empty one finds everything. Its error is always an [*Error].
+// Parse parses a query; relative times are relative to now. An empty query matches everything. The error is
+// always an [*Error].
 func Parse(text string, now time.Time) (Node, error) {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -54,7 +55,7 @@ func Parse(text string, now time.Time) (Node, error) {
 	return n, nil
 }
 
-// parser walks over a query.
+// parser parses a query.
 type parser struct {
 	text  []rune
 	at    int
@@ -78,12 +79,12 @@ func (p *parser) space() {
 	}
 }
 
-// wrong is an error at a place.
+// wrong returns an error at a position.
 func (p *parser) wrong(at int, format string, args ...any) *Error {
 	return &Error{At: at + 1, Near: near(p.text[min(at, len(p.text)):]), Message: fmt.Sprintf(format, args...)}
 }
 
-// near quotes the beginning of what is wrong.
+// near quotes the beginning of rest.
 func near(rest []rune) string {
 	for i, r := range rest {
 		if i == 20 || i > 0 && unicode.IsSpace(r) {
@@ -93,7 +94,7 @@ func near(rest []rune) string {
 	return string(rest)
 }
 
-// or reads alternatives.
+// or parses alternatives.
 func (p *parser) or() (Node, error) {
 	var parts []Node
 	for {
@@ -108,7 +109,7 @@ func (p *parser) or() (Node, error) {
 	}
 }
 
-// and reads what must all hold.
+// and parses steps that must all match.
 func (p *parser) and() (Node, error) {
 	var all Node = All{}
 	for n := 0; ; n++ {
@@ -132,7 +133,7 @@ func (p *parser) and() (Node, error) {
 	}
 }
 
-// unary reads a term, negated or not.
+// unary parses a term, negated or not.
 func (p *parser) unary() (Node, error) {
 	start := p.at
 	if p.depth++; p.depth > MaxDepth {
@@ -169,7 +170,7 @@ func (p *parser) unary() (Node, error) {
 	return p.term()
 }
 
-// ahead reports whether an operator comes next.
+// ahead reports whether an operator is next.
 func (p *parser) ahead(operator string) bool {
 	end := p.at + len(operator)
 	if end > len(p.text) || string(p.text[p.at:end]) != operator {
@@ -178,7 +179,7 @@ func (p *parser) ahead(operator string) bool {
 	return end == len(p.text) || unicode.IsSpace(p.text[end]) || p.text[end] == '(' || p.text[end] == ')'
 }
 
-// word takes an operator, if it comes next.
+// word consumes an operator, if it is next.
 func (p *parser) word(operator string) bool {
 	if !p.ahead(operator) {
 		return false

@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// value is what is looked for: a word or a phrase, with its place.
+// value is a word or phrase to search for, with its position.
 type value struct {
 	text   string
 	quoted bool
-	prefix bool // it ended in a *
+	prefix bool // it ends with *
 	at     int
 }
 
-// term reads a word or a phrase, with the field it is looked for in.
+// term parses a word or a phrase, with its field.
 func (p *parser) term() (Node, error) {
 	start := p.at
 	if p.terms++; p.terms > MaxTerms {
@@ -40,7 +40,7 @@ func (p *parser) term() (Node, error) {
 		return nil, p.wrong(start, "what to look for is missing after %s:", name)
 	}
 	n, err := meaning(p, v)
-	if found, ok := n.(Term); ok && found.Value == "" { // to:<>, or nothing but accents
+	if found, ok := n.(Term); ok && found.Value == "" { // to:<>, or only accents
 		return nil, p.wrong(v.at, "there is nothing in this to look for")
 	}
 	if found, ok := n.(Prefix); ok && letters(found.Value) < MinPrefix {
@@ -49,7 +49,7 @@ func (p *parser) term() (Node, error) {
 	return n, err
 }
 
-// name reads the name of a field and its colon; the empty string where there is none.
+// name parses a field name and its colon; "" if there is none.
 func (p *parser) name() string {
 	end := p.at
 	for end < len(p.text) && unicode.IsLetter(p.text[end]) {
@@ -63,7 +63,7 @@ func (p *parser) name() string {
 	return strings.ToLower(name)
 }
 
-// value reads a phrase in quotes, or a word up to the next space or parenthesis.
+// value parses a quoted phrase, or a word up to the next space or parenthesis.
 func (p *parser) value() (value, error) {
 	v := value{at: p.at}
 	if p.peek() == '"' {
@@ -107,7 +107,7 @@ func letters(text string) int {
 	return n
 }
 
-// anywhere looks for words in subject and text, and for a word also among addresses and ids.
+// anywhere searches for words in subject and text. A single word is also searched for in addresses and ids.
 func (p *parser) anywhere(v value) (Node, error) {
 	words := Texts(v.text)
 	if len(words) == 0 {
@@ -124,7 +124,8 @@ func (p *parser) anywhere(v value) (Node, error) {
 	return Or(alternatives), nil
 }
 
-// beginning looks for words, addresses and ids that begin so. Several words, as in ann@exam*, can only be an address.
+// beginning searches for words, addresses and ids with a prefix. Several words, as in ann@exam*, can only be
+// an address.
 func (p *parser) beginning(v value, words []string) Node {
 	whole := strings.TrimPrefix(Fold(v.text), "@")
 	alternatives := []Node{Prefix{To, whole}, Prefix{From, whole}, Prefix{ID, FoldID(whole)}}
@@ -134,7 +135,7 @@ func (p *parser) beginning(v value, words []string) Node {
 	return Or(alternatives)
 }
 
-// phrase looks for words in a row.
+// phrase searches for consecutive words.
 func phrase(field Field, words []string) Node {
 	if len(words) == 1 {
 		return Term{field, words[0]}

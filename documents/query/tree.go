@@ -23,37 +23,37 @@ const (
 // Node is a step of a query.
 type Node interface{ node() }
 
-// The steps.
+// The steps of a query.
 type (
-	// All finds every document.
+	// All matches every document.
 	All struct{}
-	// None finds no document.
+	// None matches no document.
 	None struct{}
-	// And finds what every one of its parts finds. It has two parts or more.
+	// And matches documents that all of its parts match. It has at least two parts.
 	And []Node
-	// Or finds what any of its parts finds. It has two parts or more.
+	// Or matches documents that any of its parts matches. It has at least two parts.
 	Or []Node
-	// Not finds everything but what its part finds.
+	// Not matches documents that its part does not match.
 	Not struct{ Part Node }
-	// Term finds documents with a value, or a word, in a field.
+	// Term matches documents with a value, or a word, in a field.
 	Term struct {
 		Field Field
 		Value string
 	}
-	// Prefix finds documents with a value, or a word, that begins so.
+	// Prefix matches documents with a value, or a word, with a prefix.
 	Prefix struct {
 		Field Field
 		Value string
 	}
-	// Phrase finds documents with these words one after the other. It has two words or more.
+	// Phrase matches documents with consecutive words. It has at least two words.
 	Phrase struct {
 		Field Field
 		Words []string
 	}
-	// Created finds documents by when their message was accepted.
+	// Created matches documents by the acceptance time of their message.
 	Created struct {
-		From  time.Time // this moment or later; zero: no bound
-		Until time.Time // before this moment; zero: no bound
+		From  time.Time // this time or later; zero: no limit
+		Until time.Time // before this time; zero: no limit
 	}
 )
 
@@ -67,7 +67,7 @@ func (Prefix) node()  {}
 func (Phrase) node()  {}
 func (Created) node() {}
 
-// Both finds what two queries find.
+// Both returns a query for the documents that both a and b match.
 func Both(a, b Node) Node {
 	if _, ok := a.(All); ok {
 		return b
@@ -86,7 +86,7 @@ func Both(a, b Node) Node {
 	return all
 }
 
-// anyOf makes one step of alternatives.
+// anyOf returns one step of alternatives.
 func anyOf(nodes []Node) Node {
 	switch len(nodes) {
 	case 0:
@@ -97,7 +97,7 @@ func anyOf(nodes []Node) Node {
 	return Or(nodes)
 }
 
-// Marks are the steps of a query that point at words of a field in what it finds: those to be highlighted. Negations point at nothing.
+// Marks returns the steps of a query to highlight in a field. Negations are not highlighted.
 func Marks(n Node, field Field) []Node {
 	switch n := n.(type) {
 	case And:

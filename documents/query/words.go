@@ -8,16 +8,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxWord is how many bytes of a word count. Longer ones are encoded data, mostly; their beginning is found.
+// MaxWord is the number of bytes of a word that are indexed. Longer words are mostly encoded data.
 const MaxWord = 64
 
 // Word is one word of a text.
 type Word struct {
 	Text       string // folded: lower case, without accents, [MaxWord] bytes at most
-	Start, End int    // where it stands in the text, in bytes
+	Start, End int    // position in the text, in bytes
 }
 
-// Words cuts a text into words: runs of letters and digits. Each character of scripts that put no space between words is a word of its own.
+// Words splits a text into words: runs of letters and digits. In scripts without spaces each character is a
+// word.
 func Words(text string) []Word {
 	words := make([]Word, 0, len(text)/6)
 	for at := 0; at < len(text); {
@@ -39,7 +40,7 @@ func Words(text string) []Word {
 	return words
 }
 
-// Texts are the words of a text, without their places.
+// Texts returns the words of a text without their positions.
 func Texts(text string) []string {
 	words := Words(text)
 	texts := make([]string, len(words))
@@ -67,13 +68,14 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// unspaced are letters of scripts that are written without spaces. Marks of these scripts are left out of the index.
+// unspaced reports whether r is a letter of a script without spaces. Marks of these scripts are not indexed.
 func unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) &&
 		unicode.IsLetter(r)
 }
 
-// Fold makes texts equal that people take for the same: lower case, no accents, no ligatures or full-width letters (NFKD, less its marks).
+// Fold removes differences that readers ignore: case, accents, ligatures, full-width letters (NFKD without
+// marks).
 func Fold(text string) string {
 	if plain(text) {
 		return strings.ToLower(text)
@@ -87,7 +89,7 @@ func Fold(text string) string {
 			b.WriteRune(unicode.ToLower(r))
 		}
 	}
-	return norm.NFC.String(b.String()) // Korean is put together again
+	return norm.NFC.String(b.String()) // composes Korean again
 }
 
 func plain(text string) bool {
@@ -99,7 +101,7 @@ func plain(text string) bool {
 	return true
 }
 
-// shorten cuts a word at the end of a character.
+// shorten shortens a word between two characters.
 func shorten(word string) string {
 	if len(word) <= MaxWord {
 		return word
@@ -111,10 +113,10 @@ func shorten(word string) string {
 	return word[:cut]
 }
 
-// FoldID folds an id. The brackets of a Message-ID are not part of it.
+// FoldID folds an id. It removes the angle brackets of a Message-ID.
 func FoldID(id string) string { return Fold(strings.Trim(strings.TrimSpace(id), "<>")) }
 
-// AddressTerms are what an address is found by: the whole of it, the part before the @, and its domain.
+// AddressTerms returns the terms of an address: the whole, the local part, and the domain.
 func AddressTerms(address string) []string {
 	whole := Fold(strings.TrimSpace(address))
 	at := strings.LastIndexByte(whole, '@')
