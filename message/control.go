@@ -12,10 +12,10 @@ import (
 // prefix X-EE- works too. X-Postroom- takes precedence.
 type Control struct {
 	SendAt           time.Time // when to send; zero: not given
-	DeliveryAttempts int // total attempts, 1 to 100; 0: not given
-	Gateway          string // empty: not given
-	TrackingEnabled  *bool // nil: not given
-	IdempotencyKey   string // empty: not given
+	DeliveryAttempts int       // total attempts, 1 to 100; 0: not given
+	Gateway          string    // empty: not given
+	TrackingEnabled  *bool     // nil: not given
+	IdempotencyKey   string    // empty: not given
 }
 
 // controlPrefixes are in order of precedence.

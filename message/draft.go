@@ -5,7 +5,7 @@ import "time"
 // Draft is the content of a message to compose, with its recipients.
 type Draft struct {
 	From        Address   // the author; required
-	Sender      Address // who sends for the author; zero: the author
+	Sender      Address   // who sends for the author; zero: the author
 	To, Cc, Bcc []Address // at least one in total, unless Envelope has recipients
 	ReplyTo     []Address
 	Envelope    *Envelope // nil: made from the addresses above
@@ -17,8 +17,8 @@ type Draft struct {
 	PreviewText string // mail programs show it beside the subject; hidden in HTML
 	Attachments []Attachment
 
-	MessageID  string // angle brackets optional; empty: made from the domain of From
-	InReplyTo  string // id of the message that this one replies to
+	MessageID  string   // angle brackets optional; empty: made from the domain of From
+	InReplyTo  string   // id of the message that this one replies to
 	References []string // message ids of the thread, oldest first; beyond 20 the middle is omitted
 
 	Headers []Header // additional fields in order; a Draft field's header only if that is empty
@@ -36,15 +36,15 @@ type Attachment struct {
 
 // Envelope is the SMTP sender and recipients (RFC 5321), independent of the headers.
 type Envelope struct {
-	From string // return path; empty: the null sender, which gets no notifications
+	From string   // return path; empty: the null sender, which gets no notifications
 	To   []string // empty: the addresses in To, Cc and Bcc
 }
 
 // Composed is a message ready for sending.
 type Composed struct {
-	Raw       []byte // the message, without Bcc; each line ends with CRLF
+	Raw       []byte   // the message, without Bcc; each line ends with CRLF
 	MessageID string   // with angle brackets
-	Subject   string // decoded
+	Subject   string   // decoded
 	From      Address  // the (first) author
 	Envelope  Envelope // addresses in normal form; no recipient twice
 

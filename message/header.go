@@ -19,7 +19,7 @@ const (
 // a URL.
 type headerWriter struct {
 	buf   []byte
-	col   int // columns written in this line
+	col   int  // columns written in this line
 	bare  bool // only the field's name is in this line
 	keeps bool // the first word stays on the line of the name
 }

@@ -162,7 +162,7 @@ func (e *entity) partsToSevenBit(kind string, depth int, boundaries []string) bo
 	}
 	boundaries = append(slices.Clip(boundaries), boundary)
 	var out []byte // the rewritten part of the body
-	done := 0 // end of what out contains
+	done := 0      // end of what out contains
 	for _, place := range findParts(e.body, boundary) {
 		part, ok := parseEntity(e.body[place.from:place.to])
 		if !ok || !part.toSevenBit(usual, depth+1, boundaries) {

@@ -46,12 +46,12 @@ func TextFromHTML(source string) string {
 
 type textWriter struct {
 	out      strings.Builder
-	breaks   int // line ends due before the next word
-	space    bool // a blank is due before the next word
+	breaks   int    // line ends due before the next word
+	space    bool   // a blank is due before the next word
 	pre      int    // depth of pre
 	skipping string // element whose content is omitted
-	depth    int // of elements of that name inside it
-	link     link // the open link; without href there is none
+	depth    int    // of elements of that name inside it
+	link     link   // the open link; without href there is none
 }
 
 type link struct {
