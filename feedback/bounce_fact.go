@@ -10,11 +10,11 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// ofBounces names mail that came back as the one who told.
+// ofBounces is the source of facts from mail that came back.
 const ofBounces = "bounce"
 
-// entryOf is what a mail says of a recipient, as a fact for the inbox. A fact is known by its message, its recipient and what it says, so that a
-// mail that comes twice, or a second one that says the same, changes nothing.
+// entryOf returns the entry of a fact about one recipient. A fact is known by its message, recipient and
+// content. So a mail that comes twice, or another that says the same, changes nothing.
 func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	e := entry{Received: now, Later: outbox.Later{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
@@ -35,8 +35,8 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	return e
 }
 
-// complaint makes an entry one of a feedback report. Who opts out doesn't complain; and only some types are what a recipient, or a machine
-// for the recipient's sake, says against the mail.
+// complaint makes e the entry of a feedback report. An opt-out is an unsubscribe, not a complaint. Only some
+// report types are statements against the mail, by the recipient or by a program on the recipient's behalf.
 func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 	e.Type, e.Told.FeedbackType, e.Told.Action, e.Told.Status = event.MessageComplaint, f.Type, "", ""
 	switch f.Type {
@@ -47,8 +47,8 @@ func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 	}
 }
 
-// fate makes an entry one of what became of the message. That who sent it, or what was in it, is not wanted says nothing about the address;
-// and that somebody is dead to whom a living address forwards, or who is a member of a list, counts like a failure that may pass.
+// fate makes e the entry of a delivery result. A refusal of the sender or the content says nothing about the
+// address. A dead address that a living one forwards to, or a dead member of a list, counts as a soft bounce.
 func (e *entry) fate(t told) {
 	switch t.said.Action {
 	case bounce.ActionDelayed:

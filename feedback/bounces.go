@@ -15,15 +15,15 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 )
 
-// BounceOptions name the addresses that bounces come to. The zero value expects none over SMTP.
+// BounceOptions are the addresses that bounces come to. The zero value accepts none over SMTP.
 type BounceOptions struct {
 	Domain   string                // of return paths with a token; empty: mail to them is not expected
 	Address  string                // for bounces of mail whose return path a relay rewrote; empty: none
 	Registry prometheus.Registerer // nil: nothing is counted
 }
 
-// Bounces reads mail that came back: bounces, delays, complaints, and what only looks like them. It is safe for concurrent
-// use.
+// Bounces reads mail that came back: bounces, delays, complaints, and mail that looks like them. It is safe
+// for concurrent use.
 type Bounces struct {
 	feedback *Feedback
 	tokens   *signedtoken.Ring
@@ -32,7 +32,7 @@ type Bounces struct {
 	refused  prometheus.Counter
 }
 
-// NewBounces makes Bounces, which puts facts into the inbox of f. The ring reads return paths.
+// NewBounces returns a Bounces that puts facts into the inbox of f. The ring reads return paths.
 func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounces, error) {
 	if f == nil || tokens == nil {
 		return nil, errors.New("new bounces: feedback and tokens are needed")
@@ -61,34 +61,33 @@ func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounce
 // Proof is the proof that a mail that came back is about a message of ours.
 type Proof string
 
-// The proofs.
 const (
 	Unproven    Proof = ""
-	ByToken     Proof = "token"      // a return path of that message alone received it, or stands in it
-	ByMessageID Proof = "message_id" // it has the Message-ID of a message to the very recipient it names
+	ByToken     Proof = "token"      // its return path, or one in the mail, belongs to that message alone
+	ByMessageID Proof = "message_id" // it has the Message-ID of a message to the recipient that it names
 )
 
 // Result is what Receive did with a mail.
 type Result string
 
-// The results.
 const (
 	Taken     Result = "taken"     // its facts are in the inbox
 	Disproven Result = "unproven"  // nothing: it may be forged
-	Forgotten Result = "forgotten" // nothing: its token is valid, but the message is not in the log any more
-	Ignored   Result = "ignored"   // nothing: it has no facts that matter, such as a holiday greeting
+	Forgotten Result = "forgotten" // nothing: its token is valid, but the message is no longer in the log
+	Ignored   Result = "ignored"   // nothing: it has no relevant facts, such as an out-of-office reply
 )
 
 // Outcome is the result of Receive.
 type Outcome struct {
 	Result     Result
 	Proof      Proof
-	MessageID  string   // Postroom's id of the message; empty: not known
-	Recipients []string // of that message, with a fact each
+	MessageID  string   // Postroom's id of the message; empty: unknown
+	Recipients []string // of that message, one fact each
 }
 
-// Expected returns nil for a return path with a token of ours, and for BounceOptions.Address. It returns a fault of kind
-// NotFound for what only looks like a return path, and of kind Forbidden for any other address.
+// Expected returns nil for a return path with a token of ours, and for BounceOptions.Address. For an address
+// that only looks like a return path it returns a fault of kind NotFound. For any other address it returns a
+// fault of kind Forbidden.
 func (b *Bounces) Expected(address string) error {
 	local, domain, _ := strings.Cut(address, "@")
 	switch {
@@ -107,10 +106,11 @@ func (b *Bounces) Expected(address string) error {
 	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 }
 
-// Receive reads a mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are durable when the
-// error is nil. envelopeTo may be empty: then only the mail itself is read for it. A fact without proof changes nothing,
-// and is no error. An error is the reader's, or the inbox takes nothing now: the same mail should come again. No mail is
-// ever answered, because answers to bounces are mail loops.
+// Receive reads a mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are
+// durable when the error is nil. If envelopeTo is empty, only the mail itself is searched for a return path.
+// A fact without proof changes nothing and is no error. An error comes from the reader, or means that the
+// inbox takes nothing now: the same mail should come again. Postroom never replies to such mail, because
+// replies to bounces are mail loops.
 func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
 	now := b.feedback.opts.Now()
 	report, err := bounce.Read(mail, bounce.Options{EnvelopeTo: envelopeTo, Now: now})

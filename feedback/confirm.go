@@ -19,9 +19,9 @@ import (
 // confirmTimeout is shorter than the 15 seconds after which SNS gives up on our answer.
 const confirmTimeout = 10 * time.Second
 
-// confirmingClient visits the address that confirms an SNS subscription. The address came in a request, and though that was signed and the
-// host is one of Amazon, it may resolve to whatever a name server says: so only public addresses are dialed, no redirect is followed, and no
-// proxy of the environment is asked.
+// confirmingClient returns the client that confirms an SNS subscription. The URL came in a request. The
+// request was signed and the host is Amazon's, but a name server may resolve it to anything. So only public
+// addresses are dialed, no redirect is followed, and no proxy of the environment is used.
 func confirmingClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		guard := ssrf.New(ssrf.WithPorts(443))
@@ -40,7 +40,8 @@ func confirmingClient(transport http.RoundTripper) *http.Client {
 	}
 }
 
-// confirm visits the address. The request that brought it was proven, and its topic is one of those that the operator named.
+// confirm fetches the URL of a confirmation. Its request was proven, and its topic is one that the operator
+// named.
 func (f *Feedback) confirm(ctx context.Context, name provider.Name, c provider.Confirmation) (api.FeedbackReceipt, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {

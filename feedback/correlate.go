@@ -11,8 +11,9 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// place finds the messages that facts are about and puts the facts onto their timelines: those that name an id of ours at once, the others, and
-// those whose id nobody knows, by reference. A message that can't be found yet is looked for again; in the end it is unknown.
+// place finds the messages of facts and puts the facts onto their timelines. Facts with an id of ours go
+// first. The rest, and facts whose id is unknown, are looked up by reference. A message that is not found yet
+// is looked up again later; in the end its fact is unknown.
 func (f *Feedback) place(ctx context.Context, items []*item) error {
 	var named, rest []*item
 	for _, it := range items {
@@ -50,7 +51,7 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// toldBack is our id of the message, where the provider told it back; "" when it didn't.
+// toldBack returns our id of the message if the provider returned it, or "".
 func (e *entry) toldBack() string {
 	for _, ref := range e.Refs {
 		if id, ok := strings.CutPrefix(ref, ofID); ok {
@@ -62,7 +63,7 @@ func (e *entry) toldBack() string {
 	return ""
 }
 
-// references are what the message may be looked up by.
+// references returns the references that the message may be looked up by.
 func (e *entry) references() []string {
 	var refs []string
 	for _, ref := range e.Refs {
@@ -73,12 +74,12 @@ func (e *entry) references() []string {
 	return refs
 }
 
-// aboutNone reports whether a fact is about no message: somebody unsubscribed without one.
+// aboutNone reports whether a fact has no message, as an unsubscribe without one.
 func (e *entry) aboutNone() bool {
 	return e.Account != "" && len(e.Refs) == 0 && (e.Type == event.ListUnsubscribe || e.Type == event.ListSubscribe)
 }
 
-// lookUp finds messages by reference, and answers the facts whose message was found.
+// lookUp finds messages by reference, and returns the facts whose message was found.
 func (f *Feedback) lookUp(ctx context.Context, items []*item) ([]*item, error) {
 	var refs []string
 	asked := map[string]int{}
@@ -113,7 +114,7 @@ func (f *Feedback) lookUp(ctx context.Context, items []*item) ([]*item, error) {
 	return found, nil
 }
 
-// learn puts facts whose message has a name onto its timeline.
+// learn puts facts with a known message id onto the timelines.
 func (f *Feedback) learn(ctx context.Context, items []*item) error {
 	if len(items) == 0 {
 		return nil
@@ -150,7 +151,8 @@ func resultOf(r outbox.LearnResult) outcome {
 	return unknown
 }
 
-// settleRecipients asks whom messages were for, where that matters: the fact has an effect, or names nobody.
+// settleRecipients reads the recipients of messages where needed: if the fact has an effect, or names no
+// recipient.
 func (f *Feedback) settleRecipients(ctx context.Context, items []*item) error {
 	var ids []string
 	asked := map[string]int{}
@@ -181,7 +183,8 @@ func (f *Feedback) settleRecipients(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// settle writes the recipient as the message has it. A fact that names nobody is about the only recipient, if there is one.
+// settle sets the recipient as the message spells it. A fact without a recipient is about the only recipient,
+// if there is one.
 func (it *item) settle(sent *outbox.Addressed) {
 	it.sent = sent
 	switch to := sent.To; {

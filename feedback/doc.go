@@ -1,47 +1,57 @@
-// Package feedback learns what became of mail after a relay took it: it takes in what providers tell by webhook, what comes back as mail,
-// and what the tracking and unsubscribe pages saw, finds the message that each fact is about, puts it onto that message's timeline, and
-// keeps dead addresses and complainers from being mailed again.
+// Package feedback applies what becomes known about mail after a relay took it. It reads the webhooks of
+// providers, mail that came back, and hits of the tracking and unsubscribe pages. It finds the message of
+// each fact, writes the fact onto the message's timeline, and suppresses dead addresses and recipients who
+// complained.
 //
-// It promises that
-//   - a fact that was taken is not lost: it stands in Redis before anybody is answered, and leaves only once it was applied;
-//   - it is applied once, however often it is told: the outbox knows a fact by its key;
-//   - facts may come in any order. One that comes before the outbox knows the message's reference, because the provider was faster than our
-//     own record, is looked at again three times in about three minutes before it counts as unknown;
-//   - one fact that can't be read, or names a message nobody knows, costs the others nothing;
-//   - what the recipient's server said of who sent, and of what, suppresses nobody: only an address that is dead, a complaint, and an
-//     unsubscription do, and soft bounces once there were several.
-//
-// It never changes how a message ended, never suppresses an address that the message was not sent to, never believes a webhook that is not
-// proven (package provider), and never delays sending: it works in small pieces, and rests the longer the more mail there is.
+// It promises:
+//   - A fact that was taken is not lost. It is in Redis before its sender is answered, and is removed only
+//     after it was applied.
+//   - A fact is applied once, however often it is reported: the outbox knows a fact by its key.
+//   - Facts may come in any order. A fact may come before the outbox knows the message's reference, because
+//     the provider was faster than our own record. It is looked up again three times in about three minutes
+//     before it counts as unknown.
+//   - A fact that cannot be read, or whose message is unknown, does not affect the others.
+//   - A refusal because of the sender or the content suppresses nobody. Only a dead address, a complaint, an
+//     unsubscribe, and several soft bounces do.
+//   - It never changes the final state of a message.
+//   - It never suppresses an address that the message was not sent to.
+//   - It never believes a webhook that is not proven (package provider).
+//   - It never delays sending: it works in small batches, and pauses longer the more mail there is.
 //
 // # The inbox
 //
-// Three streams in each partition, in the order in which they are worth being read: feedback has bounces, complaints and unsubscriptions,
-// feedback:deliveries what was delivered or deferred, feedback:hits opens and clicks. Each has readers of its own, so a firehose of hits
-// delays no bounce, and a bound: when more facts wait than that, whoever told is answered to come back (503), but for hits, of which the
-// oldest are dropped and counted.
+// Each partition has three streams, by importance: feedback has bounces, complaints and unsubscribes;
+// feedback:deliveries has facts of delivered and deferred mail; feedback:hits has opens and clicks. Each
+// stream has its own readers, so many hits delay no bounce. Each stream has a bound. When more facts wait,
+// the sender is answered 503 and has to come again. Of hits, the oldest are dropped and counted instead.
 //
 // # How a fact is applied
 //
-// The readers (group "feedback") find the message: by our own id where the provider told it back, or where the Message-ID has it in it; else by
-// what outbox.Lookup knows of the Message-ID and of the provider's ids. Then outbox.Learn puts the fact onto the timeline, then suppression is
-// told, and last of all the entry goes. A process that dies in between leaves the entry to another one, which learns that the fact is
-// known and suppresses again, which changes nothing.
+// The readers (group "feedback") find the message by our own id, where the provider returned it or the
+// Message-ID contains it. Otherwise outbox.Lookup finds it by the Message-ID and the provider's ids. Then
+// outbox.Learn puts the fact onto the timeline. Then the address is suppressed where the fact requires it.
+// The entry is removed last. If a process dies in between, another process takes the entry. It finds that the
+// fact is known, and suppresses again, which changes nothing.
 //
 // # Reconciliation
 //
-// Webhooks get lost. Where a provider has an events API ([Source]), one process asks it regularly for what it told since, with some
-// overlap; what is known already is absorbed. How far it got is written down when, and only as far as, facts are in the inbox.
+// Webhooks get lost. Where a provider has an events API ([Source]), one process regularly reads the events
+// since the last time, with some overlap. Events that are known already change nothing. The position is saved
+// only after the facts before it are in the inbox.
 //
 // # Redis
 //
-// postroom:{p}:feedback, postroom:{p}:feedback:deliveries and postroom:{p}:feedback:hits, the inbox; postroom:{p}:feedback:waiting:<stream>,
-// facts to be looked at again; postroom:{p}:feedback:counts, what was counted, by who told; postroom:{0}:feedback:token:<hash>, tokens of Mailgun
-// that were used; postroom:{0}:feedback:keeper, who reconciles; postroom:{0}:feedback:reconciled:<source>, how far that got.
+//   - postroom:{p}:feedback, postroom:{p}:feedback:deliveries and postroom:{p}:feedback:hits: the inbox.
+//   - postroom:{p}:feedback:waiting:<stream>: facts to be looked up again.
+//   - postroom:{p}:feedback:counts: counts by source.
+//   - postroom:{0}:feedback:token:<hash>: tokens of Mailgun that were used.
+//   - postroom:{0}:feedback:keeper: the process that reconciles.
+//   - postroom:{0}:feedback:reconciled:<source>: the position of the reconciliation.
 //
 // # When things fail
 //
-// Redis away: nothing is taken, providers are told to come back (503; Brevo, which drops everything else, 429); what is in hand is repeated
-// until Redis is back. A fact that can't be applied though others can is tried a few times, logged, counted and dropped. A process dies:
-// others take its entries within seconds, and the reconciliation within half a minute.
+// If Redis is unreachable, nothing is taken. Providers are answered 503, and Brevo, which drops an event
+// after any other answer, 429. Batches under way are repeated until Redis is back. A fact that cannot be
+// applied while others can is tried a few times, then logged, counted and dropped. If a process dies, others
+// take its entries within seconds, and its reconciliation within half a minute.
 package feedback

@@ -11,32 +11,33 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// effect is what a fact means for its address, beyond the timeline.
+// effect is what a fact does to its address, besides the timeline.
 type effect string
 
-// The effects. No effect is the empty string.
+// No effect is the empty string.
 const (
 	effectHard        effect = "hard"        // the address is dead
 	effectSoft        effect = "soft"        // it counts against the address
 	effectComplaint   effect = "complaint"   // the recipient called it spam
-	effectUnsubscribe effect = "unsubscribe" // the recipient wants no more of it
+	effectUnsubscribe effect = "unsubscribe" // the recipient unsubscribed
 )
 
 // entry is one fact in the inbox, as JSON.
 type entry struct {
 	outbox.Later
 
-	// Refs say how the message may be found where MessageID is empty: "id:" and an id of ours, "<message-id>", or what provider.Reference makes.
+	// Refs are the references that find the message if MessageID is empty: "id:" and an id of ours,
+	// "<message-id>", or a result of provider.Reference.
 	Refs     []string  `json:"refs,omitempty"`
 	Effect   effect    `json:"effect,omitempty"`
-	Received time.Time `json:"received"`        // when it was taken in
-	Looks    int       `json:"looks,omitempty"` // how often its message was looked for in vain
+	Received time.Time `json:"received"`        // when it was taken
+	Looks    int       `json:"looks,omitempty"` // how often its message was looked up without success
 }
 
-// ofID marks a reference that is an id of ours.
+// ofID is the prefix of a reference that is an id of ours.
 const ofID = "id:"
 
-// entryOf makes an entry of a fact whose message is known.
+// entryOf returns the entry of a fact whose message is known.
 func entryOf(l outbox.Later, now time.Time) entry {
 	if l.At.IsZero() {
 		l.At = now
@@ -44,8 +45,8 @@ func entryOf(l outbox.Later, now time.Time) entry {
 	return entry{Later: l, Effect: effectOf(l), Received: now}
 }
 
-// effectOf says what a fact means that a part of Postroom tells. Who unsubscribes on our pages is suppressed before the page answers, and may
-// have come back since, so that is not done once more.
+// effectOf returns the effect of a fact from Postroom itself. An unsubscribe on our pages has none: it is
+// suppressed before the page answers, and the recipient may have resubscribed since.
 func effectOf(l outbox.Later) effect {
 	switch {
 	case l.Type == event.MessageBounce && l.Told.BounceType == "hard":
@@ -58,10 +59,10 @@ func effectOf(l outbox.Later) effect {
 	return ""
 }
 
-// source is who told, as a label: one of [Sources].
+// source is the source of the fact as a label: one of [Sources].
 func (e *entry) source() string { return sourceOf(e.Told.Source) }
 
-// stream is the stream that the fact belongs into.
+// stream is the stream of the fact.
 func (e *entry) stream() string {
 	switch e.Type {
 	case event.TrackOpen, event.TrackClick:
@@ -91,10 +92,10 @@ func parseEntry(line string) (entry, error) {
 	return e, nil
 }
 
-// maxKey is how long a key may be for the outbox.
+// maxKey bounds a key, as the outbox does.
 const maxKey = 200
 
-// shortKey is the key itself, or a hash in place of one that is too long.
+// shortKey returns the key, or a hash of a key that is too long.
 func shortKey(owner, key string) string {
 	if whole := owner + "/" + key; len(whole) <= maxKey {
 		return whole

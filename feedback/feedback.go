@@ -20,19 +20,19 @@ import (
 
 // Outbox has the messages. outbox.Outbox implements it.
 type Outbox interface {
-	// Learn puts facts onto the timelines of their messages, and answers one result for each.
+	// Learn puts facts onto the timelines of their messages, and returns one result for each.
 	Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error)
-	// Lookup finds queueIds by reference; "" for one that is unknown.
+	// Lookup returns the queueIds of references; "" for an unknown one.
 	Lookup(ctx context.Context, refs []string) ([]string, error)
-	// Recipients returns the recipients of messages, one answer for each id.
+	// Recipients returns the recipients of messages, one result for each id.
 	Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error)
 }
 
 // Suppression is the suppression list. suppression.Store implements it.
 type Suppression interface {
 	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
-	// Soft counts a soft bounce, and suppresses the address after too many. A message counts once, however often it is
-	// reported.
+	// Soft counts a soft bounce, and suppresses the address after too many. A message counts once, however
+	// often it is reported.
 	Soft(ctx context.Context, e suppression.Entry, now time.Time) (suppressed bool, err error)
 	// Learnt returns a bounce or complaint with the scope and the expiry of the settings.
 	Learnt(e suppression.Entry) suppression.Entry
@@ -47,7 +47,8 @@ type Parts struct {
 
 // Options are the settings. The zero value accepts no webhooks.
 type Options struct {
-	// Providers are the secrets of each provider whose webhooks are taken; what a secret is, provider.Options says.
+	// Providers are the secrets of each provider whose webhooks are accepted. provider.Options describes the
+	// secrets.
 	Providers map[provider.Name][]string
 
 	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it, providers are
@@ -56,20 +57,22 @@ type Options struct {
 	// LookupDelays are the delays before the message of a fact is looked up again; nil: 5 seconds, 30 seconds, 2 minutes.
 	LookupDelays []time.Duration
 
-	// StoreAddress is the part that is kept of the IP address of opens, clicks and unsubscriptions: "ip", all of it;
-	// "masked", or empty, without its last octet (IPv4) or its last 80 bits (IPv6); "none".
+	// StoreAddress is the part of an IP address that is stored for opens, clicks and unsubscribes. "ip" is
+	// all of it. "masked", or empty, omits the last octet (IPv4) or the last 80 bits (IPv6). "none" stores
+	// nothing.
 	StoreAddress string
 
-	// KeepRaw keeps the provider's own JSON of an event beside the fields read from it, in the timeline and in webhooks.
+	// KeepRaw keeps the provider's JSON of an event beside the fields read from it, in the timeline and in
+	// webhooks.
 	KeepRaw bool
 
-	Sources []Source      // events APIs to be reconciled with; none: there is no reconciliation
-	Every   time.Duration // how often that is done; zero: 1 hour
+	Sources []Source      // events APIs to reconcile with; none: there is no reconciliation
+	Every   time.Duration // interval of the reconciliation; zero: 1 hour
 
-	// Pace returns the messages a second of this process; nil: it never rests. See package documents.
+	// Pace returns the messages a second of this process; nil: it never pauses. See package documents.
 	Pace func() float64
 
-	Certificates provider.Certificates // where certificates of SNS are fetched; nil: over HTTPS
+	Certificates provider.Certificates // source of the SNS certificates; nil: HTTPS
 	Transport    http.RoundTripper     // for confirming SNS subscriptions; nil: one that reaches public addresses only
 
 	Logger   *slog.Logger          // nil: nothing is logged
@@ -80,7 +83,7 @@ type Options struct {
 const (
 	defaultMaxFacts = 100_000
 	defaultEvery    = time.Hour
-	maxWaiting      = 20_000 // facts of a partition that wait for their message; beyond that, they count as unknown at once
+	maxWaiting      = 20_000 // facts of a partition that wait for their message; more count as unknown at once
 )
 
 func (o Options) withDefaults() Options {
@@ -111,14 +114,14 @@ type Feedback struct {
 	metrics   *metrics
 	verifiers map[provider.Name]*provider.Verifier
 	confirmer *http.Client
-	holder    string // this process, as the one that reconciles
+	holder    string // id of this process in the claim to reconcile
 
 	mu    sync.Mutex
-	tries map[string]int              // failures of entries that fail alone, by their place in the inbox
-	said  map[provider.Name]time.Time // when it was last logged that a provider is refused
+	tries map[string]int              // failures of entries that fail alone, by their id in the inbox
+	said  map[provider.Name]time.Time // when a refusal of a provider was last logged
 }
 
-// New prepares feedback. A secret that a provider can't have is an error that names the provider.
+// New returns a Feedback. An invalid secret is an error that names the provider.
 func New(parts Parts, o Options) (*Feedback, error) {
 	if parts.DB == nil || parts.Outbox == nil || parts.Suppression == nil {
 		return nil, errors.New("new feedback: DB, Outbox and Suppression are needed")
@@ -138,7 +141,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	return f, nil
 }
 
-// Run applies what is in the inbox, and reconciles, until ctx ends. It returns nil.
+// Run applies the facts of the inbox, and reconciles, until ctx ends. It returns nil.
 func (f *Feedback) Run(ctx context.Context) error {
 	var duties sync.WaitGroup
 	for _, stream := range streams() {

@@ -10,12 +10,12 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// putBatch is how many facts are put in at once: a script that is long keeps everybody waiting.
+// putBatch bounds the facts of one script: a long script blocks every other client.
 const putBatch = 500
 
-// Append puts facts about messages into the inbox: what was opened, clicked or unsubscribed, what came back. They are in Redis when it returns
-// nil. Each needs its key, its type and its message. Full: a fault of kind Unavailable with code InboxFull; of opens and clicks, the oldest
-// make room instead.
+// Append puts facts about messages into the inbox: opens, clicks, unsubscribes, and mail that came back. They
+// are in Redis when it returns nil. Each needs its key, type and message. If the inbox is full it returns a
+// fault of kind Unavailable with code InboxFull; of opens and clicks, the oldest are dropped instead.
 func (f *Feedback) Append(ctx context.Context, facts []outbox.Later) error {
 	now := f.opts.Now()
 	entries := make([]entry, len(facts))
@@ -25,7 +25,6 @@ func (f *Feedback) Append(ctx context.Context, facts []outbox.Later) error {
 	return f.put(ctx, entries)
 }
 
-// put puts entries into their streams.
 func (f *Feedback) put(ctx context.Context, entries []entry) error {
 	for _, stream := range streams() {
 		mine := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.stream() != stream })
@@ -38,7 +37,7 @@ func (f *Feedback) put(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// putSome puts entries into one stream of one partition: which one does not matter, so they stay together.
+// putSome puts entries into one stream. Any partition will do, so they stay together in one.
 func (f *Feedback) putSome(ctx context.Context, stream string, entries []entry) error {
 	lines := make([]string, len(entries))
 	c := change{add: map[string]int64{}, set: map[string]int64{}}

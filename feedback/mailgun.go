@@ -16,13 +16,12 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// MailgunOptions say which domain's events are asked for.
 type MailgunOptions struct {
 	APIKey    string            // of the account or the domain; needed
 	Domain    string            // needed
 	BaseURL   string            // empty: https://api.mailgun.net; for domains in the EU https://api.eu.mailgun.net
 	Transport http.RoundTripper // nil: http.DefaultTransport
-	// Wait waits before a request that was told to come back is made again; nil: by the clock. It ends with ctx.
+	// Wait waits before a request is repeated, until ctx ends; nil: by the clock.
 	Wait func(ctx context.Context, d time.Duration)
 }
 
@@ -37,14 +36,14 @@ type Mailgun struct {
 
 const (
 	mailgunBase    = "https://api.mailgun.net"
-	mailgunLimit   = 300 // events of a page; the most there is
+	mailgunLimit   = 300 // events of a page; the most that Mailgun allows
 	mailgunAnswer  = 16 << 20
 	mailgunTimeout = 30 * time.Second
-	mailgunTries   = 3               // times that a request which was told to come back is made again
-	mailgunLongest = 2 * time.Minute // that is waited before each
+	mailgunTries   = 3               // repeats of a request that Mailgun refused for now
+	mailgunLongest = 2 * time.Minute // bounds the wait before each
 )
 
-// NewMailgun prepares to ask. It does no I/O.
+// NewMailgun returns a Mailgun. It does no I/O.
 func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = mailgunBase
@@ -65,7 +64,7 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey, wait: o.Wait,
 		client: &http.Client{
 			Transport: o.Transport, Timeout: mailgunTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key is for nobody else
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key must not go to another host
 		},
 	}, nil
 }
@@ -73,7 +72,8 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 // Name implements Source.
 func (m *Mailgun) Name() string { return string(provider.Mailgun) }
 
-// Events implements Source. The page is the address that Mailgun gave; Mailgun always gives a next one, and an empty page ends the list.
+// Events implements Source. page is the URL that Mailgun gave. Mailgun always gives a next one, and an empty
+// page ends the list.
 func (m *Mailgun) Events(ctx context.Context, from, to time.Time, page string) (Page, error) {
 	address, err := m.address(from, to, page)
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *Mailgun) Events(ctx context.Context, from, to time.Time, page string) (
 	return out, nil
 }
 
-// add reads one event: it is what a webhook has in event-data. One that can't be read is skipped.
+// add reads one event, which has the form of event-data in a webhook. An unreadable one is skipped.
 func (p *Page) add(item json.RawMessage) {
 	var when struct {
 		Timestamp float64 `json:"timestamp"`
@@ -127,7 +127,8 @@ func (p *Page) add(item json.RawMessage) {
 	p.Broken += len(batch.Broken)
 }
 
-// address is what to ask. That of a page came from outside: it must lead to where the first one did, since the key goes with it.
+// address returns the URL to request. The URL of a page came from outside: it must have the host of the first
+// one, because the key is sent with it.
 func (m *Mailgun) address(from, to time.Time, page string) (string, error) {
 	if page == "" {
 		u := *m.base
@@ -145,10 +146,10 @@ func (m *Mailgun) address(from, to time.Time, page string) (string, error) {
 	return page, nil
 }
 
-// seconds is a time as Mailgun takes it.
+// seconds returns a time in Mailgun's format.
 func seconds(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
-// ask makes a request, and makes it again when it is told to come back.
+// ask makes a request, and repeats it while Mailgun refuses it for now.
 func (m *Mailgun) ask(ctx context.Context, address string) ([]byte, error) {
 	for try := 0; ; try++ {
 		raw, after, err := m.once(ctx, address)
@@ -162,7 +163,7 @@ func (m *Mailgun) ask(ctx context.Context, address string) ([]byte, error) {
 	}
 }
 
-// once makes a request. After is how long to wait before making it again; zero: that is no use.
+// once makes one request. after is the time to wait before a repeat; zero: a repeat is no use.
 func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -187,7 +188,7 @@ func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after t
 	return raw, 0, err
 }
 
-// retryAfter reads the header (RFC 9110 section 10.2.3); without one, it is 10 seconds.
+// retryAfter returns the Retry-After header (RFC 9110 section 10.2.3), or 10 seconds without one.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if n, err := strconv.Atoi(value); err == nil && n > 0 {

@@ -83,7 +83,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// preset makes every combination of labels, so that a rate is zero and not absent.
+// preset creates every combination of labels, so that a rate is zero and not absent.
 func (m *metrics) preset() {
 	for _, source := range Sources() {
 		m.received.WithLabelValues(source)
@@ -115,12 +115,12 @@ func (m *metrics) preset() {
 // observeEvery is the interval between two counts of the inbox.
 const observeEvery = 10 * time.Second
 
-// observe keeps the gauges of the inbox up to date.
+// observe updates the gauges of the inbox.
 func (f *Feedback) observe(ctx context.Context) {
 	for redisdb.Pause(ctx, observeEvery) {
 		c, err := f.keys.counted(ctx)
 		if err != nil {
-			continue // the next count will do
+			continue // the next round counts again
 		}
 		for stream, n := range c.streams {
 			f.metrics.waiting.WithLabelValues(stream).Set(float64(n))

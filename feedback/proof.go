@@ -11,15 +11,15 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// claimed is the message that a mail that came back says it is about, and what speaks for that.
+// claimed is the message that a returned mail claims to be about, and the proof.
 type claimed struct {
 	outbox.Addressed
 	id        string
 	proof     Proof
-	recipient int // by the token; signedtoken.Whole: it does not say
+	recipient int // by the token; signedtoken.Whole: the token names no recipient
 }
 
-// judge says what a mail proves, as entries for the inbox.
+// judge returns the facts that a mail proves, as entries for the inbox.
 func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
 	if !matters(report) {
 		return Outcome{Result: Ignored}, nil, nil
@@ -40,13 +40,13 @@ func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo st
 		entries = append(entries, c.entryOf(report, told, now))
 		out.Recipients = append(out.Recipients, told.to)
 	}
-	if len(entries) == 0 { // it is about a message of ours, and about nobody that was sent to
+	if len(entries) == 0 { // it is about a message of ours, but about none of its recipients
 		return Outcome{Result: Disproven, MessageID: c.id}, nil, nil
 	}
 	return out, entries, nil
 }
 
-// matters reports whether there is anything to learn from a mail. A receiver's report on authentication is about nobody.
+// matters reports whether a mail has relevant facts. A receiver's report on authentication has none.
 func matters(report bounce.Report) bool {
 	switch report.Kind {
 	case bounce.Bounced, bounce.Delayed, bounce.Delivered:
@@ -57,7 +57,8 @@ func matters(report bounce.Report) bool {
 	return false
 }
 
-// claim finds the message: by the token in the address the mail came to, by the one in the mail, or by the Message-ID.
+// claim finds the message by the token in the envelope recipient, the token in the mail, or the Message-ID,
+// in this order.
 func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
 	c := claimed{recipient: signedtoken.Whole}
 	for _, address := range []string{envelopeTo, report.ReturnPath} {
@@ -91,7 +92,7 @@ func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 	return c, nil
 }
 
-// byMessageID is Postroom's id of the message with a Message-ID; empty: not known.
+// byMessageID returns Postroom's id of the message with a Message-ID, or "".
 func (b *Bounces) byMessageID(ctx context.Context, messageID string) (string, error) {
 	if id, ok := outbox.MessageOf(messageID); ok {
 		return id, nil
@@ -107,15 +108,16 @@ func sameMessageID(a, b string) bool {
 	return strings.EqualFold(strings.Trim(a, "<> "), strings.Trim(b, "<> "))
 }
 
-// told is what a mail says of one recipient of the message.
+// told is the statement of a mail about one recipient of the message.
 type told struct {
-	to        string // as the message has it
+	to        string // as the message spells it
 	said      bounce.Recipient
-	forwarded bool // it names another address, where the recipient's mail went on to
+	forwarded bool // it names another address, which the recipient's mail was forwarded to
 }
 
-// about lists the recipients of the message that a mail tells of. A token names its recipient, and speaks for no other; one of the message as a
-// whole, and a Message-ID, are known to all recipients, so that the mail has to name them.
+// about returns the statements about recipients of the message. A token for one recipient proves nothing
+// about others. A token for the whole message, and a Message-ID, are known to all recipients, so the mail has
+// to name the recipient.
 func (c claimed) about(report bounce.Report) []told {
 	if c.recipient >= 0 {
 		if c.recipient >= len(c.To) {
@@ -131,14 +133,15 @@ func (c claimed) about(report bounce.Report) []told {
 			out = append(out, told{to: to, said: said})
 		}
 	}
-	// Only one person has the token, or the Message-ID. Complaints often hide who that is; a bounce that names somebody else must have a token.
+	// Only one recipient knows the token, or the Message-ID. Complaints often hide the recipient. A bounce
+	// that names another address needs a token.
 	if len(out) == 0 && len(c.To) == 1 && (c.proof == ByToken || report.Kind == bounce.Complained) {
 		out = append(out, c.ofRecipient(c.To[0], report))
 	}
 	return out
 }
 
-// named is the recipient of the message that is meant; empty: none of them.
+// named returns the recipient of the message that is meant, or "".
 func (c claimed) named(said bounce.Recipient) string {
 	for _, address := range []string{said.Original, said.Address} {
 		for _, to := range c.To {
@@ -150,8 +153,8 @@ func (c claimed) named(said bounce.Recipient) string {
 	return ""
 }
 
-// ofRecipient is what a mail says of a recipient that is known already: that which names it, or else the worst there is. A mail that names nobody
-// speaks of that recipient.
+// ofRecipient returns the statement about a known recipient: the one that names it, or else the worst one. A
+// mail that names nobody is about that recipient.
 func (c claimed) ofRecipient(to string, report bounce.Report) told {
 	var worst bounce.Recipient
 	for i, said := range report.Recipients {
@@ -169,8 +172,8 @@ func severity(said bounce.Recipient) int {
 	return map[bounce.Action]int{bounce.ActionFailed: 2, bounce.ActionDelayed: 1}[said.Action]
 }
 
-// sameMailbox reports whether an address in a bounce means a recipient: the same whatever the case, without a detail behind a plus, or with the
-// domain before the local part, as qmail writes its virtual domains.
+// sameMailbox reports whether an address in a bounce means a recipient. It ignores case and a detail after a
+// plus. It accepts the domain before the local part, as qmail writes its virtual domains.
 func sameMailbox(to, address string) bool {
 	to, address = folded(to), folded(address)
 	if to == address {

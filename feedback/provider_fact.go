@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// providerEntry makes an entry of what a provider tells; false for what is no more than a receipt. Keep is what is kept of the address of a person.
+// providerEntry returns the entry of a provider's event, or false for a mere receipt. keep is
+// Options.StoreAddress.
 func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	t, ok := typeOf(e.Kind)
 	if !ok {
@@ -45,7 +46,8 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	return out, true
 }
 
-// typeOf returns the event of a kind of fact. Accepted has none: the reply of the provider said it.
+// typeOf returns the event type of a kind of fact. Accepted has none: the provider's SMTP reply already said
+// it.
 func typeOf(k provider.Kind) (event.Type, bool) {
 	switch k {
 	case provider.Delivered:
@@ -66,7 +68,8 @@ func typeOf(k provider.Kind) (event.Type, bool) {
 	return "", false
 }
 
-// providerEffect returns what a provider's event means for the address. Events about the sender or the content mean nothing.
+// providerEffect returns the effect of a provider's event on the address. Events about the sender or the
+// content have none.
 func providerEffect(e provider.Event) effect {
 	switch e.Kind {
 	case provider.Bounced:
@@ -96,8 +99,8 @@ func providerEffect(e provider.Event) effect {
 	return ""
 }
 
-// blocked reports whether a bounce is about who sent it or what was in it. The provider's word for it is believed; where it has none, the
-// reply of the recipient's server is judged as one to ourselves would be.
+// blocked reports whether a bounce is about the sender or the content. The provider's own classification is
+// used. Without one, the reply of the recipient's server is judged like a reply to Postroom.
 func blocked(e provider.Event) bool {
 	if e.Reason == provider.ReasonBlocked || policyStatus(e.Enhanced) {
 		return true
@@ -118,7 +121,7 @@ func policyStatus(status string) bool {
 	return strings.HasPrefix(rest, "7.")
 }
 
-// wordsOf returns a reply without the codes before it.
+// wordsOf returns a reply without its leading codes.
 func wordsOf(e provider.Event) string {
 	words := e.Diagnostic
 	if _, after, ok := strings.Cut(words, "; "); ok && strings.HasPrefix(strings.ToLower(words), "smtp;") {
@@ -127,7 +130,7 @@ func wordsOf(e provider.Event) string {
 	return strings.TrimLeft(words, "0123456789.- ")
 }
 
-// droppedAs is the sort of bounce that something not sent amounts to.
+// droppedAs returns the bounce type of a message that the provider did not send.
 func droppedAs(r provider.Reason) provider.Bounce {
 	if r == provider.ReasonBounced || r == provider.ReasonInvalid {
 		return provider.Hard
@@ -135,7 +138,7 @@ func droppedAs(r provider.Reason) provider.Bounce {
 	return ""
 }
 
-// feedbackType reads the type of a complaint (RFC 5965 section 7.3) where the provider tells one.
+// feedbackType returns the type of a complaint (RFC 5965 section 7.3) that the provider names.
 func feedbackType(told string) string {
 	switch told = strings.ToLower(strings.TrimSpace(told)); told {
 	case "abuse", "fraud", "virus", "not-spam", "auth-failure", "other", "opt-out":
@@ -144,7 +147,7 @@ func feedbackType(told string) string {
 	return "abuse"
 }
 
-// refsOf lists the ways to find the message, the best first.
+// refsOf returns the references of the message, the best first.
 func refsOf(e provider.Event) []string {
 	var refs []string
 	if id := e.Echoed(); id != "" {
@@ -165,7 +168,7 @@ func refsOf(e provider.Event) []string {
 	return refs
 }
 
-// sensible returns the provider's time of a fact, or now if that is missing or in the future.
+// sensible returns the provider's time of a fact, or now if it is missing or in the future.
 func sensible(at, now time.Time) time.Time {
 	if at.IsZero() || at.After(now.Add(5*time.Minute)) {
 		return now
@@ -181,7 +184,7 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// addressKept returns the part of an address that Options.StoreAddress keeps.
+// addressKept returns the part of an IP address that Options.StoreAddress keeps.
 func addressKept(ip, keep string) string {
 	address, err := netip.ParseAddr(ip)
 	switch {

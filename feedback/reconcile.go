@@ -9,34 +9,33 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Source is the events API of a provider: what it tells by webhook can be asked for once more. [Mailgun] implements it.
+// Source is a provider's events API, which has the events of its webhooks. [Mailgun] implements it.
 type Source interface {
 	// Name is the provider: one of provider.Names.
 	Name() string
-	// Events reads one page of what happened from one time to another, oldest first. The page is empty for the first, and then what the last
-	// answer said; an empty answer means that there are no more.
+	// Events returns one page of the events between two times, oldest first. page is empty for the first
+	// page, then Page.Next of the page before. An empty Page.Next ends the list.
 	Events(ctx context.Context, from, to time.Time, page string) (Page, error)
 }
 
-// Page is one answer of an events API.
 type Page struct {
 	Events  []provider.Event
-	Ignored int       // understood, and of no use
-	Broken  int       // could not be read; they were skipped
-	Until   time.Time // when the last of all that was on the page happened; zero: nothing was
-	Next    string    // of the next page; empty: this was the last
+	Ignored int       // understood, but not needed
+	Broken  int       // unreadable, skipped
+	Until   time.Time // time of the last event of the page; zero: it has none
+	Next    string    // token of the next page; empty: this was the last
 }
 
 const (
-	settled      = 5 * time.Minute  // events younger than this may still be joined by others that happened before
-	overlap      = 30 * time.Minute // read once more each time: providers list some events late
-	firstLook    = 24 * time.Hour   // how far back the first reading goes
-	longestLook  = 72 * time.Hour   // how far back any goes: nobody keeps events much longer for free
-	mostPages    = 10_000           // of one reading: an API that gives page after page for ever is broken
+	settled      = 5 * time.Minute  // younger events may still be joined by earlier ones
+	overlap      = 30 * time.Minute // read again each time: providers list some events late
+	firstLook    = 24 * time.Hour   // bounds the first reading
+	longestLook  = 72 * time.Hour   // bounds any reading: no provider keeps events much longer for free
+	mostPages    = 10_000           // bounds one reading: an API with endless pages is broken
 	keeperChecks = claimFor / 3
 )
 
-// keep reconciles whenever it is time, in one process at a time.
+// keep reconciles at each interval, in one process at a time.
 func (f *Feedback) keep(ctx context.Context) {
 	defer func() {
 		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -57,7 +56,7 @@ func (f *Feedback) keep(ctx context.Context) {
 	}
 }
 
-// reconcileIfDue reconciles with a source unless that was done a short while ago.
+// reconcileIfDue reconciles with a source unless another run ended a short while ago.
 func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
 	now := f.opts.Now()
 	p, err := f.keys.progress(ctx, source.Name())
@@ -79,8 +78,9 @@ func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
 	}
 }
 
-// reconcile reads what happened since the position. The end of what is asked for stays the same from page to page, or a busy provider would
-// have no last page. The position follows what is in the inbox, page by page, and never a page's token: those expire.
+// reconcile reads the events since the position. The end of the range is the same for all pages; otherwise a
+// busy provider would have no last page. The position follows what is in the inbox, page by page. It is never
+// a page's token, because tokens expire.
 func (f *Feedback) reconcile(ctx context.Context, source Source, position, now time.Time) error {
 	to := now.Add(-settled)
 	from := position.Add(-overlap)

@@ -24,14 +24,13 @@ var againLua string
 //go:embed lua/claim.lua
 var claimLua string
 
-// The scripts.
 var (
 	appendScript = redisdb.NewScript("feedback/append", appendLua)
 	againScript  = redisdb.NewScript("feedback/again", againLua)
 	claimScript  = redisdb.NewScript("feedback/claim", claimLua)
 )
 
-// The streams, as [redisdb.Follow] names them.
+// The streams, by their names in [redisdb.Follow].
 const (
 	urgent     = "feedback"
 	deliveries = "feedback:deliveries"
@@ -41,20 +40,18 @@ const (
 	group = "feedback"
 )
 
-// streams lists them, the most important first.
+// streams returns the streams, the most important first.
 func streams() []string { return []string{urgent, deliveries, hits} }
 
-// The keys.
 func waitingKey(p int, stream string) string { return redisdb.Key(p, "feedback", "waiting", stream) }
 func countsKey(p int) string                 { return redisdb.Key(p, "feedback", "counts") }
 func tokenKey(hash string) string            { return redisdb.Key(0, "feedback", "token", hash) }
 func keeperKey() string                      { return redisdb.Key(0, "feedback", "keeper") }
 func reconciledKey(source string) string     { return redisdb.Key(0, "feedback", "reconciled", source) }
 
-// Lifetimes.
 const (
 	claimFor      = 30 * time.Second
-	reconciledFor = 365 * 24 * time.Hour // long after a source was taken out of the settings
+	reconciledFor = 365 * 24 * time.Hour // long after a source is removed from the settings
 )
 
 // store reads and writes what this package keeps in Redis.
@@ -78,7 +75,8 @@ func (c change) args() []any {
 	return out
 }
 
-// put puts lines into a stream, and counts. ok is false if the stream is full. Of hits, the oldest are dropped instead.
+// put appends lines to a stream, and counts. ok is false if the stream is full. Of hits, the oldest are
+// dropped instead.
 func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool, dropped int64, err error) {
 	yield := 0
 	if stream == hits {
@@ -90,7 +88,7 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 	}
 	keys := []string{redisdb.Key(p, stream), countsKey(p)}
 	run := func() *redis.Cmd { return s.db.RunReplicated(ctx, appendScript, keys, args...) }
-	if stream == hits { // what may be dropped needs no second copy
+	if stream == hits { // hits may be dropped, so they need no second copy
 		run = func() *redis.Cmd { return appendScript.Run(ctx, s.db.Client(), keys, args...) }
 	}
 	answer, err := run().Int64Slice()
@@ -103,7 +101,7 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 	return true, answer[1], nil
 }
 
-// done removes entries from the inbox, and counts their outcomes. Those to be looked at again are noted first.
+// done removes entries from the inbox, and counts their outcomes. Entries to look up again are saved first.
 func (s store) done(ctx context.Context, p int, stream string, ids []string, again []redis.Z, c change) error {
 	pipe := s.db.Client().TxPipeline()
 	if len(again) > 0 {
@@ -119,7 +117,7 @@ func (s store) done(ctx context.Context, p int, stream string, ids []string, aga
 	return nil
 }
 
-// waiting counts the facts of a stream that are to be looked at again.
+// waiting returns the number of facts of a stream that will be looked up again.
 func (s store) waiting(ctx context.Context, p int, stream string) (int64, error) {
 	n, err := s.db.Client().ZCard(ctx, waitingKey(p, stream)).Result()
 	if err != nil {
@@ -142,15 +140,15 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 		return false, fmt.Errorf("look at facts again: %w", err)
 	}
 	for _, answer := range answers {
-		n, _ := answer.Int() // an error would be Exec's
+		n, _ := answer.Int() // an error here is also Exec's
 		more = more || n == most
 	}
 	return more, nil
 }
 
-// bind ties a token to the digest of an event, and returns the digest it is tied to.
+// bind binds a token to the digest of an event, and returns the digest it is bound to.
 func (s store) bind(ctx context.Context, hash, digest string, life time.Duration) (string, error) {
-	for range 3 { // a token that expires between the two commands is tied anew
+	for range 3 { // a token that expires between the two commands is bound anew
 		fresh, err := s.db.Client().SetNX(ctx, tokenKey(hash), digest, life).Result()
 		if err != nil || fresh {
 			return digest, err
@@ -163,7 +161,7 @@ func (s store) bind(ctx context.Context, hash, digest string, life time.Duration
 	return "", errors.New("the token keeps expiring")
 }
 
-// claim makes a process the one that reconciles, or keeps it so.
+// claim makes holder the process that reconciles, or keeps it so, and reports whether it is.
 func (s store) claim(ctx context.Context, holder string) (bool, error) {
 	n, err := claimScript.Run(ctx, s.db.Client(), []string{keeperKey()}, holder, claimFor.Milliseconds()).Int()
 	if err != nil {
@@ -172,20 +170,20 @@ func (s store) claim(ctx context.Context, holder string) (bool, error) {
 	return n > 0, nil
 }
 
-// release gives the claim up, so that another process can take it at once.
+// release gives up the claim, so that another process can take it at once.
 func (s store) release(ctx context.Context, holder string) {
 	if now, err := s.db.Client().Get(ctx, keeperKey()).Result(); err == nil && now == holder {
-		_ = s.db.Client().Del(ctx, keeperKey()).Err() // it runs out by itself
+		_ = s.db.Client().Del(ctx, keeperKey()).Err() // it expires by itself
 	}
 }
 
-// progress is how far the reconciliation with a source is.
+// progress is the state of the reconciliation with a source.
 type progress struct {
 	Position time.Time // everything before is in the inbox; zero: nothing was read yet
 	Ran      time.Time // when it last ended
-	Events   int64     // read then
-	Broken   int64     // of which these could not be read
-	Error    string    // empty: it went well
+	Events   int64     // events of the last run
+	Broken   int64     // of these, unreadable
+	Error    string    // empty: the last run succeeded
 }
 
 func (s store) progress(ctx context.Context, source string) (progress, error) {
@@ -208,7 +206,7 @@ func (s store) note(ctx context.Context, source string, values ...any) error {
 	return nil
 }
 
-// counted is what was counted in all partitions, and what waits.
+// counted is the sums of all partitions, and the numbers of waiting facts.
 type counted struct {
 	values  map[string]int64 // sums; of the times, the latest
 	streams map[string]int64

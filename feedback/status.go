@@ -9,13 +9,14 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// countLast is the time, in Unix milliseconds, when something was last told.
+// countLast is the time of the last fact, in Unix milliseconds.
 const countLast = "last"
 
-// isTime reports whether a count is a time, of which the latest matters.
+// isTime reports whether a count is a time. Of times the latest counts, not the sum.
 func isTime(name string) bool { return strings.HasSuffix(name, ":"+countLast) }
 
-// Status says what was told by whom, and what became of it, since counting began; and how the inbox and the reconciliation stand.
+// Status returns the facts by source and outcome since counting began, and the state of the inbox and the
+// reconciliation.
 func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 	c, err := f.keys.counted(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 	return s, nil
 }
 
-// known is a time as JSON leaves it out when it is not known.
+// known returns nil for the zero time, so that JSON omits it.
 func known(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// suppress keeps addresses from being mailed again, where the facts say so. It is done once more for facts that were known, since the
+// suppress suppresses addresses where the facts require it. It repeats this for known facts, because the
 // process that learnt them may have died before it came here.
 func (f *Feedback) suppress(ctx context.Context, items []*item) error {
 	now := f.opts.Now()
@@ -43,8 +43,9 @@ func (f *Feedback) suppress(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// judge says whether a fact suppresses, and whom. The message must be known, or have been found by a reference that we wrote down ourselves;
-// and while it is known whom it was for, the address must be one of them.
+// judge returns the suppression of a fact, and reports whether there is one. The message must be known, or
+// found by a reference that Postroom wrote itself. While its recipients are known, the address must be one of
+// them.
 func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	if it.Effect == "" || it.Recipient == "" || it.result == postponed || it.result == unknown && !it.ours {
 		return suppression.Entry{}, false
@@ -67,7 +68,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		if list != "" {
 			e.Account = ""
 		} else if account == "" {
-			return e, false // whose mail it was is forgotten
+			return e, false // the recipients are no longer known
 		}
 	case effectComplaint:
 		e.Reason = suppression.SpamReport
@@ -78,19 +79,19 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		}
 		e = f.Suppression.Learnt(e)
 	}
-	if _, wrong := e.Normal("", now); len(wrong) > 0 { // not an address, or none that mail could be sent to: nobody to suppress
+	if _, wrong := e.Normal("", now); len(wrong) > 0 { // not an address that mail can be sent to: nothing to suppress
 		f.log.Debug("a fact is about something that can't be suppressed", "source", it.source(), "message_id", it.MessageID, "field", wrong[0].Key)
 		return e, false
 	}
 	return e, true
 }
 
-// perAccount reports whether what deliveries teach is kept to the account that met it.
+// perAccount reports whether deliveries suppress only within their account.
 func (f *Feedback) perAccount() bool {
 	return f.Suppression.Learnt(suppression.Entry{Reason: suppression.HardBounce, Account: "any"}).Account != ""
 }
 
-// ownRecipient finds the recipient of a message that an address means, however a provider wrote it; "" when there is none.
+// ownRecipient returns the recipient of a message that an address means, however a provider spells it, or "".
 func ownRecipient(to []string, address string) string {
 	wanted := folded(address)
 	for _, one := range to {
@@ -101,7 +102,8 @@ func ownRecipient(to []string, address string) string {
 	return ""
 }
 
-// folded is an address as it is compared: providers write local parts in lower case, and domains in either form.
+// folded returns an address for comparison. Providers write local parts in lower case, and domains in either
+// form.
 func folded(address string) string {
 	if normal, err := message.NormalizeAddress(address); err == nil {
 		address = normal

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tokens remembers tokens that may be used once, for all processes.
+// tokens stores tokens that may be used once, for all processes.
 type tokens struct {
 	keys store
 	now  func() time.Time

@@ -11,12 +11,13 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Provider takes the webhook of a provider: it checks that it is the provider's, reads it, and puts what it tells into the inbox. It is in
-// Redis when the error is nil.
+// Provider handles a provider's webhook: it verifies the request, reads it, and puts its facts into the
+// inbox. They are in Redis when the error is nil.
 //
-// A provider that is unknown or not set up is a fault of kind NotFound, a request that isn't proven Unauthorized, a body that is not the
-// provider's Invalid or TooLarge. Redis away, or no room: Unavailable; for Brevo, which takes that for a reason to throw the event away,
-// Limited.
+// An unknown or unconfigured provider is a fault of kind NotFound. A request that is not proven is
+// Unauthorized. A body that is not the provider's is Invalid or TooLarge. If Redis is unreachable or the
+// inbox is full, the fault is Unavailable; for Brevo it is Limited, because Brevo drops the event after any
+// other answer.
 func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error) {
 	receipt, err := f.take(ctx, name, r, now)
 	if err == nil {
@@ -57,7 +58,7 @@ func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Requ
 	return receipt, nil
 }
 
-// sort tells what can be used from what can't.
+// sort returns the usable events as entries, and the receipt of all.
 func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time) (api.FeedbackReceipt, []entry) {
 	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
 	var entries []entry
@@ -81,10 +82,10 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	return receipt, entries
 }
 
-// logEvery is how often a log line tells that a provider is refused: anybody may knock at this door.
+// logEvery bounds the log lines about a refused provider: anybody can send requests here.
 const logEvery = time.Minute
 
-// logRefused logs why a webhook is refused, for whoever sets it up, and now and then while that goes on.
+// logRefused logs why a webhook is refused, for the operator who sets it up, at most once per logEvery.
 func (f *Feedback) logRefused(name provider.Name, err error, now time.Time) {
 	f.mu.Lock()
 	last, said := f.said[name]
@@ -97,7 +98,7 @@ func (f *Feedback) logRefused(name provider.Name, err error, now time.Time) {
 	}
 }
 
-// refusalOf names why a webhook was refused, as a label.
+// refusalOf returns the reason of a refusal as a label.
 func refusalOf(err error) string {
 	switch fault.KindOf(err) {
 	case fault.Unauthorized:

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	workBatch = 50 // facts applied in one piece: more would keep a core busy for so long that clicks wait for their answers
-	maxTries  = 3  // of a fact that fails while others don't
+	workBatch = 50 // facts applied at once: more would keep a core busy, and clicks would wait
+	maxTries  = 3  // of a fact that fails while others succeed
 )
 
-// After each piece a worker rests restPer times as long as it worked, for each message a second of this process, and at
-// most restMost times as long. Bounces, complaints and unsubscriptions never wait for that.
+// After each batch a worker pauses restPer times as long as it worked, for each message a second of this
+// process, and at most restMost times as long. Bounces, complaints and unsubscribes never wait for that.
 const (
 	restPer  = 1.0 / 150
 	restMost = 9
-	calm     = 100 // messages a second, below which it never rests
+	calm     = 100 // messages a second below which it never pauses
 )
 
 // item is an entry that is being applied.
 type item struct {
 	entry
-	sent   *outbox.Addressed // the recipients of its message; nil: not asked, or not known
-	ours   bool              // found by a reference that we wrote down ourselves
+	sent   *outbox.Addressed // the recipients of its message; nil: not read, or unknown
+	ours   bool              // found by a reference that Postroom wrote itself
 	result outcome           // empty: not settled yet
 }
 
@@ -42,9 +42,9 @@ const (
 
 	applied   outcome = "applied"
 	duplicate outcome = "duplicates"
-	full      outcome = "full" // so much is known of its message that no more is taken
+	full      outcome = "full" // its message has too many facts to take more
 	unknown   outcome = "unknown"
-	postponed outcome = "waiting" // looked at again later; not counted
+	postponed outcome = "waiting" // looked up again later; not counted
 	failed    outcome = "failed"
 )
 
@@ -62,7 +62,7 @@ func (f *Feedback) follow(ctx context.Context, stream string) error {
 	})
 }
 
-// restFor is the length of a rest, as a multiple of the work before it.
+// restFor returns the pause, as a multiple of the work before it.
 func (f *Feedback) restFor() float64 {
 	if f.opts.Pace == nil {
 		return 0
@@ -74,7 +74,8 @@ func (f *Feedback) restFor() float64 {
 	return min(pace*restPer, restMost)
 }
 
-// handle applies entries. One that fails alone again and again is dropped: it would block the stream for ever.
+// handle applies entries. An entry that fails alone again and again is dropped, because it would block the
+// stream.
 func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.Entry) error {
 	err := f.guarded(ctx, stream, entries)
 	switch {
@@ -130,7 +131,8 @@ func (f *Feedback) forget(stream string, e redisdb.Entry) {
 	delete(f.tries, tryKey(stream, e))
 }
 
-// apply finds the messages of facts, puts the facts onto their timelines, suppresses, and only then removes the entries.
+// apply finds the messages of facts, puts the facts onto their timelines and suppresses. Only then it removes
+// the entries.
 func (f *Feedback) apply(ctx context.Context, stream string, entries []redisdb.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -154,8 +156,8 @@ func (f *Feedback) apply(ctx context.Context, stream string, entries []redisdb.E
 	return nil
 }
 
-// read returns entries as items, and the ids of all of them. An entry that cannot be read, of a newer version or a human
-// hand, is logged, counted and dropped.
+// read returns entries as items, and the ids of all of them. An unreadable entry, of a newer version or
+// written by hand, is logged, counted and dropped.
 func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 	var items []*item
 	places := make([]string, len(entries))
@@ -172,8 +174,8 @@ func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 	return items, places
 }
 
-// postpone returns the facts whose message is not found yet, with the time of the next look. When too many wait, they
-// count as unknown.
+// postpone returns the facts whose message is not found yet, with the time of the next lookup. When too many
+// wait, they count as unknown.
 func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*item) ([]redis.Z, error) {
 	var again []redis.Z
 	for _, it := range items {
@@ -233,7 +235,7 @@ func (f *Feedback) lagOf(items []*item) time.Duration {
 	return lag
 }
 
-// lookEvery bounds the delay of a second look.
+// lookEvery bounds the delay of a second lookup.
 const lookEvery = 2 * time.Second
 
 // lookAgain puts facts back into the inbox when they are due.

@@ -10,10 +10,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// What follows answers for the API and the pages. Bound is the account that a caller is confined to, who sees and changes what is of its scope
-// and nothing else; empty: none.
+// The methods below serve the API and the pages. bound is the account that a caller is confined to: the
+// caller sees and changes only the scope of that account. It is empty if the caller is not confined.
 
-// mayChange says whether a caller may touch a scope.
+// mayChange returns an error if a caller may not change a scope.
 func mayChange(bound, account, list string) error {
 	if bound != "" && (account != bound || list != "") {
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
@@ -21,7 +21,7 @@ func mayChange(bound, account, list string) error {
 	return nil
 }
 
-// Query lists entries.
+// Query returns a page of entries.
 func (s *Store) Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error) {
 	f, err := filterOf(bound, q)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Store) Query(ctx context.Context, bound string, q api.SuppressionQuery)
 	return api.SuppressionPage{Total: int(total), Cursor: page.Next, Suppressions: s.rowsFor(page.Entries)}, err
 }
 
-// filterOf reads a query, and keeps it within the scope of the caller.
+// filterOf returns the filter of a query, confined to the caller's scope.
 func filterOf(bound string, q api.SuppressionQuery) (Filter, error) {
 	f := Filter{Account: q.Account, List: q.List, Instance: q.Scope == "instance", Reason: Reason(q.Reason), Address: q.Address, Domain: q.Domain}
 	if f.Instance && (f.Account != "" || f.List != "") {
@@ -69,7 +69,7 @@ func orNil(t time.Time) *time.Time {
 	return &t
 }
 
-// Lookup tells all that is known against an address.
+// Lookup returns all entries against an address.
 func (s *Store) Lookup(ctx context.Context, bound, email string) (api.SuppressionFound, error) {
 	entries, err := s.Find(ctx, email)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) Lookup(ctx context.Context, bound, email string) (api.Suppressio
 	return api.SuppressionFound{Email: foldAddress(email), Suppressions: s.rowsFor(entries)}, nil
 }
 
-// Put adds entries. When one of them is wrong nothing is added, and the error names the fields as the API has them.
+// Put adds entries. If one is invalid nothing is added, and the error names the fields as the API does.
 func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error) {
 	entries, err := newEntries(bound, list)
 	if err != nil {
@@ -94,7 +94,8 @@ func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression
 	return api.SuppressionsAdded{Success: true, Added: added, Known: len(list) - added}, nil
 }
 
-// Faults is what Put would refuse entries for; nil: nothing. It adds nothing and asks nobody.
+// Faults returns the error that Put would return for invalid entries, or nil. It adds nothing and does no
+// I/O.
 func (s *Store) Faults(bound string, list []api.NewSuppression) error {
 	entries, err := newEntries(bound, list)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Store) Faults(bound string, list []api.NewSuppression) error {
 	return asAsked(err)
 }
 
-// newEntries reads what is to be added, and keeps it within the scope of the caller.
+// newEntries reads the entries of a request, and confines them to the caller's scope.
 func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 	entries := make([]Entry, len(list))
 	for i, n := range list {
@@ -131,7 +132,7 @@ func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 	return entries, nil
 }
 
-// asAsked names the fields of a refusal as a request has them, where an address is called email.
+// asAsked renames the fields of an error to those of a request, where an address is called email.
 func asAsked(err error) error {
 	f, ok := err.(*fault.Error)
 	if !ok {
@@ -145,7 +146,7 @@ func asAsked(err error) error {
 	return f
 }
 
-// Delete removes what one scope has against an address or a domain.
+// Delete removes the entries of one scope about an address or a domain.
 func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error) {
 	e := Entry{Address: r.Email, Domain: r.Domain, Reason: Reason(r.Reason), Account: r.Account, List: r.List}
 	if bound != "" && e.Account == "" {

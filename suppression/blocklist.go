@@ -10,10 +10,11 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// blockReason is what EmailEngine calls a reason that nobody gave.
+// blockReason is EmailEngine's word for a missing reason.
 const blockReason = "block"
 
-// Lists counts the entries of every list that has some, by id. Pages count from 0; size is 1 to 1,000, zero means 20.
+// Lists returns the number of entries of each list that has some, by id. Pages count from 0; size is 1 to
+// 1,000, zero means 20.
 func (s *Store) Lists(ctx context.Context, page, size int) (api.Blocklists, error) {
 	counts, err := s.Counts(ctx)
 	if err != nil {
@@ -38,7 +39,8 @@ func (s *Store) Lists(ctx context.Context, page, size int) (api.Blocklists, erro
 	}, nil
 }
 
-// Blocklist is a page of the entries of a list. A page far into a large list is found by reading all before it; [Store.Query] has cursors.
+// Blocklist returns a page of the entries of a list. A page far into a large list costs reading all before
+// it; [Store.Query] has cursors.
 func (s *Store) Blocklist(ctx context.Context, list string, page, size int) (api.BlocklistPage, error) {
 	f := Filter{List: list}
 	total, err := s.CountOf(ctx, f)
@@ -78,7 +80,8 @@ func blocklistRows(entries []Entry) []api.BlocklistAddress {
 	return rows
 }
 
-// Block adds an address to a list, in the words of EmailEngine: a reason that is none of ours is kept as the words of a manual entry.
+// Block adds an address to a list, with EmailEngine's fields. An unknown reason becomes the response of a
+// manual entry.
 func (s *Store) Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded, error) {
 	e := Entry{Address: req.Recipient, List: list, Reason: reasonNamed(req.Reason), Source: "api"}
 	if !e.Reason.Valid() {

@@ -11,12 +11,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// addBatch bounds the entries that one script adds. Each holds Redis up for some 5 µs.
+// addBatch bounds the entries that one script adds. Each blocks Redis for some 5 µs.
 const addBatch = 200
 
-// Add adds entries. Where one of the same reason and scope exists, it stays, and gets the longer of both expiries. It returns
-// the number of entries that were not in force before. If one of them is invalid nothing is added, and the error, of kind
-// fault.Invalid, names the fields as suppressions[0].address. After any other error some may have been added.
+// Add adds entries. An existing entry of the same reason and scope stays, with the later of both expiries.
+// Add returns the number of entries that were not in force before. If an entry is invalid nothing is added,
+// and the error, of kind fault.Invalid, names the fields as suppressions[0].address. After any other error
+// some may have been added.
 func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error) {
 	now := s.now()
 	normal, err := normalAll(entries, now)
@@ -26,7 +27,7 @@ func (s *Store) Add(ctx context.Context, entries ...Entry) (added int, err error
 	return s.add(ctx, normal, now)
 }
 
-// normalAll returns entries in normal form, or an error with all fields that are invalid.
+// normalAll returns entries in normal form, or an error that names all invalid fields.
 func normalAll(entries []Entry, now time.Time) ([]Entry, error) {
 	normal := make([]Entry, len(entries))
 	var wrong []fault.Field
@@ -80,7 +81,7 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 	return added, nil
 }
 
-// addKeys are those of the script that adds entries to a shard.
+// addKeys returns the keys of the script that adds entries to a shard.
 func (s *Store) addKeys(shard int) []string {
 	keys := []string{countsKey(shard)}
 	if version := s.VersionKey(); version != "" {
@@ -89,7 +90,7 @@ func (s *Store) addKeys(shard int) []string {
 	return keys
 }
 
-// addWidth is how many arguments the script takes for an entry.
+// addWidth is the number of arguments of the script per entry.
 const addWidth = 9
 
 func addArgs(e *Entry, p place) []any {
@@ -98,8 +99,8 @@ func addArgs(e *Entry, p place) []any {
 	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source, e.evidence(), long}
 }
 
-// Remove removes the entries of one scope about an address or a domain: those of e.Reason or, if that is empty, of every
-// reason. Other fields of e do not count. It reports whether an entry was in force.
+// Remove removes the entries of one scope about an address or a domain: those of e.Reason, or of every reason
+// if that is empty. Other fields of e are ignored. It reports whether an entry was in force.
 func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	now, reason, letter := s.now(), e.Reason, ""
 	if reason == "" {

@@ -6,17 +6,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Question is a message to be sent.
+// Question is a message to be checked.
 type Question struct {
-	Account   string   // that sends it; empty: only entries of the instance and of the list count
+	Account   string   // its account; empty: only entries of the instance and of the list count
 	List      string   // id of the list it belongs to; empty: none
-	Bulk      bool     // it is bulk mail, which every unsubscribe stops
+	Bulk      bool     // every unsubscribe stops bulk mail
 	Addresses []string // of its recipients
 }
 
-// Check returns for each address the entry that stops mail to it; nil: it may be mailed. Of several entries it returns the
-// strongest reason; of these the list before the account and the instance, and the address before its domain. It costs
-// one round trip. The entries have no evidence, see [Store.Find]. When Redis is away the error is fault.Unavailable.
+// Check returns for each address the entry that stops mail to it, or nil. Of several entries it returns the
+// strongest reason. Among equal reasons, the list precedes the account and the instance, and the address
+// precedes its domain. It costs one round trip. The entries have no evidence, see [Store.Find]. If Redis is
+// unreachable the error is fault.Unavailable.
 func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
 	if len(q.Addresses) == 0 {
 		return nil, nil
@@ -34,7 +35,7 @@ func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
 	return found, nil
 }
 
-// look is one Check under way.
+// look is the state of one Check.
 type look struct {
 	q        Question
 	scopes   []string // narrowest first
@@ -85,7 +86,7 @@ func (l *look) each(do func(subject string, fields []string)) {
 	}
 }
 
-// strongest returns the strongest entry that was found for an address and its domain.
+// strongest returns the strongest entry of an address and its domain.
 func (l *look) strongest(address, domain string, now int64) *Entry {
 	var best record
 	var scope, subject string
@@ -110,7 +111,7 @@ func (l *look) strongest(address, domain string, now int64) *Entry {
 	return &e
 }
 
-// stops is the lane rule: an unsubscribe stops bulk mail, and mail of the very list that it is about.
+// stops implements the lane rule: an unsubscribe stops bulk mail, and mail of its own list.
 func (l *look) stops(r Reason, scope string) bool {
 	if r != Unsubscribe || l.q.Bulk {
 		return true

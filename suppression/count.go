@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Count is how many entries a scope has for a reason, expired ones that are not swept away yet included.
+// Count is the number of entries of a scope with a reason, including expired ones that are not swept yet.
 type Count struct {
 	Account, List string // the scope, as of an [Entry]
 	Reason        Reason
@@ -27,8 +27,8 @@ func (c Count) kind() string {
 	return "instance"
 }
 
-// Counts are the counts of all scopes that have entries: the instance, then accounts, then lists, by id and strength of the reason. It
-// costs one round trip and reads counters, not entries.
+// Counts returns the counts of all scopes that have entries: the instance, then accounts, then lists, by id
+// and strength of the reason. It costs one round trip and reads counters, not entries.
 func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 	pipe := s.db.Client().Pipeline()
 	var answers [shards]*redis.MapStringStringCmd
@@ -64,8 +64,8 @@ func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 	return counts, nil
 }
 
-// CountOf is how many entries match a filter's scope and reason, expired ones that are not swept away yet included. What else the filter
-// says does not count. It costs one round trip.
+// CountOf returns the number of entries of a filter's scope and reason, including expired ones that are not
+// swept yet. Other fields of the filter are ignored. It costs one round trip.
 func (s *Store) CountOf(ctx context.Context, f Filter) (int64, error) {
 	scope, reasons := f.index()
 	fields := make([]string, len(reasons))

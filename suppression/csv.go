@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// columns of a file, in the order of one without headings. A name on the right is another word for the one on the left.
+// columns are the columns of a file, in the order of one without headings. The further names are synonyms of
+// the first.
 var columns = [...][]string{
 	{"address", "email", "e-mail", "email address", "recipient"}, {"domain"}, {"reason", "type"}, {"account"}, {"list", "listid", "list_id"},
 	{"expires", "expires_at"}, {"source"}, {"created", "created_at", "createdat"}, {"queueid", "messageid", "message_id"}, {"response", "error", "note"},
 }
 
-// Columns by their places in columns.
+// Indexes into columns.
 const (
 	columnAddress = iota
 	columnDomain
@@ -30,10 +31,10 @@ const (
 	columnCount
 )
 
-// exportHeadings are the first line of an export, which an import reads.
+// exportHeadings is the first line of an export, which an import reads.
 var exportHeadings = [columnCount]string{"address", "domain", "reason", "account", "list", "expires", "source", "created", "queueId", "response"}
 
-// maxLine bounds a line of a file, in bytes. The longest entry there can be has some 1,500.
+// maxLine bounds a line of a file, in bytes. The longest possible entry has some 1,500.
 const maxLine = 8 << 10
 
 var (
@@ -45,7 +46,7 @@ var (
 	errNoAddress = errors.New("has neither an address nor a domain")
 )
 
-// lines reads a file line by line, with as much memory as a line may have.
+// lines reads a file line by line. Its memory is bounded by maxLine.
 type lines struct {
 	r      *bufio.Reader
 	number int   // of the last line, from 1
@@ -54,7 +55,8 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
-// next reads a line without its break. One that is too long is skipped and answered errLongLine. io.EOF: there is none left.
+// next returns a line without its break. A line that is too long is skipped and returned as errLongLine. At
+// the end it returns io.EOF.
 func (l *lines) next() (string, error) {
 	line, err := l.r.ReadSlice('\n')
 	l.number++
@@ -82,14 +84,14 @@ func (l *lines) next() (string, error) {
 	return text, nil
 }
 
-// layout is how the lines of a file are to be read.
+// layout is the format of the lines of a file.
 type layout struct {
 	comma  byte
-	places [columnCount]int // of each column in a line; -1: there is none
+	places [columnCount]int // index of each column in a line; -1: absent
 	cells  []string
 }
 
-// layoutOf looks at the first line: at what stands between its cells, and whether these are headings.
+// layoutOf derives the layout from the first line: its separator, and whether its cells are headings.
 func layoutOf(first string) (l *layout, headings bool, err error) {
 	l = &layout{comma: ','}
 	if !strings.Contains(first, ",") {
@@ -119,7 +121,7 @@ func layoutOf(first string) (l *layout, headings bool, err error) {
 	return l, false, errNoColumn
 }
 
-// named takes cells for headings if one of them names an address or a domain.
+// named reports whether cells are headings: one of them names an address or a domain.
 func (l *layout) named(cells []string) bool {
 	places := [columnCount]int{}
 	for column, names := range columns {
@@ -140,7 +142,8 @@ func (l *layout) named(cells []string) bool {
 	return true
 }
 
-// split takes a line apart (RFC 4180, but for line breaks in quotes). The cells are valid until the next call.
+// split splits a line into cells (RFC 4180, but without line breaks in quotes). The cells are valid until the
+// next call.
 func (l *layout) split(line string) ([]string, error) {
 	l.cells = l.cells[:0]
 	for {
@@ -168,7 +171,7 @@ func (l *layout) split(line string) ([]string, error) {
 	}
 }
 
-// unquote reads a cell that begins with a quote, in which two of them stand for one.
+// unquote reads a cell that begins with a quote. Two quotes in it stand for one.
 func unquote(line string) (cell, rest string, err error) {
 	var b strings.Builder
 	for line = line[1:]; ; {
@@ -186,7 +189,7 @@ func unquote(line string) (cell, rest string, err error) {
 	}
 }
 
-// entry reads a line; what it leaves out is as in given.
+// entry returns the entry of a line. Fields that the line omits are taken from given.
 func (l *layout) entry(line string, given Entry) (Entry, error) {
 	cells, err := l.split(line)
 	if err != nil {
@@ -224,13 +227,13 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 	return e, errors.Join(errs[:]...)
 }
 
-// isDomain tells a domain from an address: it begins with an @, or has a dot and no @.
+// isDomain reports whether a cell is a domain: it begins with an @, or has a dot and no @.
 func isDomain(cell string) bool {
 	at := strings.LastIndexByte(cell, '@')
 	return at == 0 || at < 0 && strings.Contains(cell, ".")
 }
 
-// reasonNamed understands what providers call reasons in the files that they export.
+// reasonNamed returns the reason for a word in the export files of providers.
 func reasonNamed(word string) Reason {
 	word = strings.ReplaceAll(lower(word), " ", "_")
 	switch word {
@@ -246,7 +249,7 @@ func reasonNamed(word string) Reason {
 	return Reason(word)
 }
 
-// timeForms are how files write times. One without a zone is in UTC.
+// timeForms are the formats of times in files. A time without a zone is in UTC.
 var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04:05 MST", time.DateOnly}
 
 func parseTime(text string) (time.Time, error) {

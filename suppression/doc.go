@@ -1,53 +1,62 @@
-// Package suppression keeps whom not to mail, and why: for outbox, which asks as it accepts a message and again as it begins an attempt; for
-// feedback and unsubscribe, which learn of bounces, complaints and wishes; and for the operator.
+// Package suppression stores the addresses and domains that must not be mailed, and why. The outbox checks it
+// when it accepts a message and again when an attempt begins. Feedback and unsubscribe add bounces,
+// complaints and unsubscribes. Operators edit it.
 //
-// # What an entry says
+// # Entries
 //
-// An entry is about an address, or about a domain and so all of its addresses (not about its subdomains). It holds for the whole
-// instance, for one account, or for one list, and has one [Reason], a source, and evidence: the message and the reply that brought it
-// about. An address may have several entries, also of several reasons in one scope: who unsubscribed and bounced is still unsubscribed
-// when the bounce has expired.
+// An entry is about an address, or about a domain. A domain stands for all of its addresses, but not for its
+// subdomains. An entry holds for the whole instance, one account, or one list. It has one [Reason], a source,
+// and evidence: the message and the reply behind it. An address may have several entries, also with several
+// reasons in one scope: a recipient who unsubscribed and bounced is still unsubscribed when the bounce has
+// expired.
 //
-// Addresses are compared without regard to case, domains as A-labels (IDNA); a tag after a plus belongs to the address, since only its own
-// server knows whether it means anything. Ids of lists are compared without regard to case too (RFC 2919 section 6).
+// Addresses are compared without regard to case, domains as A-labels (IDNA). A tag after a plus belongs to
+// the address, because only its own server knows whether it has a meaning. Ids of lists are compared without
+// regard to case too (RFC 2919 section 6).
 //
-// # What it promises
+// # Promises
 //
-//   - [Store.Check] answers for a message with all its recipients, in every scope, with one round trip (in a Cluster: one to each node
-//     concerned, at the same time).
-//   - A script of another package can ask itself whether there is anything at all about a message ([Store.Look], [LookLua]), and what it
-//     found still holds at the same version ([Store.VersionKey]): every script that adds entries raises it, whether it changes anything or
-//     not. A version that was lost never comes back. There is none where a script can't use keys of several partitions, as in a Cluster.
-//   - hard_bounce, spam_report and manual stop every mail. An unsubscribe stops bulk mail, and mail of the very list it is about;
-//     transactional mail passes it: who left the newsletter still gets the invoice.
-//   - Each entry is added by one script: counts, indexes and evidence agree with it. Adding it again changes nothing but to prolong it, so
-//     every import and every fact may be repeated.
-//   - Of two entries of the same reason and scope the longer one stays. Of several reasons [Store.Check] tells the strongest: manual, then
-//     spam_report, hard_bounce, unsubscribe.
-//   - An entry that has expired stops nothing from that second on. It is swept away within an hour or so.
-//   - [Store.Add] returns when the replicas of redis.waitReplicas have what was added: a wish that was confirmed survives a failover.
+//   - [Store.Check] checks all recipients of a message in every scope with one round trip. In a Cluster it
+//     makes one to each node concerned, at the same time.
+//   - A script of another package can itself check whether a message has any entry at all ([Store.Look],
+//     [LookLua]). The result holds while the version is the same ([Store.VersionKey]). Every script that adds
+//     entries raises the version, whether it changes anything or not. A lost version never comes back. There
+//     is none where a script cannot use keys of several partitions, as in a Cluster.
+//   - hard_bounce, spam_report and manual stop all mail. An unsubscribe stops bulk mail, and mail of its
+//     list. Transactional mail passes it: a recipient who unsubscribed from the newsletter still gets the
+//     invoice.
+//   - Each entry is added by one script, so counts, indexes and evidence agree with it. Adding it again can
+//     only prolong it, so every import and every fact may be repeated.
+//   - Of two entries of the same reason and scope the longer one stays. Of several reasons [Store.Check]
+//     returns the strongest: manual, then spam_report, hard_bounce, unsubscribe.
+//   - An expired entry stops nothing from that second on. It is removed within about an hour.
+//   - [Store.Add] returns when redis.waitReplicas replicas have the entries: a confirmed unsubscribe survives
+//     a failover.
 //
-// It never sends, never decides what a reply means, and never holds the list in memory.
+// The package never sends, never decides what a reply means, and never holds the list in memory.
 //
 // # Redis
 //
-// docs/redis-keys.md lists the keys. Entries are fields of small hashes: 262,144 buckets, which Redis keeps as compact lists (listpacks) up
-// to 128 fields, so up to some twenty million entries. The bucket follows from the address alone, so all scopes of an address share one,
-// and a list of ten costs no more than its ten fields and a small index. The number is fixed: an entry never moves, no look-up ever has to
-// ask where. It wastes 20 MB at worst (a bucket for each entry, at a few hundred thousand of them), and above twenty million entries Redis
-// turns buckets into hash tables, which work as before and need twice the memory.
+// docs/redis-keys.md lists the keys. Entries are fields of small hashes, the 262,144 buckets. Redis keeps a
+// hash of up to 128 fields as a compact list (listpack), so this holds for up to some twenty million entries.
+// The bucket follows from the address alone, so all scopes of an address share one. A list of ten entries
+// costs no more than its ten fields and a small index. The number of buckets is fixed: an entry never moves,
+// and a lookup needs no directory. At worst this wastes 20 MB (a bucket for each of a few hundred thousand
+// entries). Above twenty million entries Redis turns buckets into hash tables, which work as before and need
+// twice the memory.
 //
-// The buckets are spread over the 16 key prefixes postroom:{0} to postroom:{15}, whatever redis.partitions says: that setting may be changed, and
-// an entry that is looked for in the wrong place is a mail to somebody who complained.
+// The buckets are spread over the 16 key prefixes postroom:{0} to postroom:{15}, independent of
+// redis.partitions. That setting may change, and an entry looked up in the wrong place is a mail to a
+// recipient who complained.
 //
-// A field or value of more than 64 bytes would turn its bucket into a table too. Evidence therefore stands apart, and an entry whose name
-// is longer is filed under a digest, with the name beside the evidence.
+// A field or value of more than 64 bytes would turn its bucket into a table too. So evidence is stored apart,
+// and an entry with a longer name is stored under a digest, with the name beside the evidence.
 //
-// Lists and counts by scope and reason come from bitmaps of where such entries are and from counters, not from a scan. The order of a
-// list is that of the buckets: stable, but of no meaning.
+// Lists and counts by scope and reason come from counters and from bitmaps of the buckets with such entries,
+// not from a scan. A list is in the order of the buckets, which is stable but has no meaning.
 //
-// # When it fails
+// # Failures
 //
-// When Redis is away calls answer fault.Unavailable, and nobody may be mailed on that ground. A process that dies in the middle of [Store.Add] has
-// added some of the entries; adding them again completes it.
+// If Redis is unreachable, calls return fault.Unavailable, and the caller must not mail anybody. A process
+// that dies during [Store.Add] has added some of the entries; adding them again completes it.
 package suppression

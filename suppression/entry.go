@@ -9,24 +9,24 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// Reason is why somebody is not mailed.
+// Reason is the reason of a suppression.
 type Reason string
 
-// The reasons, the weakest first: of several that hold, [Store.Check] tells the last of this order.
+// The reasons, the weakest first: of several that hold, [Store.Check] returns the last of this order.
 const (
-	Unsubscribe Reason = "unsubscribe" // they asked for it. Stops bulk mail, and mail of the list that they left
-	HardBounce  Reason = "hard_bounce" // there is no such address, or it refused too often. Stops every mail
-	SpamReport  Reason = "spam_report" // they called a message spam. Stops every mail
-	Manual      Reason = "manual"      // somebody decided it. Stops every mail
+	Unsubscribe Reason = "unsubscribe" // the recipient unsubscribed. Stops bulk mail, and mail of that list
+	HardBounce  Reason = "hard_bounce" // the address does not exist, or refused too often. Stops all mail
+	SpamReport  Reason = "spam_report" // the recipient called a message spam. Stops all mail
+	Manual      Reason = "manual"      // an operator or program added it. Stops all mail
 )
 
 // Reasons are all reasons, the weakest first.
 var Reasons = [...]Reason{Unsubscribe, HardBounce, SpamReport, Manual}
 
-// letters stand for Reasons in Redis.
+// letters are the codes of Reasons in Redis.
 const letters = "uhsm"
 
-// strength orders reasons; -1: there is no such reason.
+// strength returns the position of a reason in Reasons, or -1 for an unknown one.
 func (r Reason) strength() int {
 	for i, known := range Reasons {
 		if r == known {
@@ -36,7 +36,7 @@ func (r Reason) strength() int {
 	return -1
 }
 
-// Valid says whether this is one of Reasons.
+// Valid reports whether r is one of Reasons.
 func (r Reason) Valid() bool { return r.strength() >= 0 }
 
 func (r Reason) letter() string { return letters[r.strength():][:1] }
@@ -50,7 +50,7 @@ func reasonOf(letter byte) Reason {
 
 // Entry is one reason not to mail an address, or a domain, in one scope.
 type Entry struct {
-	Address string // whom, in any form; empty: see Domain
+	Address string // the address, in any form; empty: see Domain
 	Domain  string // all addresses of this domain; empty: see Address. One of both
 	Reason  Reason // required
 
@@ -58,13 +58,13 @@ type Entry struct {
 	List    string // only mail of this list, whatever the account. Not together with Account
 
 	Created   time.Time // zero: now. In whole seconds
-	Expires   time.Time // from when on it no longer holds; zero: never. In whole seconds, rounded up
-	Source    string    // what told us: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
-	MessageID string    // evidence: queueId of the message that brought it about; empty: none
-	Response  string    // evidence: the reply, or words of whoever added it, cut to 500 bytes; empty: none
+	Expires   time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
+	Source    string    // origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
+	MessageID string    // evidence: queueId of the message that caused it; empty: none
+	Response  string    // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
 }
 
-// Limits of what an entry may hold, in bytes.
+// Bounds of the fields of an entry, in bytes.
 const (
 	maxSource    = 20
 	maxMessageID = 200
@@ -72,7 +72,8 @@ const (
 	maxScope     = 256
 )
 
-// Normal gives the entry as it is stored, or the fields that are wrong. Path stands before their names, such as "suppressions[3].".
+// Normal returns the entry as it is stored, or its invalid fields. path is the prefix of their names, such as
+// "suppressions[3].".
 func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
 	var wrong []fault.Field
 	fail := func(key, text string) { wrong = append(wrong, fault.Field{Key: path + key, Message: text}) }
@@ -110,7 +111,7 @@ func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
 	return e.bounded(now), wrong
 }
 
-// bounded cuts what may be any text, and sets the times.
+// bounded cuts the free texts to their bounds, and rounds the times.
 func (e Entry) bounded(now time.Time) Entry {
 	if e.Created.IsZero() || e.Created.After(now) {
 		e.Created = now
@@ -125,7 +126,8 @@ func (e Entry) bounded(now time.Time) Entry {
 	return e
 }
 
-// normalAddress is how addresses are compared: a local part that differs in case only is the same person.
+// normalAddress returns an address as it is compared: local parts that differ only in case are the same
+// recipient.
 func normalAddress(address string) (string, error) {
 	normal, err := message.NormalizeAddress(strings.TrimSpace(address))
 	if err != nil {
@@ -145,7 +147,8 @@ func normalDomain(domain string) (string, error) {
 	return normal[2:], nil
 }
 
-// foldAddress is normalAddress for the addresses of a message, which are valid. Any other is compared as it is.
+// foldAddress is normalAddress for the addresses of a message, which are valid. An invalid one is compared as
+// it is.
 func foldAddress(address string) string {
 	normal, err := normalAddress(address)
 	if err != nil {
@@ -154,7 +157,8 @@ func foldAddress(address string) string {
 	return normal
 }
 
-// validAccount accepts all that may be an account's id; whether there is one is not asked: it may come back.
+// validAccount reports whether id may be an account's id. It does not check that the account exists: it may
+// come back.
 func validAccount(id string) bool {
 	return len(id) <= maxScope && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
 }
@@ -175,7 +179,7 @@ func sourceRune(r rune) rune {
 	return -1
 }
 
-// oneLine replaces what would end a line, there and on a page.
+// oneLine replaces characters that would end a line, in a file and on a page.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -186,7 +190,7 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// cut shortens a text to some bytes, not within a character.
+// cut shortens a text to a number of bytes, between two characters.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

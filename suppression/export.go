@@ -10,8 +10,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Export writes all entries of a query as CSV, with headings, in the form that [Store.Import] reads: while it reads them, so the file may have any
-// size. Entries that come or go meanwhile may be in it or not. Expired ones are left out.
+// Export writes all entries of a query as CSV with headings, in the form that [Store.Import] reads. It writes
+// while it reads, so the file may have any size. Entries added or removed meanwhile may be in it or not.
+// Expired ones are omitted.
 func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error {
 	f, err := filterOf(bound, q)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Filter chooses entries. The zero value is all of them.
+// Filter selects entries. The zero value selects all.
 type Filter struct {
-	Account  string // those of this account
-	List     string // those of this list
-	Instance bool   // those of the whole instance; Account and List are empty then
+	Account  string // entries of this account
+	List     string // entries of this list
+	Instance bool   // entries of the whole instance; Account and List are empty then
 	Reason   Reason // empty: every reason
-	Address  string // those of this very address, in any form
-	Domain   string // those of this domain and of its addresses. Unlike the others it is found by reading: see [Store.List]
+	Address  string // entries of exactly this address, in any form
+	Domain   string // entries of this domain and of its addresses. It has no index and is found by reading: see [Store.List]
 }
 
-// normal brings a filter into the form that entries have.
+// normal returns the filter with its fields in the form that entries have.
 func (f Filter) normal() (Filter, error) {
 	e, wrong := Entry{Address: f.Address, Domain: f.Domain, Reason: f.Reason, Account: f.Account, List: f.List}, []fault.Field(nil)
 	if e.Address == "" && e.Domain == "" {
@@ -41,7 +41,7 @@ func (f Filter) normal() (Filter, error) {
 	return f, nil
 }
 
-// index says which indexes have the groups where such entries are.
+// index returns the scope and the reasons of the indexes to read.
 func (f Filter) index() (scope string, reasons []Reason) {
 	scope = anyScope
 	if f.Account != "" || f.List != "" || f.Instance {
@@ -53,7 +53,7 @@ func (f Filter) index() (scope string, reasons []Reason) {
 	return scope, Reasons[:]
 }
 
-// matches looks at one entry.
+// matches reports whether the filter selects one entry.
 func (f Filter) matches(r *row) bool {
 	if scope, _ := f.index(); scope != anyScope && scope != r.scope {
 		return false
@@ -67,10 +67,10 @@ func (f Filter) matches(r *row) bool {
 	return f.Domain == "" || domainOf(r.subject)[1:] == f.Domain
 }
 
-// position is where a list goes on: in a group of a shard, after a row.
+// position is the place where a list continues: in a group of a shard, after a row.
 type position struct {
 	shard, group int
-	after        string // order of the last row that was given; empty: none of this group
+	after        string // order of the last row returned; empty: none of this group
 }
 
 func (p position) String() string {
@@ -78,7 +78,7 @@ func (p position) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// parsePosition reads a cursor; empty: the beginning.
+// parsePosition parses a cursor; an empty one is the beginning.
 func parsePosition(cursor string) (p position, err error) {
 	if cursor == "" {
 		return p, nil

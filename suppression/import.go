@@ -19,21 +19,22 @@ import (
 
 const (
 	importBatch = 2000               // lines that are added with one round trip
-	importKept  = 7 * 24 * time.Hour // how long is remembered what an import came to
-	importSaved = time.Second        // how often its progress is written down
+	importKept  = 7 * 24 * time.Hour // lifetime of the result of an import
+	importSaved = time.Second        // interval between two saves of the progress
 	importDead  = time.Minute        // without progress for this time, the process of an import has ended
-	badShown    = 100                // bad lines that are reported with their fault
+	badShown    = 100                // bad lines that are reported with their error
 
-	importTimeout = 20 * time.Second // how long an import waits for a Redis that is away
+	importTimeout = 20 * time.Second // how long an import waits while Redis is unreachable
 	importAgain   = 200 * time.Millisecond
 )
 
-// Import adds the entries of a CSV file as it is read, and returns the result. o has the values for lines that leave them
-// out. bound is the account that the caller is confined to: lines about others are bad ones. [Store.Progress] returns the
-// progress under o.ID, while the import runs and for a week.
+// Import adds the entries of a CSV file while it reads the file, and returns the result. o has the values for
+// fields that lines omit. bound is the account that the caller is confined to: lines about others are bad
+// ones. [Store.Progress] returns the progress under o.ID, while the import runs and for a week.
 //
-// An interrupted import has to be repeated from the beginning, which does no harm. It is interrupted with an error when the
-// file breaks off, or Redis is away for more than 20 seconds. If its process dies, its progress says so after a minute.
+// An interrupted import has to be repeated from the beginning, which does no harm. It is interrupted with an
+// error when the file breaks off, or Redis is unreachable for more than 20 seconds. If its process dies, its
+// progress says so after a minute.
 func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
 	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
 	if given.Reason == "" {
@@ -66,7 +67,7 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 	return i.state.SuppressionImport, err
 }
 
-// checkImport looks at what holds for all lines, and whether the id is in use.
+// checkImport checks the values for all lines, and whether the id is in use.
 func (s *Store) checkImport(ctx context.Context, bound string, given Entry, id string) error {
 	if err := mayChange(bound, given.Account, given.List); err != nil {
 		return err
@@ -99,13 +100,13 @@ func importError(err error) string {
 	return "The file broke off"
 }
 
-// importState is an import as it is written down.
+// importState is an import as it is stored in Redis.
 type importState struct {
-	Account string `json:"account,omitempty"` // that its caller was confined to
+	Account string `json:"account,omitempty"` // the account that its caller was confined to
 	api.SuppressionImport
 }
 
-// importing is an import under way.
+// importing is the state of a running import.
 type importing struct {
 	s     *Store
 	bound string
@@ -158,7 +159,7 @@ func (i *importing) run(ctx context.Context) error {
 	}
 }
 
-// line takes one line.
+// line handles one line.
 func (i *importing) line(l *layout, line string) {
 	e, err := l.entry(line, i.given)
 	if err != nil {
@@ -202,7 +203,7 @@ func (i *importing) flush(ctx context.Context) error {
 	return i.save(ctx)
 }
 
-// insist adds the batch, and waits for a Redis that is away for a moment, as during a failover.
+// insist adds the batch. It waits while Redis is unreachable for a moment, as during a failover.
 func (i *importing) insist(ctx context.Context) (added int, err error) {
 	for wait, began := importAgain, time.Now(); ; wait *= 2 {
 		added, err = i.s.add(ctx, i.batch, i.s.now())

@@ -8,13 +8,14 @@ import (
 // Page is a part of a list.
 type Page struct {
 	Entries []Entry
-	Next    string // where the list goes on; empty: this was all
+	Next    string // cursor of the next page; empty: this was the last
 }
 
 const (
 	defaultPage = 20
 	maxPage     = 1000
-	// lookedGroups bounds the work of one page: a thirty-second of all entries. Only a search by domain gets so far.
+	// lookedGroups bounds the work of one page: a thirty-second of all entries. Only a search by domain
+	// reaches it.
 	lookedGroups = groups * shards / 32
 )
 
@@ -103,8 +104,8 @@ func (s *Store) Walk(ctx context.Context, f Filter, fn func(Entry) error) error 
 	}
 }
 
-// Find returns all entries of an address and of its domain, in all scopes, with their evidence, the strongest first. It
-// includes expired ones that are not swept yet. It answers "why is this address not mailed?".
+// Find returns all entries of an address and of its domain, in all scopes, with their evidence, the strongest
+// first. It includes expired ones that are not swept yet. It shows why an address is not mailed.
 func (s *Store) Find(ctx context.Context, address string) ([]Entry, error) {
 	f, err := Filter{Address: address}.normal()
 	if err != nil {

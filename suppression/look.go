@@ -15,16 +15,16 @@ var LookLua string
 // mostLooked bounds the recipients of a [Look], so that a script has few keys.
 const mostLooked = 10
 
-// Look is a [Question] for a script: is there any entry at all that might stop one of the recipients? Whether it does stop
-// one, [Store.Check] answers.
+// Look is a [Question] for a script: whether there is any entry at all that might stop one of the recipients.
+// Whether the entry does stop one, [Store.Check] decides.
 type Look struct {
 	Keys   []string // of the version, then of the hashes to look at
 	Fields []any    // of each hash in turn
-	Each   int      // how many of them each hash has
+	Each   int      // number of fields of each hash
 }
 
-// Look returns a question for a script, or nil where a script cannot ask: in a Cluster (see [redisdb.DB.Together]), and for
-// more than 10 addresses.
+// Look returns a question for a script. It returns nil where a script cannot check: in a Cluster (see
+// [redisdb.DB.Together]), and for more than 10 addresses.
 func (s *Store) Look(q Question) *Look {
 	if !s.db.Together() || len(q.Addresses) > mostLooked {
 		return nil
@@ -40,8 +40,8 @@ func (s *Store) Look(q Question) *Look {
 	return l
 }
 
-// VersionKey returns the key of a version that every script which adds entries raises. While it is unchanged since a [Look]
-// found nothing, there is still nothing. It is empty in a Cluster.
+// VersionKey returns the key of a version that every script that adds entries raises. While the version is
+// the same as when a [Look] found nothing, there is still nothing. The key is empty in a Cluster.
 func (s *Store) VersionKey() string {
 	if !s.db.Together() {
 		return ""

@@ -2,14 +2,15 @@ package suppression
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts look-ups and what they stopped, and shows how many entries there are. Without a registry it counts for nobody.
+// metrics counts checks and stopped recipients, and shows the number of entries. Without a registry it
+// exports nothing.
 type metrics struct {
 	checks  prometheus.Counter
 	stops   map[Reason]prometheus.Counter
 	entries *prometheus.GaugeVec // by reason and kind of scope; written by Run
 }
 
-// kinds of scope, which is all a label may tell: ids are as many as there are accounts and lists.
+// kinds are the kinds of scope. A label has only the kind, because there is an id for each account and list.
 var kinds = [...]string{"instance", "account", "list"}
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// The layout, fixed for good: see the package comment.
+// The layout is fixed: see the package comment.
 const (
 	shards    = 16      // key prefixes, as those of partitions 0 to 15
 	buckets   = 1 << 14 // hashes in each
@@ -18,7 +18,7 @@ const (
 	maxField  = 64 // bytes of a field in a listpack: hash-max-listpack-value
 )
 
-// place is where an address or a domain stands, in all scopes.
+// place is the bucket of an address or a domain, in all scopes.
 type place struct {
 	subject string // the address, or "@" and the domain
 	shard   int
@@ -32,7 +32,7 @@ func placeOf(subject string) place {
 
 func (p place) key() string { return bucketKey(p.shard, p.bucket) }
 
-// subject is whom an entry is about.
+// subject returns the address, or "@" and the domain, of an entry.
 func (e *Entry) subject() string {
 	if e.Domain != "" {
 		return "@" + e.Domain
@@ -40,16 +40,16 @@ func (e *Entry) subject() string {
 	return e.Address
 }
 
-// domainOf is the subject that stands for all addresses of a domain.
+// domainOf returns the subject that stands for all addresses of a domain.
 func domainOf(address string) string { return address[max(0, strings.LastIndexByte(address, '@')):] }
 
-// instance is the scope of an entry that holds everywhere.
+// instance is the scope of an entry that holds for the whole instance.
 const instance = "i"
 
 // any stands for all scopes in counts and indexes.
 const anyScope = "*"
 
-// scopeOf writes a scope as it stands in keys: i, a:<account> or l:<list>.
+// scopeOf returns a scope as it is written in keys: i, a:<account> or l:<list>.
 func scopeOf(account, list string) string {
 	switch {
 	case list != "":
@@ -60,7 +60,7 @@ func scopeOf(account, list string) string {
 	return instance
 }
 
-// parseScope is the opposite of scopeOf.
+// parseScope is the inverse of scopeOf.
 func parseScope(scope string) (account, list string) {
 	if id, ok := strings.CutPrefix(scope, "l:"); ok {
 		return "", id
@@ -72,7 +72,8 @@ func parseScope(scope string) (account, list string) {
 	return id, ""
 }
 
-// fieldName is the name of an entry within its bucket: the scope, unless it is the instance's, and the subject, which has no blank.
+// fieldName returns the name of an entry within its bucket: the scope, unless it is the instance's, and the
+// subject, which has no blank.
 func fieldName(scope, subject string) string {
 	if scope == instance {
 		return subject
@@ -80,7 +81,7 @@ func fieldName(scope, subject string) string {
 	return scope + " " + subject
 }
 
-// parseName is the opposite of fieldName.
+// parseName is the inverse of fieldName.
 func parseName(name string) (scope, subject string) {
 	if at := strings.LastIndexByte(name, ' '); at >= 0 {
 		return name[:at], name[at+1:]
@@ -88,7 +89,8 @@ func parseName(name string) (scope, subject string) {
 	return instance, name
 }
 
-// fieldOf is the field of a name, which is its digest where the name is long, and the name to keep beside it then.
+// fieldOf returns the field of a name. If the name is long the field is its digest, and long is the name to
+// store beside it.
 func fieldOf(name string) (field, long string) {
 	if len(name) <= maxField {
 		return name, ""
@@ -97,7 +99,7 @@ func fieldOf(name string) (field, long string) {
 	return "#" + base64.RawURLEncoding.EncodeToString(sum[:18]), name
 }
 
-// isDigest tells a digest from a name: a name with # at its front has an @ too.
+// isDigest reports whether a field is a digest. A name that begins with # contains an @ too.
 func isDigest(field string) bool {
 	return strings.HasPrefix(field, "#") && !strings.Contains(field, "@")
 }

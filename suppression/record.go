@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// What stands in a field: for each reason its letter, when it was created and when it expires (nothing: never), as eight hexadecimal
-// digits of Unix seconds each, "+" where there is evidence and "," where there is none, and the source; with ";" between them, as in
+// The value of a field has these parts for each reason: its letter; its creation and expiry (nothing: never),
+// as eight hexadecimal digits of Unix seconds each; "+" if it has evidence and "," if not; the source. The
+// reasons are separated by ";", as in
 //
-//	u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
+// u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
 
-// clock is a time as scripts compare it: as text. It ends in 2106.
+// clock returns a time as scripts compare it: as text. It ends in 2106.
 func clock(at time.Time) string { return fmt.Sprintf("%08x", uint32(max(1, min(at.Unix(), 1<<32-1)))) }
 
-// end is clock for the time of expiry.
+// end is clock for an expiry.
 func end(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -31,10 +32,10 @@ type record struct {
 	source   string
 }
 
-// inForce says whether it holds at a time.
+// inForce reports whether the record holds at a time.
 func (r record) inForce(now int64) bool { return r.expires == 0 || int64(r.expires) > now }
 
-// records reads a field; what is not a record is left out.
+// records parses a field. Parts that are not records are skipped.
 func records(value string) []record {
 	list := make([]record, 0, 1)
 	for text := range strings.SplitSeq(value, ";") {
@@ -70,7 +71,7 @@ func parseHex(s string) uint32 {
 	return n
 }
 
-// entry makes an entry of a record.
+// entry returns the entry of a record.
 func (r record) entry(scope, subject string) Entry {
 	e := Entry{Reason: r.reason, Source: r.source, Created: time.Unix(int64(r.created), 0).UTC()}
 	e.Account, e.List = parseScope(scope)
@@ -85,7 +86,8 @@ func (r record) entry(scope, subject string) Entry {
 	return e
 }
 
-// evidence packs what is known beside the entry: the message, a line break, the reply. Empty: nothing.
+// evidence packs the evidence of an entry: the message, a line break, the reply. It is empty without
+// evidence.
 func (e *Entry) evidence() string {
 	if e.MessageID == "" && e.Response == "" {
 		return ""
@@ -93,5 +95,5 @@ func (e *Entry) evidence() string {
 	return e.MessageID + "\n" + e.Response
 }
 
-// setEvidence is the opposite of evidence.
+// setEvidence is the inverse of evidence.
 func (e *Entry) setEvidence(text string) { e.MessageID, e.Response, _ = strings.Cut(text, "\n") }

@@ -9,9 +9,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At Options.SoftBounces
-// messages within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in the scope of [Store.Learnt], and
-// returns true. Reason and expiry of e do not count. e.MessageID is needed: a message reported twice counts once.
+// Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At
+// Options.SoftBounces messages within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in
+// the scope of [Store.Learnt], and returns true. Reason and expiry of e are ignored. e.MessageID is required:
+// a message reported twice counts once.
 func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bool, err error) {
 	if s.opts.SoftBounces < 0 {
 		return false, nil
@@ -35,7 +36,7 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	return err == nil, err
 }
 
-// messageTag is six characters that differ from message to message well enough for a handful of them.
+// messageTag returns six characters of an id. They are distinct enough for the few messages that are counted.
 func messageTag(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:6]

@@ -12,8 +12,8 @@ import (
 
 // Options are the settings suppression.*. The zero value works.
 type Options struct {
-	// PerAccount keeps bounces and complaints to the account whose mail caused them: see [Store.Learnt]. False: they hold for
-	// the whole instance, since a dead address is dead for every account.
+	// PerAccount confines bounces and complaints to the account whose mail caused them: see [Store.Learnt].
+	// If false, they hold for the whole instance, because a dead address is dead for every account.
 	PerAccount bool
 
 	SoftBounces     int           // messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
@@ -24,7 +24,7 @@ type Options struct {
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: the machine's
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
 }
 
 // Defaults of Options.
@@ -43,7 +43,8 @@ type Store struct {
 	metrics *metrics
 }
 
-// New makes a store on an open database. It does no I/O; it fails when its metrics are registered already. [Store.Run] keeps it tidy.
+// New returns a store on an open database. It does no I/O. It fails if its metrics are registered already.
+// [Store.Run] removes expired entries.
 func New(db *redisdb.DB, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -68,8 +69,9 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Learnt returns a bounce or complaint with the scope and the expiry of the settings: without Options.PerAccount the
-// account is removed, and an entry without an expiry gets that of its reason. Other entries are returned as they are.
+// Learnt returns a bounce or complaint with the scope and the expiry of the settings. Without
+// Options.PerAccount the account is removed. An entry without an expiry gets that of its reason. Other
+// entries are returned as they are.
 func (s *Store) Learnt(e Entry) Entry {
 	expiry := s.opts.HardExpiry
 	switch e.Reason {
@@ -89,7 +91,7 @@ func (s *Store) Learnt(e Entry) Entry {
 	return e
 }
 
-// away wraps an error with what was tried. If Redis is unreachable it is a fault of kind Unavailable.
+// away wraps an error with the operation. If Redis is unreachable it is a fault of kind Unavailable.
 func away(err error, doing string) error {
 	return redisdb.Away(fmt.Errorf("suppression: %s: %w", doing, err))
 }

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	sweepEvery = time.Hour            // how often expired entries are looked for, by one process for all
-	sweepPause = 5 * time.Millisecond // between groups: mail goes first
-	countEvery = 30 * time.Second     // how often the metrics of entries are brought up to date
+	sweepEvery = time.Hour            // interval of the sweep, which one process runs for all
+	sweepPause = 5 * time.Millisecond // between groups, so that mail goes first
+	countEvery = 30 * time.Second     // interval of updating the metrics of entries
 )
 
-// Run removes expired entries, once an hour by one process for all, and keeps the metrics of entries up to date, until ctx
-// ends. Then it returns nil. Failures are logged and tried again: an expired entry stops no mail.
+// Run removes expired entries, once an hour by one process for all, and updates the metrics of entries, until
+// ctx ends. Then it returns nil. Failures are logged and tried again: an expired entry stops no mail.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -43,7 +43,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// claimSweep reports whether this process is to sweep now.
+// claimSweep reports whether this process sweeps now.
 func (s *Store) claimSweep(ctx context.Context) bool {
 	mine, err := s.db.Client().SetNX(ctx, redisdb.Key(0, "suppression", "swept"), s.now().UTC().Format(time.RFC3339), sweepEvery).Result()
 	return err == nil && mine

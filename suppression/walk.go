@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// row is an entry where it stands.
+// row is an entry with its place.
 type row struct {
 	record
 	shard, bucket  int
@@ -18,23 +18,23 @@ type row struct {
 	scope, subject string
 }
 
-// order sorts the rows of a group, and stands in cursors.
+// order is the sort key of a row in its group. Cursors contain it.
 func (r *row) order() string { return r.subject + " " + r.scope + " " + r.reason.letter() }
 
 // readAhead bounds the groups read with one round trip.
 const readAhead = 16
 
-// walk goes through the groups that have entries of a filter, in order.
+// walk visits the groups that have entries of a filter, in order.
 type walk struct {
 	s      *Store
 	f      Filter
 	marked [shards][]byte // a bit for each group, the highest of a byte first, as SETBIT writes them
-	at     position       // where to go on
+	at     position       // where to continue
 	ahead  int            // groups to read at once
 	looked int            // groups read
 }
 
-// walk reads the indexes of a filter.
+// walk returns a walk over the groups that the indexes of a filter mark.
 func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) {
 	w := &walk{s: s, f: f, at: at, ahead: 1}
 	scope, reasons := f.index()
@@ -61,7 +61,7 @@ func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) 
 	return w, nil
 }
 
-// seek moves to the next marked group, at or after the present one. It returns false if there is none.
+// seek moves to the next marked group, at or after the current one. It returns false if there is none.
 func (w *walk) seek() bool {
 	for ; w.at.shard < shards; w.at = (position{shard: w.at.shard + 1}) {
 		for w.at.group < groups {
@@ -76,7 +76,8 @@ func (w *walk) seek() bool {
 	return false
 }
 
-// next reads some groups and returns their rows that match, perhaps none; nil after the last group.
+// next reads some groups and returns their matching rows, which may be none. It returns nil after the last
+// group.
 func (w *walk) next(ctx context.Context) ([]row, error) {
 	var first position
 	var read []bucketRead
@@ -115,7 +116,7 @@ func (w *walk) next(ctx context.Context) ([]row, error) {
 	return matching, nil
 }
 
-// bucketRead is a bucket and what Redis has of it.
+// bucketRead is a bucket and its content in Redis.
 type bucketRead struct {
 	shard, bucket int
 	fields        *redis.MapStringStringCmd
@@ -147,7 +148,7 @@ func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
 	return rows, nil
 }
 
-// rows returns the entries of buckets, with the names that have digests looked up.
+// rows returns the entries of buckets. It looks up the names that are stored as digests.
 func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 	var rows []row
 	var names []*redis.StringCmd
