@@ -15,19 +15,20 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Credentials are the secret and the admin token of this process, and where they are kept.
+// Credentials are the secret and the admin token of this process, and their files.
 type Credentials struct {
 	Secret     Secret
 	Token      Secret
 	SecretFile string // empty when the settings give the secret
 	TokenFile  string // empty when the settings give the token
-	FirstStart bool   // one of the two files was made just now: tell the operator where they are
+	FirstStart bool   // one of the two files was just created: show the operator where they are
 	Warnings   []string
 }
 
-// Bootstrap gives the secret and the admin token: those of the settings, else those of the data directory, which it makes at the first
-// start. Two processes that start at once agree on what the first of them made. A file that is there but holds no good secret is an
-// error and is never replaced: what the lost secret sealed could not be opened again.
+// Bootstrap returns the secret and the admin token: those of the settings, otherwise those of the data
+// directory. At the first start it creates them there. Two processes that start concurrently agree on what
+// the first of them created. A file without a valid secret is an error and is never replaced: values sealed
+// under the lost secret could not be opened again.
 func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
 	out := &Credentials{Secret: c.Secret, Token: c.Token}
 	if c.Secret == "" {
@@ -45,8 +46,8 @@ func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
 	return out, nil
 }
 
-// PresentSecret gives the secret that is in force, for commands beside a running Postroom. Unlike Bootstrap it makes none: one that nobody
-// else knows would open nothing.
+// PresentSecret returns the current secret, for commands beside a running Postroom. Unlike Bootstrap it
+// never creates one: a new secret would open nothing.
 func PresentSecret(c *Config) (Secret, error) {
 	if c.Secret != "" {
 		return c.Secret, nil
@@ -59,7 +60,7 @@ func PresentSecret(c *Config) (Secret, error) {
 	return s, nil
 }
 
-// keep reads the file into s, or makes it. The file name is empty when there is nothing to keep.
+// keep reads the file into s, or creates it. The file name is empty if there is nothing to keep.
 func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check func(string) string) error {
 	if file == "" {
 		return nil
@@ -99,7 +100,7 @@ func (c *Credentials) read(s *Secret, file string, check func(string) string) er
 	return nil
 }
 
-// whileLocked runs fn while this process alone holds the lock file.
+// whileLocked runs fn while this process holds the lock file.
 func whileLocked(ctx context.Context, path string, fn func() error) error {
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {

@@ -17,13 +17,15 @@ const (
 	envFile   = "_FILE"           // appended to a variable: its value is in that file
 )
 
-// maxFile bounds every file that is read, so that a wrong path (a device, a disk image) is an error and not a full memory.
+// maxFile limits every file that is read, so that a wrong path (a device, a disk image) is an error and
+// does not fill the memory.
 const maxFile = 1 << 20
 
-// injected are the variables that Kubernetes sets for a service called postroom. They are none of ours.
+// injected matches the variables that Kubernetes sets for a service called postroom. They are not settings.
 var injected = regexp.MustCompile(`^POSTROOM_(SERVICE_(HOST|PORT)|PORT)(_[A-Z0-9_]+)?$`)
 
-// readEnv picks the variables that concern us. One that is empty counts as not set: that is what ${NAME:-} leaves behind.
+// readEnv returns the POSTROOM_ variables. An empty one counts as not set, because ${NAME:-} produces empty
+// variables.
 func readEnv(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, line := range environ {
@@ -34,7 +36,7 @@ func readEnv(environ []string) map[string]string {
 	return env
 }
 
-// fromEnv takes what the environment says.
+// fromEnv reads the settings of the environment.
 func (l *loading) fromEnv(env map[string]string, others []string) {
 	rest := maps.Clone(env)
 	delete(rest, envConfig)
@@ -78,12 +80,12 @@ func (l *loading) envKey(k Key, env map[string]string) {
 	}
 }
 
-// trimNewline drops the one newline that editors and echo leave at the end of a file.
+// trimNewline removes the one newline that editors and echo leave at the end of a file.
 func trimNewline(s string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
 }
 
-// readSmall reads a file of settings. The error says what is wrong without the path, which the caller names.
+// readSmall reads a file of settings. The error does not contain the path, which the caller adds.
 func readSmall(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

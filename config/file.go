@@ -15,7 +15,7 @@ import (
 
 const defaultFile = "config.yaml"
 
-// fromFile finds the file of settings, reads it, and says which one it was. Only the file that nobody named may be missing.
+// fromFile finds and reads the file of settings and returns its path. Only the default file may be missing.
 func (l *loading) fromFile(named string, env map[string]string) string {
 	path, source := named, "flag --config"
 	if path == "" {
@@ -37,7 +37,8 @@ func (l *loading) fromFile(named string, env map[string]string) string {
 	return path
 }
 
-// fromYAML takes what a file says. It walks the nodes itself, because only they know the line of each value and of each wrong key.
+// fromYAML reads the settings of a file. It walks the nodes itself, because only they know the line of each
+// value and of each wrong key.
 func (l *loading) fromYAML(path string, content []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(content))
 	var doc yaml.Node
@@ -69,7 +70,7 @@ type fileWalk struct {
 	groups map[string]bool // by path
 }
 
-// group takes the settings of one mapping. Nested and dotted keys (delivery.attempts: 5) are the same.
+// group reads the settings of one mapping. Nested and dotted keys (delivery.attempts: 5) are the same.
 func (w fileWalk) group(prefix string, n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], resolve(n.Content[i+1])
@@ -102,7 +103,8 @@ func (w fileWalk) value(k Key, name, value *yaml.Node) {
 	}
 }
 
-// scalarText gives a value as text, the way it stands in the file: 25MB, 0.75, true. A list becomes text with commas.
+// scalarText returns a value as text, as written in the file: 25MB, 0.75, true. A list becomes text with
+// commas.
 func scalarText(k Key, n *yaml.Node) (text, fault string) {
 	switch {
 	case !strings.HasPrefix(n.Tag, "!!"):
@@ -126,7 +128,7 @@ func scalarText(k Key, n *yaml.Node) (text, fault string) {
 
 func (w fileWalk) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", w.path, n.Line) }
 
-// groups is every path that has settings below it.
+// groups returns every path that has settings below it.
 func (l *loading) groups() map[string]bool {
 	out := map[string]bool{}
 	for _, k := range l.keys {
@@ -139,7 +141,7 @@ func (l *loading) groups() map[string]bool {
 	return out
 }
 
-// resolve follows an alias to what it stands for.
+// resolve returns the target of an alias.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -147,7 +149,8 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// yamlFault is the parser's complaint. The one about anchors quotes the value, which may be a password that begins with *.
+// yamlFault returns the parser's message. The one about anchors is replaced, because it quotes the value,
+// which may be a password that begins with *.
 func yamlFault(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.Contains(text, "anchor") {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checked holds a text against the rule that its key names, and gives it back in its usual form.
+// checked checks a text against the rule of its key and returns it in its usual form.
 func checked(rule, text string) (usual, fault string) {
 	switch rule {
 	case "host:port":
@@ -31,7 +31,7 @@ func checked(rule, text string) (usual, fault string) {
 	case "16 characters or more":
 		return text, checkToken(text)
 	}
-	return text, "" // a path: whoever opens it says what is wrong with it
+	return text, "" // a path: the error comes when it is opened
 }
 
 func checkListen(text string) string {
@@ -45,7 +45,7 @@ func checkListen(text string) string {
 	return ""
 }
 
-// checkServiceURL also drops a slash at the end, so that paths can be appended.
+// checkServiceURL also removes a slash at the end, so that paths can be appended.
 func checkServiceURL(text string) (usual, fault string) {
 	u, err := url.Parse(text)
 	switch {
@@ -59,7 +59,8 @@ func checkServiceURL(text string) (usual, fault string) {
 	return strings.TrimRight(text, "/"), ""
 }
 
-// checkRedis looks at the scheme and that something follows it. The rest is redisdb's to read, which also looks at certificates.
+// checkRedis checks the scheme and that something follows it. redisdb parses the rest and checks
+// certificates.
 func checkRedis(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	if kind := strings.TrimSuffix(strings.TrimSuffix(scheme, "+sentinel"), "+cluster"); kind != "redis" && kind != "rediss" && scheme != "unix" {
@@ -75,7 +76,7 @@ func checkRedis(text string) string {
 	return ""
 }
 
-// checkSearch looks at the addresses of the nodes of a search cluster.
+// checkSearch checks the addresses of the nodes of a search cluster.
 func checkSearch(text string) string {
 	for _, node := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(node))
@@ -86,7 +87,7 @@ func checkSearch(text string) string {
 	return ""
 }
 
-// checkIndex keeps to what OpenSearch and Elasticsearch allow in names of indexes, with room for what is appended.
+// checkIndex allows what OpenSearch and Elasticsearch allow in names of indexes, with room for a suffix.
 func checkIndex(text string) string {
 	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
 		return "is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"
@@ -97,7 +98,8 @@ func checkIndex(text string) string {
 // maxReturnDomain leaves room for a return path of 64 octets in the 254 of an address.
 const maxReturnDomain = 189
 
-// checkDomain wants a name as DNS has it: one with other letters than ASCII is written as it is looked up.
+// checkDomain requires a name as DNS has it: a name with non-ASCII letters must be written in its ASCII
+// form.
 func checkDomain(text string) string {
 	labels := strings.Split(text, ".")
 	wrong := len(text) > maxReturnDomain || len(labels) < 2
@@ -139,7 +141,8 @@ func checkSecret(text string) string {
 	return ""
 }
 
-// minToken is the length of an admin token in characters: beyond guessing over the network even if it is only words.
+// minToken is the length of an admin token in characters. It cannot be guessed over the network even if it
+// consists of words.
 const minToken = 16
 
 func checkToken(text string) string {

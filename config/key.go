@@ -12,13 +12,13 @@ import (
 type Key struct {
 	Path    string   // such as delivery.retry.base
 	Env     string   // such as POSTROOM_DELIVERY_RETRY_BASE
-	Kind    string   // what may be written, in words: "duration", "size"…
+	Kind    string   // what may be written: "duration", "size"…
 	Default string   // as in the file; empty when there is none
 	Empty   string   // what an empty value means; "" when the setting must have a value
 	Doc     string   // what it means
 	Min     string   // lowest value; "" when there is no limit
 	Max     string   // highest value; "" when there is no limit
-	Values  []string // the words it may be; nil when it isn't a choice
+	Values  []string // the allowed words; nil if any are allowed
 	Secret  bool     // its value, or the credentials in it, are never shown
 
 	check string // name of a rule in format.go
@@ -58,7 +58,7 @@ func newKey(f reflect.StructField, path, kind string, at []int) Key {
 	return k
 }
 
-// kindOf names what a field of this type holds, or "" for a group of settings.
+// kindOf returns the kind of a field of this type, or "" for a group of settings.
 func kindOf(t reflect.Type) string {
 	switch reflect.Zero(t).Interface().(type) {
 	case string, Secret:
@@ -85,7 +85,7 @@ func kindOf(t reflect.Type) string {
 	return ""
 }
 
-// envName is the environment variable of a path: dots and inner capitals become underscores.
+// envName returns the environment variable of a path: dots and inner capitals become underscores.
 func envName(path string) string {
 	var b strings.Builder
 	b.WriteString(envPrefix)

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// Sources is where settings come from, each beating the one before: defaults, File, Env, Flags.
+// Sources are the sources of the settings in ascending precedence: defaults, File, Env, Flags.
 type Sources struct {
 	File  string            // the file named by --config; empty: POSTROOM_CONFIG, else config.yaml where it exists
 	Env   []string          // as os.Environ gives it; nil: no environment
 	Flags map[string]string // path of a setting to its value, as given on the command line; an empty value empties the setting
-	// OtherEnv names POSTROOM_ variables that other parts of the program read, so that nobody is warned about them.
+	// OtherEnv names POSTROOM_ variables that other parts of the program read. They cause no warning.
 	OtherEnv []string
 }
 
-// Loaded is the settings in force and how they came about.
+// Loaded is the settings and their sources.
 type Loaded struct {
 	Config
 	File     string   // the file that was read; empty when there was none
-	Warnings []string // what is probably a mistake but no reason not to start
+	Warnings []string // probable mistakes that do not prevent the start
 
 	rows []Row // masked already: package fmt also prints fields that aren't exported
 }
 
-// given is the value somebody gave a setting, as text, and where.
+// given is the value of a setting as text, and its source.
 type given struct{ text, source string }
 
-// Load reads the settings. Faults, all of them, come back as one *Invalid.
+// Load reads the settings. It returns all faults as one *Invalid.
 func Load(s Sources) (*Loaded, error) {
 	l := &loading{keys: Keys(), given: map[string]given{}}
 	env := readEnv(s.Env)
@@ -47,7 +47,7 @@ func Load(s Sources) (*Loaded, error) {
 	return out, nil
 }
 
-// loading is a Load under way.
+// loading is the state of one Load.
 type loading struct {
 	keys     []Key
 	given    map[string]given // by path; settings that nobody set are absent
@@ -59,7 +59,7 @@ func (l *loading) problem(key, source, message string) {
 	l.problems = append(l.problems, Problem{Key: key, Source: source, Message: message})
 }
 
-// fromFlags takes what the command line says.
+// fromFlags reads the settings of the command line.
 func (l *loading) fromFlags(flags map[string]string) {
 	for _, k := range l.keys {
 		if text, ok := flags[k.Path]; ok {
@@ -79,7 +79,7 @@ func (l *loading) fill(c *Config) {
 	for _, k := range l.keys {
 		g := l.inForce(k)
 		text := g.text
-		if k.mask != "value" { // a secret is taken to the letter: other processes read it so
+		if k.mask != "value" { // a secret is not trimmed: other processes do not trim it either
 			text = strings.TrimSpace(text)
 		}
 		if message := k.parse(text, root.FieldByIndex(k.index).Addr().Interface()); message != "" {
@@ -88,7 +88,7 @@ func (l *loading) fill(c *Config) {
 	}
 }
 
-// inForce is the text that the field is made from.
+// inForce returns the text that the field is parsed from.
 func (l *loading) inForce(k Key) given {
 	if g, ok := l.given[k.Path]; ok {
 		return g
@@ -96,7 +96,8 @@ func (l *loading) inForce(k Key) given {
 	return given{k.Default, "default"}
 }
 
-// crossCheck finds settings that are right alone but not together. It leaves out those that are already at fault.
+// crossCheck finds settings that are valid alone but not together. It skips those that already have a
+// fault.
 func (l *loading) crossCheck(c *Config) {
 	l.crossCheckPair("http.tls", c.HTTP.TLS.Cert, c.HTTP.TLS.Key)
 	l.crossCheckPair("smtpd.tls", c.SMTPD.TLS.Cert, c.SMTPD.TLS.Key)
@@ -125,7 +126,7 @@ func (l *loading) crossCheck(c *Config) {
 	}
 }
 
-// crossCheckPair finds a certificate without its key, or the other way round.
+// crossCheckPair finds a certificate without its key, or a key without its certificate.
 func (l *loading) crossCheckPair(tls, cert, key string) {
 	switch {
 	case cert != "" && key == "" && l.fine(tls+".key"):
@@ -135,7 +136,7 @@ func (l *loading) crossCheckPair(tls, cert, key string) {
 	}
 }
 
-// crossCheckInlet finds an inlet for SMTP that could not serve anybody.
+// crossCheckInlet finds an SMTP listener that no client could use.
 func (l *loading) crossCheckInlet(c SMTPD) {
 	if c.ListenTLS != "" && c.TLS.Cert == "" && l.fine("smtpd.tls.cert", "smtpd.listenTls") {
 		l.problem("smtpd.tls.cert", l.given["smtpd.listenTls"].source, "is missing, but smtpd.listenTls is set; TLS needs a certificate")
@@ -146,7 +147,7 @@ func (l *loading) crossCheckInlet(c SMTPD) {
 	}
 }
 
-// crossCheckBounce finds a door for mail that comes back, and no address for which it would be open.
+// crossCheckBounce finds a bounce listener without an address that it would accept.
 func (l *loading) crossCheckBounce(c Bounce) {
 	if c.Domain != "" || c.Address != "" {
 		return
@@ -160,7 +161,7 @@ func (l *loading) crossCheckBounce(c Bounce) {
 	}
 }
 
-// fine reports whether none of these settings is at fault.
+// fine reports whether none of these settings has a fault.
 func (l *loading) fine(paths ...string) bool {
 	return !slices.ContainsFunc(l.problems, func(p Problem) bool { return slices.Contains(paths, p.Key) })
 }

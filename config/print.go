@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Row is one setting in force, fit to be shown: secrets are masked.
+// Row is one setting for display. Secrets are masked.
 type Row struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`            // as it was written; empty when the setting is
@@ -18,7 +18,7 @@ type Row struct {
 	Secret bool   `json:"secret,omitempty"` // whether the value is masked, wholly or in part
 }
 
-// Rows lists every setting in force and where it came from, in the order of Config.
+// Rows returns every setting and its source, in the order of Config.
 func (l *Loaded) Rows() []Row { return slices.Clone(l.rows) }
 
 func (l *loading) rows() []Row {
@@ -34,7 +34,7 @@ func (l *loading) rows() []Row {
 	return rows
 }
 
-// Print writes the settings as a table for people.
+// Print writes the settings as a table.
 func (l *Loaded) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KEY\tVALUE\tSOURCE")
@@ -48,7 +48,7 @@ func (l *Loaded) Print(w io.Writer) error {
 	return t.Flush()
 }
 
-// PrintJSON writes the settings as a JSON array of rows for programs.
+// PrintJSON writes the settings as a JSON array of rows.
 func (l *Loaded) PrintJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -8,12 +8,12 @@ import (
 // Problem is one fault of the settings.
 type Problem struct {
 	Key     string // path of the setting, or the unknown key as it was written; empty for a fault of the whole file
-	Value   string // what was given, masked where it is secret; empty when that says nothing
+	Value   string // the value, masked if it is secret; empty if it does not help
 	Source  string // where it was given: a file and line, an environment variable, a flag
 	Message string // what is wrong and what to write instead
 }
 
-// String is the problem in one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Key != "" {
@@ -29,10 +29,11 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Invalid is the error of settings that don't hold. It carries every fault: unknown keys and unreadable files first, then wrong values.
+// Invalid is the error for invalid settings. It contains every fault: unknown keys and unreadable files
+// first, then wrong values.
 type Invalid struct{ Problems []Problem }
 
-// Error lists the problems, one a line.
+// Error returns the problems, one a line.
 func (e *Invalid) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -44,7 +45,7 @@ func (e *Invalid) Error() string {
 	return fmt.Sprintf("invalid configuration, %d faults:\n  %s", len(lines), strings.Join(lines, "\n  "))
 }
 
-// didYouMean names what somebody who wrote this may have meant, or is empty.
+// didYouMean suggests the known names that are close to a misspelt one, or returns "".
 func didYouMean(written string, known []string) string {
 	found := nearest(written, known)
 	if len(found) == 0 {
@@ -53,8 +54,8 @@ func didYouMean(written string, known []string) string {
 	return "; did you mean " + strings.Join(found, " or ") + "?"
 }
 
-// nearest finds the known names that a misspelt one is close to: all that end in the same word, when that word stands at the wrong place,
-// else the one with the fewest letters to change.
+// nearest returns the known names that a misspelt one is close to: all that end in the same word, if only
+// the position of the word is wrong; otherwise the one with the fewest letters to change.
 func nearest(written string, known []string) []string {
 	plain := plainName(written)
 	best, least := "", max(2, len(plain)/4)+1
@@ -76,14 +77,14 @@ func nearest(written string, known []string) []string {
 	return []string{best}
 }
 
-// plainName lets max_size, maxsize and max-size be the same as maxSize.
+// plainName makes max_size, maxsize and max-size equal to maxSize.
 func plainName(s string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
 }
 
 func lastWord(path string) string { return plainName(path[strings.LastIndex(path, ".")+1:]) }
 
-// distance counts the letters to insert, delete or replace to get from a to b (Levenshtein).
+// distance returns the number of letters to insert, delete or replace to get from a to b (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

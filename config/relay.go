@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Relay is the relay of the default account, as its URL says. The zero value means that there is none.
+// Relay is the relay of the default account, parsed from its URL. The zero value means that there is none.
 type Relay struct {
 	Host     string
 	Port     int    // 465 with Implicit; otherwise 587 with credentials and 25 without, unless the URL names one
@@ -30,7 +30,8 @@ const (
 
 const relayExample = "write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com"
 
-// ParseRelay reads a relay URL as the setting smtp takes it, for commands that are given one. No error quotes the URL: it may hold a password.
+// ParseRelay parses a relay URL in the form of the setting smtp, for commands. No error quotes the URL,
+// because it may hold a password.
 func ParseRelay(text string) (Relay, error) {
 	r, fault := parseRelay(strings.TrimSpace(text))
 	if fault != "" {
@@ -39,7 +40,8 @@ func ParseRelay(text string) (Relay, error) {
 	return r, nil
 }
 
-// parseRelay reads a relay URL. The parser's own errors quote the URL with its password, so none of them gets out.
+// parseRelay parses a relay URL. The URL parser's own errors quote the URL with its password, so they are
+// never returned.
 func parseRelay(text string) (r Relay, fault string) {
 	u, err := url.Parse(text)
 	switch {
@@ -67,7 +69,7 @@ func parseRelay(text string) (r Relay, fault string) {
 	return r.port(u.Port())
 }
 
-// options reads what follows the question mark.
+// options parses the query of the URL.
 func (r *Relay) options(query string) (fault string) {
 	params, err := url.ParseQuery(query)
 	if err != nil {
@@ -97,7 +99,8 @@ func (r *Relay) options(query string) (fault string) {
 	return ""
 }
 
-// optionName names an option only if it is one of ours: the text behind an unescaped ? may be half a password.
+// optionName returns the name of a known option only: the text after an unescaped ? may be part of a
+// password.
 func optionName(name string) string {
 	if name == "starttls" || name == "insecure" {
 		return name
@@ -105,7 +108,7 @@ func optionName(name string) string {
 	return "after ?"
 }
 
-// port settles the port and, with it, how the connection is protected.
+// port determines the port and, from it, how the connection is protected.
 func (r Relay) port(text string) (Relay, string) {
 	switch port, err := strconv.Atoi(text); {
 	case text == "" && r.Implicit:
@@ -134,19 +137,19 @@ func (r Relay) port(text string) (Relay, string) {
 	return r, ""
 }
 
-// loopback reports whether a host is this machine, where a password in clear meets no network.
+// loopback reports whether a host is this machine, so that a password in clear crosses no network.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
 }
 
-// Mailbox is a sender: an address and, perhaps, a name. The zero value means that there is none.
+// Mailbox is a sender: an address and an optional name. The zero value means that there is none.
 type Mailbox struct {
 	Name    string
 	Address string
 }
 
-// parseMailbox reads "Example Shop <shop@example.com>" or the bare address.
+// parseMailbox parses "Example Shop <shop@example.com>" or a bare address.
 func parseMailbox(text string) (m Mailbox, fault string) {
 	const example = "; write one such as shop@example.com or Example Shop <shop@example.com>"
 	a, err := mail.ParseAddress(text)

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// masked is what is shown in place of a secret. It says nothing about its length.
+// masked replaces a secret for display. It does not reveal the secret's length.
 const masked = "******"
 
-// Secret is a text that no printing, logging or JSON shows. Reveal gives the text itself.
+// Secret is a text that is masked when printed, logged or written as JSON. Reveal returns the text itself.
 type Secret string
 
-// Reveal gives the text, for the one place that needs it.
+// Reveal returns the text.
 func (s Secret) Reveal() string { return string(s) }
 
-// Format shows the mask for every verb of package fmt, %#v included.
+// Format writes the mask for every verb of package fmt, %#v included.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.shown())) }
 
-// MarshalText gives the mask, so that JSON and slog never hold the secret.
+// MarshalText returns the mask, so that JSON and slog never hold the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.shown()), nil }
 
 func (s Secret) shown() string {
@@ -27,9 +27,9 @@ func (s Secret) shown() string {
 	return masked
 }
 
-// maskURL hides the credentials of a URL, however broken it is: it may be shown just because it could not be parsed. What stands before
-// the last @ is taken for credentials, since a password may hold an unescaped slash; so is the value of every query parameter that
-// sounds like one.
+// maskURL hides the credentials of a URL, even of an invalid one, which may be shown in the error about it.
+// Everything before the last @ counts as credentials, because a password may hold an unescaped slash. So
+// does the value of every query parameter with a name of a credential.
 func maskURL(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -63,7 +63,7 @@ func maskQuery(rest string) string {
 	return head + "?" + strings.Join(params, "&")
 }
 
-// show gives a value of this setting as anybody may see it.
+// show returns a value of this setting with secrets masked.
 func (k Key) show(text string) string {
 	switch {
 	case text == "" || k.mask == "":

@@ -10,7 +10,7 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// unit is how many bytes a unit stands for; KB and the like are powers of 1000, KiB and the like powers of 1024.
+// unit returns the number of bytes of a unit. KB etc. are powers of 1000, KiB etc. powers of 1024.
 func unit(name string) (int64, bool) {
 	switch strings.ToUpper(name) {
 	case "", "B":
@@ -31,7 +31,7 @@ func unit(name string) (int64, bool) {
 	return 0, false
 }
 
-// parseSize reads 25MB, 10MiB or plain bytes. 25M is refused: it could be either.
+// parseSize parses 25MB, 10MiB or plain bytes. 25M is refused because it is ambiguous.
 func parseSize(text string) (Size, error) {
 	digits := strings.TrimRight(text, "BKMGIbkmgi ")
 	by, ok := unit(strings.TrimSpace(text[len(digits):]))

@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// parse reads text into the field at p. It gives back what is wrong with the text and what to write instead, or "".
+// parse parses text into the field at p. It returns what is wrong with the text and what to write instead,
+// or "".
 func (k Key) parse(text string, p any) (fault string) {
 	if text == "" {
 		if k.Empty == "" {
 			return "must have a value; " + k.want()
 		}
-		return "" // the zero value says the same
+		return "" // the zero value means the same
 	}
 	if k.Values != nil && !slices.Contains(k.Values, text) {
 		return "is not one of the choices; " + k.want()
@@ -51,7 +52,7 @@ func (k Key) parse(text string, p any) (fault string) {
 	return fault
 }
 
-// bounded reads one value and holds it against the limits of its key, which are written like values.
+// bounded parses one value and checks the limits of its key, which are written like values.
 func bounded[T int | float64 | time.Duration | Size](k Key, text, wrong string, read func(string) (T, error)) (v T, fault string) {
 	v, err := read(text)
 	if err != nil {
@@ -65,7 +66,7 @@ func bounded[T int | float64 | time.Duration | Size](k Key, text, wrong string, 
 	return v, ""
 }
 
-// maxList bounds a list, as the API does.
+// maxList limits a list, as the API does.
 const maxList = 100
 
 func (k Key) parseList(text string) (out []time.Duration, fault string) {
@@ -90,7 +91,7 @@ func parseLevel(text string) (l slog.Level, fault string) {
 	return l, ""
 }
 
-// want says what to write, with an example where the form isn't obvious.
+// want returns what to write, with an example if the form is not obvious.
 func (k Key) want() string {
 	if k.Values != nil {
 		return "write " + join(k.Values)

@@ -10,15 +10,15 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// What a delivery is, in its record and in answers.
+// The states of a delivery, in its record and in the API.
 const (
 	statusPending   = "pending"   // an attempt will be made: its task is in the queue
-	statusDelivered = "delivered" // the endpoint took it
-	statusFailed    = "failed"    // no attempt left, or none that would help
-	statusSkipped   = "skipped"   // the endpoint was switched off or deleted, or an operator took the task away
+	statusDelivered = "delivered" // the endpoint accepted it
+	statusFailed    = "failed"    // no attempt is left, or a further one cannot succeed
+	statusSkipped   = "skipped"   // the endpoint was switched off or deleted, or an operator removed the task
 )
 
-// status is what a delivery is after an attempt with this outcome.
+// status returns the state of a delivery after an attempt with this outcome.
 func (o outcome) status() string {
 	switch o {
 	case delivered:
@@ -29,7 +29,8 @@ func (o outcome) status() string {
 	return statusPending
 }
 
-// Deliveries gives a page of an endpoint's deliveries, newest first, pending ones included. Page counts from 0.
+// Deliveries returns a page of an endpoint's deliveries, newest first, pending ones included. Pages count
+// from 0.
 func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.DeliveryPage{}, err
@@ -52,14 +53,14 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 	}
 	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize), Deliveries: make([]api.Delivery, 0, len(ids))}
 	for i, record := range records {
-		if len(record) > 0 { // else it ended between the two reads
+		if len(record) > 0 { // otherwise it ended between the two reads
 			out.Deliveries = append(out.Deliveries, showDelivery(refs[i], record))
 		}
 	}
 	return out, nil
 }
 
-// Delivery gives one delivery, with the body that is sent.
+// Delivery returns one delivery with the body that is sent.
 func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.Delivery{}, err
@@ -78,8 +79,8 @@ func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Deliv
 	return d, err
 }
 
-// Redeliver sends the event of a delivery once more, as a delivery of its own, with the webhook-id of the first: a receiver that has
-// seen the event can tell.
+// Redeliver sends the event of a delivery again, as a new delivery with the webhook-id of the first. A
+// receiver that has seen the event can recognize it by that id.
 func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.Redelivered{}, err
@@ -103,7 +104,7 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 	return api.Redelivered{ID: o.Delivery}, nil
 }
 
-// exists answers NotFound for an endpoint that is neither stored nor named by settings or an account.
+// exists returns NotFound for an endpoint that is neither stored nor named by settings or an account.
 func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, endpoint)
 	if err != nil {
@@ -115,7 +116,7 @@ func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error)
 	return t, nil
 }
 
-// active answers Conflict for an endpoint that gets nothing at present.
+// active returns Conflict for an endpoint that is switched off or deleted.
 func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
@@ -139,7 +140,7 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 	return records[0], nil
 }
 
-// trim forgets what is past the limits of an endpoint's log.
+// trim deletes the entries beyond the limits of an endpoint's log.
 func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	for {
 		cutoff := w.now().Add(-w.options.LogAge).UnixMilli()
@@ -150,7 +151,7 @@ func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	}
 }
 
-// showDelivery makes the answer's form of a record.
+// showDelivery returns a record as a type of the API.
 func showDelivery(r ref, record map[string]string) api.Delivery {
 	d := api.Delivery{
 		ID: r.Delivery, Endpoint: r.Endpoint, Status: record["status"], Attempts: number(record["attempts"]),
@@ -165,7 +166,7 @@ func showDelivery(r ref, record map[string]string) api.Delivery {
 			QueueID string `json:"queueId"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal([]byte(record["event"]), &e) // data of another shape has no queueId; the rest is read even so
+	_ = json.Unmarshal([]byte(record["event"]), &e) // data of another shape has no queueId
 	d.EventID, d.Event, d.Account, d.QueueID = e.ID, e.Type, e.Account, e.Data.QueueID
 	if last := millis(record["last"]); !last.IsZero() {
 		d.LastAttempt = &last

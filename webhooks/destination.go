@@ -10,10 +10,11 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// errRefused marks a destination that webhooks may not be sent to. Trying again will not change that.
+// errRefused marks a destination that webhooks may not be sent to. A retry does not help.
 var errRefused = errors.New("destination refused")
 
-// metadata lists what is refused whatever the settings: link-local addresses, and the addresses where clouds serve credentials.
+// metadata lists the prefixes that are always refused: link-local addresses, and the addresses where clouds
+// serve credentials.
 var metadata = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),     // link-local (RFC 3927); AWS, Google, Azure, Oracle, DigitalOcean metadata
 	netip.MustParsePrefix("fe80::/10"),          // link-local (RFC 4291)
@@ -24,7 +25,7 @@ var metadata = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // Azure host agent: a public address that is not public
 }
 
-// private lists what allowPrivate opens.
+// private lists the prefixes that allowPrivate permits.
 var (
 	private4 = []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
@@ -33,8 +34,9 @@ var (
 	private6 = []netip.Prefix{netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("::1/128")}
 )
 
-// destinations decides which addresses may be dialed. It looks at the resolved address of each connection, after DNS, so that a name
-// that changes its mind between a check and a connection (DNS rebinding) gains nothing.
+// destinations decides which addresses may be dialed. It checks the resolved address of each connection,
+// after DNS. A name that resolves differently between a check and a connection (DNS rebinding) is therefore
+// refused too.
 type destinations struct{ guard *ssrf.Guardian }
 
 func newDestinations(allowPrivate bool) destinations {
@@ -45,7 +47,7 @@ func newDestinations(allowPrivate bool) destinations {
 	return destinations{guard: ssrf.New(options...)}
 }
 
-// control is a net.Dialer's Control: it runs with the address about to be connected to.
+// control is a net.Dialer's Control. It runs with the address that is about to be dialed.
 func (d destinations) control(network, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -68,8 +70,8 @@ func (d destinations) check(ip netip.Addr) error {
 	return nil
 }
 
-// CheckURL says what is wrong with the URL of an endpoint: it must be absolute, http or https, name a host and carry no user or password,
-// which would end up in logs. Where the host leads is checked when it is dialed, not here.
+// CheckURL checks the URL of an endpoint. It must be absolute, http or https, name a host and carry no user
+// or password, which would appear in logs. The host's address is checked when it is dialed, not here.
 func CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	switch {

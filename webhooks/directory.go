@@ -13,12 +13,13 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// Target is an endpoint that nobody made through the API: it comes from the settings, or from an account.
+// Target is an endpoint that was not created through the API: it comes from the settings or from an
+// account.
 type Target struct {
-	ID      string            // [SettingsID], or what [AccountID] gives
+	ID      string            // [SettingsID], or the result of [AccountID]
 	URL     string            // absolute, http or https
 	Events  []string          // event types; none, or "*", for all
-	Headers map[string]string // added to each request, but for those that are Postroom's to set
+	Headers map[string]string // added to each request, except those that Postroom sets
 }
 
 // SettingsID is the id of the endpoint in the instance's settings.
@@ -26,31 +27,31 @@ const SettingsID = "settings"
 
 const accountPrefix = "account:"
 
-// AccountID is the id of the endpoint in an account.
+// AccountID returns the id of the endpoint of an account.
 func AccountID(account string) string { return accountPrefix + account }
 
-// target is an endpoint ready for use, wherever it comes from.
+// target is an endpoint ready for use, from any source.
 type target struct {
 	id, url  string
 	events   map[string]bool // nil: all
 	accounts map[string]bool // nil: all
 	headers  map[string]string
 	rate     int                          // requests a second; 0: any number
-	keys     func(now time.Time) [][]byte // that sign
-	off      string                       // why it gets nothing; empty when it does
-	broken   error                        // why it can't be used, though it should be
+	keys     func(now time.Time) [][]byte // that sign requests
+	off      string                       // why it is switched off; empty if it is on
+	broken   error                        // why it cannot be used although it is on
 }
 
-// wants says whether the endpoint is to hear about an event.
+// wants reports whether the endpoint receives this event.
 func (t *target) wants(e *event.Event) bool {
 	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) && (t.accounts == nil || t.accounts[e.Account])
 }
 
-// gateKey is the name of the endpoint at the gate. An endpoint at a new URL has a new one.
+// gateKey is the endpoint's key in the gate. It changes with the URL.
 func (t *target) gateKey() string { return t.id + " " + t.url }
 
-// directory keeps all endpoints in memory. What another process changes is seen here within about a second: one version number is
-// asked for at most once a second, and only while somebody asks.
+// directory keeps all endpoints in memory. Changes by another process are seen within about a second: the
+// version number is read at most once a second, and only when endpoints are requested.
 type directory struct {
 	store   store
 	ring    *seal.Ring
@@ -62,7 +63,7 @@ type directory struct {
 	loading sync.Mutex
 }
 
-// snapshot is all endpoints at one version. It is never changed.
+// snapshot is all endpoints at one version. It is immutable.
 type snapshot struct {
 	version string
 	checked atomic.Int64 // when the version was last compared, in Unix nanoseconds
@@ -73,13 +74,14 @@ type snapshot struct {
 
 const freshFor = time.Second
 
-// current gives the endpoints, at most about a second old. While Redis is away it gives the last ones it knew, if any.
+// current returns the endpoints, at most about a second old. While Redis is unavailable it returns the last
+// known ones, if any.
 func (d *directory) current(ctx context.Context) (*snapshot, error) {
 	have := d.now.Load()
 	if have != nil && time.Since(time.Unix(0, have.checked.Load())) < freshFor {
 		return have, nil
 	}
-	if have != nil && !d.loading.TryLock() { // somebody is looking already
+	if have != nil && !d.loading.TryLock() { // another goroutine is refreshing already
 		return have, nil
 	} else if have == nil {
 		d.loading.Lock()
@@ -94,7 +96,7 @@ func (d *directory) current(ctx context.Context) (*snapshot, error) {
 	return fresh, err
 }
 
-// refresh compares versions and loads everything when they differ.
+// refresh compares versions and loads all endpoints if they differ.
 func (d *directory) refresh(ctx context.Context, have *snapshot) (*snapshot, error) {
 	asked := time.Now()
 	if have != nil {
@@ -117,7 +119,7 @@ func (d *directory) refresh(ctx context.Context, have *snapshot) (*snapshot, err
 	return fresh, nil
 }
 
-// reload takes up a change that this process has just made. Should it fail, the change is seen a second later.
+// reload loads a change that this process has just made. If it fails, the change is seen a second later.
 func (d *directory) reload(ctx context.Context) {
 	d.loading.Lock()
 	defer d.loading.Unlock()
@@ -126,7 +128,8 @@ func (d *directory) reload(ctx context.Context) {
 	}
 }
 
-// build makes a snapshot of what is stored. An endpoint that can't be read is kept, broken, so that its deliveries wait for it.
+// build makes a snapshot of the stored endpoints. An endpoint that cannot be read is kept as broken, so
+// that its deliveries wait.
 func (d *directory) build(all stored) *snapshot {
 	s := &snapshot{
 		version: all.version,
@@ -173,14 +176,14 @@ func (d *directory) ready(id, raw string) *target {
 	return t
 }
 
-// switchOff marks a target that failed for too long, as long as it is still at the URL where it did.
+// switchOff marks a target as switched off, if it is still at the URL that failed.
 func (s *snapshot) switchOff(t *target) {
 	if o, ok := s.off[t.id]; ok && t.off == "" && o.URL == t.url {
 		t.off = o.Reason
 	}
 }
 
-// implicit gives the targets that settings and accounts name for an account.
+// implicit returns the targets that settings and accounts name for an account.
 func (d *directory) implicit(ctx context.Context, s *snapshot, account string) ([]*target, error) {
 	if d.named == nil {
 		return nil, nil
@@ -201,7 +204,8 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	return targets, nil
 }
 
-// serviceKeys are those that sign for targets without a secret of their own: the bytes of the instance's signing secrets.
+// serviceKeys returns the keys that sign for targets without a secret of their own: the bytes of the
+// instance's signing secrets.
 func serviceKeys(o Options) [][]byte {
 	if o.Secret == "" {
 		return nil
@@ -213,7 +217,7 @@ func serviceKeys(o Options) [][]byte {
 	return keys
 }
 
-// find gives the target of an id; nil when there is none.
+// find returns the target of an id, or nil if there is none.
 func (d *directory) find(ctx context.Context, id string) (*target, error) {
 	s, err := d.current(ctx)
 	if err != nil {
@@ -238,8 +242,8 @@ func (d *directory) find(ctx context.Context, id string) (*target, error) {
 	return nil, nil
 }
 
-// findSurely is find with a look at Redis before it says that an endpoint is gone or off: another process may have made it, or
-// switched it on, a moment ago.
+// findSurely is find, but reads Redis before it reports an endpoint as missing or off: another process may
+// just have created or enabled it.
 func (d *directory) findSurely(ctx context.Context, id string) (*target, error) {
 	t, err := d.find(ctx, id)
 	if err != nil || t != nil && t.off == "" {

@@ -18,7 +18,8 @@ type disabled struct {
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 
-// disableReason says why an endpoint is to be switched off after an attempt; empty when it is not. since is when it began to fail.
+// disableReason returns why an endpoint is to be switched off after an attempt, or "" if it is not. since
+// is when it began to fail.
 func (w *Webhooks) disableReason(d decision, since time.Time) string {
 	switch {
 	case d.gone:
@@ -29,7 +30,7 @@ func (w *Webhooks) disableReason(d decision, since time.Time) string {
 	return ""
 }
 
-// disable switches an endpoint off, in Redis and with an event, and tells the operator.
+// disable switches an endpoint off in Redis, writes the event and logs it.
 func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since time.Time) error {
 	now := w.now().UTC().Truncate(time.Millisecond)
 	data := disabled{Endpoint: t.id, Reason: reason}
@@ -65,8 +66,8 @@ func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since 
 	return nil
 }
 
-// Enable switches an endpoint of settings or an account on again, after it was switched off for failing. Call it when somebody saves
-// their webhook settings; for endpoints made through the API use [Webhooks.Update].
+// Enable switches an endpoint of settings or an account on again after it was switched off for failures.
+// Call it when its webhook settings are saved. For endpoints created through the API use [Webhooks.Update].
 func (w *Webhooks) Enable(ctx context.Context, id string) error {
 	if err := w.store.refresh(ctx, id); err != nil {
 		return away(err)

@@ -1,9 +1,10 @@
-// Package webhooks posts events to programs: it reads the event stream, posts each event, signed, to every endpoint that wants it, and
-// keeps a log of the answers.
+// Package webhooks posts events to programs. It reads the event stream, posts each event, signed, to every
+// endpoint that subscribes to it, and keeps a log of the responses.
 //
-// An endpoint is made through the API, or named by the settings or by an account ([Options].Implicit). The fan-out makes, for each event and endpoint, a
-// delivery: a record, and a task in the queue notify. A worker makes one attempt of a delivery at a time ([Webhooks.Deliver]); one pure
-// function, policy.decide, says what its outcome means.
+// An endpoint is created through the API, or named by the settings or by an account ([Options].Implicit).
+// The fan-out makes a delivery for each event and endpoint: a record, and a task in the queue notify. A
+// worker makes one attempt of a delivery at a time ([Webhooks.Deliver]). One pure function, policy.decide,
+// turns its outcome into a decision.
 //
 // # What it promises
 //
@@ -19,7 +20,7 @@
 //   - Memory is bounded: per endpoint by MaxPending waiting deliveries and LogSize finished ones, kept for LogAge. Events beyond MaxPending
 //     are counted and left to a replay.
 //
-// It never changes the order of anything else: deliveries come in no promised order, as with every queue that retries.
+// Deliveries have no guaranteed order, as in every queue that retries.
 //
 // # Redis
 //
@@ -36,12 +37,16 @@
 //	postroom:{0}:webhook:rate:<endpoint>                string  the rate limit's bucket
 //	postroom:{0}:webhook:replay:<endpoint>              string  lock of a replay
 //
-// It reads postroom:{p}:events as the group "webhooks" and appends webhookDisabled events to postroom:{0}:events.
+// It reads postroom:{p}:events as the group "webhooks" and appends webhookDisabled events to
+// postroom:{0}:events.
 //
 // # When it fails
 //
-// A worker killed between the request and the record: the task comes back and the request is made again, with the same webhook-id. A
-// record without a task: after some seconds it gets a new one if it was never tried, else it was an operator who took the task away,
-// and it is skipped. Redis away: workers hold what they have in hand for some seconds and then come back to it; the fan-out waits; endpoints stay
-// known. A secret that can't be opened: the endpoint's deliveries wait, and the log says so.
+// A worker is killed between the request and the record: the task runs again and the request is repeated
+// with the same webhook-id.
+// A record has no task: after some seconds it gets a new one if it was never tried. Otherwise an operator
+// removed the task, and the delivery is skipped.
+// Redis is unavailable: workers keep the attempt in hand for some seconds, then retry it later; the fan-out
+// waits; endpoints stay in memory.
+// A secret cannot be opened: the endpoint's deliveries wait, and the log names the endpoint.
 package webhooks

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Create makes an endpoint. The answer holds its secret, this once.
+// Create creates an endpoint. Only this result holds its secret.
 func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
@@ -35,9 +35,9 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	return v, nil
 }
 
-// Update changes an endpoint. Absent fields take their defaults, except: an absent secret stays, a header whose value is sent as
-// answers mask it stays, and so does whether it is enabled. A new secret leaves the old one valid for 24 hours. Setting enabled, or a
-// new URL, ends a switch-off by Postroom.
+// Update changes an endpoint. Absent fields take their defaults, with these exceptions. An absent secret,
+// the enabled flag, and a header whose value is sent masked stay as they are. After a new secret the old
+// one is valid for 24 hours. Setting enabled, or a new URL, ends a switch-off by Postroom.
 func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
@@ -61,8 +61,8 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged, "The webhook endpoint is being changed by others; try again")
 }
 
-// Delete removes an endpoint and answers whether there was one. Its deliveries end quietly as skipped; they and their log expire, at most
-// Options.LogAge after the last of them ended.
+// Delete removes an endpoint and reports whether it existed. Its deliveries end as skipped. They and their
+// log expire at most Options.LogAge after the last of them ended.
 func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 	for {
 		before, _, _, err := w.store.one(ctx, id)
@@ -85,7 +85,7 @@ func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 
 const codeChanged = "WebhookEndpointChanged"
 
-// write stores an endpoint where before is what is stored now.
+// write stores an endpoint. before is the value stored now.
 func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secrets, fresh bool) error {
 	if err := e.seal(w.ring, s); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 	return nil
 }
 
-// load reads an endpoint to be changed, with its secrets.
+// load reads an endpoint and its secrets for a change.
 func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
 	if raw, _, _, err = w.store.one(ctx, id); err != nil {
 		return "", e, s, away(err)
@@ -120,7 +120,7 @@ func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint,
 	return raw, e, s, err
 }
 
-// Endpoint gives one endpoint, its secrets masked.
+// Endpoint returns one endpoint with its secrets masked.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
 	raw, off, failing, err := w.store.one(ctx, id)
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error
 	return w.show(raw, off, failing)
 }
 
-// Endpoints gives a page of endpoints, oldest first. Page counts from 0.
+// Endpoints returns a page of endpoints, oldest first. Pages count from 0.
 func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
@@ -154,7 +154,8 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 	}, nil
 }
 
-// show makes the view of a stored endpoint. Secrets that can't be opened (their key is gone) show as none; the log says why.
+// show returns a stored endpoint as a type of the API. Secrets that cannot be opened (their key is gone)
+// are shown as absent; the log has the reason.
 func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
 	var e endpoint
 	if err := json.Unmarshal([]byte(raw), &e); err != nil {
@@ -179,8 +180,9 @@ func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
 	return e.view(s, o, since), nil
 }
 
-// Test sends a webhookTest event to an endpoint, now, and says what it met. It works on an endpoint that is switched off, leaves no
-// trace in the log of deliveries, and says nothing about whether the endpoint is failing.
+// Test sends a webhookTest event to an endpoint immediately and returns the result. It also works on an
+// endpoint that is switched off. It leaves no entry in the log of deliveries and does not count for the
+// health of the endpoint.
 func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, error) {
 	t, err := w.probeTarget(ctx, id)
 	if err != nil {
@@ -220,7 +222,7 @@ func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) 
 	return &target{id: id, url: e.URL, headers: s.Headers, keys: s.keys}, nil
 }
 
-// accountOf gives the account whose own endpoint this is; empty for any other.
+// accountOf returns the account whose own endpoint this is, or "" for any other endpoint.
 func accountOf(endpoint string) string {
 	account, ok := strings.CutPrefix(endpoint, accountPrefix)
 	if !ok {
@@ -233,7 +235,7 @@ func notFound(id string) error {
 	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "No webhook endpoint %q", id)
 }
 
-// away tells a Redis that is away from faults of ours.
+// away marks the error of an unavailable Redis as RedisAway. Any other error stays as it is.
 func away(err error) error {
 	if redisdb.Unavailable(err) {
 		return fault.Wrap(err, fault.Unavailable, "RedisAway", "The database is away; try again")
@@ -241,5 +243,5 @@ func away(err error) error {
 	return err
 }
 
-// pages counts pages.
+// pages returns the number of pages.
 func pages(total, size int) int { return (total + size - 1) / size }

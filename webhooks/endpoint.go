@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-const masked = "******" // stands for a secret value in answers; sent back in an edit, it means "as it was"
+const masked = "******" // replaces a secret value in responses; in an edit it means "unchanged"
 
 // endpoint is a webhook endpoint as it is stored, in the hash of endpoints.
 type endpoint struct {
@@ -31,7 +31,7 @@ type endpoint struct {
 	Sealed      string    `json:"sealed"` // secrets
 }
 
-// secrets is the part of an endpoint that is sealed. Header values are in it, for they often are credentials.
+// secrets is the sealed part of an endpoint. It includes header values, because they often are credentials.
 type secrets struct {
 	Secret   string            `json:"secret"`
 	Previous string            `json:"previous,omitempty"` // signs beside Secret until Until
@@ -39,15 +39,15 @@ type secrets struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 }
 
-// switchedOff is what is kept of an endpoint that failed for too long, or said that it is gone. It holds for one URL: an endpoint that
-// moves starts afresh.
+// switchedOff is the record of an endpoint that failed for too long or returned 410. It is valid for one
+// URL: an endpoint with a new URL starts afresh.
 type switchedOff struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	URL    string    `json:"url"`
 }
 
-// keys gives the keys that sign now: the secret's, and the one before it for a day.
+// keys returns the keys that sign now: the secret's, and for a day also the previous one's.
 func (s secrets) keys(now time.Time) [][]byte {
 	var keys [][]byte
 	for _, secret := range []string{s.Secret, s.Previous} {
@@ -61,8 +61,8 @@ func (s secrets) keys(now time.Time) [][]byte {
 	return keys
 }
 
-// apply writes a request over an endpoint. Absent fields take their defaults, except what a client can't know or rarely means to
-// change: the secret, masked headers, and whether it is enabled.
+// apply writes a request over an endpoint. Absent fields take their defaults, except the secret, masked
+// headers and the enabled flag: a client cannot know these or rarely means to change them.
 func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
 	e.URL, e.RateLimit, e.Description = r.URL, r.RateLimit, r.Description
 	e.Events, e.Accounts = filter(r.Events), slices.Compact(slices.Sorted(slices.Values(r.Accounts)))
@@ -86,7 +86,7 @@ func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
 	e.Updated = now.UTC().Truncate(time.Millisecond)
 }
 
-// filter gives the event types asked for in order, each once; none for all.
+// filter returns the requested event types in order, each once; none means all.
 func filter(events []string) []string {
 	if slices.Contains(events, "*") {
 		return nil
@@ -94,7 +94,7 @@ func filter(events []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(events)))
 }
 
-// validate reports all that is wrong with a request, at once.
+// validate returns all faults of a request in one error.
 func validate(r api.EndpointRequest) error {
 	var wrong []fault.Field
 	say := func(key, format string, args ...any) {
@@ -124,7 +124,7 @@ func validate(r api.EndpointRequest) error {
 	return fault.InvalidFields(wrong)
 }
 
-// checkHeader refuses headers that are ours to set, and what can't stand in a header.
+// checkHeader refuses headers that Postroom sets and invalid headers.
 func checkHeader(name, value string) error {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name):
@@ -137,7 +137,8 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
-// reserved says whether a header is ours alone: the signatures, what they cover, and what frames the request.
+// reserved reports whether only Postroom may set a header: the signatures, what they cover, and the framing
+// of the request.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -147,7 +148,7 @@ func reserved(name string) bool {
 	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "x-ee-wh-") || strings.HasPrefix(name, "proxy-")
 }
 
-// view is an endpoint as answers show it: no secret in it is readable.
+// view returns an endpoint as a type of the API, with its secrets masked.
 func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time) api.Endpoint {
 	v := api.Endpoint{
 		ID: e.ID, URL: e.URL, Events: e.Events, Accounts: e.Accounts, Secret: maskSecret(s.Secret), RateLimit: e.RateLimit,
@@ -171,7 +172,7 @@ func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time) api
 	return v
 }
 
-// seal closes the secrets into the endpoint.
+// seal seals the secrets into the endpoint.
 func (e *endpoint) seal(ring *seal.Ring, s secrets) error {
 	plain, err := json.Marshal(s)
 	if err != nil {
@@ -181,7 +182,7 @@ func (e *endpoint) seal(ring *seal.Ring, s secrets) error {
 	return nil
 }
 
-// open reads the secrets of the endpoint.
+// open opens the secrets of the endpoint.
 func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 	var s secrets
 	plain, err := ring.Open(e.Sealed, e.place())
@@ -194,5 +195,6 @@ func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 	return s, nil
 }
 
-// place binds the secrets to their endpoint, so that they can't be moved to another one in Redis.
+// place is the context that the secrets are sealed with. It binds them to their endpoint, so that they
+// cannot be moved to another one in Redis.
 func (e *endpoint) place() string { return "webhook-endpoint:" + e.ID }

@@ -16,26 +16,28 @@ import (
 )
 
 const (
-	fanOutBatch  = 200                   // events taken from the stream at once
-	fanOutGather = 10 * time.Millisecond // and how long they gather while there are many: reading one costs nearly as much as reading ten
+	fanOutBatch  = 200                   // events read from the stream at once
+	fanOutGather = 10 * time.Millisecond // how long to collect a batch under load: reading one event costs nearly as much as reading ten
 )
 
-// ref names a delivery. It is all that a task carries: the event itself is in the delivery's record, which outlives the stream (it may
-// be trimmed before the last attempt) and the task (the log shows what was sent, and sends it again), and which each attempt must read
-// anyway. So the event is in memory once for each endpoint, and an attempt takes no extra round trip for it.
+// ref names a delivery. A task carries only this. The event itself is in the delivery's record. The record
+// outlives the stream, which may be trimmed before the last attempt. It also outlives the task: the log
+// shows what was sent, and can send it again. Each attempt reads the record anyway, so the event costs no
+// extra round trip.
 type ref struct {
 	Endpoint string `json:"endpoint"`
 	Delivery string `json:"delivery"`
 }
 
-// order is a delivery to be made: which event goes where. raw is the event as the stream has it.
+// order is a delivery to be made: one event for one endpoint. raw is the event as the stream has it.
 type order struct {
 	ref
 	raw string
 }
 
-// fanOut turns events into deliveries: a record, then a task, for each endpoint that wants the event. It is run again for events whose
-// worker died before they were acknowledged, and then finds what it has written.
+// fanOut turns events into deliveries: a record, then a task, for each endpoint that subscribes to the
+// event. It runs again for events whose worker died before the acknowledgement, and then finds the existing
+// records.
 func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	s, err := w.dir.current(ctx)
 	if err != nil {
@@ -57,7 +59,7 @@ func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	return err
 }
 
-// reportFull logs, in one line for each endpoint, that events were left to a replay.
+// reportFull logs one line for each endpoint whose events were left to a replay.
 func (w *Webhooks) reportFull(full []order) {
 	if len(full) == 0 {
 		return
@@ -72,11 +74,11 @@ func (w *Webhooks) reportFull(full []order) {
 	}
 }
 
-// match finds the endpoints that want each event. An event that can't be read is logged and passed over: it will not get better, and
-// must not stop those behind it.
+// match returns the endpoints that subscribe to each event. An event that cannot be parsed is logged and
+// skipped: a retry does not help, and it must not block the events behind it.
 func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]order, error) {
 	var orders []order
-	implicit := make(map[string][]*target) // by account: a batch mostly is about few
+	implicit := make(map[string][]*target) // by account: most batches concern few accounts
 	for _, line := range lines {
 		e, err := event.Parse([]byte(line))
 		if err != nil || e.ID == "" {
@@ -102,8 +104,9 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 	return orders, nil
 }
 
-// create writes the records and then enqueues the tasks, in two round trips: in a Redis Cluster the two live on different nodes, and a
-// task must not run before its record is there. It returns how many were enqueued, and the orders beyond the MaxPending of their endpoint.
+// create writes the records and then enqueues the tasks, in two round trips. In a Redis Cluster the two are
+// on different nodes, and a task must not run before its record exists. It returns how many were enqueued,
+// and the orders beyond the MaxPending of their endpoint.
 func (w *Webhooks) create(ctx context.Context, orders []order) (created int, full []order, err error) {
 	now := w.now()
 	pipe := w.db.Pipeline()
@@ -132,16 +135,16 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 	return len(tasks), full, errors.Join(w.enqueue(ctx, tasks...)...)
 }
 
-// pendingAge is how long the record of a delivery that is not over is kept, as a bound for those that nothing else ends: far longer
-// than a delivery can wait for an endpoint that is switched off after DisableAfter.
+// pendingAge is the lifetime of the record of an unfinished delivery that nothing else ends. It is far
+// longer than a delivery can wait for an endpoint, which is switched off after DisableAfter.
 func (w *Webhooks) pendingAge() time.Duration {
 	return max(30*24*time.Hour, 2*w.options.DisableAfter)
 }
 
-// task is the wake-up of a delivery. Its id follows from the delivery's, so that handling an event twice makes one task; a second
-// epoch is for a task that got lost.
+// task returns the task of a delivery. Its id is derived from the delivery's, so that an event handled
+// twice makes one task. A second epoch replaces a lost task.
 func (r ref) task(epoch int) queue.Task {
-	payload, _ := json.Marshal(r) // two strings: can't fail
+	payload, _ := json.Marshal(r) // two strings: cannot fail
 	return queue.Task{Queue: queue.Notify, Type: TaskType, ID: r.taskID(epoch), Payload: payload}
 }
 
@@ -153,14 +156,15 @@ func (r ref) taskID(epoch int) string {
 	return id
 }
 
-// webhookID is what a receiver knows a delivery by: the event and where it goes. It stays the same over attempts, redeliveries and
-// replays, so that a receiver who has seen it can tell. Dots are not allowed in it, as they separate what is signed.
+// webhookID identifies an event at an endpoint for the receiver. It is the same in attempts, redeliveries
+// and replays, so that a receiver can drop duplicates. It has no dots, because dots separate the signed
+// parts.
 func webhookID(eventID, endpoint string) string {
 	return slug(eventID) + "_" + slug(endpoint)
 }
 
-// slug gives a name that is safe in task ids, headers and paths: the name itself where it is, a hash of it otherwise. Account names may
-// hold anything.
+// slug returns a name that is safe in task ids, headers and paths: the name itself if it is safe, a hash of
+// it otherwise. Account names may contain any characters.
 func slug(name string) string {
 	if len(name) > 0 && len(name) <= 64 && plainName(name) {
 		return name

@@ -7,14 +7,15 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// How many deliveries of an endpoint a search looks at, the newest ones, and how many at a time.
+// How many of an endpoint's newest deliveries a search reads, and how many at a time.
 const (
 	searched    = 2_000
 	searchedPer = 250
 )
 
-// FindDeliveries gives a page of an endpoint's deliveries about messages that a query finds, newest first. Faults are those of Options.Match.
-// Only the newest 2,000 deliveries are looked at; where there are more, the page is marked partial.
+// FindDeliveries returns a page of an endpoint's deliveries about messages that a query finds, newest
+// first. Its errors are those of Options.Match. Only the newest 2,000 deliveries are searched; if there are
+// more, the page is marked partial.
 func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error) {
 	if w.options.Match == nil {
 		return api.DeliveryPage{}, fault.New(fault.NotFound, "SearchOff", "There is no search index")
@@ -47,7 +48,7 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page,
 	}, nil
 }
 
-// messagesOf lists the messages that deliveries are about, each once.
+// messagesOf returns the ids of the messages of these deliveries, each once.
 func messagesOf(deliveries []api.Delivery) (ids []string) {
 	seen := make(map[string]bool, len(deliveries))
 	for _, d := range deliveries {

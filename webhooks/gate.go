@@ -11,42 +11,43 @@ const (
 	breakAfter   = 5               // failures in a row that open the circuit
 	firstHold    = 5 * time.Second // how long the circuit stays open at first; doubles
 	longestHold  = time.Minute
-	longestAway  = time.Minute // no task is sent away for longer, so that a recovered endpoint is noticed soon
-	assumedSpeed = time.Second // of an endpoint that has not answered yet
-	probeWait    = time.Second // before another look while a probe is under way
+	longestAway  = time.Minute // the longest deferral, so that a recovered endpoint is noticed soon
+	assumedSpeed = time.Second // of an endpoint that has not responded yet
+	probeWait    = time.Second // how long a task waits while a probe is in flight
 	forgetAfter  = 2 * time.Hour
 )
 
-// gate keeps one slow or dead endpoint from holding the workers that others need. It lives in one process and knows, for each endpoint
-// with requests under way or failing: how many requests there are (a cap), how long they take (the cap shrinks for a slow one), and how
-// many failed in a row (a circuit: past a few, one request at a time asks whether the endpoint is back).
-//
-// A task that may not pass gets a time to come back. The times are spaced as the endpoint drains, so that a backlog of ten thousand
-// does not spin through the queue every second.
+// gate prevents one slow or dead endpoint from using the workers that others need. It belongs to one
+// process. For each endpoint with requests in flight or failures it knows:
+// - how many requests are in flight (a cap),
+// - how long they take (the cap shrinks for a slow one),
+// - how many failed in a row (a circuit: after a few, one request at a time probes the endpoint).
+// A task that is not admitted gets a time to come back. The times are spaced at the endpoint's pace, so
+// that a backlog of ten thousand does not go through the queue every second.
 type gate struct {
 	limit int            // requests to one endpoint at once
 	rnd   func() float64 // in [0,1)
 
 	mu       sync.Mutex
-	circuits map[string]*circuit // by endpoint; only those with something to remember
+	circuits map[string]*circuit // by endpoint; only those with requests in flight or failures
 }
 
-// circuit is what the gate knows of one endpoint.
+// circuit is the gate's state of one endpoint.
 type circuit struct {
 	inside   int
 	latency  time.Duration // of the last request
 	failures int           // in a row
 	hold     time.Duration // of the circuit, the last time it opened
-	shut     time.Time     // no task passes before
-	asked    time.Time     // when a task last came
-	line     time.Time     // when the last task sent away comes back
+	shut     time.Time     // no task is admitted before
+	asked    time.Time     // time of the last task
+	line     time.Time     // when the last deferred task comes back
 }
 
 func newGate(limit int) *gate {
 	return &gate{limit: limit, rnd: rand.Float64, circuits: make(map[string]*circuit)}
 }
 
-// enter lets a task pass, or returns when it may come back. Each enter that passed needs an exit or an abandon.
+// enter admits a task, or returns when it may come back. Each admitted enter needs an exit or an abandon.
 func (g *gate) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +69,8 @@ func (g *gate) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
 	return time.Time{}, true
 }
 
-// allowed is the cap of an endpoint: the full limit for a prompt one, fewer in proportion for a slow one, never none.
+// allowed returns the cap of an endpoint: the full limit for a fast one, proportionally fewer for a slow
+// one, at least one.
 func (g *gate) allowed(c *circuit) int {
 	if c.latency <= slow {
 		return g.limit
@@ -76,7 +78,7 @@ func (g *gate) allowed(c *circuit) int {
 	return max(1, int(int64(g.limit)*int64(slow)/int64(c.latency)))
 }
 
-// away returns when a task comes back: after those sent away before it, at the pace at which the endpoint takes them.
+// away returns when a task comes back: after those deferred before it, at the pace of the endpoint.
 func (g *gate) away(c *circuit, from, now time.Time) time.Time {
 	if c.line.Before(from) {
 		c.line = from
@@ -88,12 +90,13 @@ func (g *gate) away(c *circuit, from, now time.Time) time.Time {
 	}
 	if c.line.After(latest) {
 		c.line = latest
-		return latest.Add(-time.Duration(g.rnd() * float64(longestAway) / 2)) // the line is longer than that: spread the rest
+		return latest.Add(-time.Duration(g.rnd() * float64(longestAway) / 2)) // spread tasks beyond the longest deferral
 	}
 	return c.line
 }
 
-// exit reports the result of a request that passed. A verdict on the message alone, such as 400, is a sign of life.
+// exit records the result of an admitted request. A response about the message alone, such as 400, shows
+// that the endpoint works.
 func (g *gate) exit(endpoint string, r reply, wait time.Duration, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +129,7 @@ func (g *gate) abandon(endpoint string) {
 	}
 }
 
-// tidy forgets endpoints that failed and were not asked for since, because they moved or are gone.
+// tidy removes endpoints that failed and had no task since, because they moved or were deleted.
 func (g *gate) tidy(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,10 +140,10 @@ func (g *gate) tidy(now time.Time) {
 	}
 }
 
-// fail counts a failure, opens the circuit after a few, and keeps a wait that the endpoint asked for.
+// fail counts a failure, opens the circuit after a few, and keeps a wait that the endpoint requested.
 func (c *circuit) fail(wait time.Duration, now time.Time) {
 	c.failures++
-	if c.failures >= breakAfter && !now.Before(c.shut) { // requests that were under way together open it once, not each for longer
+	if c.failures >= breakAfter && !now.Before(c.shut) { // concurrent requests open it once, not each for longer
 		c.hold = min(longestHold, max(firstHold, 2*c.hold))
 		c.shut = now.Add(c.hold)
 	}
@@ -149,7 +152,7 @@ func (c *circuit) fail(wait time.Duration, now time.Time) {
 	}
 }
 
-// alive reports whether an answer shows that the endpoint works, whatever it thinks of the message.
+// alive reports whether a response shows that the endpoint works, even if it refused the message.
 func alive(r reply) bool {
 	return r.ok() || r.err == nil && !r.retryable()
 }

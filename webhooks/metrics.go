@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Registerer is where metrics are registered: a prometheus.Registerer.
 type Registerer = prometheus.Registerer
 
-// metrics counts what webhooks do. Labels never hold endpoints, of which there may be thousands.
+// metrics counts deliveries. No label holds an endpoint, because there may be thousands.
 type metrics struct {
 	deliveries *prometheus.CounterVec // by outcome of one run of a task
 	latency    prometheus.Histogram
@@ -13,7 +13,7 @@ type metrics struct {
 	disabled   prometheus.Counter
 }
 
-// newMetrics makes the metrics and registers them; a nil registry counts for nobody.
+// newMetrics returns the metrics and registers them, unless reg is nil.
 func newMetrics(reg Registerer) *metrics {
 	m := &metrics{
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{

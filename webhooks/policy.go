@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// reply is what came of one request: an answer, or an error where none came.
+// reply is the result of one request: a response, or an error if there was none.
 type reply struct {
-	status     int           // 0 when no answer came
-	retryAfter time.Duration // what the answer asked for; 0 when it did not
-	head       string        // beginning of the answer's body
+	status     int           // 0 if there was no response
+	retryAfter time.Duration // requested by the response; 0: none
+	head       string        // beginning of the response's body
 	latency    time.Duration
-	err        error // why no answer came
+	err        error // why there was no response
 }
 
-// outcome is what a delivery becomes after a request.
+// outcome is the state of a delivery after a request.
 type outcome string
 
 const (
@@ -30,22 +30,22 @@ const (
 type decision struct {
 	outcome outcome
 	next    time.Time // of the next attempt; zero unless retrying
-	gone    bool      // the endpoint said that it does not exist any more: switch it off
+	gone    bool      // the endpoint returned 410: switch it off
 	err     error     // what went wrong; nil when delivered
 }
 
-// policy holds the numbers behind decide.
+// policy holds the parameters of decide.
 type policy struct {
 	attempts      int                     // requests in all for one delivery
 	delay         func(int) time.Duration // wait before attempt n, jitter included
-	maxRetryAfter time.Duration           // bound on what an endpoint may ask for
+	maxRetryAfter time.Duration           // maximum of what an endpoint may request
 }
 
-// decide says what becomes of a delivery after its given attempt (from 1) met r.
-//
-// A 2xx is success. A 410 stops and switches the endpoint off. Any other 4xx stops too, for the same request will meet the same answer,
-// but for 408, 425 and 429, which speak of time. A refused destination stops. Everything else is tried again: no answer, 5xx, and 3xx,
-// which is never followed (Standard Webhooks 1.0) but which an operator can mend while the attempts last.
+// decide returns what follows from reply r to the given attempt (from 1) of a delivery.
+// A 2xx is success. A 410 ends the delivery and switches the endpoint off. Any other 4xx ends it too,
+// because a repeated request gets the same response; 408, 425 and 429 are temporary and retried. A refused
+// destination ends it. Everything else is retried: no response, 5xx, and 3xx. A redirect is never followed
+// (Standard Webhooks 1.0), but an operator can fix it while attempts are left.
 func (p policy) decide(r reply, attempt int, now time.Time) decision {
 	switch {
 	case r.ok():
@@ -59,10 +59,10 @@ func (p policy) decide(r reply, attempt int, now time.Time) decision {
 	return decision{outcome: retrying, next: now.Add(wait), err: r.fault()}
 }
 
-// ok says whether the endpoint took the event.
+// ok reports whether the endpoint accepted the event.
 func (r reply) ok() bool { return r.err == nil && r.status >= 200 && r.status < 300 }
 
-// retryable says whether the same request may meet a better answer later.
+// retryable reports whether a retry of the same request may succeed.
 func (r reply) retryable() bool {
 	if r.err != nil {
 		return !errors.Is(r.err, errRefused)
@@ -74,7 +74,7 @@ func (r reply) retryable() bool {
 	return r.status < 400 || r.status >= 500
 }
 
-// fault says in words what was wrong with the reply.
+// fault returns an error that describes the reply.
 func (r reply) fault() error {
 	switch {
 	case r.err != nil:
@@ -86,7 +86,8 @@ func (r reply) fault() error {
 	}
 }
 
-// parseRetryAfter reads a Retry-After header (RFC 9110, 10.2.3): seconds, or a date. Zero when it is absent, unreadable or past.
+// parseRetryAfter parses a Retry-After header (RFC 9110, 10.2.3): seconds, or a date. It returns zero if
+// the header is absent, invalid or past.
 func parseRetryAfter(value string, now time.Time) time.Duration {
 	if value == "" {
 		return 0

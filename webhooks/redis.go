@@ -44,7 +44,6 @@ var disableLua string
 //go:embed lua/unlock.lua
 var unlockLua string
 
-// The scripts.
 var (
 	createScript   = redisdb.NewScript("webhooks/create", createLua, prelude)
 	beginScript    = redisdb.NewScript("webhooks/begin", beginLua, prelude)
@@ -67,10 +66,10 @@ func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log",
 func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
 func deliveryKey(r ref) string         { return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery) }
 
-// store reads and writes what this package keeps in Redis, where no script is needed.
+// store reads and writes this package's keys where no script is needed.
 type store struct{ client redis.UniversalClient }
 
-// version changes whenever an endpoint does. It is "" until the first endpoint is made.
+// version changes with every change of an endpoint. It is "" until the first endpoint is created.
 func (s store) version(ctx context.Context) (string, error) {
 	v, err := s.client.Get(ctx, versionKey()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -79,7 +78,7 @@ func (s store) version(ctx context.Context) (string, error) {
 	return v, nil
 }
 
-// stored is everything about endpoints, as Redis has it, by endpoint.
+// stored is everything that Redis has about endpoints.
 type stored struct {
 	version   string
 	endpoints map[string]string // JSON
@@ -87,7 +86,8 @@ type stored struct {
 	failing   map[string]string // since when, and at which URL
 }
 
-// all reads every endpoint. The version is read first: a change that falls between makes the rest newer than it says, never older.
+// all reads every endpoint. The version is read first: after a concurrent change the data is newer than the
+// version, never older.
 func (s store) all(ctx context.Context) (stored, error) {
 	pipe := s.client.Pipeline()
 	version := pipe.Get(ctx, versionKey())
@@ -98,7 +98,7 @@ func (s store) all(ctx context.Context) (stored, error) {
 	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(), failing: failing.Val()}, nil
 }
 
-// one reads a single endpoint; its JSON is "" where there is none.
+// one reads a single endpoint; its JSON is "" if there is none.
 func (s store) one(ctx context.Context, id string) (record, off, failing string, err error) {
 	pipe := s.client.Pipeline()
 	r, o, f := pipe.HGet(ctx, endpointsKey(), id), pipe.HGet(ctx, offKey(), id), pipe.HGet(ctx, failingKey(), id)
@@ -108,7 +108,8 @@ func (s store) one(ctx context.Context, id string) (record, off, failing string,
 	return r.Val(), o.Val(), f.Val(), nil
 }
 
-// put writes an endpoint where before is still what is stored; false means that it is not. Empty strings stand for no endpoint.
+// put replaces an endpoint if before is still the stored value, and reports whether it was. An empty string
+// stands for no endpoint.
 func (s store) put(ctx context.Context, id, before, after string, fresh bool) (bool, error) {
 	n, err := putScript.Run(ctx, s.client, []string{endpointsKey()}, id, before, after, fresh).Int()
 	if err != nil {
@@ -117,7 +118,7 @@ func (s store) put(ctx context.Context, id, before, after string, fresh bool) (b
 	return n == 1, nil
 }
 
-// refresh forgets that an endpoint was failing or switched off.
+// refresh deletes the failing and switched-off marks of an endpoint.
 func (s store) refresh(ctx context.Context, id string) error {
 	pipe := s.client.TxPipeline()
 	pipe.HDel(ctx, offKey(), id)
@@ -140,7 +141,7 @@ func (s store) page(ctx context.Context, endpoint string, from, count int) (ids 
 	return rows.Val(), int(card.Val()), nil
 }
 
-// read reads delivery records; one that is gone is an empty map.
+// read reads delivery records; a missing one is an empty map.
 func (s store) read(ctx context.Context, refs ...ref) ([]map[string]string, error) {
 	if len(refs) == 0 {
 		return nil, nil
@@ -160,7 +161,7 @@ func (s store) read(ctx context.Context, refs ...ref) ([]map[string]string, erro
 	return records, nil
 }
 
-// overdue lists deliveries whose time was before the given one, longest overdue first.
+// overdue lists deliveries that were due before the given time, longest overdue first.
 func (s store) overdue(ctx context.Context, before time.Time, limit int) ([]ref, error) {
 	members, err := s.client.ZRangeByScore(ctx, dueKey(), &redis.ZRangeBy{
 		Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: int64(limit),
@@ -176,7 +177,7 @@ func (s store) overdue(ctx context.Context, before time.Time, limit int) ([]ref,
 	return refs, nil
 }
 
-// postpone sets when to look at pending deliveries again, unless they were finished meanwhile.
+// postpone sets when pending deliveries are checked again, unless they were finished meanwhile.
 func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error {
 	scores := make([]redis.Z, len(refs))
 	for i, r := range refs {
@@ -188,7 +189,8 @@ func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error 
 	return nil
 }
 
-// past reads the event stream of a partition from an id on. It gives the events and the id to go on from, "" at the end.
+// past reads the event stream of a partition from an id on. It returns the events and the id to continue
+// from, or "" at the end.
 func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string, err error) {
 	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, "+", int64(count)).Result()
 	if err != nil {
@@ -205,7 +207,7 @@ func (s store) past(ctx context.Context, partition int, from string, count int) 
 	return events, next, nil
 }
 
-// lock keeps replays of one endpoint apart. It answers false while another one runs.
+// lock prevents concurrent replays of one endpoint. It returns false while another one runs.
 func (s store) lock(ctx context.Context, endpoint, token string, ttl time.Duration) (bool, error) {
 	ok, err := s.client.SetNX(ctx, replayKey(endpoint), token, ttl).Result()
 	if err != nil {
@@ -214,7 +216,7 @@ func (s store) lock(ctx context.Context, endpoint, token string, ttl time.Durati
 	return ok, nil
 }
 
-// unlock ends a lock, if it still is ours.
+// unlock releases a lock if this replay still holds it.
 func (s store) unlock(ctx context.Context, endpoint, token string) error {
 	if err := unlockScript.Run(ctx, s.client, []string{replayKey(endpoint)}, token).Err(); err != nil {
 		return fmt.Errorf("unlock the replay of webhook endpoint %s: %w", endpoint, err)

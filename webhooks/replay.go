@@ -16,9 +16,11 @@ const (
 	replayLock  = 5 * time.Minute // a replay that takes longer gives up
 )
 
-// Replay sends an endpoint all events since a time that it asks for and that are still in the event stream, whether they were delivered
-// before or not; the webhook-id tells a receiver which it has seen. It answers Conflict while another replay of the endpoint runs, and
-// Limited, with how many were replayed and where to go on, when the endpoint has too many deliveries waiting.
+// Replay sends an endpoint all events since a time that it subscribes to and that are still in the event
+// stream, whether they were delivered before or not. A receiver recognizes repeated events by their
+// webhook-id. Replay returns Conflict while another replay of the endpoint runs. It returns Limited if the
+// endpoint has too many waiting deliveries, with the number of replayed events and the time to continue
+// from.
 func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.Replayed{}, err
@@ -50,7 +52,7 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 	return api.Replayed{Replayed: done}, nil
 }
 
-// replayPartition walks the stream of one partition in chunks.
+// replayPartition reads the stream of one partition in chunks.
 func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time, run string) (int, error) {
 	done := 0
 	from := strconv.FormatInt(max(since.UnixMilli(), 0), 10) // a stream id begins with the time it was written at
@@ -79,7 +81,7 @@ func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partiti
 	return done, nil
 }
 
-// matchOne finds the events that one endpoint wants.
+// matchOne returns the events that one endpoint subscribes to.
 func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order, error) {
 	t, err := w.dir.find(ctx, endpoint)
 	if err != nil {
@@ -99,14 +101,14 @@ func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string
 	return orders, nil
 }
 
-// tooMany says that an endpoint has no room for further deliveries.
+// tooMany returns the error for an endpoint that has the maximum of waiting deliveries.
 func tooMany() *fault.Error {
 	e := fault.New(fault.Limited, "TooManyPending", "The webhook endpoint has too many deliveries waiting; try again when it has caught up")
 	e.RetryAfter = time.Minute
 	return e
 }
 
-// stopAt is tooMany with the time of the event to go on from.
+// stopAt is tooMany with the time of the event to continue from.
 func stopAt(o order) error {
 	e := tooMany()
 	if ev, err := event.Parse([]byte(o.raw)); err == nil {
@@ -115,7 +117,7 @@ func stopAt(o order) error {
 	return e
 }
 
-// withCount adds how many events were replayed before the error.
+// withCount adds the number of events replayed before the error.
 func withCount(err error, done int) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		if e.Details == nil {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	headSize  = 4 << 10  // kept of an answer
-	drainSize = 64 << 10 // read and dropped beyond that, so that the connection can be used again
+	headSize  = 4 << 10  // bytes kept of a response
+	drainSize = 64 << 10 // bytes read and dropped beyond that, so that the connection can be reused
 )
 
-// body is what is posted: EmailEngine's fields in its order, and the event's id.
+// body is the request body: EmailEngine's fields in its order, and the event's id.
 type body struct {
 	ServiceURL *string         `json:"serviceUrl"` // null when no public address is set
 	Account    *string         `json:"account"`    // null for events of the whole instance
@@ -32,7 +32,8 @@ type body struct {
 	EventID    string          `json:"eventId"`
 }
 
-// writeBody gives the bytes to post for an event. They are the same for every attempt as long as the service URL is.
+// writeBody returns the request body of an event. It is the same for every attempt while the service URL
+// is.
 func writeBody(e event.Event, serviceURL string) ([]byte, error) {
 	b := body{Date: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), Event: e.Type, Data: e.Data, EventID: e.ID}
 	if serviceURL != "" {
@@ -59,8 +60,8 @@ type posting struct {
 	created  time.Time
 }
 
-// poster makes requests. Its transport reads no proxy settings from the environment: a proxy would dial for us, past the check of the
-// destination.
+// poster makes requests. Its transport ignores the proxy settings of the environment: a proxy would dial
+// for us and bypass the check of the destination.
 type poster struct {
 	client  *http.Client
 	timeout time.Duration
@@ -69,18 +70,17 @@ type poster struct {
 	service func() string
 }
 
-// newDialer makes a dialer that looks at every address before it connects.
+// newDialer returns a dialer that checks every address before it connects.
 func newDialer(d destinations) *net.Dialer {
 	return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: d.control}
 }
 
-// newTransport makes the transport of a poster.
 func newTransport(dialer *net.Dialer, perEndpoint int) *http.Transport {
 	return &http.Transport{
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // the answer is only shown; a small one that unpacks to gigabytes is of no use
+		DisableCompression:     true, // a small response could unpack to gigabytes
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    perEndpoint,
 		IdleConnTimeout:        30 * time.Second,
@@ -88,7 +88,7 @@ func newTransport(dialer *net.Dialer, perEndpoint int) *http.Transport {
 	}
 }
 
-// post makes one request and says what came of it. It never follows a redirect.
+// post makes one request and returns its result. It never follows a redirect.
 func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
 	payload, err := writeBody(x.event, p.service())
 	if err != nil {
@@ -113,7 +113,8 @@ func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
 	}
 }
 
-// setHeaders writes the headers: the endpoint's own first, so that none of them can replace one of ours.
+// setHeaders sets the headers: the endpoint's own first, so that none of them can replace one of
+// Postroom's.
 func (p *poster) setHeaders(h http.Header, x posting, payload []byte, now time.Time) {
 	agent := p.agent
 	if service := p.service(); service != "" {
@@ -141,7 +142,7 @@ func (p *poster) setHeaders(h http.Header, x posting, payload []byte, now time.T
 	h.Set("X-EE-Wh-Queued-Time", fmt.Sprintf("%ds", max(0, int(now.Sub(x.created).Round(time.Second).Seconds()))))
 }
 
-// plain takes the URL out of an error of net/http, for it may hold a token, and says in short what a time-out was.
+// plain removes the URL from an error of net/http, because it may hold a token, and shortens time-outs.
 func (p *poster) plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -152,15 +153,15 @@ func (p *poster) plain(err error) error {
 	return err
 }
 
-// readHead keeps the beginning of an answer as text that can be shown anywhere: valid UTF-8 without control characters but line breaks
-// and tabs. Pages escape it again for HTML.
+// readHead returns the beginning of a response as text that is safe to show: valid UTF-8 without control
+// characters except line breaks and tabs. Pages escape it again for HTML.
 func readHead(r io.Reader) string {
-	head, _ := io.ReadAll(io.LimitReader(r, headSize)) // an answer that breaks off has still answered
+	head, _ := io.ReadAll(io.LimitReader(r, headSize)) // a response that breaks off is still a response
 	_, _ = io.Copy(io.Discard, io.LimitReader(r, drainSize))
 	return shorten(printable(string(head)), headSize)
 }
 
-// printable replaces what could move a terminal's cursor or break a page.
+// printable replaces characters that could move a terminal's cursor or break a page.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f && c <= 0x9f || c == '\u2028' || c == '\u2029' {

@@ -9,9 +9,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Reseal seals again, under the current secret, what endpoints have sealed under an older one, and gives their number. It can be run at any
-// time, also while endpoints are edited, and again after a failure. An endpoint that can't be opened is left as it is and named in the error;
-// the others are still done.
+// Reseal seals the secrets of endpoints that are sealed under an older secret again under the current one,
+// and returns their number. It can run at any time, also while endpoints are edited, and again after a
+// failure. An endpoint that cannot be opened stays as it is and is named in the error; the others are still
+// resealed.
 func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
@@ -31,8 +32,8 @@ func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
 	return changed, errors.Join(failed...)
 }
 
-// resealOne begins with the endpoint as it was when all were read. Who edits it meanwhile seals it anew anyway, unless that is a process
-// that does not have the current secret yet.
+// resealOne starts from the endpoint as it was when all were read. A concurrent edit seals it under the
+// current secret anyway, unless that process does not have the current secret yet.
 func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) {
 	for range 5 {
 		var e endpoint

@@ -13,18 +13,19 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	secretSize   = 32             // of those we make; the specification allows 24 to 64
+	secretSize   = 32             // bytes of generated secrets; the specification allows 24 to 64
 	rotation     = 24 * time.Hour // how long the secret before the last change still signs
 )
 
-// newSecret makes a secret in the form that the Standard Webhooks libraries take.
+// newSecret returns a new secret in the form that the Standard Webhooks libraries accept.
 func newSecret() string {
 	key := make([]byte, secretSize)
 	rand.Read(key) // never fails: crypto/rand ends the program instead
 	return secretPrefix + base64.StdEncoding.EncodeToString(key)
 }
 
-// parseSecret gives the key behind a secret: base64 of 24 to 64 bytes after whsec_, as Standard Webhooks asks for.
+// parseSecret returns the key of a secret: base64 of 24 to 64 bytes after whsec_, as Standard Webhooks
+// requires.
 func parseSecret(secret string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(secret, secretPrefix)
 	if !ok {
@@ -40,7 +41,7 @@ func parseSecret(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// maskSecret is how answers show a secret once it has been handed out.
+// maskSecret returns the form in which a secret is shown after its creation.
 func maskSecret(secret string) string {
 	if secret == "" {
 		return ""
@@ -48,8 +49,9 @@ func maskSecret(secret string) string {
 	return secretPrefix + "******"
 }
 
-// standardSignature is the value of webhook-signature: one v1 signature for each key, so that a receiver who knows only the old or only
-// the new secret finds one that fits (Standard Webhooks 1.0, "Signature scheme").
+// standardSignature returns the value of webhook-signature: one v1 signature for each key, so that a
+// receiver with only the old or only the new secret finds a valid one (Standard Webhooks 1.0, "Signature
+// scheme").
 func standardSignature(id string, at time.Time, body []byte, keys [][]byte) string {
 	var b strings.Builder
 	for i, key := range keys {
@@ -64,7 +66,8 @@ func standardSignature(id string, at time.Time, body []byte, keys [][]byte) stri
 	return b.String()
 }
 
-// serviceSignature is the value of X-EE-Wh-Signature: unpadded base64url of the HMAC-SHA256 of the body, as EmailEngine signs.
+// serviceSignature returns the value of X-EE-Wh-Signature: unpadded base64url of the HMAC-SHA256 of the
+// body, as EmailEngine signs.
 func serviceSignature(body []byte, secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)

@@ -11,12 +11,12 @@ import (
 
 const (
 	sweepEvery   = 5 * time.Second
-	sweepOverdue = 5 * time.Second  // past its time by more than this, a delivery's task is looked for
-	sweepAgain   = 30 * time.Second // between looks at a delivery whose task waits: the queue is behind, or the gate holds it
+	sweepOverdue = 5 * time.Second  // a delivery overdue by more than this is checked for its task
+	sweepAgain   = 30 * time.Second // between checks of a delivery whose task waits: the queue is behind, or the gate holds it
 	sweepBatch   = 500
 )
 
-// sweep looks for deliveries whose task is gone, until ctx ends.
+// sweep finds deliveries whose task is gone, until ctx ends.
 func (w *Webhooks) sweep(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -32,9 +32,9 @@ func (w *Webhooks) sweep(ctx context.Context) error {
 	}
 }
 
-// sweepOnce looks at the deliveries that are overdue the longest. Those whose task is alive are left alone for a while. One that was
-// never tried gets a new task, once: the process may have died between record and task. Any other lost its task to an operator, who
-// deleted or archived it in the dashboard; its record says so.
+// sweepOnce checks the deliveries that are overdue the longest. A delivery with a live task is postponed.
+// One that was never tried gets a new task, once: the process may have died between record and task. For
+// any other, an operator deleted or archived the task in the dashboard; its record says so.
 func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	now := w.now()
 	w.gate.tidy(now)
@@ -57,7 +57,7 @@ func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	return err
 }
 
-// inspect sorts deliveries by whether one of their tasks is still to run.
+// inspect splits deliveries into those that have a task still to run and those that have none.
 func (w *Webhooks) inspect(ctx context.Context, refs []ref) (alive, lost []ref, err error) {
 	ids := make([]string, 0, 2*len(refs))
 	for _, r := range refs {
@@ -97,7 +97,7 @@ func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
 	return nil
 }
 
-// toRun says whether a task in this state will be handed to a worker.
+// toRun reports whether a task in this state will be given to a worker.
 func toRun(s queue.State) bool {
 	return s != "" && s != queue.Archived && s != queue.Completed
 }

@@ -29,7 +29,7 @@ const (
 // Options are the settings of webhooks. The zero value works.
 type Options struct {
 	Attempts     int           // requests for one delivery, the first included; zero: 10
-	Timeout      time.Duration // of one request, answer included; zero: 30 s
+	Timeout      time.Duration // of one request, response included; zero: 30 s
 	Backoff      queue.Backoff // waits between attempts; its zero value waits 10 s, 20 s, 40 s…
 	DisableAfter time.Duration // an endpoint that fails for this long, with no success, is switched off; zero: 120 h
 	AllowPrivate bool          // private and loopback destinations may be reached
@@ -38,23 +38,22 @@ type Options struct {
 	LogSize      int           // finished deliveries kept for each endpoint; zero: 1,000
 	LogAge       time.Duration // how long they are kept; zero: 7 days
 	Secret       string        // the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty: neither signs
-	OlderSecrets []string      // signed before it; endpoints of settings and accounts get a signature by each, too
+	OlderSecrets []string      // earlier signing secrets; endpoints of settings and accounts get a signature by each, too
 	Version      string        // of Postroom, for User-Agent; empty: "dev"
 
-	// Implicit returns the endpoints of settings and accounts that want to hear about an account; nil: only endpoints made through the
-	// API exist. The empty account stands for events of the whole instance. Called for each batch of events and each delivery, so it
-	// answers from memory.
+	// Implicit returns the endpoints of settings and accounts that receive events of an account; nil: only
+	// endpoints created through the API exist. The empty account stands for events of the whole instance.
+	// It is called for each batch of events and each delivery, so it must not do I/O.
 	Implicit func(ctx context.Context, account string) ([]Target, error)
 	// ServiceURL returns the setting serviceUrl, "" if there is none; nil: there is none.
 	ServiceURL func() string
-	// Match returns which of some messages, 250 at most, a search query finds; nil: deliveries can't be searched.
+	// Match returns which of at most 250 messages a search query finds; nil: deliveries cannot be searched.
 	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
 
 	Logger  *slog.Logger // nil: nothing is logged
 	Metrics Registerer   // where to register the metrics; nil: nowhere
 }
 
-// complete fills in the defaults.
 func (o Options) complete() Options {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -85,7 +84,7 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Webhooks tells endpoints what happens. It is safe for concurrent use.
+// Webhooks delivers events to endpoints. It is safe for concurrent use.
 type Webhooks struct {
 	db      *redisdb.DB
 	store   store
@@ -102,7 +101,7 @@ type Webhooks struct {
 	now     func() time.Time
 }
 
-// New makes a Webhooks. It connects to nothing yet.
+// New returns a Webhooks. It makes no connection.
 func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal.Ring, o Options) (*Webhooks, error) {
 	if db == nil || tasks == nil || control == nil || ring == nil {
 		return nil, errors.New("webhooks: a database, a queue, its control and a key ring are needed")
@@ -129,8 +128,8 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	return w, nil
 }
 
-// Run makes deliveries of events, and looks after deliveries whose task got lost, until ctx ends. Any number of processes may run it;
-// each event is handled by one of them.
+// Run makes deliveries of events and checks for deliveries without a task, until ctx ends. Any number of
+// processes may run it; each event is handled by one of them.
 func (w *Webhooks) Run(ctx context.Context) error {
 	defer w.poster.client.CloseIdleConnections()
 	g, ctx := errgroup.WithContext(ctx)
@@ -141,5 +140,5 @@ func (w *Webhooks) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// newID makes an id that nobody can guess.
+// newID returns an id that cannot be guessed.
 func newID() string { return strings.ToLower(rand.Text()) }

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// soon is how long a delivery waits when Redis, or our own settings, can't be read.
+// soon is how long a delivery waits if Redis or the settings cannot be read.
 const soon = 5 * time.Second
 
 // begun is an attempt that begin.lua has opened.
@@ -24,8 +24,8 @@ type begun struct {
 	event   event.Event
 }
 
-// Deliver handles one task of type [TaskType]: it makes one attempt of a delivery, or says when to come back. Run it under the queue
-// with the pool for queue.Notify.
+// Deliver handles one task of type [TaskType]: it makes one attempt of a delivery, or returns when to
+// retry. It runs in the worker pool of queue.Notify.
 func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 	var r ref
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Delivery == "" {
@@ -50,7 +50,7 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 	return w.attempt(ctx, r, t)
 }
 
-// attempt makes an attempt that the gate let pass.
+// attempt makes an attempt that the gate admitted.
 func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict {
 	b, wait, err := w.begin(ctx, r, t)
 	switch {
@@ -67,7 +67,7 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	}
 	x := posting{to: t, event: b.event, delivery: r.Delivery, attempt: b.attempt, created: b.created}
 	got := w.poster.post(ctx, x, w.now())
-	if ctx.Err() != nil && got.err != nil { // we stop; the endpoint did nothing wrong
+	if ctx.Err() != nil && got.err != nil { // this process stops; the endpoint is not at fault
 		w.gate.abandon(t.gateKey())
 		return w.giveBack(ctx, r, b.attempt)
 	}
@@ -77,7 +77,8 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	return w.settle(ctx, r, t, b, got, d)
 }
 
-// begin opens an attempt. It gives nil when there is nothing left to do, and a time when the endpoint's limit asks to wait until then.
+// begin opens an attempt. It returns nil if nothing is left to do, and a time if the endpoint's rate limit
+// requires to wait until then.
 func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Time, error) {
 	now := w.now()
 	answer, err := beginScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
@@ -100,12 +101,12 @@ func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Ti
 	return nil, time.Time{}, nil
 }
 
-// settle writes down what came of an attempt, switches the endpoint off where that is due, and gives the verdict.
+// settle records the outcome of an attempt, switches the endpoint off if due, and returns the verdict.
 func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got reply, d decision) queue.Verdict {
 	w.metrics.deliveries.WithLabelValues(string(d.outcome)).Inc()
 	w.metrics.latency.Observe(got.latency.Seconds())
 	since, err := w.finish(ctx, r, finishing{attempt: b.attempt, status: d.outcome.status(), reply: got, err: d.err, next: d.next, url: t.url})
-	if err != nil { // what came of it is not written: it will be tried again, with the same webhook-id
+	if err != nil { // the outcome is not recorded: the request will be repeated with the same webhook-id
 		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "delivery", r.Delivery, "outcome", d.outcome, "error", err)
 		return queue.RetryAt(w.now().Add(soon), err)
 	}
@@ -124,18 +125,19 @@ func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got r
 	return queue.Bury(d.err)
 }
 
-// finishing is what finish.lua writes.
+// finishing is the input of finish.lua.
 type finishing struct {
-	attempt int    // 0: whichever
+	attempt int    // 0: any
 	status  string // of the delivery from now on
 	reply   reply
 	err     error
 	next    time.Time
-	url     string // of the endpoint, when the attempt says something about it
+	url     string // of the endpoint, if the attempt counts for its health
 }
 
-// finish writes down the end of an attempt, even while this process stops, and repeats that for a few seconds while Redis is away. It
-// gives the time since when the endpoint has been failing; zero when it has not.
+// finish records the end of an attempt, even while this process stops, and retries for a few seconds while
+// Redis is unavailable. It returns the time since when the endpoint has been failing, or zero if it has
+// not.
 func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
@@ -162,7 +164,7 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 	}
 }
 
-// skip ends a delivery whose endpoint does not want it any more. It can be replayed later.
+// skip ends a delivery whose endpoint no longer subscribes to it. It can be replayed later.
 func (w *Webhooks) skip(ctx context.Context, r ref, why string) queue.Verdict {
 	if _, err := w.finish(ctx, r, finishing{status: statusSkipped, err: errors.New(why)}); err != nil {
 		return queue.RetryAt(w.now().Add(soon), err)
@@ -171,7 +173,7 @@ func (w *Webhooks) skip(ctx context.Context, r ref, why string) queue.Verdict {
 	return queue.Drop()
 }
 
-// giveBack returns an attempt that our own stop broke off.
+// giveBack returns an attempt that the stop of this process interrupted.
 func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdict {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
@@ -183,7 +185,7 @@ func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdi
 	return queue.NotNow(now)
 }
 
-// report tells the operator what came of an attempt. URLs stay out of it: they may hold tokens.
+// report logs the outcome of an attempt. URLs are not logged, because they may hold tokens.
 func (w *Webhooks) report(ctx context.Context, r ref, b *begun, got reply, d decision) {
 	level, line := slog.LevelWarn, "webhook failed"
 	switch d.outcome {
@@ -208,7 +210,7 @@ func (w *Webhooks) report(ctx context.Context, r ref, b *begun, got reply, d dec
 	w.log.Log(ctx, level, line, attrs...)
 }
 
-// aboutMessage gives the id of the message that an event is about; empty for events about anything else.
+// aboutMessage returns the id of the message that an event is about, or "" for other events.
 func aboutMessage(e event.Event) string {
 	var data struct {
 		QueueID string `json:"queueId"`
@@ -225,13 +227,13 @@ func shorten(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// text reads a string out of an answer of Redis.
+// text returns a string from a reply of Redis.
 func text(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-// millis reads Unix milliseconds; zero when there are none.
+// millis parses Unix milliseconds; zero if there are none.
 func millis(s string) time.Time {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n == 0 {
