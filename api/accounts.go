@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SMTPAuth are the credentials of a relay. Pass and AccessToken are masked in answers.
+// SMTPAuth is the credentials of a relay. Pass and AccessToken are masked in responses.
 type SMTPAuth struct {
 	User        string `json:"user,omitempty" maxLength:"256"`
 	Pass        string `json:"pass,omitempty" maxLength:"4096"`
@@ -22,7 +22,7 @@ type SMTPTLS struct {
 	StartTLS           string `json:"starttls,omitempty" enum:"required,opportunistic,off" doc:"When secure is false: required with credentials, opportunistic without, when absent"`
 }
 
-// SMTPServer is a relay: where mail is handed to. A preset fills in what is absent: host, port, TLS, and limits.
+// SMTPServer is a relay. A preset fills in missing values: host, port, TLS, and limits.
 type SMTPServer struct {
 	Preset string    `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
 	Host   string    `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
@@ -32,8 +32,8 @@ type SMTPServer struct {
 	TLS    *SMTPTLS  `json:"tls,omitempty"`
 }
 
-// OAuth2 is how access tokens for a relay are had: by a refresh token, from a provider's token endpoint. ClientSecret and RefreshToken are
-// masked in answers.
+// OAuth2 is the source of a relay's access tokens: a refresh token and a provider's token endpoint.
+// ClientSecret and RefreshToken are masked in responses.
 type OAuth2 struct {
 	Provider     string `json:"provider,omitempty" enum:"gmail,office365" doc:"Names the token endpoint and the scope; or give tokenUrl"`
 	TokenURL     string `json:"tokenUrl,omitempty" maxLength:"2048" doc:"Token endpoint (https) of another provider"`
@@ -44,8 +44,8 @@ type OAuth2 struct {
 	User         string `json:"user" minLength:"1" maxLength:"256" doc:"The mailbox to log in as"`
 }
 
-// Limits bound what an account, or a gateway, does to its relay. All processes share them. Zero, or absent: not bounded, but for what a
-// preset says.
+// Limits are the limits of an account or gateway towards its relay. All processes share them. Zero or absent
+// means no limit, except the preset's.
 type Limits struct {
 	PerSecond     float64 `json:"perSecond,omitempty" minimum:"0" maximum:"100000" doc:"Recipients a second, on average"`
 	PerMinute     float64 `json:"perMinute,omitempty" minimum:"0" maximum:"6000000" doc:"Recipients a minute, on average"`
@@ -55,7 +55,7 @@ type Limits struct {
 	PerConnection int     `json:"perConnection,omitempty" minimum:"1" maximum:"100000" doc:"Messages on one connection; 100 when absent"`
 }
 
-// Words returns the limits in words: "5 a second, 100 a day". Empty: there are none. Nil is no limits.
+// Words returns the limits as text: "5 a second, 100 a day". It is empty without limits or if l is nil.
 func (l *Limits) Words() string {
 	if l == nil {
 		return ""
@@ -82,14 +82,14 @@ type Route struct {
 	Weight  int    `json:"weight,omitempty" minimum:"0" maximum:"1000" doc:"Share of the load among the gateways that have one; 0 or absent: used only when those before it fail"`
 }
 
-// DKIM is the key that mail is signed with. PrivateKey is masked in answers.
+// DKIM is the key that signs mail. PrivateKey is masked in responses.
 type DKIM struct {
 	Domain     string `json:"domain" minLength:"1" maxLength:"253"`
 	Selector   string `json:"selector" minLength:"1" maxLength:"253"`
 	PrivateKey string `json:"privateKey" minLength:"1" maxLength:"16384" doc:"PEM: RSA of 2048 bits and more, or Ed25519"`
 }
 
-// Account is a sender: a name, an address and the relay its mail goes through.
+// Account is a sender: a name, an address and the relay of its mail.
 type Account struct {
 	Account        string      `json:"account" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
 	Name           string      `json:"name,omitempty" maxLength:"256" doc:"Display name of the sender"`
@@ -111,8 +111,9 @@ type Account struct {
 	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
-// AccountPatch changes an account. Absent fields stay as they are; a masked password ("******") keeps the stored one. Each field points to
-// what it sets. Smtp, oauth2, dkim and limits are set as a whole; a pointer to nil, which is null in JSON, takes them, trackOpens and trackClicks away.
+// AccountPatch changes an account. Absent fields stay as they are. A masked password ("******") keeps the
+// stored one. Each field points to its new value. Smtp, oauth2, dkim and limits are replaced as a whole. A
+// pointer to nil (null in JSON) removes them, trackOpens and trackClicks.
 type AccountPatch struct {
 	Name           *string      `json:"name,omitempty" maxLength:"256"`
 	Email          *string      `json:"email,omitempty" maxLength:"256"`
@@ -133,7 +134,7 @@ type AccountPatch struct {
 	Retry          *[]string    `json:"retry,omitempty" maxItems:"100"`
 }
 
-// AccountInfo is an account as answers show it, with its state.
+// AccountInfo is an account with its state, as in responses.
 type AccountInfo struct {
 	Account
 	State       string     `json:"state" enum:"unset,connected,error,held" doc:"What the last attempt through this account met; held: its mail waits until the trouble is gone"`
@@ -143,7 +144,7 @@ type AccountInfo struct {
 	Updated     time.Time  `json:"updated"`
 }
 
-// Warmup lets a gateway whose address nobody knows yet send a little more every day. Its limit by the day, and its end, is limits.perDay.
+// Warmup raises the daily limit of a new gateway day by day. limits.perDay is its final daily limit.
 type Warmup struct {
 	PerDay  float64    `json:"perDay" minimum:"1" maximum:"1000000000" doc:"Recipients on the first day"`
 	Growth  float64    `json:"growth,omitempty" minimum:"1" maximum:"10" doc:"How many times as many each day as the day before; 1.5 when absent"`
@@ -169,8 +170,9 @@ type Gateway struct {
 	SMTPEhloName string   `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
 }
 
-// GatewayPatch changes a gateway. Absent fields stay as they are; a masked secret ("******") keeps the stored one. Each field points to
-// what it sets. Tls, oauth2, limits and warmup are set as a whole, and a pointer to nil, which is null in JSON, takes them away.
+// GatewayPatch changes a gateway. Absent fields stay as they are. A masked secret ("******") keeps the stored
+// one. Each field points to its new value. Tls, oauth2, limits and warmup are replaced as a whole. A pointer
+// to nil (null in JSON) removes them.
 type GatewayPatch struct {
 	Name         *string   `json:"name,omitempty" maxLength:"256"`
 	Preset       *string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
@@ -188,14 +190,14 @@ type GatewayPatch struct {
 	SMTPEhloName *string   `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
-// GatewayError is what the last failure of a gateway was.
+// GatewayError is the last failure of a gateway.
 type GatewayError struct {
 	Response           string    `json:"response"`
 	ServerResponseCode string    `json:"serverResponseCode" doc:"EAUTH, ESOCKET, ETLS…"`
 	Time               time.Time `json:"time"`
 }
 
-// GatewayInfo is a gateway as answers show it, with its state.
+// GatewayInfo is a gateway with its state, as in responses.
 type GatewayInfo struct {
 	Gateway
 	State      string        `json:"state" enum:"unset,connected,error,open" doc:"What the last use met; open: it failed so often that it rests for a while"`
@@ -206,18 +208,18 @@ type GatewayInfo struct {
 	Updated    time.Time     `json:"updated"`
 }
 
-// GatewayCreated is the answer to a new gateway.
+// GatewayCreated is the response to a new gateway.
 type GatewayCreated struct {
 	Gateway string `json:"gateway"`
 	State   string `json:"state" enum:"new,existing"`
 }
 
-// GatewayUpdated is the answer to a changed gateway.
+// GatewayUpdated is the response to a changed gateway.
 type GatewayUpdated struct {
 	Gateway string `json:"gateway"`
 }
 
-// GatewayDeleted is the answer to the deletion of a gateway.
+// GatewayDeleted is the response to the deletion of a gateway.
 type GatewayDeleted struct {
 	Gateway string `json:"gateway"`
 	Deleted bool   `json:"deleted"`
@@ -233,7 +235,7 @@ type GatewayPage struct {
 
 func (p GatewayPage) rows() ([]GatewayInfo, string, int) { return p.Gateways, "", p.Pages }
 
-// DomainKey is a DKIM key kept for a domain: it signs all mail from it, whatever the account.
+// DomainKey is the DKIM key of a domain. It signs all mail of the domain, of any account.
 type DomainKey struct {
 	DKIM
 	Record  string    `json:"record" doc:"Value of the TXT record to publish at selector._domainkey.domain"`
@@ -246,13 +248,13 @@ type DomainKeyPage struct {
 	Keys  []DomainKey `json:"keys"`
 }
 
-// AccountCreated is the answer to a new account.
+// AccountCreated is the response to a new account.
 type AccountCreated struct {
 	Account string `json:"account"`
 	State   string `json:"state" enum:"new,existing"`
 }
 
-// AccountDeleted is the answer to the deletion of an account.
+// AccountDeleted is the response to the deletion of an account.
 type AccountDeleted struct {
 	Account   string `json:"account"`
 	Deleted   bool   `json:"deleted"`
@@ -269,7 +271,7 @@ type AccountPage struct {
 
 func (p AccountPage) rows() ([]AccountInfo, string, int) { return p.Accounts, "", p.Pages }
 
-// VerifyRequest asks whether a relay takes these settings.
+// VerifyRequest asks whether a relay accepts these settings.
 type VerifyRequest struct {
 	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
 	Gateway      string      `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
@@ -280,19 +282,19 @@ type VerifyRequest struct {
 	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
-// VerifyAnswer is the answer to a VerifyRequest.
+// VerifyAnswer is the response to a VerifyRequest.
 type VerifyAnswer struct {
 	SMTP     VerifyResult          `json:"smtp" doc:"Of the relay described, or the first one of the account"`
 	Gateways []GatewayVerifyResult `json:"gateways,omitempty" doc:"Of each gateway of the account"`
 }
 
-// GatewayVerifyResult is what logging in to a gateway met.
+// GatewayVerifyResult is the result of a login to a gateway.
 type GatewayVerifyResult struct {
 	Gateway string `json:"gateway"`
 	VerifyResult
 }
 
-// VerifyResult is what logging in to a relay met.
+// VerifyResult is the result of a login to a relay.
 type VerifyResult struct {
 	Success bool   `json:"success"`
 	Error   string `json:"error,omitempty"`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Alert is something that is wrong with the instance now, and that somebody has to look at.
+// Alert is a current problem of the instance that an operator must look at.
 type Alert struct {
 	Alert     string    `json:"alert" doc:"queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts, redisForgets or redisAway"`
 	Queue     string    `json:"queue,omitempty" doc:"submit, bulk or notify, of queueAge and queuePaused"`

@@ -1,6 +1,6 @@
 package api
 
-// ReturnedMail is what a mail that came back says, and what was done with it. Of what it says nothing is proven but what Result says.
+// ReturnedMail is the content of a returned mail and its effect. Only what Result states is proven.
 type ReturnedMail struct {
 	Kind         string              `json:"kind" enum:"none,bounced,delayed,delivered,complained,autoreply,challenge" doc:"What the mail is; none: none of the others, as far as can be told"`
 	Form         string              `json:"form,omitempty" doc:"How it was read: dsn, arf, ses, or the name of a server's own form"`
@@ -15,12 +15,12 @@ type ReturnedMail struct {
 	Truncated    bool                `json:"truncated,omitempty" doc:"It was longer, deeper, or told of more recipients, than was read"`
 }
 
-// ReturnOptions go with a mail that came back.
+// ReturnOptions are the options of a returned mail.
 type ReturnOptions struct {
-	EnvelopeTo string // the address it came to; empty: its header is looked at
+	EnvelopeTo string // the address that received it; empty: read from its header
 }
 
-// ReturnedRecipient is what a mail that came back says of one recipient.
+// ReturnedRecipient is the report of a returned mail about one recipient.
 type ReturnedRecipient struct {
 	Address    string `json:"address" doc:"Who failed; may be whom mail was forwarded to"`
 	Original   string `json:"original,omitempty" doc:"The address as the sender gave it"`

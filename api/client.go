@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what the client reads of an answer. The largest page of the outbox is far below it.
+// maxAnswer limits the size of a response. The largest page of the outbox is far below it.
 const maxAnswer = 256 << 20
 
 // Client talks to one Postroom, through the routes of this package: Submit.Do(ctx, client, request). It is safe
@@ -26,8 +26,8 @@ type Client struct {
 	http  *http.Client
 }
 
-// NewClient returns a client for the Postroom at baseURL, such as http://127.0.0.1:3000, that presents the access
-// token. A nil http.Client means one with a timeout of a minute.
+// NewClient returns a client for the Postroom at baseURL, such as http://127.0.0.1:3000, that uses the access
+// token. A nil http.Client means one with a timeout of one minute.
 func NewClient(baseURL, token string, h *http.Client) *Client {
 	if h == nil {
 		h = &http.Client{Timeout: time.Minute}
@@ -43,7 +43,7 @@ type request struct {
 	kind         string // media type of the body
 }
 
-// newRequest fills the braces of a route's path, one after the other. A value may hold any character.
+// newRequest replaces the braces of a route's path in order. A value may contain any character.
 func newRequest(route string, ids []any) request {
 	method, rest, _ := strings.Cut(route, " ")
 	path, kind, _ := strings.Cut(rest, " ")
@@ -56,8 +56,8 @@ func newRequest(route string, ids []any) request {
 	return request{method: method, path: strings.Join(steps, "/"), kind: kind}
 }
 
-// send makes a request. A nil error means that the answer is a success, whose body the caller closes; an answer
-// that is not a success is a *Failure.
+// send sends a request. If the error is nil, the response is a success and the caller closes its body. An
+// error response is a *Failure.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	address := c.base + r.path
 	if len(r.query) > 0 {
@@ -75,12 +75,12 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the address, which the message has already
+		err = e.Err // without the URL, which the message contains already
 	}
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	notReady := resp.StatusCode == http.StatusServiceUnavailable && r.path == "/ready" // an answer, not an error
+	notReady := resp.StatusCode == http.StatusServiceUnavailable && r.path == "/ready" // a result, not an error
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 || notReady {
 		return resp, nil
 	}
@@ -92,10 +92,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return nil, failure(resp, body)
 }
 
-// failed names the request that an error is about.
+// failed returns err with the request's method and path.
 func (r request) failed(err error) error { return fmt.Errorf("%s %s: %w", r.method, r.path, err) }
 
-// answer makes a request and reads its answer: JSON, or for []byte the body as it is.
+// answer sends a request and decodes the response: JSON, or the raw body for []byte.
 func answer[Out any](ctx context.Context, c *Client, r request) (out Out, err error) {
 	resp, err := c.send(ctx, r)
 	if err != nil {
@@ -114,7 +114,7 @@ func answer[Out any](ctx context.Context, c *Client, r request) (out Out, err er
 	return out, nil
 }
 
-// failure reads the problem of an answer. Something else than Postroom may have answered, such as a proxy.
+// failure decodes the problem of a response. A proxy may have sent another body.
 func failure(resp *http.Response, body []byte) error {
 	f := &Failure{}
 	if err := json.Unmarshal(body, &f.Problem); err != nil || f.Problem.StatusCode == 0 {

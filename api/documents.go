@@ -2,19 +2,19 @@ package api
 
 import "time"
 
-// Fragment is a piece of text. A page writes it as text, never as html.
+// Fragment is a piece of text. Pages show it as text, never as html.
 type Fragment struct {
 	Text  string `json:"text"`
 	Match bool   `json:"match,omitempty" doc:"It is what was looked for"`
 }
 
-// Highlights are the pieces of a found message that say why it was found.
+// Highlights are the parts of a message that match the query.
 type Highlights struct {
 	Subject []Fragment `json:"subject" doc:"The whole subject"`
 	Text    []Fragment `json:"text" doc:"A passage of the text, around what was looked for"`
 }
 
-// FoundMessage is a message that a search found. The search index remembers it for longer than the email log does.
+// FoundMessage is a result of a search. The search index keeps messages longer than the email log does.
 type FoundMessage struct {
 	QueueID    string        `json:"queueId"`
 	Account    string        `json:"account"`
@@ -33,13 +33,13 @@ type FoundMessage struct {
 	Highlights Highlights    `json:"highlights"`
 }
 
-// FacetCount is how many of the found messages have a value.
+// FacetCount is the number of matches with a value.
 type FacetCount struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
 }
 
-// DocumentFacets count what was found by its values, the most frequent first, 50 of each at most.
+// DocumentFacets are the numbers of matches by value, the most frequent first, at most 50 of each.
 type DocumentFacets struct {
 	Status  []FacetCount `json:"status"`
 	Account []FacetCount `json:"account"`
@@ -47,7 +47,7 @@ type DocumentFacets struct {
 	Lane    []FacetCount `json:"lane"`
 }
 
-// DocumentPage is a page of found messages.
+// DocumentPage is a page of matching messages.
 type DocumentPage struct {
 	Total     int            `json:"total" doc:"Messages found"`
 	Page      int            `json:"page"`
@@ -59,7 +59,7 @@ type DocumentPage struct {
 
 func (p DocumentPage) rows() ([]FoundMessage, string, int) { return p.Documents, p.Cursor, 0 }
 
-// DocumentSort is the order of found messages.
+// DocumentSort is the order of search results.
 type DocumentSort string
 
 // The orders.
@@ -68,17 +68,17 @@ const (
 	SortRelevance DocumentSort = "relevance"
 )
 
-// DocumentQuery asks for messages. The zero query finds all, newest first.
+// DocumentQuery searches for messages. The zero query matches all, newest first.
 type DocumentQuery struct {
 	Q        string // words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane: id: before: after:
-	Account  string `query:"-"` // only this account's messages; over HTTP the token and account: in Q say so
+	Account  string `query:"-"` // only this account; over HTTP use the token, or account: in Q
 	Page     int
 	PageSize int // 1 to 500; 0 means 20
 	Cursor   string
 	Sort     DocumentSort // empty: newest
 }
 
-// DocumentsState is how the search index is doing.
+// DocumentsState is the state of the search index.
 type DocumentsState struct {
 	Store     string           `json:"store" enum:"embedded,opensearch,none" doc:"The setting documents.store"`
 	Documents int              `json:"documents" doc:"Messages in the index"`
@@ -92,7 +92,7 @@ type DocumentsState struct {
 	Rebuild   *DocumentRebuild `json:"rebuild,omitempty" doc:"The rebuild that runs, or the last one"`
 }
 
-// DocumentRebuild is how far a rebuild of the search index is.
+// DocumentRebuild is the progress of a rebuild of the search index.
 type DocumentRebuild struct {
 	Status  string     `json:"status" enum:"wanted,running,done,failed"`
 	Wanted  time.Time  `json:"wanted"`

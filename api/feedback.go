@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// FeedbackReceipt is the answer to a provider's webhook.
+// FeedbackReceipt is the response to a provider's webhook.
 type FeedbackReceipt struct {
 	Accepted  int  `json:"accepted" doc:"Events taken; they are applied soon"`
 	Ignored   int  `json:"ignored" doc:"Events that are understood and of no use"`
@@ -17,7 +17,7 @@ type FeedbackStatus struct {
 	Reconciliation []FeedbackReconciliation `json:"reconciliation" doc:"Events APIs that are asked regularly for what webhooks missed"`
 }
 
-// FeedbackInbox is what waits to be applied.
+// FeedbackInbox is the reports that wait to be applied.
 type FeedbackInbox struct {
 	Urgent     int64 `json:"urgent" doc:"Bounces, complaints and unsubscriptions"`
 	Deliveries int64 `json:"deliveries" doc:"Deliveries and delays"`
@@ -26,7 +26,7 @@ type FeedbackInbox struct {
 	Max        int   `json:"max" doc:"As many of each of the first three may wait; beyond that providers are told to come back, and the oldest opens and clicks are dropped"`
 }
 
-// FeedbackSource is one who tells.
+// FeedbackSource is a source of reports.
 type FeedbackSource struct {
 	Source     string     `json:"source" doc:"A provider; bounce, track or unsubscribe for Postroom's own; other"`
 	Configured bool       `json:"configured" doc:"It is a provider whose webhooks are taken"`
@@ -39,7 +39,7 @@ type FeedbackSource struct {
 	Last       *time.Time `json:"last,omitempty" doc:"When something was last told"`
 }
 
-// FeedbackReconciliation is how far an events API was read.
+// FeedbackReconciliation is the progress of reading an events API.
 type FeedbackReconciliation struct {
 	Source   string     `json:"source" doc:"The provider"`
 	Position *time.Time `json:"position,omitempty" doc:"All that the provider tells of before is taken in"`

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// MessageStatus is how a message of the email log stands.
+// MessageStatus is the status of a message in the email log.
 type MessageStatus string
 
 // The statuses of the email log.
 const (
 	StatusQueued     MessageStatus = "queued"     // waiting, delayed or paused
 	StatusSending    MessageStatus = "sending"    // an attempt is being made
-	StatusSent       MessageStatus = "sent"       // every recipient's relay took it
-	StatusFailed     MessageStatus = "failed"     // given up, and its content is no longer kept
-	StatusCancelled  MessageStatus = "cancelled"  // taken back
-	StatusSuppressed MessageStatus = "suppressed" // not sent, because nobody in it may be mailed
-	StatusDead       MessageStatus = "dead"       // given up; a dead letter that can be replayed
+	StatusSent       MessageStatus = "sent"       // each recipient's relay accepted it
+	StatusFailed     MessageStatus = "failed"     // failed for good; its content is no longer kept
+	StatusCancelled  MessageStatus = "cancelled"  // cancelled before sending
+	StatusSuppressed MessageStatus = "suppressed" // not sent: all recipients are suppressed
+	StatusDead       MessageStatus = "dead"       // failed for good; a dead letter that can be replayed
 )
 
-// LoggedMessage is a message of the email log: one that is queued, or what is remembered of one that ended.
+// LoggedMessage is a message of the email log, queued or ended.
 type LoggedMessage struct {
 	QueueID        string            `json:"queueId"`
 	Account        string            `json:"account"`
@@ -70,12 +70,12 @@ type LogQuery struct {
 	Account       string
 	Lane          Lane
 	Tag           string
-	Search        string // part of an address or of the subject, or the whole of a message id or idempotency key
+	Search        string // part of an address or subject, or a whole message id or idempotency key
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 }
 
-// MessageEvent is one thing that happened to a message, as in its webhook.
+// MessageEvent is an event of a message, as in its webhook.
 type MessageEvent struct {
 	EventID    string    `json:"eventId"`
 	Event      string    `json:"event" doc:"messageQueued, messageSent…"`
@@ -88,7 +88,8 @@ type MessageEvent struct {
 	Details *EventDetails `json:"details,omitempty" doc:"Of what became known after a relay took the message: messageDelivered, messageBounce, trackOpen…"`
 }
 
-// EventDetails are reports about a message that a relay has accepted. The event decides which fields are present.
+// EventDetails are reports about a message that a relay accepted. The event type decides which fields are
+// present.
 type EventDetails struct {
 	Source            string `json:"source,omitempty" doc:"Who told: a provider's name, bounce, track, unsubscribe"`
 	ProviderMessageID string `json:"providerMessageId,omitempty" doc:"The provider's own id of the message"`
@@ -110,7 +111,7 @@ type EventDetails struct {
 	Raw json.RawMessage `json:"raw,omitempty" doc:"What a provider told, in its own words, with feedback.keepRaw"`
 }
 
-// MessageEvents is the story of one message, oldest event first.
+// MessageEvents is the events of one message, oldest first.
 type MessageEvents struct {
 	QueueID string         `json:"queueId"`
 	Events  []MessageEvent `json:"events"`
@@ -122,14 +123,14 @@ type RatesQuery struct {
 	Lane          Lane
 	Tag           string
 	ListID        string `query:"listId"`
-	Gateway       string // that the last attempt went through
+	Gateway       string // gateway of the last attempt
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Cursor        string
 }
 
-// Rates are messages joined with what became known about them. Each message counts once for each thing that happened to it; a rate is the
-// quotient of two of these numbers, such as opened / sent.
+// Rates are counts of messages by result. Each message counts once per kind of event. A rate is the quotient
+// of two of these numbers, such as opened / sent.
 type Rates struct {
 	Messages     int    `json:"messages" doc:"Messages that match"`
 	Sent         int    `json:"sent" doc:"Those that a relay took, for one recipient at least"`
@@ -152,7 +153,7 @@ type CounterQuery struct {
 	Lane    Lane
 }
 
-// Corrections are what a replay does differently. The zero value changes nothing.
+// Corrections are the changes of a replay. The zero value changes nothing.
 type Corrections struct {
 	To      Emails  `json:"to,omitempty" minItems:"1" maxItems:"1000" doc:"An address, or an array of them: they replace the recipients that failed"`
 	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// State is where a queued message stands.
+// State is the state of a queued message.
 type State string
 
-// The states of the outbox. Paused is how a waiting message reads while its queue is paused.
+// The states of the outbox. A waiting message of a paused queue is Paused.
 const (
 	Waiting State = "waiting"
 	Active  State = "active"
@@ -17,10 +17,10 @@ const (
 	Failed  State = "failed"
 )
 
-// TimeOrFalse is a moment, or false where there will be none.
+// TimeOrFalse is a time, or false if there is none.
 type TimeOrFalse struct{ Time *time.Time }
 
-// MarshalJSON writes the moment, or false.
+// MarshalJSON writes the time, or false.
 func (t TimeOrFalse) MarshalJSON() ([]byte, error) {
 	if t.Time == nil {
 		return []byte("false"), nil
@@ -28,7 +28,7 @@ func (t TimeOrFalse) MarshalJSON() ([]byte, error) {
 	return json.Marshal(t.Time.UTC().Truncate(time.Millisecond))
 }
 
-// UnmarshalJSON reads a moment, or false, or null.
+// UnmarshalJSON reads a time, or false, or null.
 func (t *TimeOrFalse) UnmarshalJSON(raw []byte) error {
 	if s := string(raw); s == "false" || s == "null" {
 		t.Time = nil
@@ -38,7 +38,7 @@ func (t *TimeOrFalse) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, t.Time)
 }
 
-// DeliveryFault is what the last attempt failed with.
+// DeliveryFault is the error of the last attempt.
 type DeliveryFault struct {
 	Message        string `json:"message"`
 	Code           string `json:"code,omitempty" doc:"EAUTH, EENVELOPE, EMESSAGE, ESOCKET…"`
@@ -46,7 +46,7 @@ type DeliveryFault struct {
 	AccountTrouble bool   `json:"accountTrouble,omitempty" doc:"The account was refused (login, token, certificate, sender), not the message"`
 }
 
-// Progress is how far a message has come.
+// Progress is the progress of a message.
 type Progress struct {
 	Status   string         `json:"status" enum:"queued,processing,submitted,error"`
 	Response string         `json:"response,omitempty" doc:"The relay's answer, once submitted"`
@@ -89,7 +89,7 @@ type OutboxMessage struct {
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
 }
 
-// Attempt is one try at handing a message to its relay.
+// Attempt is one attempt to hand a message to its relay.
 type Attempt struct {
 	Number   int        `json:"number"`
 	Start    time.Time  `json:"start"`
@@ -116,7 +116,7 @@ type OutboxPage struct {
 
 func (p OutboxPage) rows() ([]OutboxMessage, string, int) { return p.Messages, p.Cursor, 0 }
 
-// DeadLetter is a message that failed for good, with all that is needed to see why and to send it again.
+// DeadLetter is a message that failed for good, with the data to find the cause and to send it again.
 type DeadLetter struct {
 	OutboxMessage
 	Content []byte `json:"content" doc:"The message (RFC 5322), in base64"`
@@ -133,7 +133,7 @@ type DeadLetterPage struct {
 
 func (p DeadLetterPage) rows() ([]OutboxMessage, string, int) { return p.DeadLetters, p.Cursor, 0 }
 
-// ReplayRequest selects dead letters to queue again; what is given must all hold. At least one field is required.
+// ReplayRequest selects dead letters to queue again. All given fields must match. At least one is required.
 type ReplayRequest struct {
 	Account        string   `json:"account,omitempty" maxLength:"256"`
 	Code           string   `json:"code,omitempty" maxLength:"64" doc:"What they failed with: EAUTH, EENVELOPE…"`
@@ -144,7 +144,7 @@ type ReplayRequest struct {
 	Corrections *Corrections `json:"corrections,omitempty" doc:"What is done differently; to can't be among it"`
 }
 
-// ReplayAnswer is the answer to a ReplayRequest.
+// ReplayAnswer is the response to a ReplayRequest.
 type ReplayAnswer struct {
 	Replayed int `json:"replayed"`
 	Skipped  int `json:"skipped" doc:"Selected, but no longer dead, or their content is no longer kept"`
@@ -159,12 +159,12 @@ type OutboxQuery struct {
 	Account       string
 	Lane          Lane
 	Tag           string
-	Search        string // part of an address or of the subject, whatever the case
+	Search        string // part of an address or of the subject, in any case
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 }
 
-// DeleteAnswer reports whether a message was cancelled. Code is the reason if it was not, where that is known.
+// DeleteAnswer reports whether a message was cancelled. Code is the reason if it was not, if known.
 type DeleteAnswer struct {
 	Deleted bool   `json:"deleted"`
 	Code    string `json:"code,omitempty" doc:"MessageActive: it is being sent at this moment"`

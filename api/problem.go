@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Problem is the body of every answer that is not a success.
+// Problem is the body of every error response.
 type Problem struct {
 	StatusCode int            `json:"statusCode"`
 	Error      string         `json:"error" doc:"The status in words" example:"Bad Request"`
@@ -20,7 +20,7 @@ type Problem struct {
 	RequestID  string         `json:"requestId,omitempty" doc:"Finds this request in the log"`
 }
 
-// ProblemField is one wrong field.
+// ProblemField is one invalid field.
 type ProblemField struct {
 	Message string `json:"message"`
 	Key     string `json:"key"`
@@ -29,10 +29,10 @@ type ProblemField struct {
 // Failure is a Problem as an error, returned by the client.
 type Failure struct {
 	Problem    Problem
-	RetryAfter time.Duration // when the server says to come back; zero: it doesn't say
+	RetryAfter time.Duration // Retry-After of the server; zero: none
 }
 
-// Error returns the status, the message and the wrong fields.
+// Error returns the status, the message and the invalid fields.
 func (f *Failure) Error() string {
 	s := fmt.Sprintf("%d %s: %s", f.Problem.StatusCode, f.Problem.Error, f.Problem.Message)
 	for _, field := range f.Problem.Fields {
@@ -41,7 +41,7 @@ func (f *Failure) Error() string {
 	return s
 }
 
-// StatusOf is the one place where a kind of fault becomes an HTTP status, for the API and the pages alike.
+// StatusOf returns the HTTP status of a kind of fault, for the API and the pages.
 func StatusOf(kind fault.Kind) int {
 	switch kind {
 	case fault.Invalid:

@@ -25,13 +25,13 @@ type QueuePatch struct {
 	Paused *bool `json:"paused,omitempty"`
 }
 
-// QueuePaused is the answer to a QueuePatch.
+// QueuePaused is the response to a QueuePatch.
 type QueuePaused struct {
 	Queue  string `json:"queue"`
 	Paused bool   `json:"paused"`
 }
 
-// QueueCounts are the counts of a queue as stats shows them.
+// QueueCounts are the counts of a queue in the stats.
 type QueueCounts struct {
 	Active   int  `json:"active"`
 	Delayed  int  `json:"delayed"`
@@ -41,7 +41,7 @@ type QueueCounts struct {
 	IsPaused bool `json:"isPaused"`
 }
 
-// Stats is the instance at a glance.
+// Stats is a summary of the instance.
 type Stats struct {
 	Version  string                 `json:"version"`
 	Accounts int                    `json:"accounts"`
@@ -73,7 +73,8 @@ type Counters struct {
 	LaterDay  LaterCounters `json:"laterDay" doc:"What became known in the last 24 hours about messages sent"`
 }
 
-// LaterCounters count what became known about messages after a relay took them. Opens and clicks of programs count apart.
+// LaterCounters count events of messages after a relay accepted them. Opens and clicks of bots count
+// separately.
 type LaterCounters struct {
 	Delivered    int `json:"delivered"`
 	Bounced      int `json:"bounced"`
@@ -109,26 +110,26 @@ type SettingsUpdated struct {
 	Updated []string `json:"updated"`
 }
 
-// Health is the answer of /health: the process is alive.
+// Health is the response of /health: the process is alive.
 type Health struct {
 	Success bool `json:"success"`
 }
 
-// Ready is the answer of /ready: whether work can be taken on, and what this Redis can lose.
+// Ready is the response of /ready: whether the instance accepts work, and the durability of its Redis.
 type Ready struct {
 	Ready      bool       `json:"ready"`
 	Checks     []Check    `json:"checks"`
 	Durability Durability `json:"durability"`
 }
 
-// Check is one thing that must hold for the instance to be ready.
+// Check is a condition for the instance to be ready.
 type Check struct {
 	Name    string `json:"name"`
 	OK      bool   `json:"ok"`
 	Message string `json:"message,omitempty"`
 }
 
-// Durability is what the connected Redis gives: which crash loses what.
+// Durability is the durability of the connected Redis: which crash loses what.
 type Durability struct {
 	Mode       string   `json:"mode" doc:"embedded, single, sentinel, cluster, memory"`
 	Persistent bool     `json:"persistent" doc:"Whether data survives a restart of Redis"`

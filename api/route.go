@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Fetch is a route that takes nothing but what stands in its path: the method and the path, as OpenAPI writes them.
+// Fetch is a route whose only input is its path: the method and the path, as in OpenAPI.
 type Fetch[Out any] string
 
-// Do makes the request. The ids fill the braces of the path, in order.
+// Do sends the request. The ids replace the braces of the path, in order.
 func (f Fetch[Out]) Do(ctx context.Context, c *Client, ids ...any) (Out, error) {
 	return answer[Out](ctx, c, newRequest(string(f), ids))
 }
 
-// Call is a route that takes an In: as the query of a GET, a DELETE or a path that ends in "?", else as a JSON body.
+// Call is a route with an In: the query of a GET, a DELETE or a path that ends in "?", else a JSON body.
 type Call[In, Out any] string
 
-// Do makes the request. The ids fill the braces of the path, in order.
+// Do sends the request. The ids replace the braces of the path, in order.
 func (r Call[In, Out]) Do(ctx context.Context, c *Client, in In, ids ...any) (out Out, err error) {
 	req := newRequest(string(r), ids)
 	path, asQuery := strings.CutSuffix(req.path, "?")
@@ -33,7 +33,7 @@ func (r Call[In, Out]) Do(ctx context.Context, c *Client, in In, ids ...any) (ou
 	} else if req, err = req.jsonBody(in); err != nil {
 		return out, err
 	}
-	if req.method == http.MethodDelete { // concerns all that match, whatever the page
+	if req.method == http.MethodDelete { // applies to all matches, without paging
 		req.query.Del("page")
 		req.query.Del("pageSize")
 		req.query.Del("cursor")
@@ -41,21 +41,21 @@ func (r Call[In, Out]) Do(ctx context.Context, c *Client, in In, ids ...any) (ou
 	return answer[Out](ctx, c, req)
 }
 
-// Upload is a route that takes a body which is not JSON, and options as its query. Its media type follows the path.
+// Upload is a route whose body is not JSON, with options as its query. Its media type follows the path.
 type Upload[Options, Out any] string
 
-// Do sends the body as it is read, however long that takes: ctx is the only bound.
+// Do sends the body while it is read. There is no timeout except ctx's.
 func (u Upload[Options, Out]) Do(ctx context.Context, c *Client, body io.Reader, o Options) (Out, error) {
 	req := newRequest(string(u), nil)
 	req.query, req.body = values(o), body
 	return answer[Out](ctx, c.untimed(), req)
 }
 
-// Download is a route whose answer is not JSON and may be long.
+// Download is a route whose response is not JSON and may be long.
 type Download[Query any] string
 
-// Do writes the answer to w while it arrives, however long that takes: ctx is the only bound. A download that was
-// broken off is an error.
+// Do writes the response to w while it arrives. There is no timeout except ctx's. An interrupted download is
+// an error.
 func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer) error {
 	req := newRequest(string(d), nil)
 	req.query = values(q)
@@ -76,13 +76,13 @@ type PageQuery struct {
 	PageSize int // 0: 20
 }
 
-// Paged is a page of a list: its rows, and what leads to the next page: a cursor, or else the number of pages.
+// Paged is a page of a list: its rows, and a cursor of the next page or the number of pages.
 type Paged[Row any] interface {
 	rows() (rows []Row, cursor string, pages int)
 }
 
-// Pages walks over the pages of a list, from the query's page on. It ends at the first error. A page may have no
-// rows and not be the last one: a search looks at so many rows at a time.
+// Pages iterates over the pages of a list, from the query's page on. It ends at the first error. A page
+// without rows may not be the last: a search reads a limited number of rows per page.
 func Pages[In any, Out Paged[Row], Row any](
 	ctx context.Context, c *Client, r Call[In, Out], in In, ids ...any,
 ) iter.Seq2[Out, error] {
@@ -110,13 +110,13 @@ func Pages[In any, Out Paged[Row], Row any](
 	}
 }
 
-// Rows returns the rows of a page, and the cursor of the next one, if there is one.
+// Rows returns the rows of a page, and the cursor of the next page if there is one.
 func Rows[Row any](page Paged[Row]) (rows []Row, cursor string) {
 	rows, cursor, _ = page.rows()
 	return rows, cursor
 }
 
-// All walks over the rows of a list, from the query's page on, fetching page after page. It ends at the first error.
+// All iterates over the rows of a list, from the query's page on, page by page. It ends at the first error.
 func All[In any, Out Paged[Row], Row any](
 	ctx context.Context, c *Client, r Call[In, Out], in In, ids ...any,
 ) iter.Seq2[Row, error] {
@@ -136,8 +136,8 @@ func All[In any, Out Paged[Row], Row any](
 	}
 }
 
-// values writes a struct as a URL has it: a parameter for each field that is not zero, named as the field is but
-// for a small first letter, or as its tag query says.
+// values returns a struct as URL parameters, one for each field that is not zero. Its name is the field's
+// with a small first letter, or that of its tag query.
 func values(in any) url.Values {
 	q, v := url.Values{}, reflect.ValueOf(in)
 	for _, field := range reflect.VisibleFields(v.Type()) {

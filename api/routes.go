@@ -7,42 +7,44 @@ const (
 
 	// ListOutbox lists queued messages, oldest first.
 	ListOutbox Call[OutboxQuery, OutboxPage] = "GET /v1/outbox"
-	// GetMessage shows a queued message. One that has ended is a *Failure with status 404, whose code says how.
+	// GetMessage shows a queued message. An ended message is a *Failure with status 404, whose code is the
+	// result.
 	GetMessage Fetch[OutboxMessage] = "GET /v1/outbox/{queueId}"
 	// MessageContent downloads a queued message as it will be sent, in the form of RFC 5322.
 	MessageContent Fetch[[]byte] = "GET /v1/outbox/{queueId}/content"
-	// CancelMessage takes a queued message back. The answer says whether that was still possible.
+	// CancelMessage cancels a queued message. The response reports whether that was still possible.
 	CancelMessage Fetch[DeleteAnswer] = "DELETE /v1/outbox/{queueId}"
-	// CancelMessages takes back all queued messages that match. A query that selects nothing is refused.
+	// CancelMessages cancels all queued messages that match. A query that selects nothing is refused.
 	CancelMessages Call[OutboxQuery, BulkDeleteAnswer] = "DELETE /v1/outbox"
 	// RetryMessage attempts delivery of a queued message now.
 	RetryMessage Fetch[OutboxMessage] = "POST /v1/outbox/{queueId}/retry"
 	// PatchMessage changes when and how a queued message is sent.
 	PatchMessage Call[OutboxPatch, OutboxMessage] = "PATCH /v1/outbox/{queueId}"
 
-	// ListMessages lists the email log, newest message first: what is queued, and what ended.
+	// ListMessages lists the email log, newest message first: queued and ended messages.
 	ListMessages Call[LogQuery, LogPage] = "GET /v1/messages"
-	// GetRates counts messages and what became known about them, a part of the log at a time.
+	// GetRates counts messages and their events, for one part of the log per call.
 	GetRates Call[RatesQuery, Rates] = "GET /v1/messages/rates"
-	// GetLoggedMessage shows a message of the email log with all of its attempts, whether it has ended or not.
+	// GetLoggedMessage shows a queued or ended message of the email log with all its attempts.
 	GetLoggedMessage Fetch[LoggedMessage] = "GET /v1/messages/{queueId}"
 	// ListMessageEvents returns the events of a message, oldest first.
 	ListMessageEvents Fetch[MessageEvents] = "GET /v1/messages/{queueId}/events"
 
-	// SearchDocuments finds messages, also those that the email log no longer has.
+	// SearchDocuments searches for messages, including those that the email log no longer has.
 	SearchDocuments Call[DocumentQuery, DocumentPage] = "GET /v1/documents/search"
 	// GetDocuments shows the state of the search index.
 	GetDocuments Fetch[DocumentsState] = "GET /v1/documents"
-	// RebuildDocuments starts a rebuild of the search index and answers at once. GetDocuments shows its progress.
+	// RebuildDocuments starts a rebuild of the search index and returns immediately. GetDocuments shows its
+	// progress.
 	RebuildDocuments Fetch[DocumentRebuild] = "POST /v1/documents/rebuild"
 
 	// ListDeadLetters lists the messages that failed for good, oldest first. The query may have no state.
 	ListDeadLetters Call[OutboxQuery, DeadLetterPage] = "GET /v1/dead-letters"
 	// GetDeadLetter shows a message that failed for good, with its content.
 	GetDeadLetter Fetch[DeadLetter] = "GET /v1/dead-letters/{queueId}"
-	// ReplayDeadLetter queues a dead letter again, for the recipients that failed, or as corrected.
+	// ReplayDeadLetter queues a dead letter again, for the failed recipients, or with corrections.
 	ReplayDeadLetter Call[Corrections, OutboxMessage] = "POST /v1/dead-letters/{queueId}/replay"
-	// ReplayDeadLetters queues all dead letters again that the request selects.
+	// ReplayDeadLetters queues all dead letters again that match the request.
 	ReplayDeadLetters Call[ReplayRequest, ReplayAnswer] = "POST /v1/dead-letters/replay"
 	// DeleteDeadLetter deletes a dead letter and its content.
 	DeleteDeadLetter Fetch[DeleteAnswer] = "DELETE /v1/dead-letters/{queueId}"
@@ -51,7 +53,7 @@ const (
 	GetQueue Fetch[QueueStatus] = "GET /v1/settings/queue/{queue}"
 	// PutQueue pauses or resumes a queue.
 	PutQueue Call[QueuePatch, QueuePaused] = "PUT /v1/settings/queue/{queue}"
-	// GetStats shows the instance at a glance. The query narrows its counters, and nothing else of it.
+	// GetStats shows a summary of the instance. The query limits only its counters.
 	GetStats Call[CounterQuery, Stats] = "GET /v1/stats"
 	// GetSettings shows the settings that can be changed while Postroom runs.
 	GetSettings Fetch[Settings] = "GET /v1/settings"
@@ -59,7 +61,7 @@ const (
 	UpdateSettings Call[Settings, SettingsUpdated] = "POST /v1/settings"
 	// GetHealth reports whether the process is alive.
 	GetHealth Fetch[Health] = "GET /health"
-	// GetReady reports whether work can be taken on. Not being ready is an answer, not an error.
+	// GetReady reports whether the instance accepts work. Not being ready is a result, not an error.
 	GetReady Fetch[Ready] = "GET /ready"
 
 	// CreateAccount creates an account, or replaces it.
@@ -72,7 +74,7 @@ const (
 	UpdateAccount Call[AccountPatch, AccountInfo] = "PUT /v1/account/{account}"
 	// DeleteAccount deletes an account, its queued messages, its templates, and the tokens bound to it.
 	DeleteAccount Fetch[AccountDeleted] = "DELETE /v1/account/{account}"
-	// VerifyAccount tries to log in to a relay, without sending anything.
+	// VerifyAccount logs in to a relay without sending anything.
 	VerifyAccount Call[VerifyRequest, VerifyAnswer] = "POST /v1/verifyAccount"
 
 	// CreateGateway creates a gateway, or replaces it.
@@ -92,10 +94,10 @@ const (
 	ListDomainKeys Fetch[DomainKeyPage] = "GET /v1/dkim"
 	// GetDomainKey shows the DKIM key of a domain, masked.
 	GetDomainKey Fetch[DomainKey] = "GET /v1/dkim/{domain}"
-	// DeleteDomainKey deletes the DKIM key of a domain, whose mail is not signed from then on.
+	// DeleteDomainKey deletes the DKIM key of a domain. Its mail is no longer signed.
 	DeleteDomainKey Fetch[Deleted] = "DELETE /v1/dkim/{domain}"
 
-	// CreateToken makes an access token. Only this answer shows it.
+	// CreateToken creates an access token. Only this response shows it.
 	CreateToken Call[TokenRequest, TokenCreated] = "POST /v1/tokens"
 	// ListTokens lists access tokens.
 	ListTokens Call[PageQuery, TokenPage] = "GET /v1/tokens"
@@ -116,18 +118,18 @@ const (
 	DeleteTemplate Fetch[TemplateDeleted] = "DELETE /v1/templates/template/{id}"
 	// FlushTemplates deletes all templates of an account. The query must have force.
 	FlushTemplates Call[FlushQuery, TemplatesFlushed] = "DELETE /v1/templates/account/{account}"
-	// ListTemplateVersions lists the versions that are kept of a template, the current one first.
+	// ListTemplateVersions lists the kept versions of a template, the current one first.
 	ListTemplateVersions Fetch[TemplateVersions] = "GET /v1/templates/template/{id}/versions"
 	// GetTemplateVersion shows a version of a template.
 	GetTemplateVersion Fetch[TemplateVersion] = "GET /v1/templates/template/{id}/versions/{version}"
-	// RestoreTemplate gives a template the content of one of its versions again, as a new version.
+	// RestoreTemplate copies the content of an old version of a template into a new version.
 	RestoreTemplate Call[TemplateRestore, TemplateUpdated] = "POST /v1/templates/template/{id}/restore"
-	// PreviewTemplate fills a stored template with data, without sending anything.
+	// PreviewTemplate renders a stored template with data, without sending anything.
 	PreviewTemplate Call[TemplatePreviewRequest, TemplatePreview] = "POST /v1/templates/template/{id}/render"
-	// TryTemplate fills a template that is not stored with data, without sending anything.
+	// TryTemplate renders a template that is not stored, without sending anything.
 	TryTemplate Call[TemplateTrial, TemplatePreview] = "POST /v1/templates/render"
 
-	// CreateEndpoint creates a webhook endpoint. Only this answer shows its secret.
+	// CreateEndpoint creates a webhook endpoint. Only this response shows its secret.
 	CreateEndpoint Call[EndpointRequest, Endpoint] = "POST /v1/webhook-endpoints"
 	// ListEndpoints lists webhook endpoints.
 	ListEndpoints Call[PageQuery, EndpointPage] = "GET /v1/webhook-endpoints"
@@ -137,29 +139,29 @@ const (
 	UpdateEndpoint Call[EndpointRequest, Endpoint] = "PUT /v1/webhook-endpoints/{id}"
 	// DeleteEndpoint deletes a webhook endpoint.
 	DeleteEndpoint Fetch[Deleted] = "DELETE /v1/webhook-endpoints/{id}"
-	// TestEndpoint sends a test event to an endpoint and waits for its answer.
+	// TestEndpoint sends a test event to an endpoint and waits for its response.
 	TestEndpoint Fetch[EndpointTested] = "POST /v1/webhook-endpoints/{id}/test"
-	// ReplayEndpoint sends an endpoint the events again that happened since a moment.
+	// ReplayEndpoint sends the events since a time to an endpoint again.
 	ReplayEndpoint Call[EndpointReplay, Replayed] = "POST /v1/webhook-endpoints/{id}/replay?"
 	// ListDeliveries lists the deliveries of an endpoint, newest first.
 	ListDeliveries Call[DeliveryQuery, DeliveryPage] = "GET /v1/webhook-endpoints/{id}/deliveries"
-	// GetDelivery shows one delivery and what was sent.
+	// GetDelivery shows one delivery and the request that was sent.
 	GetDelivery Fetch[Delivery] = "GET /v1/webhook-endpoints/{id}/deliveries/{deliveryId}"
 	// Redeliver sends a delivery again, as a new one.
 	Redeliver Fetch[Redelivered] = "POST /v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver"
 
-	// ListSuppressions lists whom not to mail.
+	// ListSuppressions lists suppressions.
 	ListSuppressions Call[SuppressionQuery, SuppressionPage] = "GET /v1/suppressions"
 	// CheckSuppression returns all suppressions of an address, in all scopes.
 	CheckSuppression Call[SuppressionCheck, SuppressionFound] = "GET /v1/suppressions/check"
-	// AddSuppressions adds up to 1,000 suppressions. When one of them is wrong, none is added.
+	// AddSuppressions adds up to 1,000 suppressions. If one is invalid, none is added.
 	AddSuppressions Call[SuppressionRequest, SuppressionsAdded] = "POST /v1/suppressions"
-	// RemoveSuppression removes what one scope has against an address or a domain.
+	// RemoveSuppression removes the suppressions of an address or a domain in one scope.
 	RemoveSuppression Call[SuppressionRemoval, SuppressionRemoved] = "DELETE /v1/suppressions"
-	// ImportSuppressions imports a CSV file and answers at its end. Meanwhile GetSuppressionImport shows how far it
-	// is. After an error the same file may be imported again.
+	// ImportSuppressions imports a CSV file and returns at its end. Meanwhile GetSuppressionImport shows the
+	// progress. After an error the same file may be imported again.
 	ImportSuppressions Upload[SuppressionImportOptions, SuppressionImport] = "POST /v1/suppressions/import text/csv"
-	// GetSuppressionImport shows how far an import is.
+	// GetSuppressionImport shows the progress of an import.
 	GetSuppressionImport Fetch[SuppressionImport] = "GET /v1/suppressions/imports/{id}"
 	// ExportSuppressions writes suppressions as CSV.
 	ExportSuppressions Download[SuppressionQuery] = "GET /v1/suppressions/export"
@@ -173,9 +175,9 @@ const (
 	// RemoveFromBlocklist removes an address from the suppressions of a list.
 	RemoveFromBlocklist Call[BlocklistRemoval, SuppressionRemoved] = "DELETE /v1/blocklist/{listId}"
 
-	// GetFeedback shows the sources of feedback about sent mail, and what was done with it.
+	// GetFeedback shows the sources of feedback about sent mail, and the results.
 	GetFeedback Fetch[FeedbackStatus] = "GET /v1/feedback"
-	// ReturnMail hands over a mail that came back (a bounce, a delay notice or a complaint) as it is (RFC 5322).
-	// What it proves is durable when the error is nil; what it does not prove is no error, and changes nothing.
+	// ReturnMail submits a returned mail (a bounce, a delay notice or a complaint) as it is (RFC 5322). If
+	// the error is nil, its proven reports are durable. Unproven reports are no error and change nothing.
 	ReturnMail Upload[ReturnOptions, ReturnedMail] = "POST /v1/bounces message/rfc822"
 )

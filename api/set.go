@@ -1,6 +1,6 @@
 package api
 
-// Set sets a field to what a patch has for it. Nil: the patch leaves the field as it is.
+// Set sets a field to the value of a patch. If value is nil, the field stays as it is.
 func Set[T any](field, value *T) {
 	if value != nil {
 		*field = *value

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Address is a person or a mailbox: a display name and an address (RFC 5322 section 3.4).
+// Address is a mailbox: a display name and an address (RFC 5322 section 3.4).
 type Address struct {
 	Name    string `json:"name,omitempty" maxLength:"256" doc:"Display name"`
 	Address string `json:"address" maxLength:"256" doc:"Email address"`
 }
 
-// Addresses is a list of addresses. In JSON a single object stands for a list of one.
+// Addresses is a list of addresses. In JSON a single object is a list of one.
 type Addresses []Address
 
 // UnmarshalJSON reads a list, a single object, or null.
@@ -34,7 +34,7 @@ func (a *Addresses) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Envelope is who the relay is told the message is from and for (RFC 5321), where that differs from the headers.
+// Envelope is the SMTP sender and recipients (RFC 5321), if they differ from the headers.
 type Envelope struct {
 	From string   `json:"from" doc:"Return path; empty for the null sender"`
 	To   []string `json:"to" maxItems:"10000" doc:"Recipients"`
@@ -58,7 +58,7 @@ type DSN struct {
 	Recipient string   `json:"recipient,omitempty" maxLength:"256" doc:"Address that notifications name as the original recipient"`
 }
 
-// SubmitRequest asks for one message to be sent.
+// SubmitRequest is a message to send.
 type SubmitRequest struct {
 	Account          string            `json:"account,omitempty" maxLength:"256" doc:"Account that sends; the default account when absent"`
 	From             *Address          `json:"from,omitempty" doc:"The account's own name and address when absent"`
@@ -103,7 +103,7 @@ type SubmitRequest struct {
 	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
 }
 
-// Render is how the templates in a message are rendered. In JSON false stands for Render{Off: true}.
+// Render is the options of rendering a message's templates. In JSON false is Render{Off: true}.
 type Render struct {
 	Off     bool            `json:"-"`
 	Format  string          `json:"format,omitempty" enum:"html,markdown" doc:"What html is written in: html when absent. A stored template has its own"`
@@ -140,7 +140,7 @@ type MailMergeEntry struct {
 	IdempotencyKey string          `json:"idempotencyKey,omitempty" maxLength:"1024" doc:"One key, one message. Absent, but given for the request: made of that and the entry's place"`
 }
 
-// Lane keeps bulk mail from delaying transactional mail.
+// Lane separates bulk from transactional mail, so that bulk does not delay it.
 type Lane string
 
 // The lanes. The zero Lane means Transactional.
@@ -155,8 +155,8 @@ type IdempotencyStatus struct {
 	Status string `json:"status" enum:"MISS,HIT" doc:"HIT: the first answer to this key, again"`
 }
 
-// SubmitAnswer is the answer to a SubmitRequest. With DryRun it carries Preview and no queue id; to a mail merge, MailMerge and, with a key for
-// the whole request, Idempotency.
+// SubmitAnswer is the response to a SubmitRequest. With DryRun it has Preview and no queue id. For a mail
+// merge it has MailMerge and, if the whole request has a key, Idempotency.
 type SubmitAnswer struct {
 	Response    string             `json:"response,omitempty" example:"Queued for delivery"`
 	MessageID   string             `json:"messageId,omitempty"`
@@ -168,7 +168,7 @@ type SubmitAnswer struct {
 	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"What became of each entry, in their order"`
 }
 
-// Skipped are recipients that are not mailed, and why.
+// Skipped is the recipients that are not mailed, and the reason.
 type Skipped struct {
 	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Why the first of them is not"`
 	ListID     string   `json:"listId,omitempty" doc:"The list that says so; absent: the account, or the instance"`

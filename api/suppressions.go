@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// SuppressionScope says whose mail a suppression stops: with neither field, that of the whole instance.
+// SuppressionScope is the mail that a suppression stops. With neither field it is that of the whole instance.
 type SuppressionScope struct {
 	Account string `json:"account,omitempty" maxLength:"256" doc:"Mail of this account only"`
 	List    string `json:"list,omitempty" maxLength:"256" doc:"Mail of this list only (its listId), whatever the account. Not together with account"`
@@ -22,18 +22,18 @@ type Suppression struct {
 	Response  string     `json:"response,omitempty" doc:"Evidence: the reply, or words of whoever added it"`
 }
 
-// SuppressionQuery selects suppressions. The zero value asks for the first of all.
+// SuppressionQuery selects suppressions. The zero value selects the first page of all.
 type SuppressionQuery struct {
 	SuppressionScope
-	Scope    string // instance: those of the whole instance alone; empty: see Account and List
-	Reason   string // empty: every reason
-	Address  string // those of this very address
-	Domain   string // those of this domain and of its addresses
-	Cursor   string // of an earlier answer: the rows after it
+	Scope    string // instance: only those of the whole instance; empty: see Account and List
+	Reason   string // empty: any reason
+	Address  string // those of exactly this address
+	Domain   string // those of this domain and its addresses
+	Cursor   string // of an earlier response: the rows after it
 	PageSize int    // 1 to 1,000; zero: 20
 }
 
-// SuppressionPage is a part of the suppressions.
+// SuppressionPage is a page of suppressions.
 type SuppressionPage struct {
 	Total        int           `json:"total" doc:"Entries of the scope and the reason asked for, whatever their address, those that have expired lately included"`
 	Cursor       string        `json:"cursor,omitempty" doc:"Ask with it for the next rows; absent: there are none. A page may have fewer rows than asked for, even none, and more follow all the same"`
@@ -42,12 +42,12 @@ type SuppressionPage struct {
 
 func (p SuppressionPage) rows() ([]Suppression, string, int) { return p.Suppressions, p.Cursor, 0 }
 
-// SuppressionCheck asks for all that stops mail to an address.
+// SuppressionCheck asks for all suppressions of an address.
 type SuppressionCheck struct {
 	Email string
 }
 
-// SuppressionFound is all that stops mail to an address, or might, in whatever scope.
+// SuppressionFound is all suppressions that stop mail to an address, or might, in any scope.
 type SuppressionFound struct {
 	Email        string        `json:"email" doc:"The address, in the form it is compared by"`
 	Suppressions []Suppression `json:"suppressions" doc:"Its own and those of its domain, the strongest reason first"`
@@ -65,7 +65,7 @@ type NewSuppression struct {
 	Response  string     `json:"response,omitempty" maxLength:"2000" doc:"Evidence: any words; cut to 500 bytes"`
 }
 
-// SuppressionRequest adds one suppression, whose fields it has itself, or up to 1,000.
+// SuppressionRequest adds one suppression, given in its own fields, or up to 1,000.
 type SuppressionRequest struct {
 	NewSuppression
 	Suppressions []NewSuppression `json:"suppressions,omitempty" minItems:"1" maxItems:"1000" doc:"Several, in place of the other fields"`
@@ -78,25 +78,25 @@ type SuppressionsAdded struct {
 	Known   int  `json:"known" doc:"Those that did; they last for the longer of both times"`
 }
 
-// SuppressionRemoval selects what one scope has against an address or a domain.
+// SuppressionRemoval selects the suppressions of an address or a domain in one scope.
 type SuppressionRemoval struct {
 	SuppressionScope
 	Email  string
 	Domain string
-	Reason string // empty: whatever the reason
+	Reason string // empty: any reason
 }
 
-// SuppressionRemoved reports whether there was anything to remove.
+// SuppressionRemoved reports whether a suppression was removed.
 type SuppressionRemoved struct {
 	Deleted bool `json:"deleted"`
 }
 
-// SuppressionImportOptions say how to read a file.
+// SuppressionImportOptions are the options of an import.
 type SuppressionImportOptions struct {
-	ID     string `query:"id"` // to ask for its progress by: 8 to 64 letters, digits, - and _; empty: made up
-	Reason string // of lines that name none; empty: manual
+	ID     string `query:"id"` // id of the progress: 8 to 64 letters, digits, - and _; empty: generated
+	Reason string // of lines without a reason; empty: manual
 	SuppressionScope
-	Source string // of lines that name none; empty: csv
+	Source string // of lines without a source; empty: csv
 }
 
 // SuppressionImport is the progress of an import.
@@ -114,7 +114,7 @@ type SuppressionImport struct {
 	Error   string    `json:"error,omitempty" doc:"Why it was interrupted"`
 }
 
-// BadLine is a line of a file that was left out.
+// BadLine is a skipped line of a file.
 type BadLine struct {
 	Line   int    `json:"line" doc:"Its number, from 1"`
 	Reason string `json:"reason"`

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TemplateContent is what a mail is made of, in the language of templates. A text that isn't given is made from the html.
+// TemplateContent is the parts of a mail, in the template language. A missing text is made from the html.
 type TemplateContent struct {
 	Subject     string `json:"subject,omitempty"`
 	PreviewText string `json:"previewText,omitempty" doc:"What lists of mails show beside the subject"`
@@ -13,7 +13,7 @@ type TemplateContent struct {
 	Text        string `json:"text,omitempty"`
 }
 
-// TemplateDefinition is all of a template that decides what a mail says: what has versions.
+// TemplateDefinition is the versioned part of a template: everything that affects the mail.
 type TemplateDefinition struct {
 	Format    string                     `json:"format,omitempty" doc:"Of content.html: html or markdown; html when absent"`
 	Content   TemplateContent            `json:"content" required:"false"`
@@ -24,7 +24,7 @@ type TemplateDefinition struct {
 	Sample    json.RawMessage            `json:"sample,omitempty" doc:"Params for previews"`
 }
 
-// TemplateRequest makes a template, a partial or a layout.
+// TemplateRequest creates a template, a partial or a layout.
 type TemplateRequest struct {
 	ID          string  `json:"id,omitempty" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you; made up when absent"`
 	Account     *string `json:"account,omitempty" nullable:"true" maxLength:"256" doc:"Whose it is; null or absent: every account may use it"`
@@ -34,8 +34,8 @@ type TemplateRequest struct {
 	TemplateDefinition
 }
 
-// TemplatePatch changes a template. Absent fields stay as they are; content, locales and sample are set as a whole. Each field points to
-// what it sets.
+// TemplatePatch changes a template. Absent fields stay as they are. Content, locales and sample are replaced
+// as a whole. Each field points to its new value.
 type TemplatePatch struct {
 	Name        *string                     `json:"name,omitempty" minLength:"1" maxLength:"256"`
 	Description *string                     `json:"description,omitempty" maxLength:"1024"`
@@ -49,7 +49,7 @@ type TemplatePatch struct {
 	Version     int                         `json:"version,omitempty" minimum:"1" doc:"The version that this change was made from: 409 when it is no longer the current one"`
 }
 
-// TemplateHead is what lists show of a template.
+// TemplateHead is the fields of a template in lists.
 type TemplateHead struct {
 	Account     *string   `json:"account" doc:"Whose it is; null: every account may use it"`
 	ID          string    `json:"id"`
@@ -75,7 +75,7 @@ type TemplateRow struct {
 	Layout  string   `json:"layout,omitempty"`
 }
 
-// TemplateCreated is the answer to a new template.
+// TemplateCreated is the response to a new template.
 type TemplateCreated struct {
 	Created bool    `json:"created"`
 	Account *string `json:"account"`
@@ -83,7 +83,7 @@ type TemplateCreated struct {
 	Version int     `json:"version"`
 }
 
-// TemplateUpdated is the answer to a changed template.
+// TemplateUpdated is the response to a changed template.
 type TemplateUpdated struct {
 	Updated bool    `json:"updated"`
 	Account *string `json:"account"`
@@ -91,25 +91,25 @@ type TemplateUpdated struct {
 	Version int     `json:"version" doc:"The current one; the same as before where no content was changed"`
 }
 
-// TemplateDeleted is the answer to the deletion of a template.
+// TemplateDeleted is the response to the deletion of a template.
 type TemplateDeleted struct {
 	Deleted bool    `json:"deleted"`
 	Account *string `json:"account"`
 	ID      string  `json:"id"`
 }
 
-// TemplatesFlushed is the answer to the deletion of all templates of an account.
+// TemplatesFlushed is the response to the deletion of all templates of an account.
 type TemplatesFlushed struct {
 	Flushed bool   `json:"flushed"`
 	Account string `json:"account"`
 	Deleted int    `json:"deleted" doc:"How many there were"`
 }
 
-// TemplateQuery says which templates to list. Zero fields don't narrow.
+// TemplateQuery selects templates. Zero fields do not filter.
 type TemplateQuery struct {
 	Account  string
 	Kind     string
-	Search   string // in id, name and description, whatever the case
+	Search   string // in id, name and description, in any case
 	Page     int    // from 0
 	PageSize int    // 0: 20
 }
@@ -138,7 +138,7 @@ type TemplateVersionRow struct {
 	Restored int       `json:"restored,omitempty" doc:"The version whose content this is again"`
 }
 
-// TemplateVersions are the versions that are kept of a template, the current one first.
+// TemplateVersions are the kept versions of a template, the current one first.
 type TemplateVersions struct {
 	ID       string               `json:"id"`
 	Version  int                  `json:"version" doc:"The current one"`
@@ -152,12 +152,12 @@ type TemplateVersion struct {
 	TemplateDefinition
 }
 
-// TemplateRestore says which version is to be the current content again.
+// TemplateRestore selects the version to restore.
 type TemplateRestore struct {
 	Version int `json:"version" minimum:"1"`
 }
 
-// TemplatePreviewRequest asks what a stored template would say.
+// TemplatePreviewRequest renders a stored template.
 type TemplatePreviewRequest struct {
 	Params  json.RawMessage `json:"params,omitempty" doc:"The data; the template's sample when absent"`
 	Locale  string          `json:"locale,omitempty" maxLength:"64" doc:"Chooses the variant, and how numbers and dates are written"`
@@ -167,7 +167,7 @@ type TemplatePreviewRequest struct {
 	Version int             `json:"version,omitempty" minimum:"1" doc:"An earlier version; the current one when absent"`
 }
 
-// TemplateTrial asks what a template would say that is not stored.
+// TemplateTrial renders a template that is not stored.
 type TemplateTrial struct {
 	Kind string `json:"kind,omitempty" enum:"template,partial,layout" doc:"template when absent"`
 	TemplateDefinition
@@ -187,7 +187,7 @@ type TemplateMissing struct {
 	Column  int    `json:"column"`
 }
 
-// TemplatePreview is what a template says.
+// TemplatePreview is a rendered template.
 type TemplatePreview struct {
 	Subject     string            `json:"subject"`
 	PreviewText string            `json:"previewText"`

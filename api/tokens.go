@@ -2,10 +2,10 @@ package api
 
 import "time"
 
-// Scope is what an access token may do.
+// Scope is a permission of an access token.
 type Scope string
 
-// The scopes. Admin covers all; "*" is its other name.
+// The scopes. Admin includes all; "*" is its other name.
 const (
 	ScopeAPI     Scope = "api"     // everything but tokens and settings
 	ScopeSend    Scope = "send"    // submit messages
@@ -15,13 +15,13 @@ const (
 	ScopeAll     Scope = "*"
 )
 
-// RateLimit bounds the requests of a token.
+// RateLimit limits the requests of a token.
 type RateLimit struct {
 	MaxRequests int `json:"maxRequests" minimum:"1" maximum:"1000000"`
 	TimeWindow  int `json:"timeWindow" minimum:"1" maximum:"86400" doc:"Seconds"`
 }
 
-// Restrictions narrow where and how often a token may be used.
+// Restrictions limit where and how often a token may be used.
 type Restrictions struct {
 	Addresses []string   `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
 	RateLimit *RateLimit `json:"rateLimit,omitempty"`
@@ -36,13 +36,13 @@ type TokenRequest struct {
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
 }
 
-// TokenCreated shows a new token, this once.
+// TokenCreated contains a new token. No other response does.
 type TokenCreated struct {
 	Token string `json:"token"`
 	ID    string `json:"id"`
 }
 
-// TokenInfo is a token as lists show it: never the token itself.
+// TokenInfo is a token in lists, without the token itself.
 type TokenInfo struct {
 	ID           string        `json:"id"`
 	Account      string        `json:"account,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EndpointRequest describes a webhook endpoint: a URL and what it wants to hear about.
+// EndpointRequest describes a webhook endpoint: a URL and its events.
 type EndpointRequest struct {
 	URL         string            `json:"url" minLength:"1" maxLength:"2048"`
 	Events      []string          `json:"events,omitempty" doc:"Event types; all when absent or *"`
@@ -17,7 +17,8 @@ type EndpointRequest struct {
 	Description string            `json:"description,omitempty" maxLength:"1024"`
 }
 
-// Endpoint is a webhook endpoint as answers show it. Secret is whole in the answer that creates it, masked ever after.
+// Endpoint is a webhook endpoint as in responses. Secret is complete in the response that creates it, masked
+// in others.
 type Endpoint struct {
 	ID             string            `json:"id"`
 	URL            string            `json:"url"`
@@ -44,7 +45,7 @@ type EndpointPage struct {
 
 func (p EndpointPage) rows() ([]Endpoint, string, int) { return p.Endpoints, "", p.Pages }
 
-// Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of one event to one endpoint.
 type Delivery struct {
 	ID          string          `json:"id"`
 	Endpoint    string          `json:"endpoint"`
@@ -77,17 +78,17 @@ func (p DeliveryPage) rows() ([]Delivery, string, int) { return p.Deliveries, ""
 
 // DeliveryQuery selects deliveries of an endpoint.
 type DeliveryQuery struct {
-	Q        string // only those about messages that SearchDocuments finds; empty: all
+	Q        string // only those of messages that SearchDocuments finds; empty: all
 	Page     int    // from 0
 	PageSize int    // 0: 20
 }
 
-// EndpointReplay says which events are sent again.
+// EndpointReplay selects the events to send again.
 type EndpointReplay struct {
 	Since time.Time
 }
 
-// EndpointTested is what a test delivery met.
+// EndpointTested is the result of a test delivery.
 type EndpointTested struct {
 	Success    bool   `json:"success"`
 	StatusCode int    `json:"statusCode,omitempty"`
@@ -96,17 +97,17 @@ type EndpointTested struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// Redelivered is the answer to a redelivery.
+// Redelivered is the response to a redelivery.
 type Redelivered struct {
 	ID string `json:"id" doc:"The new delivery"`
 }
 
-// Replayed is the answer to the replay of an endpoint's events.
+// Replayed is the response to the replay of an endpoint's events.
 type Replayed struct {
 	Replayed int `json:"replayed" doc:"Events queued again for this endpoint"`
 }
 
-// Deleted is the answer to a deletion.
+// Deleted is the response to a deletion.
 type Deleted struct {
 	Deleted bool `json:"deleted"`
 }
