@@ -80,7 +80,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	notReady := resp.StatusCode == http.StatusServiceUnavailable && r.path == "/ready" // a result, not an error
+	notReady := resp.StatusCode == http.StatusServiceUnavailable && r.path == "/ready" // no error
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 || notReady {
 		return resp, nil
 	}

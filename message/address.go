@@ -36,7 +36,7 @@ func NormalizeAddress(s string) (string, error) {
 		return "", badAddress("it has no @")
 	case !utf8.ValidString(s):
 		return "", badAddress("it is not UTF-8")
-	case len(s) > 2*maxAddress: // checked before any work that grows with length; a longer one has no valid form
+	case len(s) > 2*maxAddress: // checked first; a longer one has no valid form
 		return "", badAddress("it is longer than 254 octets")
 	}
 	local, err := normalizeLocalPart(s[:at])

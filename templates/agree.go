@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	checkedAtOnce = 100 // templates whose contents are held while those that use a changed one are checked
+	checkedAtOnce = 100 // templates loaded at once while checking the users of a changed one
 	toldUsers     = 10  // templates that an error names
 )
 
-// check reads an entry as it would be after a change (content is nil where only its name changes), and all templates that the change
-// concerns. fields are what is wrong with it besides.
+// check checks the entry after a change (content is nil if only its name changes) and all templates that the
+// change affects. fields are its other faults.
 func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry, content *definition, fields []fault.Field) error {
 	known := map[string]*definition{}
 	if content != nil {
@@ -51,7 +51,7 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 	return err
 }
 
-// within bounds a part of a check.
+// within runs a part of a check with a timeout.
 func within[V any](ctx context.Context, limit time.Duration, check func(context.Context) (V, error)) (V, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -62,7 +62,8 @@ func within[V any](ctx context.Context, limit time.Duration, check func(context.
 	return v, err
 }
 
-// checkUsers reads all templates that could reach an entry before a change, or can after it, and refuses the change for those that it breaks.
+// checkUsers checks all templates that could reach an entry before a change, or can after it. It refuses a
+// change that breaks one of them.
 func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *entry, known map[string]*definition) error {
 	if e.Value.Kind == kindTemplate {
 		return nil
@@ -102,7 +103,7 @@ func inUse(broken []string) error {
 	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s", strings.Join(broken, "; "))
 }
 
-// names names the first of some templates.
+// names returns the names of the first templates of ids.
 func (c *catalog) names(ids []string) string {
 	text := strings.Join(ids[:min(len(ids), toldUsers)], ", ")
 	if more := len(ids) - toldUsers; more > 0 {
@@ -111,7 +112,7 @@ func (c *catalog) names(ids []string) string {
 	return text
 }
 
-// verify reads an entry in all the variants that it, and what it reaches, have by locale, and reports what is wrong, each fault once.
+// verify checks an entry in all variants by locale that it and its partials have. It reports each fault once.
 func (l *library) verify(ctx context.Context, e *entry) ([]fault.Field, error) {
 	reach := l.closure(e)
 	locales := map[string]bool{"": true}
@@ -136,7 +137,7 @@ func (l *library) verify(ctx context.Context, e *entry) ([]fault.Field, error) {
 	return slices.Compact(f), nil
 }
 
-// verifyLayout looks for the layout.
+// verifyLayout checks that the layout exists.
 func (l *library) verifyLayout(e *entry) (f faults) {
 	if layout := l.have[e.ID].Layout; layout != "" && l.layout(&e.Value) == nil {
 		f.add("layout", "there is no layout %q", layout)
@@ -144,7 +145,7 @@ func (l *library) verifyLayout(e *entry) (f faults) {
 	return f
 }
 
-// readVariant reads an entry in one variant, and reports what is wrong.
+// readVariant parses one variant of an entry and reports its faults.
 func (l *library) readVariant(e *entry, locale string) (a assembled, read *render.Template, f faults) {
 	a = l.assemble(e, locale)
 	own := l.have[e.ID].Locales[a.locale]
@@ -154,7 +155,7 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 		switch {
 		case part == "format":
 			return part
-		case a.locale == "" || lacks: // the content's own
+		case a.locale == "" || lacks: // the content itself
 			return "content." + part
 		}
 		return "locales." + a.locale + "." + part
@@ -167,7 +168,7 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 			return a, nil, f
 		}
 		for _, w := range wrong.Fields {
-			if w.Key != "format" { // told already
+			if w.Key != "format" { // reported already
 				f.add(key(w.Key), "%s", w.Message)
 			}
 		}
@@ -176,7 +177,8 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 	return a, read, f
 }
 
-// verifyFormats refuses a partial in html inside Markdown, and the contrary: one would print the other's marks.
+// verifyFormats refuses an html partial inside Markdown and the reverse: the output would contain the other's
+// markup.
 func (l *library) verifyFormats(e *entry, f *faults, key, source, format string) {
 	for _, name := range l.refer(source).Partials {
 		p := l.partial(e.Value.Account, name)

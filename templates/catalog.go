@@ -11,30 +11,30 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// catalog is all templates, without their content, as they were at one version of the store. It doesn't change any more, but for what it
-// remembers.
+// catalog is all templates without their content, at one version of the store. Only its cache changes.
 type catalog struct {
 	version  string
 	all      []*entry // in the order of their ids
 	byID     map[string]*entry
 	partials map[owned]*entry
-	edges    func() map[string][]string // ids of those that use one directly
+	edges    func() map[string][]string // ids of the direct users of each id
 
 	mu    sync.RWMutex
 	ready map[string]*prepared // by id
 	bytes int                  // held by ready
 }
 
-// owned is what a partial is found by.
+// owned is the key of a partial.
 type owned struct{ account, name string }
 
-// loadTimeout ends a load that several callers wait for, whose own deadlines may differ.
+// loadTimeout is the timeout of a load that several callers share: their own deadlines may differ.
 const loadTimeout = 10 * time.Second
 
-// maxReady bounds the templates that a catalog holds ready to use, in bytes of their sources; beyond it starts over.
+// maxReady is the maximum size of a catalog's cache, in bytes of template sources. Beyond it the cache is
+// emptied.
 const maxReady = 64 << 20
 
-// newCatalog makes a catalog of entries in the order of their ids.
+// newCatalog returns a catalog of entries, which are sorted by id.
 func newCatalog(version string, all []*entry) *catalog {
 	c := &catalog{version: version, all: all, byID: make(map[string]*entry, len(all)), partials: map[owned]*entry{}, ready: map[string]*prepared{}}
 	for _, e := range all {
@@ -47,7 +47,8 @@ func newCatalog(version string, all []*entry) *catalog {
 	return c
 }
 
-// load reads all entries. Those that find the same version load once: what is read after the version is at least as new.
+// load reads all entries. Callers with the same version share one load: what is read after the version is at
+// least as new.
 func (t *Templates) load(ctx context.Context) (*catalog, error) {
 	version, err := t.store.Version(ctx)
 	if err != nil {
@@ -71,7 +72,7 @@ func (t *Templates) load(ctx context.Context) (*catalog, error) {
 	}
 }
 
-// with is the catalog as it would be with an entry, in place of the one of its id if there is one.
+// with returns the catalog with an entry added, or replaced by id.
 func (c *catalog) with(e *entry) *catalog {
 	all := slices.Clone(c.all)
 	at, found := slices.BinarySearchFunc(all, e.ID, func(e *entry, id string) int { return strings.Compare(e.ID, id) })
@@ -83,7 +84,7 @@ func (c *catalog) with(e *entry) *catalog {
 	return newCatalog(c.version, all)
 }
 
-// partial finds what an account, or everybody (empty), means by the name of a partial; nil: nothing.
+// partial returns the partial of an account, or a common one (empty account), by name; nil: none.
 func (c *catalog) partial(account, name string) *entry {
 	if own := c.partials[owned{account, name}]; own != nil {
 		return own
@@ -91,7 +92,7 @@ func (c *catalog) partial(account, name string) *entry {
 	return c.partials[owned{"", name}]
 }
 
-// layout finds the layout of an entry; nil: there is none.
+// layout returns the layout of an entry, or nil.
 func (c *catalog) layout(r *record) *entry {
 	if e := c.byID[r.Layout]; e != nil && e.Value.Kind == kindLayout && e.Value.mayUse(r.Account) {
 		return e
@@ -99,7 +100,8 @@ func (c *catalog) layout(r *record) *entry {
 	return nil
 }
 
-// uses lists what an entry uses directly. One that computes the name of a partial may use any that it may see.
+// uses returns the direct partials of an entry. An entry with a computed partial name may use any visible
+// partial.
 func (c *catalog) uses(e *entry) []*entry {
 	var found []*entry
 	if l := c.layout(&e.Value); l != nil {
@@ -116,7 +118,7 @@ func (c *catalog) uses(e *entry) []*entry {
 	return found
 }
 
-// visible lists the partials that an account sees: its own, and everybody's whose names it doesn't use itself.
+// visible returns the partials that an account sees: its own, and the common ones that its own do not hide.
 func (c *catalog) visible(account string) []*entry {
 	var found []*entry
 	for _, e := range c.all {
@@ -127,7 +129,7 @@ func (c *catalog) visible(account string) []*entry {
 	return found
 }
 
-// closure lists what an entry can reach, itself first.
+// closure returns an entry and everything it can reach.
 func (c *catalog) closure(e *entry) []*entry {
 	found, seen := []*entry{e}, map[string]bool{e.ID: true}
 	for i := 0; i < len(found); i++ {
@@ -141,7 +143,7 @@ func (c *catalog) closure(e *entry) []*entry {
 	return found
 }
 
-// findEdges turns uses around.
+// findEdges inverts uses.
 func (c *catalog) findEdges() map[string][]string {
 	users := map[string][]string{}
 	for _, e := range c.all {
@@ -154,7 +156,7 @@ func (c *catalog) findEdges() map[string][]string {
 	return users
 }
 
-// users lists the ids of those that can reach an entry.
+// users returns the ids of all entries that can reach an entry.
 func (c *catalog) users(id string) []string {
 	var found []string
 	seen := map[string]bool{id: true}
@@ -170,7 +172,7 @@ func (c *catalog) users(id string) []string {
 	return found
 }
 
-// list returns a page of the entries that a query leaves, as far as somebody confined to an account may see them.
+// list returns a page of the matching entries that a caller bound to an account may see.
 func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
 	size := q.PageSize
 	if size < 1 {
@@ -212,7 +214,7 @@ func headOf(e *entry) api.TemplateHead {
 	}
 }
 
-// orNull is an account as answers show it: null for none.
+// orNull returns an account for a response: null if empty.
 func orNull(account string) *string {
 	if account == "" {
 		return nil
@@ -220,7 +222,8 @@ func orNull(account string) *string {
 	return &account
 }
 
-// chosen are the variants that a locale chooses among what a template can reach: whatever chooses the same gives the same mail.
+// chosen returns the variants that a locale selects among everything a template can reach. Equal selections
+// give equal mail.
 func chosen(reach []*entry, locale string) string {
 	var b strings.Builder
 	for _, e := range reach {

@@ -10,26 +10,27 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// tries is how often a change is tried against those of other processes.
+// tries is the number of attempts of a change that conflicts with other processes.
 const tries = 10
 
-// How long a change may take to check: the template itself, in all its variants, and then those that use it.
+// Timeouts of the checks of a change: of the template in all variants, and of its users.
 const (
 	checkTimeout = 2 * time.Second
 	usersTimeout = 10 * time.Second
 )
 
-// edited is what a change makes of a template.
+// edited is a change of a template.
 type edited struct {
-	old      *entry // nil: there was none
+	old      *entry // nil: the template is new
 	next     record
 	content  *definition // nil: the content stays
-	restored int         // the version it is taken from; 0: none
+	restored int         // the version it is restored from; 0: none
 }
 
-// Create stores a new template, partial or layout. Somebody confined to an account creates for that account. All faults are told at once:
-// Invalid where fields are wrong, Unprocessable with code TemplateFault where only the language of templates is. An id or, for a partial, a
-// name that is taken is a Conflict, code TemplateExists.
+// Create stores a new template, partial or layout. A caller bound to an account creates for that account. All
+// faults are returned at once: Invalid for invalid fields; Unprocessable with code TemplateFault if only the
+// template language is at fault. A used id, or a used name of a partial, is a Conflict with code
+// TemplateExists.
 func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error) {
 	if req.Account != nil && *req.Account == "" {
 		req.Account = nil
@@ -65,9 +66,9 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	return api.TemplateCreated{Created: true, Account: req.Account, ID: req.ID, Version: stored.Version}, nil
 }
 
-// Update changes the fields that the patch has. A change of content makes a new version; what says the same as before makes none. The
-// errors are those of Create, and besides: a version in the patch that isn't the current one is a Conflict, code TemplateChanged; a change
-// that would break templates which use this one is a Conflict, code TemplateInUse.
+// Update changes the fields of the patch. A change of content makes a new version; equal content does not.
+// The errors are those of Create, and two more. If the patch's version is not the current one: Conflict, code
+// TemplateChanged. If the change would break templates that use this one: Conflict, code TemplateInUse.
 func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated, error) {
 	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
 		next, after := e.Value, patched(*d, p)
@@ -85,7 +86,7 @@ func (t *Templates) Update(ctx context.Context, bound, id string, p api.Template
 	})
 }
 
-// Restore returns a template the content of one of its versions again, as a new version. An unknown version is NotFound.
+// Restore makes a new version with the content of an old one. An unknown version is NotFound.
 func (t *Templates) Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error) {
 	return t.edit(ctx, bound, id, 0, func(e *entry, d *definition) (edited, error) {
 		before, err := t.versionOf(ctx, e, number)
@@ -99,7 +100,7 @@ func (t *Templates) Restore(ctx context.Context, bound, id string, number int) (
 	})
 }
 
-// edit changes a template that is there, by what next makes of it and its present content.
+// edit changes an existing template. next returns its new content from the current one.
 func (t *Templates) edit(ctx context.Context, bound, id string, version int, next func(*entry, *definition) (edited, error)) (api.TemplateUpdated, error) {
 	var account string
 	stored, err := t.change(ctx, id, func(c *catalog, old *entry) (edited, error) {
@@ -128,11 +129,11 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int, nex
 	return api.TemplateUpdated{Updated: true, Account: orNull(account), ID: id, Version: stored.Version}, nil
 }
 
-// errOutdated says that what was read is no longer so, and that a change has to begin anew.
+// errOutdated means that the data read is outdated: the change must start again.
 var errOutdated = fault.New(fault.Conflict, "TemplateChanged", "Templates are being changed by others; try again")
 
-// change stores what edit makes of a template and of all the others as they are at that moment. When others change any of them meanwhile,
-// edit is asked again.
+// change stores the result of edit for the current templates. If others change a template meanwhile, it calls
+// edit again.
 func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (record, error) {
 	release, err := t.takeTurn(ctx)
 	if err != nil {
@@ -159,7 +160,7 @@ func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *
 	return record{}, errOutdated
 }
 
-// put checks a change and stores it, if all is still as it was in the catalog.
+// put checks a change and stores it, unless a template changed since the catalog was read.
 func (t *Templates) put(ctx context.Context, c *catalog, id string, change edited) (bool, record, error) {
 	next, state := change.next, map[string]string(nil)
 	fields := checkHead(&next)
@@ -196,22 +197,22 @@ func (t *Templates) put(ctx context.Context, c *catalog, id string, change edite
 	return true, next, nil
 }
 
-// succeed makes the catalog after a change the one that is in use, so that not everything has to be read again for every change. A failure
-// to do so is none of the change: it is read when it is needed.
+// succeed caches the catalog after a change, so that not every change reloads everything. Its failure does
+// not fail the change: the catalog is then loaded when needed.
 func (t *Templates) succeed(ctx context.Context, c, after *catalog) {
 	t.cached.Clear()
 	n, err := strconv.Atoi(c.version)
 	if err != nil {
 		return
 	}
-	after.version = strconv.Itoa(n + 1) // as the change left it
+	after.version = strconv.Itoa(n + 1) // the version after the change
 	_, _, _ = t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
 		version, err := t.store.Version(ctx)
 		return after, err == nil && version == after.version, err
 	})
 }
 
-// checkName refuses a partial whose name is another one's.
+// checkName refuses a partial whose name is already used.
 func (t *Templates) checkName(c *catalog, e *entry) error {
 	if e.Value.Kind != kindPartial {
 		return nil
@@ -222,7 +223,7 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 	return nil
 }
 
-// takeTurn waits until nobody else of this process changes anything.
+// takeTurn waits until no other change of this process is running.
 func (t *Templates) takeTurn(ctx context.Context) (release func(), err error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -234,7 +235,7 @@ func (t *Templates) takeTurn(ctx context.Context) (release func(), err error) {
 
 func (t *Templates) stamp() time.Time { return t.opts.Now().UTC().Truncate(time.Millisecond) }
 
-// patched lays the fields that a patch has over a definition.
+// patched returns a definition with the fields of a patch.
 func patched(d definition, p api.TemplatePatch) definition {
 	set(&d.Format, p.Format)
 	set(&d.Content, p.Content)
@@ -252,7 +253,7 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// same reports whether two definitions say the same.
+// same reports whether two definitions are equal.
 func same(a, b *definition) bool {
 	one, err := json.Marshal(a)
 	if err != nil {

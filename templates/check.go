@@ -16,9 +16,9 @@ import (
 	"github.com/postroom/postroom/templates/handlebars"
 )
 
-// Bounds of what is stored.
+// Limits of stored templates.
 const (
-	maxPart       = 256 << 10 // bytes of an html or a text, as of every source that is read
+	maxPart       = 256 << 10 // bytes of an html or text, the limit of every source
 	maxLine       = 10 << 10  // bytes of a subject or a preview text
 	maxDefinition = 1 << 20   // bytes of all parts of all variants, with the sample, as JSON
 	maxSample     = 64 << 10
@@ -30,14 +30,14 @@ var (
 	localePattern  = regexp.MustCompile(`^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,4}$`)
 )
 
-// faults collects what is wrong with a request.
+// faults collects the faults of a request.
 type faults []fault.Field
 
 func (f *faults) add(key, format string, args ...any) {
 	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkHead reports what is wrong with what a template is called.
+// checkHead reports faults of a template's name, id and other head fields.
 func checkHead(r *record) (f faults) {
 	f.line("name", r.Name, 256)
 	f.line("description", r.Description, 1024)
@@ -61,7 +61,7 @@ func (f *faults) line(key, s string, most int) {
 	}
 }
 
-// normalise writes a definition in the one way of several that mean the same.
+// normalise writes a definition in its normal form.
 func normalise(d *definition) {
 	d.Format = formatOf(d)
 	if len(d.Locales) == 0 {
@@ -77,7 +77,7 @@ func normalise(d *definition) {
 	}
 }
 
-// legible writes < > & in JSON as they are: encoding/json makes \u003c of them, in the requests of programs as well as here.
+// legible restores < > & in JSON: encoding/json writes them as \u003c, in clients too.
 func legible(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\u00`)) {
 		return text
@@ -104,7 +104,7 @@ func legible(text []byte) []byte {
 	return out
 }
 
-// checkDefinition reports what is wrong with a definition before it is read as a template.
+// checkDefinition reports faults of a definition before it is parsed as a template.
 func checkDefinition(kind string, d *definition) (f faults) {
 	switch d.Format {
 	case "html", "markdown":
@@ -178,7 +178,7 @@ func (f *faults) content(key, kind string, c api.TemplateContent) {
 	}
 }
 
-// hasBlock reports whether a layout prints what it stands around. One that can't be read is told of elsewhere.
+// hasBlock reports whether a layout prints its content. Unreadable layouts are reported elsewhere.
 func hasBlock(layout string) bool {
 	refs, err := handlebars.Refer(layout, handlebars.Options{})
 	return err != nil || refs.Block

@@ -8,7 +8,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Delete removes a template with its versions. One that others use is a Conflict, code TemplateInUse, which names them.
+// Delete removes a template with its versions. If others use it: Conflict, code TemplateInUse, with their
+// names.
 func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error) {
 	release, err := t.takeTurn(ctx)
 	if err != nil {
@@ -42,7 +43,7 @@ func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateD
 	return api.TemplateDeleted{}, errOutdated
 }
 
-// Flush removes all templates of an account and says how many there were. Nobody else can use them.
+// Flush removes all templates of an account and returns their number. No other account can use them.
 func (t *Templates) Flush(ctx context.Context, account string) (int, error) {
 	release, err := t.takeTurn(ctx)
 	if err != nil || account == "" {

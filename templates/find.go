@@ -7,24 +7,24 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// Template is a template ready to be read and rendered. What it points to is shared and must not be changed.
+// Template is a parsed template. Shared values must not be changed.
 type Template struct {
 	ID      string
 	Version int
-	Source  render.Source  // in its variant for a locale
-	Options render.Options // with the partials that it can reach, and no others
-	Strict  bool           // a variable that the data lacks is an error
+	Source  render.Source  // the variant of a locale
+	Options render.Options // with the reachable partials only
+	Strict  bool           // a missing variable is an error
 }
 
-// prepared is what a catalog remembers of a template that is in use.
+// prepared is the cache of a template in use.
 type prepared struct {
-	reach     []*entry            // what it can reach, itself first
-	byVariant map[string]Template // by what its locale chooses
+	reach     []*entry            // what it can reach; itself first
+	byVariant map[string]Template // by the selected variants
 }
 
-// Template finds a template as an account may use it, in its variant for a locale, with all that rendering needs. What it gives is at most
-// about a second old, and mostly costs no round trip. Unknown: NotFound, code TemplateNotFound; a partial or layout, which makes no mail by
-// itself, is Unprocessable, code TemplateFault.
+// Template returns a template that an account may use, in its variant for a locale, with everything that
+// rendering needs. The result is at most about a second old and usually needs no round trip. Unknown:
+// NotFound, code TemplateNotFound. A partial or layout is not a mail: Unprocessable, code TemplateFault.
 func (t *Templates) Template(ctx context.Context, account, id, locale string) (Template, error) {
 	for range tries {
 		c, e, err := t.find(ctx, account, id)
@@ -35,7 +35,7 @@ func (t *Templates) Template(ctx context.Context, account, id, locale string) (T
 			return found, nil
 		}
 		l, err := t.library(ctx, c, nil, e)
-		if err == errOutdated { // what was remembered has gone
+		if err == errOutdated { // the cached content was deleted
 			t.cached.Clear()
 			continue
 		}
@@ -50,7 +50,7 @@ func (t *Templates) Template(ctx context.Context, account, id, locale string) (T
 	return Template{}, errOutdated
 }
 
-// find finds a template that an account may use. One that isn't remembered may be new, so that is looked at again.
+// find finds a template that an account may use. An unknown one may be new, so it reloads the catalog.
 func (t *Templates) find(ctx context.Context, account, id string) (*catalog, *entry, error) {
 	c, err := t.catalog(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *Templates) find(ctx context.Context, account, id string) (*catalog, *en
 	return c, e, nil
 }
 
-// strict reports whether a variable that the data lacks is an error.
+// strict reports whether a missing variable is an error.
 func (t *Templates) strict(d *definition) bool {
 	if d.Missing == "" {
 		return t.opts.Strict
@@ -80,7 +80,7 @@ func (t *Templates) strict(d *definition) bool {
 	return d.Missing == "error"
 }
 
-// remembered finds what was put together before.
+// remembered returns a cached template.
 func (c *catalog) remembered(e *entry, locale string) (Template, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -92,7 +92,7 @@ func (c *catalog) remembered(e *entry, locale string) (Template, bool) {
 	return found, ok
 }
 
-// remember keeps what was put together.
+// remember caches a template.
 func (c *catalog) remember(e *entry, locale string, t Template) {
 	size := len(t.Source.Subject) + len(t.Source.PreviewText) + len(t.Source.HTML) + len(t.Source.Text) + len(t.Options.Layout)
 	for _, partials := range []map[string]string{t.Options.Partials, t.Options.TextPartials} {

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// library puts templates together: from a catalog, and the definitions of what they can reach.
+// library assembles templates from a catalog and the definitions of everything they can reach.
 type library struct {
 	*catalog
 	have        map[string]*definition // by id
@@ -19,7 +19,7 @@ type library struct {
 	escapedOnly bool
 }
 
-// definition reads the content of a version; nil: it isn't kept.
+// definition reads the content of a version; nil: not kept.
 func (t *Templates) definition(ctx context.Context, id string, version int) (*definition, error) {
 	got, err := t.definitions(ctx, []records.Field{{ID: id, Name: strconv.Itoa(version)}})
 	if err != nil {
@@ -28,7 +28,7 @@ func (t *Templates) definition(ctx context.Context, id string, version int) (*de
 	return got[0], nil
 }
 
-// definitions reads the contents of versions in one round trip; nil stands for one that isn't kept.
+// definitions reads the contents of versions in one round trip; nil: not kept.
 func (t *Templates) definitions(ctx context.Context, of []records.Field) ([]*definition, error) {
 	texts, err := t.store.State(ctx, of)
 	if err != nil {
@@ -47,8 +47,9 @@ func (t *Templates) definitions(ctx context.Context, of []records.Field) ([]*def
 	return all, nil
 }
 
-// library returns what it takes to put these entries together, each of which comes with what it can reach. Definitions that are known already
-// need not be read. Some may be gone, if templates were changed since the catalog was made: then it answers errOutdated.
+// library returns the library of entries and everything they can reach. It reads only definitions that are
+// not known. If a template changed since the catalog was read, a definition may be missing: then it returns
+// errOutdated.
 func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*definition, entries ...*entry) (*library, error) {
 	l := &library{catalog: c, have: map[string]*definition{}, refs: map[string]handlebars.References{}, escapedOnly: t.opts.EscapedOnly}
 	var wanted []records.Field
@@ -76,14 +77,14 @@ func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*d
 	return l, nil
 }
 
-// assembled is a template in its variant for a locale, with all that it reaches.
+// assembled is a template in its variant for a locale, with its partials.
 type assembled struct {
 	source  render.Source
 	options render.Options
 	locale  string // of the variant; empty: the content itself
 }
 
-// assemble puts an entry together for a locale. A layout or a partial is put together as if it were a template.
+// assemble assembles an entry for a locale. A layout or partial is assembled like a template.
 func (l *library) assemble(e *entry, locale string) assembled {
 	d := l.have[e.ID]
 	c, chosen := variantOf(d, locale)
@@ -103,7 +104,7 @@ func (l *library) assemble(e *entry, locale string) assembled {
 	return a
 }
 
-// reach returns the sources of the partials that texts can reach, by name: for a text those of texts, where a partial has both.
+// reach returns the reachable partials by name; the text version if text is set and a partial has one.
 func (l *library) reach(account, locale string, text bool, sources ...string) map[string]string {
 	found := map[string]string{}
 	for len(sources) > 0 {
@@ -134,7 +135,7 @@ func (l *library) reach(account, locale string, text bool, sources ...string) ma
 	return found
 }
 
-// refer returns which partials a source names, having read it once. One that can't be read names none: that is told when it is parsed.
+// refer returns the partials of a source, cached. An unreadable source has none: parsing reports its error.
 func (l *library) refer(source string) handlebars.References {
 	refs, known := l.refs[source]
 	if !known {
@@ -144,7 +145,7 @@ func (l *library) refer(source string) handlebars.References {
 	return refs
 }
 
-// divide writes the partials of html and of texts as package render wants them: those of texts apart only where they differ.
+// divide returns the partials for package render: text versions separately only where they differ.
 func divide(inHTML, inText map[string]string) (partials, texts map[string]string) {
 	for name, source := range inText {
 		if other, both := inHTML[name]; both && other != source {

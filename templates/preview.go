@@ -12,13 +12,13 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// previewTimeout bounds a preview, with all that has to be read for it.
+// previewTimeout is the timeout of a preview, including all reads.
 const previewTimeout = 2500 * time.Millisecond
 
-// shownInLayout stands for the html of a template when a layout is previewed by itself.
+// shownInLayout is the html inside a layout that is previewed alone.
 const shownInLayout = "<p>…</p>"
 
-// preview is a wish to see what a template says.
+// preview is a preview request.
 type preview struct {
 	params  json.RawMessage
 	locale  string
@@ -27,9 +27,10 @@ type preview struct {
 	to      *api.Address
 }
 
-// Preview fills a stored template with data, as a mail of it would be but for the recipient, and says what the data lacks. Variables that
-// are missing are empty, whatever the template says of them. A partial or layout is filled by itself. Unknown, or hidden from somebody
-// confined to an account: NotFound. What goes wrong with this data is Unprocessable, code TemplateFault.
+// Preview renders a stored template with data, without the recipient, and returns the missing variables.
+// Missing variables are empty, even in strict templates. A partial or layout is rendered alone. Unknown, or
+// hidden from a caller bound to an account: NotFound. Errors with this data: Unprocessable, code
+// TemplateFault.
 func (t *Templates) Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error) {
 	e, err := t.seen(ctx, bound, id)
 	if err != nil {
@@ -53,7 +54,7 @@ func (t *Templates) Preview(ctx context.Context, bound, id string, req api.Templ
 	return p, err
 }
 
-// Try is Preview for what is not stored. Its faults are told as by Create.
+// Try is Preview for a template that is not stored. Its faults are those of Create.
 func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error) {
 	account, err := senderFor(bound, req.Account, "")
 	if err != nil {
@@ -72,7 +73,7 @@ func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial
 	return t.preview(ctx, e, d, preview{req.Params, req.Locale, req.TZ, account, req.To})
 }
 
-// senderFor is the account that a preview is made for: that of the template, if it is somebody's.
+// senderFor returns the account of a preview: the template's account, if it has one.
 func senderFor(bound, asked, owner string) (string, error) {
 	switch {
 	case bound != "" && asked != "" && asked != bound, owner != "" && asked != "" && asked != owner:
@@ -85,7 +86,7 @@ func senderFor(bound, asked, owner string) (string, error) {
 	return asked, nil
 }
 
-// preview fills an entry, in a definition that need not be the stored one, with data.
+// preview renders an entry with a definition that may differ from the stored one.
 func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p preview) (api.TemplatePreview, error) {
 	zone, err := zoneOf(p.tz)
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p prev
 	return mail, err
 }
 
-// fill reads and renders an entry with what it can reach at this moment.
+// fill parses and renders an entry with everything it can currently reach.
 func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in render.Input) (api.TemplatePreview, error) {
 	l, err := t.libraryNow(ctx, e, d)
 	if err != nil {
@@ -127,7 +128,7 @@ func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview
 	return previewed(read, mail, a.locale), nil
 }
 
-// libraryNow returns what it takes to put an entry together at this moment, in a definition that need not be the stored one.
+// libraryNow returns the current library of an entry, with a definition that may differ from the stored one.
 func (t *Templates) libraryNow(ctx context.Context, e *entry, d *definition) (*library, error) {
 	for range tries {
 		c, err := t.fresh(ctx)
@@ -142,7 +143,7 @@ func (t *Templates) libraryNow(ctx context.Context, e *entry, d *definition) (*l
 	return nil, errOutdated
 }
 
-// data is what a template is told in a preview.
+// data returns the template data of a preview.
 func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[string]any, error) {
 	sender, err := t.senders.Sender(ctx, p.account)
 	if err != nil {

@@ -22,17 +22,17 @@ const (
 	kindLayout   = "layout"
 )
 
-// How many versions are kept of a template.
+// Limits of the kept versions of a template.
 const (
 	keepVersions = 20
-	keepBytes    = 4 << 20 // together; the current one always stays
+	keepBytes    = 4 << 20 // in total; the current one is always kept
 )
 
-// definition is what a version holds.
+// definition is the content of a version.
 type definition = api.TemplateDefinition
 
-// record is what is kept of a template besides its content, which is in the state of the record, by version: so that all of them can be
-// held in memory by every process.
+// record is the data of a template without its content. The contents are in the record's state, by version,
+// so that every process can hold all records in memory.
 type record struct {
 	Account     string    `json:"account,omitempty"` // empty: every account may use it
 	Name        string    `json:"name"`
@@ -42,17 +42,17 @@ type record struct {
 	Locales     []string  `json:"locales,omitempty"` // of its variants, in the order of the alphabet
 	Layout      string    `json:"layout,omitempty"`
 	Uses        []string  `json:"uses,omitempty"`     // names of the partials in any part of any variant
-	Computed    bool      `json:"computed,omitempty"` // the name of some partial is computed: it may use any
+	Computed    bool      `json:"computed,omitempty"` // some partial name is computed: it may use any
 	Version     int       `json:"version"`
 	Versions    []version `json:"versions"` // that are kept, the current one last
 }
 
-// version is what is known of one version besides its content.
+// version is the data of a version without its content.
 type version struct {
 	Number   int       `json:"number"`
 	Created  time.Time `json:"created"`
 	Size     int       `json:"size"`               // of its JSON, in bytes
-	Restored int       `json:"restored,omitempty"` // the version whose content it has again
+	Restored int       `json:"restored,omitempty"` // the version it was restored from
 }
 
 // entry is a record with its id and times.
@@ -65,7 +65,7 @@ func newStore(db *redisdb.DB, now func() time.Time) *records.Store[record] {
 	}, records.Options[record]{Now: now})
 }
 
-// describe notes what a definition is like.
+// describe sets the fields that describe a definition.
 func (r *record) describe(d *definition) {
 	r.Format, r.Layout, r.Computed = formatOf(d), d.Layout, false
 	r.Locales = slices.Sorted(maps.Keys(d.Locales))
@@ -74,7 +74,7 @@ func (r *record) describe(d *definition) {
 		for _, text := range []string{c.Subject, c.PreviewText, c.HTML, c.Text} {
 			refs, err := handlebars.Refer(text, handlebars.Options{})
 			if err != nil {
-				continue // it will be told when the template is read
+				continue // parsing reports it
 			}
 			r.Computed = r.Computed || refs.Computed
 			for _, name := range refs.Partials {
@@ -85,7 +85,7 @@ func (r *record) describe(d *definition) {
 	r.Uses = slices.Sorted(maps.Keys(names))
 }
 
-// renew returns the record a further version with a definition, and says what becomes of the versions in the state of the record.
+// renew returns the record with a new version, and the changes to the versions in its state.
 func (r *record) renew(d *definition, restored int, now time.Time) (map[string]string, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *record) renew(d *definition, restored int, now time.Time) (map[string]s
 	return state, nil
 }
 
-// find returns what is known of a version that is kept.
+// find returns a kept version.
 func (r *record) find(number int) (version, bool) {
 	i := slices.IndexFunc(r.Versions, func(v version) bool { return v.Number == number })
 	if i < 0 {
@@ -118,10 +118,10 @@ func (r *record) find(number int) (version, bool) {
 	return r.Versions[i], true
 }
 
-// mayUse reports whether an account may use what is stored.
+// mayUse reports whether an account may use the template.
 func (r *record) mayUse(account string) bool { return r.Account == "" || r.Account == account }
 
-// formatOf is the format of a definition, which may leave it to the default.
+// formatOf returns the format of a definition, or the default.
 func formatOf(d *definition) string {
 	if d.Format == "" {
 		return string(render.FormatHTML)
@@ -129,8 +129,8 @@ func formatOf(d *definition) string {
 	return d.Format
 }
 
-// variantOf returns the content for a locale, and the locale of the variant it is made from, if there is one. Parts that the variant lacks are
-// those of the content itself; but a text goes with its html, which it repeats.
+// variantOf returns the content for a locale, and the locale of its variant, if any. Missing parts of a
+// variant come from the content itself. The text is the exception: it belongs to the html it repeats.
 func variantOf(d *definition, locale string) (api.TemplateContent, string) {
 	chosen := render.Choose(locale, slices.Sorted(maps.Keys(d.Locales)))
 	if chosen == "" {

@@ -14,23 +14,23 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// Senders tells previews what a template is told of the one who sends. Package app makes it of accounts and settings.
+// Senders provides the sender data of previews. Package app makes it from accounts and settings.
 type Senders interface {
-	// Sender gives name and address of an account; empty: the default one. Unknown: NotFound.
+	// Sender returns the name and address of an account; empty: the default account. Unknown: NotFound.
 	Sender(ctx context.Context, account string) (render.Person, error)
-	// ServiceURL is where this Postroom is reached; empty: nowhere public.
+	// ServiceURL returns the public URL of this Postroom; empty: none.
 	ServiceURL() string
 }
 
-// Options are the choices of the one who runs Postroom. The zero value works.
+// Options are the settings of Templates. The zero value works.
 type Options struct {
-	Strict      bool             // a variable that the data lacks is an error in templates that don't say otherwise
-	EscapedOnly bool             // templates must not print values as they are: {{{ }}} is refused
-	Max         int              // templates, partials and layouts in all; 0: 10,000
+	Strict      bool             // default of templates: a missing variable is an error
+	EscapedOnly bool             // templates must not print unescaped values: {{{ }}} is refused
+	Max         int              // total of templates, partials and layouts; 0: 10,000
 	Now         func() time.Time // nil: the machine's clock
 }
 
-// Templates is the store. It is safe for concurrent use, by any number of processes on one Redis.
+// Templates is the template store. It is safe for concurrent use, by any number of processes on one Redis.
 type Templates struct {
 	store   *records.Store[record]
 	senders Senders
@@ -38,10 +38,10 @@ type Templates struct {
 
 	cached  *redisdb.Cache[*catalog]
 	loading singleflight.Group
-	turn    chan struct{} // held by the one who changes something: others of this process would only get into its way
+	turn    chan struct{} // held by the current change: concurrent ones of this process would only conflict
 }
 
-// New prepares the store on an open database. It does no I/O.
+// New returns the store of a database. It does no I/O.
 func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
 	if db == nil || senders == nil {
 		return nil, errors.New("templates: a database and the senders are needed")
@@ -59,7 +59,8 @@ func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
 	}, nil
 }
 
-// List shows a page of templates by id, without their content: those that somebody confined to an account (empty: nobody) may see.
+// List returns a page of templates by id, without their content. A caller bound to an account (empty: not
+// bound) gets those it may see.
 func (t *Templates) List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error) {
 	c, err := t.fresh(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (t *Templates) List(ctx context.Context, bound string, q api.TemplateQuery)
 	return c.list(q, bound), nil
 }
 
-// Get shows a template. Unknown, or hidden from somebody confined to an account: NotFound.
+// Get returns a template. Unknown, or hidden from a caller bound to an account: NotFound.
 func (t *Templates) Get(ctx context.Context, bound, id string) (api.Template, error) {
 	for range tries {
 		e, err := t.seen(ctx, bound, id)
@@ -86,7 +87,7 @@ func (t *Templates) Get(ctx context.Context, bound, id string) (api.Template, er
 	return api.Template{}, errOutdated
 }
 
-// seen reads an entry that somebody confined to an account may see.
+// seen reads an entry that a caller bound to an account may see.
 func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) {
 	e, err := t.store.Get(ctx, id)
 	if err != nil {
@@ -98,7 +99,7 @@ func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) 
 	return e, nil
 }
 
-// ownedBy returns why somebody confined to an account can't change what they see.
+// ownedBy returns the fault if a caller bound to an account may not change an entry.
 func ownedBy(bound string, e *entry) error {
 	if bound != "" && e.Value.Account != bound {
 		return fault.New(fault.Forbidden, "", "This template is everybody's: a token bound to an account can't change it")
@@ -106,7 +107,7 @@ func ownedBy(bound string, e *entry) error {
 	return nil
 }
 
-// catalog returns all templates as they were at most about a second ago, mostly from memory.
+// catalog returns all templates, at most about a second old, usually from memory.
 func (t *Templates) catalog(ctx context.Context) (*catalog, error) {
 	c, _, err := t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
 		c, err := t.load(ctx)
@@ -115,7 +116,7 @@ func (t *Templates) catalog(ctx context.Context) (*catalog, error) {
 	return c, err
 }
 
-// fresh returns all templates as they are now.
+// fresh returns the current templates.
 func (t *Templates) fresh(ctx context.Context) (*catalog, error) {
 	c, err := t.catalog(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func notFound(id string) error {
 	return fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", clip(id))
 }
 
-// clip shortens what a client made up.
+// clip shortens a client's text.
 func clip(text string) string {
 	if r := []rune(text); len(r) > 128 {
 		return string(r[:128]) + "…"

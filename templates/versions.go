@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Versions lists the versions that are kept of a template, the current one first. Unknown, or hidden from somebody confined to an account:
-// NotFound.
+// Versions lists the kept versions of a template, the current one first. Unknown, or hidden from a caller
+// bound to an account: NotFound.
 func (t *Templates) Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error) {
 	e, err := t.seen(ctx, bound, id)
 	if err != nil {
@@ -22,7 +22,7 @@ func (t *Templates) Versions(ctx context.Context, bound, id string) (api.Templat
 	return answer, nil
 }
 
-// Version shows a version of a template. One that isn't kept is NotFound, code TemplateVersionNotFound.
+// Version returns a version of a template. If it is not kept: NotFound, code TemplateVersionNotFound.
 func (t *Templates) Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error) {
 	e, err := t.seen(ctx, bound, id)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Templates) versionOf(ctx context.Context, e *entry, number int) (*defin
 		return nil, noVersion(e.ID, number)
 	}
 	d, err := t.definition(ctx, e.ID, number)
-	if err == nil && d == nil { // it went meanwhile
+	if err == nil && d == nil { // it was deleted meanwhile
 		err = noVersion(e.ID, number)
 	}
 	return d, err

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// unsafeAddress stands in for an address that must not be in a mail.
+// unsafeAddress replaces an address that is not safe in mail.
 const unsafeAddress = "#"
 
-// Scheme returns the scheme of an address in lower case; empty for one without. What browsers ignore, such as a line break within
-// "java\nscript:", doesn't hide it.
+// Scheme returns the scheme of an address in lower case, or "". It skips characters that browsers ignore,
+// such as the line break in "java\nscript:".
 func Scheme(address string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == 0x7f || r == '\u00a0' || r == '\ufeff' || r == '\u200b' {
@@ -25,8 +25,8 @@ func Scheme(address string) string {
 	return strings.ToLower(clean[:end])
 }
 
-// SafeAddress reports whether an address from data may stand in a link: it is relative, or of one of the schemes http, https, mailto, tel,
-// sms and cid.
+// SafeAddress reports whether an address from data is safe in a link. It is relative, or has the scheme http,
+// https, mailto, tel, sms or cid.
 func SafeAddress(address string) bool {
 	switch Scheme(address) {
 	case "", "http", "https", "mailto", "tel", "sms", "cid":
@@ -35,7 +35,7 @@ func SafeAddress(address string) bool {
 	return false
 }
 
-// address returns an address that is safe to link to, with the named arguments added to its query.
+// address returns a safe address, with the named arguments added to its query.
 func address(in *invoked) (any, error) {
 	text, err := in.text(0)
 	if err != nil || text == "" {
@@ -67,7 +67,7 @@ func address(in *invoked) (any, error) {
 	return b.String(), nil
 }
 
-// urlEncode escapes a text so that it can be any part of an address, as encodeURIComponent does.
+// urlEncode escapes a text for any part of an address, as encodeURIComponent does.
 func urlEncode(in *invoked) (any, error) {
 	text, err := in.text(0)
 	if err != nil {
@@ -86,7 +86,7 @@ func urlEncode(in *invoked) (any, error) {
 	return b.String(), nil
 }
 
-// link makes a link, the way that is fit for where the template goes.
+// link returns a link in the format of the template's output.
 func link(in *invoked) (any, error) {
 	to, err := in.text(0)
 	if err != nil {

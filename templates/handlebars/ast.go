@@ -1,30 +1,30 @@
 package handlebars
 
-// source is one text that was parsed: the template itself, or a partial.
+// source is one parsed text: the template or a partial.
 type source struct {
 	name string // of the partial; empty: the template itself
 	text string
 	main *program
 }
 
-// program is a sequence of nodes that is executed together: a whole source, or the inside of a block.
+// program is a sequence of nodes: a whole source, or the inside of a block.
 type program struct {
 	body    []node
-	inlines []*inline // partials declared in it; they are there before the first node is executed
-	chained bool      // it consists of one block alone, that of an {{else if}}
+	inlines []*inline // partials declared in it; defined before its first node runs
+	chained bool      // it is only the block of an {{else if}}
 }
 
 // A node is one of content, comment, output, block, partial, inline.
 type node any
 
-// content is text to be copied.
+// content is literal text.
 type content struct {
-	value                       string // what is left to copy after white space control
+	value                       string // the text after white space control
 	original                    string // as it stands in the source
 	leftStripped, rightStripped bool
 }
 
-// strip says on which sides a tag asked for white space to be taken away, with a tilde.
+// strip is the sides of a tag with a tilde, where white space is removed.
 type strip struct{ open, close bool }
 
 // comment is a tag that prints nothing: a comment, or a change of delimiters.
@@ -38,24 +38,24 @@ type output struct {
 	offset int
 }
 
-// blockKind says what a block does with its value.
+// blockKind is the effect of a block.
 type blockKind int
 
 const (
-	printing  blockKind = iota // of helpers that print a value: no block at all
-	section                    // a name alone: a list is repeated, an object entered, true and false choose
-	condition                  // if, and helpers that answer true or false
+	printing  blockKind = iota // of helpers that print a value: not a block
+	section                    // a name: repeats a list, enters an object, tests a boolean
+	condition                  // if, and helpers that return a boolean
 	each
 	with
 	verbatim // {{{{raw}}}}
 )
 
-// block is a tag with an inside, and perhaps with another one after {{else}}.
+// block is a tag with an inside, and perhaps an {{else}} branch.
 type block struct {
 	kind                                blockKind
-	negated                             bool // unless: program and inverse change places
+	negated                             bool // unless: program and inverse are swapped
 	value                               expression
-	program, inverse                    *program // either may be nil, not both
+	program, inverse                    *program // at most one is nil
 	blockParams                         int      // names declared with as |x y|
 	name                                string   // as it was opened, for the tag that closes it
 	openStrip, inverseStrip, closeStrip strip
@@ -69,7 +69,7 @@ type partial struct {
 	context    expression // nil: the current one
 	hash       []pair
 	block      *program // of {{#> name}}; nil for a plain call
-	indent     string   // white space before a call that stands alone on its line
+	indent     string   // white space before a call that is alone on its line
 	strip      strip
 	closeStrip strip
 	offset     int
@@ -82,7 +82,7 @@ type inline struct {
 	openStrip, closeStrip strip
 }
 
-// An expression is one of literal, *path, *call.
+// An expression is a literal, *path or *call.
 type expression any
 
 // literal is a value written into the template.
@@ -90,7 +90,7 @@ type literal struct{ value any }
 
 // path leads to a value: from the current context, an outer one, a block parameter or a @variable.
 type path struct {
-	original string // as written, but for brackets
+	original string // as written, without brackets
 	parts    []string
 	depth    int  // number of ../
 	data     bool // begins with @

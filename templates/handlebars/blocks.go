@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// block executes a block: one of its programs, perhaps many times.
+// block executes a block: one of its programs, any number of times.
 func (r *run) block(b *block, e *env) error {
 	if b.kind == verbatim {
 		return r.program(b.program, *e, e.frame)
@@ -31,7 +31,8 @@ func (r *run) block(b *block, e *env) error {
 	return r.program(b.inverse, *e, e.frame)
 }
 
-// section executes {{#name}}: false and what isn't there choose the other branch, a list is repeated, an object is entered.
+// section executes {{#name}}. False and missing values choose the other branch, a list is repeated, an object
+// is entered.
 func (r *run) section(b *block, v any, e *env) error {
 	if r.template.options.Mustache && !truthy(v) {
 		v = false
@@ -58,7 +59,7 @@ func (r *run) with(b *block, v any, e *env) error {
 	return r.program(b.program, inside, e.frame)
 }
 
-// params returns the environment inside a block, with its block parameters, if it declares any.
+// params returns the environment inside a block, with its block parameters.
 func (r *run) params(b *block, e env, values ...any) env {
 	if b.blockParams > 0 {
 		p := &params{outer: e.params}
@@ -68,7 +69,7 @@ func (r *run) params(b *block, e env, values ...any) env {
 	return e
 }
 
-// each repeats a block for the elements of a list, or the members of an object in the order of their names, numbers first.
+// each repeats a block for the elements of a list or the members of an object, sorted by name, numbers first.
 func (r *run) each(b *block, v any, e *env) error {
 	switch v := v.(type) {
 	case []any:
@@ -110,8 +111,8 @@ func (r *run) once(b *block, e *env, element, key any, i, count int) error {
 	return r.program(b.program, inside, e.frame)
 }
 
-// compareNames orders the members of an object: numbers by their value, then the others by letters. JavaScript keeps the others as they
-// were written, which data in a map no longer knows.
+// compareNames orders the members of an object: numbers by value, then other names. JavaScript keeps the
+// written order of names, which a Go map does not have.
 func compareNames(a, b string) int {
 	x, y := index(a), index(b)
 	switch {

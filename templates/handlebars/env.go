@@ -1,21 +1,21 @@
 package handlebars
 
-// env is what names mean at some place of a template while it is executed.
+// env is the meaning of names at a place of an executed template.
 type env struct {
-	frame    *frame     // the current context, and those around it
+	frame    *frame     // the current context and its outer ones
 	data     *variables // what begins with @
 	params   *params    // block parameters
 	partials *scope     // partials declared in the template
-	block    *handed    // what {{> @partial-block}} prints
+	block    *handed    // printed by {{> @partial-block}}
 }
 
-// frame is a context. ../ leads to the next one outwards.
+// frame is a context. ../ refers to the next outer one.
 type frame struct {
 	value any
 	outer *frame
 }
 
-// enter makes a context the current one. If it is already, that is no step inwards.
+// enter makes a context the current one. If it is already current, the depth stays.
 func (f *frame) enter(value any) *frame {
 	if f != nil && same(value, f.value) {
 		return &frame{value: value, outer: f.outer}
@@ -23,7 +23,7 @@ func (f *frame) enter(value any) *frame {
 	return &frame{value: value, outer: f}
 }
 
-// variables are those that begin with @. Each repetition adds its own.
+// variables are the @variables. Each repetition adds its own.
 type variables struct {
 	root        any            // @root
 	named       map[string]any // given from outside
@@ -89,7 +89,7 @@ func (s *scope) find(name string) (*scope, *program) {
 	return nil, nil
 }
 
-// handed is a block that was handed to a partial, with the place it comes from.
+// handed is a block passed to a partial, with its environment.
 type handed struct {
 	program *program
 	src     *source

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// ErrLimit is behind each [Error] that says a bound of [Limits] was passed; errors.Is finds it.
+// ErrLimit is wrapped by each [Error] about an exceeded limit of [Limits].
 var ErrLimit = errors.New("limit of the template engine")
 
-// ErrMissing is behind the [Error] by which strict mode reports variables that the data lacks; errors.Is finds it.
+// ErrMissing is wrapped by the [Error] that strict mode returns for missing variables.
 var ErrMissing = errors.New("variables are missing")
 
-// Error says what is wrong in a template, and where.
+// Error is a fault of a template, with its position.
 type Error struct {
 	Template string // name of the partial; empty: the template itself
 	Line     int    // from 1
 	Column   int    // from 1, in characters; 0 with Line 0: the template as a whole
-	Message  string // what is wrong, in words for its author
+	Message  string // for the template's author
 	Err      error  // ErrLimit, ErrMissing, the error of the context, or nil
 }
 
@@ -35,16 +35,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("partial %s, line %d, column %d: %s", e.Template, e.Line, e.Column, e.Message)
 }
 
-// Unwrap returns the reason behind the message, if there is one.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// errorAt makes the error for an offset of a source.
+// errorAt returns an error for an offset of a source.
 func (s *source) errorAt(offset int, cause error, format string, args ...any) *Error {
 	line, column := s.place(offset)
 	return &Error{Template: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// place turns an offset into line and column.
+// place returns the line and column of an offset.
 func (s *source) place(offset int) (line, column int) {
 	before := s.text[:min(offset, len(s.text))]
 	line = strings.Count(before, "\n") + 1

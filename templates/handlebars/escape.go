@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Escaping returns where the result of a template goes, and so what must not be in a value that is printed.
+// Escaping is the output format of a template. It decides how values are escaped.
 type Escaping int
 
 // The kinds of escaping.
@@ -14,16 +14,16 @@ const (
 	HTML Escaping = iota
 	// Text prints values as they are.
 	Text
-	// Header prints values as they are and makes one line of the whole result: line breaks and control characters become blanks. What comes
-	// out can't begin a header of its own.
+	// Header prints values as they are and makes the result a single line: line breaks and control characters
+	// become blanks. The result cannot begin a new header.
 	Header
-	// Markdown puts a backslash before whatever Markdown would take for more than text, html included.
+	// Markdown escapes every character that has a meaning in Markdown or html with a backslash.
 	Markdown
 )
 
 const htmlSpecial = "&<>\"'`="
 
-// appendHTML appends s with what is special to html as entities.
+// appendHTML appends s with html's special characters as entities.
 func appendHTML(to []byte, s string) []byte {
 	for {
 		i := strings.IndexAny(s, htmlSpecial)
@@ -54,8 +54,8 @@ func htmlEntity(c byte) string {
 	return "&#x3D;"
 }
 
-// appendMarkdown appends s so that Markdown reads it as text. Lines lose the blanks around them, which could make them code, and empty
-// lines go: a value stays within its paragraph.
+// appendMarkdown appends s so that Markdown reads it as text. Blanks around lines are removed, since they
+// could make code. Empty lines are removed, so a value stays in its paragraph.
 func appendMarkdown(to []byte, s string) []byte {
 	first := true
 	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -76,7 +76,7 @@ func appendMarkdown(to []byte, s string) []byte {
 	return to
 }
 
-// oneLine makes a header's value of text: line breaks, tabs and control characters become blanks, several of which become one.
+// oneLine makes text a single line: runs of line breaks, tabs and control characters become one blank.
 func oneLine(text string) string {
 	clean := strings.IndexFunc(text, unicode.IsControl) < 0
 	if clean && !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, " ") {

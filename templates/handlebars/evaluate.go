@@ -15,7 +15,7 @@ func (r *run) value(x expression, e *env, offset int) (any, error) {
 	return nil, r.src.errorAt(offset, nil, "an expression of an unknown kind")
 }
 
-// follow returns the value that a path leads to; undefined if it leads nowhere.
+// follow returns the value of a path, or undefined.
 func (r *run) follow(p *path, e *env) (any, error) {
 	if err := r.spend(1+len(p.parts), p.offset); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *run) startData(p *path, e *env) any {
 	return at.find(p.parts[0])
 }
 
-// findOutwards looks a name up in the current context and those around it.
+// findOutwards looks up a name in the current context, then in the outer ones.
 func findOutwards(f *frame, name string) any {
 	for ; f != nil; f = f.outer {
 		v := property(f.value, name)
@@ -88,7 +88,7 @@ func findOutwards(f *frame, name string) any {
 	return undefined{}
 }
 
-// known refuses values that aren't data.
+// known refuses values that are not data.
 func (r *run) known(v any, p *path) (any, error) {
 	switch v.(type) {
 	case nil, undefined, bool, string, markup, map[string]any, []any:
@@ -140,7 +140,7 @@ func size(v any) int {
 	return 0
 }
 
-// textOf is a value as it is printed; of a list, its elements with commas.
+// textOf returns the printed form of a value; for a list, its elements with commas.
 func (r *run) textOf(v any, offset int) (string, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -176,7 +176,7 @@ func (r *run) listText(to []byte, list []any, offset, depth int) ([]byte, error)
 	return to, nil
 }
 
-// keyText is a value as the name of a member: {{lookup list 2}}.
+// keyText returns a value as a member name: {{lookup list 2}}.
 func keyText(v any) string {
 	if i, ok := v.(int); ok {
 		return strconv.Itoa(i)

@@ -9,32 +9,32 @@ import (
 	"github.com/postroom/postroom/templates/locale"
 )
 
-// Input is what one execution is given beside its data.
+// Input is the input of an execution besides its data.
 type Input struct {
-	// Strict makes a missing variable an error that names all of them; otherwise they print nothing.
+	// Strict makes missing variables an error with all names; otherwise they print nothing.
 	Strict bool
-	// Locale is the language that numbers and dates are written in, such as "de" or "pt-BR"; empty: English.
+	// Locale is the language of numbers and dates, such as "de" or "pt-BR"; empty: English.
 	Locale string
 	// Zone is the time zone of dates; nil: UTC.
 	Zone *time.Location
-	// Variables are further @variables, such as {"site": …} for {{@site}}.
+	// Variables are additional @variables, such as {"site": …} for {{@site}}.
 	Variables map[string]any
 }
 
-// Result is what a template gave.
+// Result is the output of a template.
 type Result struct {
 	Text    string
-	Missing []Missing // the variables that the data lacked, each once, in the order they were met; 100 at most
+	Missing []Missing // the missing variables, each once, in order of use; at most 100
 }
 
-// Missing is a variable that was to be printed, or handed to a helper, and that the data lacks.
+// Missing is a variable that is printed or passed to a helper and is missing in the data.
 type Missing struct {
 	Name         string // as the template writes it
 	Template     string // the partial; empty: the template itself
 	Line, Column int    // of its first use
 }
 
-// maxMissing is how many missing variables are reported.
+// maxMissing is the maximum number of reported missing variables.
 const maxMissing = 100
 
 // run is one execution.
@@ -42,7 +42,7 @@ type run struct {
 	template *Template
 	ctx      context.Context
 	input    Input
-	src      *source // that is being executed
+	src      *source // being executed
 	out      writer
 	steps    int
 	depth    int // of partials
@@ -50,9 +50,10 @@ type run struct {
 	missing  []Missing
 }
 
-// Execute fills the template with data: maps, slices and scalars as encoding/json decodes them into an any, numbers as float64, int, int64
-// or json.Number. The errors are *Error: a limit was passed, the context ended, a partial with a computed name isn't there, a helper was
-// given what it can't use, or, in strict mode, variables are missing. Beside an error for missing variables the Result is complete.
+// Execute renders the template with data: maps, slices and scalars as encoding/json decodes them into an any,
+// numbers as float64, int, int64 or json.Number. The errors are *Error: a limit was exceeded, the context
+// ended, a partial with a computed name does not exist, a helper has unusable arguments, or, in strict mode,
+// variables are missing. With an error for missing variables the Result is complete.
 func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, error) {
 	r := &run{template: t, ctx: ctx, input: in, src: t.main, words: locale.Find(in.Locale)}
 	r.out = writer{limit: t.limits.Output, escaping: t.options.Escaping, mustache: t.options.Mustache}
@@ -74,7 +75,8 @@ func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, err
 	return result, nil
 }
 
-// program executes nodes in an environment. outer is the context around it, in which the partials declared inside are at home.
+// program executes nodes in an environment. outer is the surrounding context, the context of partials
+// declared inside.
 func (r *run) program(p *program, e env, outer *frame) error {
 	if p == nil {
 		return nil
@@ -129,7 +131,7 @@ func (r *run) print(o *output, e *env) error {
 	return nil
 }
 
-// miss notes a variable that isn't there.
+// miss records a missing variable.
 func (r *run) miss(value expression) {
 	p, ok := value.(*path)
 	if !ok || len(r.missing) == maxMissing {
@@ -153,7 +155,7 @@ func (r *run) missingError() error {
 	return &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing, Message: "missing: " + names}
 }
 
-// spend counts n steps. Once in a while it looks whether the time is up.
+// spend counts n steps. It regularly checks the deadline.
 func (r *run) spend(n, offset int) error {
 	const interval = 1 << 10
 	before := r.steps

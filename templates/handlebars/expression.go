@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// invocation is what stands in a tag before it is known whether its first name is a helper or a variable.
+// invocation is the content of a tag before its first name is resolved to a helper or a variable.
 type invocation struct {
 	target expression // *path or literal
 	args   []expression
@@ -68,7 +68,7 @@ func (p *parser) arguments(v *invocation) error {
 	}
 }
 
-// hashName reads name= if that is what comes next.
+// hashName reads name= if it is next.
 func (p *parser) hashName() (string, bool) {
 	start := p.at
 	name := p.token()
@@ -160,7 +160,7 @@ func (p *parser) path() (*path, error) {
 	return result, nil
 }
 
-// bind finds the block parameter that a path begins with, if it does.
+// bind finds the block parameter at the start of a path, if any.
 func (p *parser) bind(v *path) {
 	if v.data || v.scoped || len(v.parts) == 0 {
 		return
@@ -175,7 +175,7 @@ func (p *parser) bind(v *path) {
 	}
 }
 
-// name reads the name of a partial, or that of a block where it is closed.
+// name reads the name of a partial or of a closing tag.
 func (p *parser) name() (string, error) {
 	e, err := p.operand()
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *parser) name() (string, error) {
 	return v.name(), nil
 }
 
-// blockParams reads as |x y|, if it is there.
+// blockParams reads as |x y|, if present.
 func (p *parser) blockParams() ([]string, error) {
 	if p.peek().kind != tokenAs {
 		return nil, nil

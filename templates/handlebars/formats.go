@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// numeric reads a number, or a text that is one.
+// numeric converts a number, or a text that is a number.
 func numeric(v any) (float64, bool) {
 	if n, ok := number(v); ok {
 		return n, true
@@ -19,7 +19,7 @@ func numeric(v any) (float64, bool) {
 	return 0, false
 }
 
-// amount reads the first argument as a number. Nothing gives nothing.
+// amount returns the first argument as a number. present is false for an absent value.
 func (in *invoked) amount() (n float64, present bool, err error) {
 	if absent(in.args[0]) || in.args[0] == "" {
 		return 0, false, nil
@@ -31,7 +31,7 @@ func (in *invoked) amount() (n float64, present bool, err error) {
 	return n, true, nil
 }
 
-// brief is a value for an error message.
+// brief returns a value for an error message.
 func brief(v any) string { return shorten(plainText(v), 40, "…") }
 
 func formatNumber(in *invoked) (any, error) {
@@ -62,7 +62,8 @@ func formatCurrency(in *invoked) (any, error) {
 	return in.words().Currency(n, code), nil
 }
 
-// pluralForm returns the form of a word that goes with a number: {{plural count "item" "items"}}. Languages with more forms name them.
+// pluralForm returns the plural form for a number: {{plural count "item" "items"}}. Languages with more forms
+// name them.
 func pluralForm(in *invoked) (any, error) {
 	n, present, err := in.amount()
 	if err != nil || !present {
@@ -78,7 +79,7 @@ func pluralForm(in *invoked) (any, error) {
 	}
 }
 
-// formatDate writes a time: in a style, or by a pattern.
+// formatDate formats a time with a style or a pattern.
 func formatDate(in *invoked) (any, error) {
 	if absent(in.args[0]) || in.args[0] == "" {
 		return "", nil
@@ -101,7 +102,7 @@ func formatDate(in *invoked) (any, error) {
 	return in.words().Date(at.In(zone), style), nil
 }
 
-// zone returns the time zone to write in: an argument, or that of the execution, or UTC.
+// zone returns the time zone: the argument, that of the execution, or UTC.
 func (in *invoked) zone() (*time.Location, error) {
 	name := in.namedText("tz", "")
 	if len(in.args) == 3 {
@@ -110,7 +111,7 @@ func (in *invoked) zone() (*time.Location, error) {
 	switch {
 	case name != "":
 		if zone := findZone(name); zone != nil {
-			return zone, in.run.spend(50, in.call.offset) // it may be read and parsed each time
+			return zone, in.run.spend(50, in.call.offset) // it may be loaded and parsed each time
 		}
 		return nil, in.fault("there is no time zone %q", brief(name))
 	case in.run.input.Zone != nil:
@@ -135,16 +136,16 @@ func findZone(name string) *time.Location {
 	return zone
 }
 
-// layouts are the ways in which dates come. One without a zone is in that of the execution.
+// layouts are the accepted date formats. A date without a zone is in that of the execution.
 var layouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02", time.RFC1123Z, time.RFC1123,
 }
 
-// readTime reads a date, or a number: seconds since 1970, or milliseconds if it is too large for that.
+// readTime parses a date or a number: Unix seconds, or milliseconds if it is too large for seconds.
 func readTime(v any, zone *time.Location) (time.Time, bool) {
 	if n, ok := number(v); ok {
-		if math.IsNaN(n) || math.Abs(n) > 8.64e15 { // as far as dates of JavaScript go
+		if math.IsNaN(n) || math.Abs(n) > 8.64e15 { // the range of JavaScript dates
 			return time.Time{}, false
 		}
 		if math.Abs(n) < 1e11 {

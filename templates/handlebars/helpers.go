@@ -6,13 +6,13 @@ import (
 	"github.com/postroom/postroom/templates/locale"
 )
 
-// helper is one of the fixed set of functions that templates may call.
+// helper is one of the fixed functions that templates may call.
 type helper struct {
 	name     string
-	kind     blockKind // printing, or what its block does
-	negated  bool      // its block has its branches exchanged
+	kind     blockKind // printing, or the effect of its block
+	negated  bool      // the branches of its block are swapped
 	reserved bool      // the name means the helper even without arguments
-	needs    bool      // an argument that the data lacks is reported as missing
+	needs    bool      // a missing argument is reported
 	least    int       // arguments
 	most     int       // -1: any number
 	hash     []string  // names of named arguments
@@ -39,7 +39,7 @@ func (in *invoked) named(name string) any {
 	return undefined{}
 }
 
-// namedText returns a named argument as text, or else a default.
+// namedText returns a named argument as text, or the default.
 func (in *invoked) namedText(name, otherwise string) string {
 	if v := in.named(name); !absent(v) {
 		return plainText(v)
@@ -50,7 +50,7 @@ func (in *invoked) namedText(name, otherwise string) string {
 // text returns an argument as it would be printed.
 func (in *invoked) text(i int) (string, error) { return in.run.textOf(in.args[i], in.call.offset) }
 
-// words returns the language to write in: that of the argument locale=, or of the execution.
+// words returns the locale: the argument locale=, or that of the execution.
 func (in *invoked) words() locale.Locale {
 	if tag := in.namedText("locale", ""); tag != "" {
 		return locale.Find(tag)
@@ -58,18 +58,18 @@ func (in *invoked) words() locale.Locale {
 	return in.run.words
 }
 
-// fault makes the error for arguments that the helper can't use.
+// fault returns the error for unusable arguments.
 func (in *invoked) fault(format string, args ...any) error {
 	return in.run.src.errorAt(in.call.offset, nil, "%s: %s", in.call.helper.name, fmt.Sprintf(format, args...))
 }
 
-// absent reports whether a value is null or isn't there at all.
+// absent reports whether a value is null or undefined.
 func absent(v any) bool {
 	_, gone := v.(undefined)
 	return v == nil || gone
 }
 
-// argumentCount returns how many arguments a helper takes.
+// argumentCount describes the number of arguments of a helper.
 func argumentCount(least, most int) string {
 	noun := "arguments"
 	switch {
@@ -84,7 +84,7 @@ func argumentCount(least, most int) string {
 	return fmt.Sprintf("%d to %d %s", least, most, noun)
 }
 
-// helpers are all there are, by name; docs/templates.md lists them, and a test compares.
+// helpers are all helpers by name. A test compares them with docs/templates.md.
 var helpers = byName(
 	// Those of Handlebars.
 	&helper{name: "if", kind: condition, reserved: true, least: 1, most: 1, hash: []string{"includeZero"}, call: isTrue},

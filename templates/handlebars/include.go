@@ -28,7 +28,7 @@ func (r *run) partial(n *partial, e *env) error {
 	return r.include(n.indent, found, inside)
 }
 
-// included is what a call of a partial turned out to execute.
+// included is the resolved content of a partial call.
 type included struct {
 	program *program
 	src     *source
@@ -57,7 +57,8 @@ func (r *run) partialName(n *partial, e *env) (string, error) {
 	return keyText(v), nil
 }
 
-// partialContext returns the context that the partial is called with: the current one or its argument, with the named arguments added.
+// partialContext returns the partial's context: the current one or its argument, with the named arguments
+// added.
 func (r *run) partialContext(n *partial, e *env) (any, error) {
 	context := e.frame.value
 	if n.context != nil {
@@ -77,7 +78,7 @@ func (r *run) partialContext(n *partial, e *env) (any, error) {
 	joined := make(map[string]any, len(members)+len(n.hash))
 	maps.Copy(joined, members)
 	for _, p := range n.hash {
-		if p.value == (literal{undefined{}}) { // says nothing, as in Handlebars; a variable that isn't there hides the context's
+		if p.value == (literal{undefined{}}) { // no argument; a missing variable hides the context
 			continue
 		}
 		v, err := r.value(p.value, e, n.offset)
@@ -89,14 +90,14 @@ func (r *run) partialContext(n *partial, e *env) (any, error) {
 	return joined, nil
 }
 
-// findPartial finds what a name stands for, and the environment to execute it in: the block that was handed to the current partial, a
-// partial declared in the template, one that was given, or at last the block that this call brings.
+// findPartial resolves a name and its environment, in this order: the block passed to the current partial, a
+// partial declared in the template, a given partial, the block of this call.
 func (r *run) findPartial(name string, n *partial, e *env, context any) (included, env, bool) {
 	inside := env{data: e.data, partials: e.partials, block: e.block}
 	if n.block != nil {
 		inside.block = &handed{program: n.block, src: r.src, env: *e}
 		inside.data = &variables{outer: e.data}
-		if len(n.block.inlines) > 0 { // they are there for the partial too
+		if len(n.block.inlines) > 0 { // the partial may use them too
 			inside.partials = &scope{declared: n.block.inlines, src: r.src, frame: e.frame, params: e.params, next: e.partials}
 		}
 	}
@@ -122,8 +123,8 @@ func (r *run) findPartial(name string, n *partial, e *env, context any) (include
 	return included{}, inside, false
 }
 
-// open returns what executes a handed block. It sees the names of the place it comes from, and around the context of the partial that prints
-// it the contexts of that place.
+// open returns the content of a passed block. It sees the names of its own place, and as outer contexts those
+// of that place, below the context of the partial that prints it.
 func (h *handed) open(caller env, context any) (included, env, bool) {
 	inside := h.env
 	inside.frame = h.env.frame.enter(context)

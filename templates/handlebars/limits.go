@@ -1,6 +1,6 @@
 package handlebars
 
-// Limits bound what a template may use up. A field that is zero takes its default; none can be switched off.
+// Limits are the resource limits of a template. A zero field means its default; no limit can be disabled.
 type Limits struct {
 	Source       int // bytes of one template or partial; 256 KB
 	TotalSource  int // bytes of a template and all its partials together; 1 MB

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// loader reads a template and every partial it can reach.
+// loader parses a template and every partial it can reach.
 type loader struct {
 	template *Template
 	total    int // bytes read so far
 	inlines  map[string]bool
 	calls    []reference     // calls of partials seen so far
-	queued   map[string]bool // partials read, or about to be
-	dynamic  bool            // some call computes its partial's name, so each may be needed
-	opens    bool            // some source prints the block that it is handed
+	queued   map[string]bool // partials that are parsed or scheduled
+	dynamic  bool            // some partial name is computed, so any partial may be needed
+	opens    bool            // some source prints the block passed to it
 }
 
-// reference is a call of a partial by a name known beforehand.
+// reference is a call of a partial by a fixed name.
 type reference struct {
 	from   *source
 	name   string
 	offset int
-	always bool // the call stands outside of any block, so executing from means executing name
-	spare  bool // it brings a block that is printed when the partial isn't there
+	always bool // the call is outside any block, so from always executes name
+	spare  bool // it has a block to print if the partial does not exist
 }
 
 // read parses one source.
@@ -47,7 +47,7 @@ func (l *loader) read(name, text string) (*source, error) {
 	return s, nil
 }
 
-// layOut hands the template to its layout.
+// layOut passes the template to its layout.
 func (l *loader) layOut(main *source) {
 	name := l.template.options.Layout
 	if name == "" {
@@ -57,7 +57,7 @@ func (l *loader) layOut(main *source) {
 	main.main = &program{body: []node{&partial{name: name, block: main.main}}}
 }
 
-// readPartials reads the partials that were called, those that they call, and so on; all that there are once a name is computed.
+// readPartials parses all reachable partials; all given ones if a name is computed.
 func (l *loader) readPartials() error {
 	for done := 0; ; {
 		if l.dynamic {
@@ -93,7 +93,7 @@ func (l *loader) readPartial(name string) error {
 	return nil
 }
 
-// findUnknown reports the first call of a partial that is neither given nor declared anywhere in the template.
+// findUnknown reports the first call of a partial that is neither given nor declared.
 func (l *loader) findUnknown() error {
 	for _, c := range l.calls {
 		if l.template.partials[c.name] == nil && !l.inlines[c.name] && !c.spare && !l.template.options.Mustache {
@@ -103,8 +103,8 @@ func (l *loader) findUnknown() error {
 	return nil
 }
 
-// findCycle reports a partial that would include itself whatever the data is. One that does so inside a block may be meant, to print a
-// tree; Limits.PartialDepth stops it if not.
+// findCycle reports a partial that always includes itself. Recursion inside a block may be intended, to print
+// a tree; Limits.PartialDepth bounds it.
 func (l *loader) findCycle() error {
 	next := map[string][]reference{}
 	for _, c := range l.calls {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// isTrue is the condition of if and unless when they have a named argument: includeZero=true makes 0 true.
+// isTrue is the condition of if and unless with the named argument includeZero=true, which makes 0 true.
 func isTrue(in *invoked) (any, error) {
 	if n, ok := number(in.args[0]); ok && n == 0 && truthy(in.named("includeZero")) {
 		return true, nil
@@ -12,7 +12,7 @@ func isTrue(in *invoked) (any, error) {
 	return truthy(in.args[0]), nil
 }
 
-// lookUp returns a member whose name is computed.
+// lookUp returns a member with a computed name.
 func lookUp(in *invoked) (any, error) {
 	if v := in.args[0]; !truthy(v) {
 		if _, isList := v.([]any); !isList {
@@ -22,10 +22,10 @@ func lookUp(in *invoked) (any, error) {
 	return property(in.args[0], keyText(in.args[1])), in.run.spend(size(in.args[0])/64, in.call.offset)
 }
 
-// logNothing prints nothing and logs nothing: what a template says to a log is nobody's business here.
+// logNothing prints and logs nothing: a template must not write to the log.
 func logNothing(*invoked) (any, error) { return "", nil }
 
-// and returns the first argument that is false, or else the last.
+// and returns the first false argument, else the last.
 func and(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if !truthy(v) {
@@ -35,7 +35,7 @@ func and(in *invoked) (any, error) {
 	return in.args[len(in.args)-1], nil
 }
 
-// or returns the first argument that is true, or else the last.
+// or returns the first true argument, else the last.
 func or(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if truthy(v) {
@@ -51,7 +51,7 @@ func equals(in *invoked) (any, error) { return equal(in.args[0], in.args[1]), ni
 
 func differs(in *invoked) (any, error) { return !equal(in.args[0], in.args[1]), nil }
 
-// equal compares as === does: a number never equals a text. What isn't there equals null.
+// equal compares like ===: a number never equals a text. Undefined equals null.
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case string:
@@ -68,7 +68,7 @@ func equal(a, b any) bool {
 	return ok && too && n == m
 }
 
-// compared makes the helper that compares two values in order.
+// compared returns the helper that compares two values by order.
 func compared(holds func(order int) bool) func(*invoked) (any, error) {
 	return func(in *invoked) (any, error) {
 		c, ok := order(in.args[0], in.args[1])
@@ -76,7 +76,8 @@ func compared(holds func(order int) bool) func(*invoked) (any, error) {
 	}
 }
 
-// order compares two texts by their letters, and anything else as numbers, among which a text may be. ok is false when there is no order.
+// order compares two texts by letters, other values as numbers (one may be a text). ok is false if they have
+// no order.
 func order(a, b any) (c int, ok bool) {
 	x, isText := a.(string)
 	y, both := b.(string)

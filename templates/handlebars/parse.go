@@ -7,7 +7,7 @@ type parser struct {
 	loader     *loader
 	src        *source
 	at         int    // offset of what is read next
-	limit      int    // offset no token reaches beyond: the end of the source, or with changed delimiters of the tag
+	limit      int    // tokens end here: the end of the source, or of the tag if delimiters changed
 	open, shut string // the delimiters
 	scopes     [][]string
 	depth      int // blocks around, and expressions around inside a tag
@@ -146,7 +146,7 @@ func (p *parser) shutTag(want tokenKind, s *strip) error {
 	return p.unexpected(t)
 }
 
-// unexpected makes the error for a token that has no place where it stands.
+// unexpected returns the error for an unexpected token.
 func (p *parser) unexpected(t token) error {
 	switch t.kind {
 	case tokenEnd:
@@ -157,7 +157,7 @@ func (p *parser) unexpected(t token) error {
 	return p.fault(t.offset, "%q doesn't belong here", p.src.text[t.offset:t.end])
 }
 
-// enter counts a level of nesting; leave takes it back.
+// enter increments the nesting depth; leave decrements it.
 func (p *parser) enter(offset int) error {
 	p.depth++
 	if most := p.loader.template.limits.Nesting; p.depth > most {

@@ -2,15 +2,15 @@ package handlebars
 
 import "slices"
 
-// References are what a source asks for by name.
+// References are the partials that a source uses.
 type References struct {
-	Partials []string // each once, in the order of the alphabet; also those that it declares itself
-	Computed bool     // the name of some partial is computed, so that any may be meant
-	Block    bool     // it prints the block that is handed to it: {{> @partial-block}}
+	Partials []string // each once, sorted; includes those that it declares itself
+	Computed bool     // some partial name is computed, so any partial may be used
+	Block    bool     // it prints the block passed to it: {{> @partial-block}}
 }
 
-// Refer reads a source by itself and says which partials it includes, so that its reader knows what to look for before [Parse]. The errors
-// are those of Parse, but for what has to do with the partials.
+// Refer parses a source alone and returns the partials it includes, so that they can be loaded before
+// [Parse]. The errors are those of Parse, except errors about partials.
 func Refer(text string, o Options) (References, error) {
 	l := loader{template: &Template{options: o, limits: o.Limits.withDefaults()}, inlines: map[string]bool{}}
 	if _, err := l.read("", text); err != nil {

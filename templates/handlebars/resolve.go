@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// resolve decides what a name with its arguments is. A name with arguments is a helper. One without is a variable, even if a helper has
-// the same name: templates speak of {{url}} and {{date}} and mean the data's.
+// resolve decides between helper and variable. A name with arguments is a helper. A name without is a
+// variable, even if a helper has the same name: {{url}} and {{date}} usually mean the data's.
 func (p *parser) resolve(v invocation) (expression, error) {
 	h := p.helperOf(v)
 	if h == nil {
@@ -18,7 +18,7 @@ func (p *parser) resolve(v invocation) (expression, error) {
 	return p.call(h, v)
 }
 
-// resolveBlock decides what a block does.
+// resolveBlock sets the effect of a block.
 func (p *parser) resolveBlock(b *block, v invocation) error {
 	h := p.helperOf(v)
 	if h == nil {
@@ -52,7 +52,7 @@ func (p *parser) call(h *helper, v invocation) (expression, error) {
 	return &call{helper: h, args: v.args, hash: v.hash, offset: v.offset}, nil
 }
 
-// helperOf finds the helper that an invocation names.
+// helperOf returns the helper that an invocation names.
 func (p *parser) helperOf(v invocation) *helper {
 	name := v.name()
 	if t, ok := v.target.(*path); ok && (t.data || t.scoped || t.param || len(t.parts) != 1) {
@@ -72,7 +72,7 @@ func (p *parser) unknownHelper(v invocation) error {
 	return p.fault(v.offset, "there is no helper %q", v.name())
 }
 
-// checkArguments compares the arguments with what the helper takes.
+// checkArguments checks the arguments of a helper.
 func (p *parser) checkArguments(h *helper, v invocation) error {
 	if n := len(v.args); n < h.least || h.most >= 0 && n > h.most {
 		return p.fault(v.offset, "%s takes %s, not %d", h.name, argumentCount(h.least, h.most), n)

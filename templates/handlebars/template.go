@@ -1,24 +1,25 @@
 package handlebars
 
-// Options say how a template is read. The zero value reads Handlebars for html.
+// Options are the parse options of a template. The zero value parses Handlebars for html.
 type Options struct {
 	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are read.
 	Partials map[string]string
-	// Layout is the name of a partial that the whole template is handed to, as if it stood between {{#> name}} and {{/name}}: the layout
-	// prints it with {{> @partial-block}}. Empty: none.
+	// Layout is the name of a partial that gets the whole template as its block, as between {{#> name}} and
+	// {{/name}}. The layout prints it with {{> @partial-block}}. Empty: none.
 	Layout string
-	// Escaping is what happens to the values that are printed; html by default.
+	// Escaping is the escaping of printed values; default html.
 	Escaping Escaping
-	// EscapedOnly refuses tags that print a value as it is: {{{name}}} and {{& name}}.
+	// EscapedOnly refuses tags that print unescaped values: {{{name}}} and {{& name}}.
 	EscapedOnly bool
-	// Mustache makes names that the current context lacks be looked up in the outer ones, lets templates change their delimiters, and
-	// prints nothing for a partial that isn't there: the three things in which Handlebars departs from the Mustache specification.
+	// Mustache enables three rules of the Mustache specification that Handlebars lacks: missing names are
+	// looked up in outer contexts, templates may change their delimiters, and a missing partial prints
+	// nothing.
 	Mustache bool
-	// Limits bound the reading and each execution.
+	// Limits apply to parsing and to each execution.
 	Limits Limits
 }
 
-// Template is a template that was read, with its partials. It doesn't change any more: goroutines may share it.
+// Template is a parsed template with its partials. It is immutable and safe for concurrent use.
 type Template struct {
 	options  Options
 	limits   Limits
@@ -26,8 +27,8 @@ type Template struct {
 	partials map[string]*source
 }
 
-// Parse reads a template. What is wrong with it, or with a partial it includes, is reported as an *Error with its place: a fault of syntax,
-// a helper or partial that isn't there, a partial that includes itself come what may, or a limit passed.
+// Parse parses a template. A fault of it or of an included partial is an *Error with its position: a syntax
+// error, a missing helper or partial, a partial that always includes itself, or an exceeded limit.
 func Parse(text string, o Options) (*Template, error) {
 	t := &Template{options: o, limits: o.Limits.withDefaults(), partials: map[string]*source{}}
 	l := loader{template: t, inlines: map[string]bool{}, queued: map[string]bool{}}

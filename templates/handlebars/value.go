@@ -9,13 +9,13 @@ import (
 	"unicode/utf16"
 )
 
-// undefined is the value of what isn't there, as opposed to null.
+// undefined is the value of a missing variable, different from null.
 type undefined struct{}
 
-// markup is text that a helper made for where it goes; it isn't escaped again.
+// markup is text that a helper escaped already.
 type markup string
 
-// truthy returns which way {{#if}} goes: false, null, undefined, 0, "" and the empty list are false.
+// truthy reports whether {{#if}} is true for v: false, null, undefined, 0, "" and the empty list are not.
 func truthy(v any) bool {
 	if n, ok := number(v); ok && n == 0 {
 		return false
@@ -23,7 +23,7 @@ func truthy(v any) bool {
 	return !empty(v)
 }
 
-// empty is what {{#with}} finds empty: as false, but for 0.
+// empty reports whether v is empty for {{#with}}: as for {{#if}}, but 0 is not empty.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil, undefined:
@@ -41,7 +41,7 @@ func empty(v any) bool {
 	return ok && math.IsNaN(n)
 }
 
-// number returns the value of a number of any of the types that data may have.
+// number returns the value of a number of any type that data may have.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -57,7 +57,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// plainText is a value as JavaScript prints it. Lists are printed with commas, as there; that takes steps, which the run counts.
+// plainText returns a value as JavaScript prints it. Lists are printed with commas; the run counts their
+// steps.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case nil, undefined:
@@ -80,7 +81,8 @@ func plainText(v any) string {
 	return "[object Object]"
 }
 
-// jsonNumberText keeps whole numbers as they were written, however long: ids are numbers too. Others are printed as JavaScript does.
+// jsonNumberText keeps whole numbers as written, at any length, because ids are numbers too. Others are
+// printed as in JavaScript.
 func jsonNumberText(v json.Number) string {
 	digits := strings.TrimPrefix(string(v), "-")
 	if digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0") && string(v) != "-0" {
@@ -155,8 +157,8 @@ func index(name string) int {
 	return -1
 }
 
-// same reports whether two contexts are one: then entering the second from the first is no step, and ../ passes both at once. Objects and
-// lists are compared by identity, for which there is no other way than to ask reflect where they are; scalars as == of JavaScript does.
+// same reports whether two contexts are identical: then entering the second from the first adds no level for
+// ../. Objects and lists are compared by address, which needs reflect; scalars as by JavaScript's ==.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -177,7 +179,7 @@ func same(a, b any) bool {
 	return ok && too && n == m
 }
 
-// loose is the number that == of JavaScript takes a scalar for.
+// loose is the number that JavaScript's == converts a scalar to.
 func loose(v any) (float64, bool) {
 	switch v := v.(type) {
 	case bool:

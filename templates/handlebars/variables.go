@@ -2,19 +2,19 @@ package handlebars
 
 import "strings"
 
-// Variable is a value of the data that a template uses.
+// Variable is a variable that a template uses.
 type Variable struct {
 	Name         string // its path from the root of the data, such as "order.items[].price"
 	Template     string // the partial; empty: the template itself
 	Line, Column int    // of its first use
 }
 
-// maxVariables is how many variables are listed.
+// maxVariables is the maximum number of listed variables.
 const maxVariables = 1000
 
-// Variables lists what the template takes from its data, each name once, in the order of the text. Names are followed through each, with,
-// sections, block parameters and partials, as far as that can be told without data; what can't (a computed name, the way outwards from a
-// partial) is left out. A name without the marks of a list, such as "order", may be anything.
+// Variables lists the variables of the template, each name once, in order of the text. It follows names
+// through each, with, sections, block parameters and partials. It omits names that only data can resolve,
+// such as a computed name. A name without list marks, such as "order", may be of any type.
 func (t *Template) Variables() []Variable {
 	l := lister{template: t, seen: map[string]bool{}, src: t.main}
 	l.program(t.main.main, place{contexts: []string{""}})
@@ -31,8 +31,8 @@ type lister struct {
 	seen     map[string]bool
 }
 
-// place is what names mean: the paths of the contexts, innermost last, those of block parameters, and the arguments of a partial, which
-// hide what the data has by their names. An unknown path is "?".
+// place is the meaning of names: the paths of the contexts (innermost last) and block parameters, and the
+// arguments of a partial, which hide data of the same name. An unknown path is "?".
 type place struct {
 	contexts []string
 	params   [][]string
@@ -128,7 +128,7 @@ func (l *lister) partial(n *partial, at place) {
 	}
 }
 
-// expression notes the variables of an expression, and answers the path of its value.
+// expression records the variables of an expression and returns the path of its value.
 func (l *lister) expression(x expression, at place) string {
 	switch x := x.(type) {
 	case *path:

@@ -2,11 +2,11 @@ package handlebars
 
 import "strings"
 
-// trimWhiteSpace takes away the white space that tags ask for with a tilde, and the lines that hold nothing but a tag of a kind that
-// prints nothing by itself. The order of the steps is that of Handlebars, on which the result depends in odd corners.
+// trimWhiteSpace removes white space at tags with a tilde, and lines that contain only a tag that prints
+// nothing. The order of the steps is Handlebars': some results depend on it.
 func trimWhiteSpace(main *program) { main.trim(true) }
 
-// edges says what a node asks of the text around it.
+// edges is the white space control of a node.
 type edges struct {
 	strip
 	alone               bool // may stand alone on its line
@@ -47,7 +47,7 @@ func (p *program) trim(root bool) {
 	}
 }
 
-// trimInside trims what is inside a node, and returns what it asks of the text around it.
+// trimInside trims the inside of a node and returns the white space control of its edges.
 func trimInside(n node) (edges, bool) {
 	switch n := n.(type) {
 	case *output:
@@ -107,14 +107,14 @@ func trimBlock(first, inverse *program, opening, middle, closing strip) edges {
 	if closing.open {
 		omitBefore(last.body, len(last.body), true)
 	}
-	if blankBefore(first.body, len(first.body), false) && blankAfter(second.body, -1, false) { // else alone on its line
+	if blankBefore(first.body, len(first.body), false) && blankAfter(second.body, -1, false) { // otherwise not alone on the line
 		omitBefore(first.body, len(first.body), false)
 		omitAfter(second.body, -1, false)
 	}
 	return e
 }
 
-// inner returns the program inside a node that follows its opening tag, or precedes its closing one.
+// inner returns the program after a node's opening tag, or before its closing tag.
 func inner(n node, last bool) *program {
 	switch n := n.(type) {
 	case *partial:
@@ -130,7 +130,7 @@ func inner(n node, last bool) *program {
 	return &program{}
 }
 
-// blankBefore reports whether nothing but white space stands between node i and the beginning of its line.
+// blankBefore reports whether only white space precedes node i on its line.
 func blankBefore(body []node, i int, root bool) bool {
 	if i == 0 {
 		return root
@@ -143,7 +143,7 @@ func blankBefore(body []node, i int, root bool) bool {
 	return rest == "" && root && i == 1 || strings.Contains(before.original[len(rest):], "\n")
 }
 
-// blankAfter reports whether nothing but white space stands between node i and the end of its line.
+// blankAfter reports whether only white space follows node i on its line.
 func blankAfter(body []node, i int, root bool) bool {
 	if i+1 == len(body) {
 		return root
@@ -156,7 +156,7 @@ func blankAfter(body []node, i int, root bool) bool {
 	return rest == "" && root && i+2 == len(body) || strings.Contains(after.original[:len(after.original)-len(rest)], "\n")
 }
 
-// omitAfter takes away white space behind node i: all of it, or the rest of the line, which it does once.
+// omitAfter removes white space after node i: all, or once the rest of the line.
 func omitAfter(body []node, i int, all bool) {
 	if i+1 >= len(body) {
 		return
@@ -176,7 +176,8 @@ func omitAfter(body []node, i int, all bool) {
 	c.rightStripped = len(c.value) != before
 }
 
-// omitBefore takes away white space before node i: all of it, or that on the line, which it does once. It reports whether there was any.
+// omitBefore removes white space before node i: all, or once that on the line. It reports whether there was
+// any.
 func omitBefore(body []node, i int, all bool) bool {
 	if i <= 0 || i > len(body) {
 		return false

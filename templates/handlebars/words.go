@@ -7,7 +7,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// firstPresent returns the first argument that is there and isn't empty text.
+// firstPresent returns the first argument that is present and not "".
 func firstPresent(in *invoked) (any, error) {
 	for _, v := range in.args {
 		if !absent(v) && v != "" {
@@ -17,7 +17,7 @@ func firstPresent(in *invoked) (any, error) {
 	return in.args[len(in.args)-1], nil
 }
 
-// insert returns its argument or a default, which may be written as "default=Customer".
+// insert returns its argument or a default, which may be given as "default=Customer".
 func insert(in *invoked) (any, error) {
 	if v := in.args[0]; !absent(v) && v != "" {
 		return v, nil
@@ -48,7 +48,8 @@ func length(in *invoked) (any, error) {
 	return uniseg.GraphemeClusterCount(text), err
 }
 
-// truncate shortens a text to so many characters, the ellipsis included. It never cuts through a character of several code points.
+// truncate shortens a text to a number of characters, ellipsis included. It never splits a character of
+// several code points.
 func truncate(in *invoked) (any, error) {
 	text, err := in.text(0)
 	if err != nil {
@@ -62,7 +63,7 @@ func truncate(in *invoked) (any, error) {
 	if len(in.args) == 3 {
 		ellipsis = plainText(in.args[2])
 	}
-	if float64(len(text)) <= most { // as many bytes are no more characters
+	if float64(len(text)) <= most { // bytes are at least as many as characters
 		return text, nil
 	}
 	if err := in.run.spend(int(min(most, float64(len(text))))/64, in.call.offset); err != nil {
@@ -107,5 +108,5 @@ func asJSON(in *invoked) (any, error) {
 	return string(text), nil
 }
 
-// MarshalJSON writes what isn't there as null.
+// MarshalJSON writes undefined as null.
 func (undefined) MarshalJSON() ([]byte, error) { return []byte("null"), nil }

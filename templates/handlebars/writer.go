@@ -2,17 +2,17 @@ package handlebars
 
 import "strings"
 
-// writer collects the result. It indents what partials write that stand alone on an indented line.
+// writer collects the output. It indents the output of partials that are alone on an indented line.
 type writer struct {
 	text     []byte
 	limit    int
 	escaping Escaping
 	indent   string // of the lines of the current partial
-	pending  string // what has to be written before the next character
+	pending  string // indentation to write before the next character
 	mustache bool   // line breaks within values don't begin a line to be indented
 }
 
-// content writes text of the template; it reports whether it fitted.
+// content writes literal text. It reports whether it fitted.
 func (w *writer) content(s string) bool {
 	if w.indent == "" && w.pending == "" {
 		w.text = append(w.text, s...)
@@ -36,7 +36,7 @@ func (w *writer) content(s string) bool {
 	return true
 }
 
-// value writes a value, escaped unless it is markup or the tag asked for it as it is.
+// value writes a value. It escapes it unless it is markup or raw is set.
 func (w *writer) value(s string, raw bool) bool {
 	if s == "" {
 		if w.mustache {
@@ -77,7 +77,7 @@ func (w *writer) flush() {
 	w.pending = ""
 }
 
-// within writes what a partial writes, its lines indented.
+// within indents the lines that write writes.
 func (w *writer) within(indent string, write func() error) error {
 	if indent == "" {
 		return write()

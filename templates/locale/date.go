@@ -7,7 +7,8 @@ import (
 	_ "time/tzdata" // zones are the same on each machine
 )
 
-// Date writes a time in one of the styles "short", "medium", "long" and "full", which name a day, "time", or a pattern of Format.
+// Date formats a time in a style ("short", "medium", "long", "full" for a day; "time") or with a pattern of
+// Format.
 func (l Locale) Date(t time.Time, style string) string {
 	if style == "time" {
 		return l.Format(t, l.words.Time)
@@ -18,14 +19,14 @@ func (l Locale) Date(t time.Time, style string) string {
 	return l.Format(t, style)
 }
 
-// tokens are the parts of a pattern, the longer before the shorter.
+// tokens are the parts of a pattern, longer ones first.
 var tokens = [...]string{
 	"YYYY", "YY", "MMMM", "MMM", "MM", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "d", "HH", "H", "hh", "h", "mm", "m", "ss", "s",
 	"SSS", "A", "a", "ZZ", "Z", "X", "x",
 }
 
-// Format writes a time by a pattern in the letters of moment.js: YYYY, MM, MMMM, DD, Do, dddd, HH, h, mm, ss, A, Z and so on. What stands
-// in brackets is copied, and so is all that isn't a token.
+// Format formats a time with a moment.js pattern: YYYY, MM, MMMM, DD, Do, dddd, HH, h, mm, ss, A, Z and so
+// on. Text in brackets and other text is copied.
 func (l Locale) Format(t time.Time, pattern string) string {
 	var b strings.Builder
 scan:
@@ -106,7 +107,7 @@ func (l Locale) clockToken(t time.Time, token string) string {
 	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
-// ordinal writes a day of the month as a number in order: 1st, 22nd; with a dot, or as it is, in other languages.
+// ordinal writes a day of the month as an ordinal: 1st, 22nd; with a dot or plain in other languages.
 func (l Locale) ordinal(n int) string {
 	switch base, _ := l.tag.Base(); base.String() {
 	case "en":

@@ -1,8 +1,9 @@
-// Package locale writes dates, numbers, money and plurals the way a language does, for templates.
+// Package locale formats dates, numbers, money and plurals in a language, for templates.
 //
-// It knows some fifty languages and regions, in the words of the Unicode CLDR (locales.json); a language it doesn't know is written as
-// English, a region as its language. It promises never to fail for a tag, a number or a time, whatever they are, and to answer the same for
-// the same arguments: it reads no clock and no environment. Time zones by name are compiled in, so none depends on the machine.
+// It knows about fifty languages and regions, from the Unicode CLDR (locales.json). An unknown language is
+// formatted as English, an unknown region as its language. It never fails, for any tag, number or time. The
+// result depends only on the arguments: it reads no clock and no environment. Time zones are compiled in, so
+// they do not depend on the machine.
 //
 // It owns no Redis keys.
 package locale

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Locale is a language, perhaps of a region, with its ways to write. The zero value doesn't work; Find gives one.
+// Locale is the formats of a language, perhaps of a region. The zero value is invalid; use Find.
 type Locale struct {
 	tag   language.Tag
 	words *words
@@ -43,9 +43,9 @@ type words struct {
 //go:embed locales.json
 var file []byte
 
-// table is what the file holds. It is read when it is first needed; a test holds that it can be.
+// table is the content of the file, loaded at the first use. A test checks that it can be read.
 type table struct {
-	digits  map[string]int // fractions of currencies that haven't two
+	digits  map[string]int // decimals of currencies that do not have two
 	locales map[string]Locale
 }
 
@@ -65,11 +65,11 @@ var known = sync.OnceValue(func() table {
 	return t
 })
 
-// maxTag is longer than any tag that means something; a tag may come from whoever wrote the data.
+// maxTag is longer than any valid tag; tags may come from untrusted data.
 const maxTag = 64
 
-// Find returns the locale for a tag such as "de", "pt-BR" or "en_GB". A region that isn't known gives its language, a language that isn't
-// gives English.
+// Find returns the locale of a tag such as "de", "pt-BR" or "en_GB". An unknown region gives its language, an
+// unknown language English.
 func Find(tag string) Locale {
 	locales := known().locales
 	if len(tag) > maxTag {
@@ -91,12 +91,12 @@ func Find(tag string) Locale {
 	return locales["en"]
 }
 
-// aliases are tags for which another one is known.
+// aliases map unknown tags to known ones.
 var aliases = map[string]string{
 	"no": "nb", "nn": "nb", "iw": "he", "in": "id", "zh-hant": "zh-tw", "zh-hk": "zh-tw", "zh-mo": "zh-tw", "es-us": "es-mx",
 }
 
-// Tag returns the tag of the locale, which may be shorter than the one that was asked for.
+// Tag returns the tag of the locale, which may be shorter than the requested one.
 func (l Locale) Tag() string { return l.tag.String() }
 
 // Plural returns the form that a number takes in this language: "zero", "one", "two", "few", "many" or "other".
@@ -110,7 +110,7 @@ func (l Locale) Plural(n float64) string {
 	return [...]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}[form]
 }
 
-// digits reads the last digits of a whole number, on which its form depends. Larger numbers keep that they are large.
+// digits parses the last digits of a whole number, which decide its plural form. Large numbers stay large.
 func digits(s string) int {
 	n := 0
 	for _, c := range strings.TrimPrefix(s, "-") {

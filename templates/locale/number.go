@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxDecimals is how many digits after the decimal sign are written at most.
+// maxDecimals is the maximum number of decimals.
 const maxDecimals = 20
 
-// Number writes a number with at least and at most so many digits after the decimal sign, rounded half up. What rounds to zero keeps its
-// minus, as CLDR has it.
+// Number formats a number with a minimum and maximum of decimals, rounded half up. A negative number that
+// rounds to zero keeps its minus, as in CLDR.
 func (l Locale) Number(n float64, least, most int) string {
 	text := l.digits(n, least, most, l.words.Decimal, l.words.Group)
 	if n < 0 {
@@ -19,7 +19,8 @@ func (l Locale) Number(n float64, least, most int) string {
 	return text
 }
 
-// Currency writes an amount of money. The currency is an ISO 4217 code such as "EUR"; what isn't three letters is written as it is.
+// Currency formats an amount of money. The currency is an ISO 4217 code such as "EUR"; other text is printed
+// as it is.
 func (l Locale) Currency(n float64, code string) string {
 	code = strings.ToUpper(code)
 	places, ok := known().digits[code]
@@ -34,7 +35,7 @@ func (l Locale) Currency(n float64, code string) string {
 	symbol, ok := l.words.Money.Symbols[code]
 	if !ok {
 		symbol = code
-		if isCode(code) { // letters keep their distance from the amount
+		if isCode(code) { // a code is separated from the amount
 			shape = strings.Replace(strings.Replace(shape, "¤#", "¤\u00a0#", 1), "#¤", "#\u00a0¤", 1)
 		}
 	}
@@ -83,8 +84,8 @@ func (l Locale) grouped(whole, sign string) string {
 	return strings.Join(append([]string{whole}, groups...), sign)
 }
 
-// rounded writes a number with so many decimals at most, rounded half away from zero as it reads in decimal: 1.005 becomes 1.01, though
-// the nearest binary number is a little less.
+// rounded rounds half away from zero by the decimal form: 1.005 becomes 1.01, although its binary value is
+// smaller.
 func rounded(n float64, decimals int) string {
 	text := strconv.FormatFloat(math.Abs(n), 'f', -1, 64)
 	whole, fraction, _ := strings.Cut(text, ".")

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// errZone says what a time zone looks like.
+// errZone describes a valid time zone.
 var errZone = errors.New("must be a time zone, such as Europe/Zurich")
 
-// Zone finds a time zone by its name in the IANA database, the same on each machine. The empty name is UTC; "Local", which differs from machine
-// to machine, is no zone.
+// Zone returns the IANA time zone of a name, the same on every machine. The empty name is UTC. "Local" is
+// refused: it differs between machines.
 func Zone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, errZone

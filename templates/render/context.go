@@ -1,23 +1,24 @@
 package render
 
-// Person is somebody whom templates speak of.
+// Person is the sender or the recipient.
 type Person struct {
 	Name    string
 	Address string // of their mailbox
 }
 
-// Context is what a template is told besides the data of its caller.
+// Context is the template data that Postroom adds to the caller's.
 type Context struct {
-	Account    Person // who sends
-	Recipient  Person // whom this mail is for
-	ServiceURL string // where this Postroom is reached; empty: nowhere public
+	Account    Person // the sender
+	Recipient  Person // the recipient of this mail
+	ServiceURL string // public URL of this Postroom; empty: none
 
-	UnsubscribeURL string // the recipient's own page; empty: there is none
+	UnsubscribeURL string // the recipient's own page; empty: none
 	PreferencesURL string // likewise
 }
 
-// Data returns what a template sees: the caller's own as params (nil is an empty object), account {email, name}, service {url} and rcpt {name,
-// address, unsubscribeUrl, preferencesUrl}, as EmailEngine calls most of them. What isn't known is "", so that only the caller's own can be missing. Params are not copied.
+// Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
+// service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.
+// Unknown values are "", so only the caller's variables can be missing. Params are not copied.
 func (c Context) Data(params any) map[string]any {
 	if params == nil {
 		params = map[string]any{}

@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/templates/handlebars"
 )
 
-// disarm takes addresses that run scripts out of html: links to "javascript:" and to "data:" become "#". Images may be data. All else stays
-// as it is, byte for byte.
+// disarm removes script addresses from html: links to "javascript:" and "data:" become "#". Images may use
+// data:. All other bytes stay.
 func disarm(source string) string {
 	var out strings.Builder
 	z := html.NewTokenizer(strings.NewReader(source))

@@ -2,10 +2,10 @@ package render
 
 import "strings"
 
-// Choose picks the variant of a template for a locale among those there are: the same, that of the language ("de" for "de-AT"), another
-// region of the language in the order given, or else none, "".
+// Choose returns the variant for a locale: the same locale, its language ("de" for "de-AT"), another region
+// of the language in the given order, or "".
 func Choose(locale string, variants []string) string {
-	if len(locale) > 64 { // longer than any that means something
+	if len(locale) > 64 { // longer than any valid tag
 		return ""
 	}
 	normal := func(tag string) string { return strings.ToLower(strings.ReplaceAll(tag, "_", "-")) }

@@ -7,15 +7,15 @@ import (
 	"github.com/postroom/postroom/templates/handlebars"
 )
 
-// Bounds of Markdown. Each line of so many nested quotes or lists, or each of so many brackets that are never closed, is looked at again
-// for all those before it: what takes milliseconds at these bounds takes minutes without.
+// Limits of Markdown. The parser reads each nested line and each unclosed bracket again for all earlier ones.
+// Within these limits that takes milliseconds; without, minutes.
 const (
 	maxMarkdownNesting  = 32
 	maxMarkdownBrackets = 2000
 	maxMarkdownColumns  = 64 // of a table, whose every row is filled up to as many
 )
 
-// tooNested refuses Markdown that would take its reader too long.
+// tooNested refuses Markdown that would take too long to parse.
 func tooNested(source string) error {
 	for line := range strings.Lines(source) {
 		if strings.Count(line, "|") > maxMarkdownColumns {

@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/templates/inlinecss"
 )
 
-// Input is what one rendering is given.
+// Input is the input of one rendering.
 type Input struct {
 	Data      any            // maps, slices and scalars, as decoded JSON
 	Variables map[string]any // further @variables
@@ -26,25 +26,27 @@ type Input struct {
 	Strict    bool           // variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
 }
 
-// Mail is what a rendering gives. Parts that the template hasn't are empty, but for the text, which is made from the html.
+// Mail is the result of a rendering. Parts that the template lacks are empty, except the text, which is made
+// from the html.
 type Mail struct {
 	Subject     string
 	PreviewText string
 	HTML        string
 	Text        string
-	Missing     []Missing // variables that the data lacked, each once
+	Missing     []Missing // the missing variables, each once
 }
 
 // Missing is a variable that the data lacked.
 type Missing struct {
 	handlebars.Missing        // of the layout, Template is "layout"
-	Part               string // where it was met first: subject, previewText, html or text
+	Part               string // part of its first use: subject, previewText, html or text
 }
 
-// maxMarkdown is how long a text in Markdown may be, for reading it can't be interrupted.
+// maxMarkdown is the maximum length of Markdown, because parsing cannot be interrupted.
 const maxMarkdown = 64 << 10
 
-// Render fills the template. The errors are faults for the client, or that of the context when it was the caller's that ended.
+// Render renders the template. Errors are faults for the client, or the context's error if the caller's
+// context ended.
 func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	within, cancel := context.WithTimeout(ctx, t.options.Time)
 	defer cancel()
@@ -71,7 +73,7 @@ func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	return m, nil
 }
 
-// rendering is one rendering under way. After an error its steps do nothing.
+// rendering is a running rendering. After an error its steps do nothing.
 type rendering struct {
 	template *Template
 	ctx      context.Context
@@ -97,7 +99,7 @@ func (r *rendering) part(key string, part *handlebars.Template) string {
 	return result.Text
 }
 
-// miss notes a variable that is missing, once however many parts use it.
+// miss records a missing variable once for all parts.
 func (r *rendering) miss(key string, m handlebars.Missing) {
 	for _, known := range r.missing {
 		if known.Name == m.Name {
@@ -115,7 +117,7 @@ func missingFault(fields []fault.Field) error {
 	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing", Message: "Variables of the template are missing", Fields: fields}
 }
 
-// html renders the html part: fills it, makes html of Markdown, takes the danger out of links, inlines CSS.
+// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS.
 func (r *rendering) html() string {
 	t := r.template
 	page := r.part("html", t.html)
@@ -139,7 +141,7 @@ func (r *rendering) html() string {
 	return inlined
 }
 
-// markdown makes html of Markdown, and puts it into the layout.
+// markdown converts Markdown to html and puts it into the layout.
 func (r *rendering) markdown(source string) string {
 	if r.err != nil || source == "" {
 		return ""
@@ -171,7 +173,7 @@ func (r *rendering) markdown(source string) string {
 	return page
 }
 
-// reader reads Markdown. Html in it is the author's own: values were escaped when they were filled in.
+// reader parses Markdown. Its html is the author's own: values are already escaped.
 var reader = goldmark.New(
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
 	goldmark.WithRendererOptions(html.WithUnsafe()),

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/templates/inlinecss"
 )
 
-// Format is what the html part of a template is written in.
+// Format is the format of a template's html part.
 type Format string
 
 // The formats.
@@ -23,13 +23,13 @@ const (
 // Source is a template as it is stored. At least one part is given.
 type Source struct {
 	Format      Format // of HTML; empty: html
-	Subject     string // one line, whatever the data
-	PreviewText string // what lists of mails show beside the subject
+	Subject     string // a single line for any data
+	PreviewText string // mail lists show it beside the subject
 	HTML        string // html or Markdown
 	Text        string // empty: made from the html
 }
 
-// Options say how a template is read and rendered. The zero value works.
+// Options are the options of parsing and rendering. The zero value works.
 type Options struct {
 	Partials     map[string]string // html, or Markdown for a template in Markdown; Text, Subject and PreviewText may use them too
 	TextPartials map[string]string // what Text, Subject and PreviewText use instead of the partials of the same name
@@ -42,7 +42,7 @@ type Options struct {
 	Time         time.Duration // for one rendering; 0: 2 s
 }
 
-// Template is a template that was read. Goroutines may share it.
+// Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	options Options
 	format  Format
@@ -53,17 +53,17 @@ type Template struct {
 	text    *handlebars.Template
 }
 
-// layoutName is the name of the layout among the partials. No template can write it, and nobody is told it.
+// layoutName is the layout's name among the partials. Templates cannot write it, and errors do not show it.
 const layoutName = "\x00layout"
 
-// told words an error of the template language.
+// told returns the text of a template error for the client.
 func told(err error) string { return strings.ReplaceAll(err.Error(), "partial "+layoutName, "layout") }
 
-// markdownBody is what a layout is given when its content is Markdown: the html made of it.
+// markdownBody is the content of a layout for Markdown: the converted html.
 const markdownBody = "{{{@body}}}"
 
-// Parse reads a template. Its faults are reported all at once: fault.Unprocessable, code TemplateFault, with the fields "subject",
-// "previewText", "html" and "text", or "format".
+// Parse parses a template. All faults are returned at once: fault.Unprocessable, code TemplateFault, with the
+// fields "subject", "previewText", "html" and "text", or "format".
 func Parse(s Source, o Options) (*Template, error) {
 	if o.Time <= 0 {
 		o.Time = 2 * time.Second
@@ -82,7 +82,7 @@ func Parse(s Source, o Options) (*Template, error) {
 			return nil
 		}
 		language := o.language(escaping, layout)
-		if source == markdownBody { // our own, so only what is around it has to obey
+		if source == markdownBody { // our own; the options apply only to the layout around it
 			if _, err := handlebars.Parse("", language); err != nil {
 				faults = append(faults, fault.Field{Key: key, Message: told(err)})
 				return nil
@@ -128,7 +128,7 @@ func (o Options) language(escaping handlebars.Escaping, layout bool) handlebars.
 	return h
 }
 
-// joined is a map with all of two, the second one's where both have a key.
+// joined returns the union of two maps; the second one's values take precedence.
 func joined(a, b map[string]string) map[string]string {
 	all := make(map[string]string, len(a)+len(b))
 	maps.Copy(all, a)
@@ -136,7 +136,7 @@ func joined(a, b map[string]string) map[string]string {
 	return all
 }
 
-// Variables lists what the template takes from its data, each name once (handlebars.Template.Variables).
+// Variables lists the variables of the template, each name once (handlebars.Template.Variables).
 func (t *Template) Variables() []handlebars.Variable {
 	var all []handlebars.Variable
 	seen := map[string]bool{}
@@ -154,7 +154,7 @@ func (t *Template) Variables() []handlebars.Variable {
 	return all
 }
 
-// faultOf turns the error of a part into one for the client.
+// faultOf returns the client's fault for the error of a part.
 func (t *Template) faultOf(key string, err error) error {
 	if _, ok := errors.AsType[*handlebars.Error](err); !ok && !errors.Is(err, inlinecss.ErrLimit) {
 		return err
