@@ -11,11 +11,11 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// ackClient is the Redis client given to asynq's servers. It mends their acknowledgements, the script calls that record the result of a
-// task. asynq 0.26 repeats one that failed every five seconds, but under a context it has cancelled itself, so no repetition can
-// succeed, the lease runs out, and a minute later the finished task runs again.
-//
-// An acknowledgement differs from asynq's other calls by its context: it alone has a deadline, the end of the lease.
+// ackClient is the Redis client given to asynq's servers. It repairs their acknowledgements, the script
+// calls that record the result of a task. asynq 0.26 repeats a failed one every five seconds, but under a
+// context that it has cancelled itself. So no repetition can succeed, the lease runs out, and a minute
+// later the finished task runs again.
+// An acknowledgement is recognized by its context: only it has a deadline, the end of the lease.
 type ackClient struct {
 	redis.UniversalClient
 	scripts redisdb.Evaler        // runs them
@@ -24,14 +24,14 @@ type ackClient struct {
 	log     *slog.Logger
 }
 
-// Subscribe subscribes asynq to the cancelling of tasks.
+// Subscribe subscribes asynq to the cancellation of tasks.
 func (c *ackClient) Subscribe(ctx context.Context, channels ...string) *redis.PubSub {
 	return c.topics.Subscribe(ctx, channels...)
 }
 
-// topicClient makes a connection for the subscriptions of asynq's servers, and says how to close it. It is one of their own because asynq
-// crashes the whole process when a connection it is subscribed on is closed, as happens when a server could not be stopped in time and the program
-// closes its connections all the same.
+// topicClient returns a client for the subscriptions of asynq's servers, and a function that closes it. It
+// is separate because asynq crashes the process when a connection that it is subscribed on is closed. That
+// happens when a server did not stop in time and the program closes its connections anyway.
 func topicClient(c redis.UniversalClient) (topics redis.UniversalClient, closeIt func() error) {
 	switch c := c.(type) {
 	case *redis.Client:
@@ -48,7 +48,8 @@ func topicClient(c redis.UniversalClient) (topics redis.UniversalClient, closeIt
 	return c, func() error { return nil }
 }
 
-// Repetitions of an acknowledgement. They begin at once, for the reaper must not find a finished task before they succeed.
+// Repetitions of an acknowledgement. They start immediately, because the reaper must not find a finished
+// task before one succeeds.
 const (
 	ackPause   = 200 * time.Millisecond
 	ackTimeout = 15 * time.Second // afterwards asynq's repetitions take over
@@ -64,7 +65,7 @@ func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args
 	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.scripts.EvalSha(ctx, sha, keys, args...) })
 }
 
-// persist makes the call, and an acknowledgement again while Redis is away.
+// persist makes the call, and repeats an acknowledgement while Redis is unavailable.
 func (c *ackClient) persist(ctx context.Context, call func(context.Context) *redis.Cmd) *redis.Cmd {
 	deadline, isAck := ctx.Deadline()
 	cmd := call(uncancelled{ctx})
@@ -84,13 +85,14 @@ func (c *ackClient) persist(ctx context.Context, call func(context.Context) *red
 		cmd = call(uncancelled{ctx})
 	}
 	if isReply(cmd.Err(), "NOT FOUND") {
-		// The task is no longer with this worker: the reply to an earlier try was lost, or it was reaped. Nothing is left to say.
+		// The task is no longer with this worker: the reply to an earlier try was lost, or the task was
+		// reaped.
 		return redis.NewCmdResult("OK", nil)
 	}
 	return cmd
 }
 
-// away says whether Redis could not take the call but may be able to later.
+// away reports whether Redis could not execute the call but may be able to later.
 func away(err error) bool {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return false
@@ -106,16 +108,16 @@ func away(err error) bool {
 	return false
 }
 
-// isReply says whether the error is a reply of Redis that begins so.
+// isReply reports whether the error is a reply of Redis with this prefix.
 func isReply(err error, prefix string) bool { return err != nil && redis.HasErrorPrefix(err, prefix) }
 
-// uncancelled is a context that keeps the values and the deadline of its parent and nothing else.
+// uncancelled keeps only the values and the deadline of its parent.
 type uncancelled struct{ context.Context }
 
-// Done never ends.
+// Done returns nil: the context is never cancelled.
 func (uncancelled) Done() <-chan struct{} { return nil }
 
-// Err knows only the deadline.
+// Err returns an error only after the deadline.
 func (c uncancelled) Err() error {
 	if deadline, ok := c.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// logEvery is how often one kind of trouble is logged at most. While Redis is away each loop of each asynq server reports it several
-// times a second.
+// logEvery is the minimum time between two log lines of one kind of error. While Redis is unavailable each
+// loop of each asynq server reports it several times a second.
 const logEvery = 10 * time.Second
 
-// asynqLog passes the lines of all asynq servers of a Server on to slog. It never ends the process, whatever asynq wants.
+// asynqLog forwards the log lines of all asynq servers of a Server to slog. It never ends the process, not
+// even for asynq's Fatal.
 type asynqLog struct {
 	log *slog.Logger
 
@@ -20,7 +21,7 @@ type asynqLog struct {
 	kinds map[string]quiet // few: asynq has some twenty lines
 }
 
-// quiet is how one kind of trouble was logged last.
+// quiet is when and how one kind of error was last logged.
 type quiet struct {
 	since      time.Time
 	suppressed int
@@ -50,7 +51,8 @@ func (l *asynqLog) trouble(args []any) {
 	l.log.Warn("queue engine has trouble", "detail", detail, "suppressed", last.suppressed)
 }
 
-// kindOf is what asynq was about when it met an error, without the error and without names of queues and tasks.
+// kindOf returns what asynq was doing when it met an error, without the error and without names of queues
+// and tasks.
 func kindOf(detail string) string {
 	if end := strings.IndexAny(detail, `:="[`); end >= 0 {
 		return detail[:end]

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait between attempts. Its zero value waits 10 s, 20 s, 40 s and so on, without jitter.
+// Backoff is the wait between attempts. Its zero value waits 10 s, 20 s, 40 s and so on, without jitter.
 type Backoff struct {
 	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); zero: 5 s
 	Factor float64       // zero: 2; below 1 counts as 1
 	Jitter float64       // the share of the delay by which it varies either way, 0.2 being ±20 %; zero: none; at most 1
 	Max    time.Duration // no delay is longer, jitter included; zero: no limit
-	// Schedule gives the delays one by one instead of Base and Factor: the first before attempt 2, the last one repeats.
+	// Schedule lists the delays instead of Base and Factor: the first before attempt 2; the last one
+	// repeats.
 	Schedule []time.Duration
 }
 
-// longest is where delays end when Max does not end them before: far enough for any message, and safe to add to a time.
+// longest is the limit of delays if Max is larger: long enough for any message, and safe to add to a time.
 const longest = 10 * 365 * 24 * time.Hour
 
-// Delay gives the wait before the attempt of the given number, the first being 1, which does not wait. It is pure: rnd, from 0 up to
-// but not including 1, decides the jitter, 0.5 being none.
+// Delay returns the wait before the attempt with this number. Attempt 1 does not wait. Delay is pure: rnd,
+// in [0, 1), selects the jitter; 0.5 means none.
 func (b Backoff) Delay(attempt int, rnd float64) time.Duration {
 	if attempt < 2 {
 		return 0
@@ -32,13 +33,14 @@ func (b Backoff) Delay(attempt int, rnd float64) time.Duration {
 	d := math.Min(b.plain(attempt), limit)
 	d *= 1 + clamp(b.Jitter, 0, 1)*(2*clamp(rnd, 0, 1)-1)
 	if d > limit {
-		// Mirrored below the limit, not cut off at it: messages that failed together would otherwise all come back together.
+		// Mirrored below the limit, not cut off at it: otherwise messages that failed together would be
+		// retried together.
 		d = 2*limit - d
 	}
 	return min(time.Duration(d), most) // above 2^53 ns a float64 may be a little more than the limit it was made of
 }
 
-// plain gives the delay without limit and jitter, in nanoseconds; it may be infinite.
+// plain returns the delay without limit and jitter, in nanoseconds; it may be infinite.
 func (b Backoff) plain(attempt int) float64 {
 	if n := len(b.Schedule); n > 0 {
 		return math.Max(0, float64(b.Schedule[min(attempt-2, n-1)]))
@@ -54,7 +56,7 @@ func (b Backoff) plain(attempt int) float64 {
 }
 
 func clamp(x, low, high float64) float64 {
-	if !(x > low) { // so written that NaN is caught too
+	if !(x > low) { // x <= low would miss NaN
 		return low
 	}
 	return math.Min(x, high)

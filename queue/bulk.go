@@ -8,29 +8,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Before is asked before tasks are moved, five hundred at most at a time. It answers one error for each id, or nil for none; a task with
-// an error stays where it is.
+// Before is called before tasks are moved, with at most five hundred ids. It returns one error for each id,
+// or nil for none. A task with an error stays where it is.
 type Before func(ctx context.Context, ids []string) []error
 
-// DeleteAll removes all tasks that were in the given state when it began, in steps of a few milliseconds, and gives their number. A nil
-// before objects to nothing. Active tasks cannot be deleted.
+// DeleteAll removes all tasks that were in the given state when it began, in steps of a few milliseconds,
+// and returns their number. A nil before permits all. Active tasks cannot be deleted.
 func (c *Control) DeleteAll(ctx context.Context, queue string, from State, before Before) (int, error) {
 	return c.moveAll(ctx, queue, from, toNowhere, before)
 }
 
-// RunAll makes all tasks wait for a worker that were scheduled, to be retried or archived when it began, and gives their number.
+// RunAll makes all tasks that were scheduled, retrying or archived when it began wait for a worker, and
+// returns their number.
 func (c *Control) RunAll(ctx context.Context, queue string, from State, before Before) (int, error) {
 	return c.moveAll(ctx, queue, from, toWaiting, before)
 }
 
-// ArchiveAll puts all tasks aside that were waiting, scheduled or to be retried when it began, and gives their number. The archive keeps
-// the newest 9,000; those that do not fit are deleted.
+// ArchiveAll archives all tasks that were waiting, scheduled or retrying when it began, and returns their
+// number. The archive keeps the newest 9,000; tasks beyond that are deleted.
 func (c *Control) ArchiveAll(ctx context.Context, queue string, from State, before Before) (int, error) {
 	return c.moveAll(ctx, queue, from, toArchived, before)
 }
 
-// moveAll goes through a state from its oldest end. Tasks that come back into the state meanwhile are newer and not reached: it
-// looks at no more than were there at first.
+// moveAll goes through a state from its oldest end. It visits no more tasks than were there at first, so
+// newer tasks that return to the state meanwhile are not reached.
 func (c *Control) moveAll(ctx context.Context, queue string, from State, to target, before Before) (moved int, err error) {
 	if from == Active || string(from) == string(to) {
 		return 0, fmt.Errorf("%s tasks of queue %s to %s: %w", from, queue, to, ErrWrongState)
@@ -39,7 +40,7 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 	if err != nil {
 		return 0, err
 	}
-	stay := 0 // tasks passed over, at the old end
+	stay := 0 // tasks skipped at the old end
 	for left > 0 {
 		ids, err := c.oldest(ctx, queue, from, stay, min(left, stretch))
 		if err != nil || len(ids) == 0 {
@@ -60,7 +61,8 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 	return moved, nil
 }
 
-// moveChunk moves those of the tasks that nobody objects to. It gives how many it moved, and how many are no longer where they were.
+// moveChunk moves the tasks that before permits. It returns how many it moved, and how many are no longer
+// in the state.
 func (c *Control) moveChunk(ctx context.Context, queue string, to target, from part, ids []string, before Before) (moved, gone int, err error) {
 	if before != nil {
 		ids = agreed(ids, before(ctx, ids))
@@ -74,7 +76,7 @@ func (c *Control) moveChunk(ctx context.Context, queue string, to target, from p
 			moved++
 			gone++
 		case errors.Is(err, ErrNoTask), errors.Is(err, ErrActive), errors.Is(err, ErrWrongState):
-			gone++ // somebody else moved it, perhaps the one who was asked before
+			gone++ // moved by another caller, perhaps by before
 		default:
 			return moved, gone, err
 		}
@@ -82,7 +84,7 @@ func (c *Control) moveChunk(ctx context.Context, queue string, to target, from p
 	return moved, gone, nil
 }
 
-// agreed gives the ids without an error.
+// agreed returns the ids without an error.
 func agreed(ids []string, errs []error) []string {
 	kept := make([]string, 0, len(ids))
 	for i, id := range ids {
@@ -93,7 +95,7 @@ func agreed(ids []string, errs []error) []string {
 	return kept
 }
 
-// size counts the tasks in one state.
+// size returns the number of tasks in one state.
 func (c *Control) size(ctx context.Context, queue string, s State) (int, error) {
 	var answer *redis.IntCmd
 	switch s {
@@ -111,7 +113,7 @@ func (c *Control) size(ctx context.Context, queue string, s State) (int, error) 
 	return int(n), nil
 }
 
-// oldest gives n ids of a state from its old end, after the first skip.
+// oldest returns n ids of a state from its old end, after the first skip ids.
 func (c *Control) oldest(ctx context.Context, queue string, s State, skip, n int) ([]string, error) {
 	var answer *redis.StringSliceCmd
 	if s == Waiting || s == Active {

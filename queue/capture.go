@@ -9,16 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// capture is the Redis client given to asynq's producer. It sends nothing: it notes the one script call that makes an enqueue, so that
-// many of them go to Redis in one pipeline, or together with somebody else's writes. asynq itself has no batches.
-//
-// It depends on asynq making one script call for each enqueue, and on nothing in the script; TestCaptureSeesOneScriptCall watches that.
+// capture is the Redis client given to asynq's producer. It sends nothing. It records the one script call
+// that makes an enqueue, so that many of them go to Redis in one pipeline, or together with other writes.
+// asynq itself has no batches.
+// It depends on asynq making one script call for each enqueue, and on nothing in the script.
+// TestCaptureSeesOneScriptCall checks that.
 type capture struct {
 	redis.UniversalClient
 	sources sync.Map // sha (string) -> source (string) of each script seen
 }
 
-// call is one script call asynq would have made.
+// call is one script call that asynq would have made.
 type call struct {
 	sha, source string
 	keys        []string
@@ -27,18 +28,18 @@ type call struct {
 
 type captureKey struct{}
 
-// into returns a context under which script calls are noted in c.
+// into returns a context under which script calls are recorded in c.
 func (*capture) into(ctx context.Context, c *call) context.Context {
 	return context.WithValue(ctx, captureKey{}, c)
 }
 
-// noScript is the answer to a script not seen before: it makes go-redis send the source instead.
+// noScript is the reply to an unknown script: it makes go-redis send the source instead.
 type noScript struct{}
 
 func (noScript) Error() string { return "NOSCRIPT No matching script" }
 func (noScript) RedisError()   {}
 
-// EvalSha notes the call if the source of the script is known, and asks for the source otherwise.
+// EvalSha records the call if the source of the script is known; otherwise it requests the source.
 func (c *capture) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	source, known := c.sources.Load(sha)
 	if !known {
@@ -49,7 +50,7 @@ func (c *capture) EvalSha(ctx context.Context, sha string, keys []string, args .
 	return note(ctx, call{sha: sha, source: source.(string), keys: keys, args: args})
 }
 
-// Eval learns the source of a script and notes the call.
+// Eval stores the source of a script and records the call.
 func (c *capture) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
 	sum := sha1.Sum([]byte(source))
 	sha := hex.EncodeToString(sum[:])
@@ -57,13 +58,13 @@ func (c *capture) Eval(ctx context.Context, source string, keys []string, args .
 	return note(ctx, call{sha: sha, source: source, keys: keys, args: args})
 }
 
-// SAdd answers the registration of a queue in asynq:queues, which asynq does once for each process and never again, not even after a
-// FLUSHALL. We register the queues ourselves, again and again.
+// SAdd replies to the registration of a queue in asynq:queues. asynq does that once for each process and
+// never again, not even after a FLUSHALL. Client registers the queues itself, repeatedly.
 func (c *capture) SAdd(ctx context.Context, _ string, _ ...any) *redis.IntCmd {
 	return redis.NewIntResult(1, nil)
 }
 
-// note keeps the call and answers asynq that the task was enqueued.
+// note records the call and reports to asynq that the task was enqueued.
 func note(ctx context.Context, k call) *redis.Cmd {
 	if into, ok := ctx.Value(captureKey{}).(*call); ok {
 		*into = k

@@ -13,19 +13,20 @@ import (
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	// Keep says how many done tasks of a queue stay visible, for keepFor at most. It is asked for every task, so it answers from memory;
-	// the oldest are taken away by Servers, which should be given the same function. Nil: none stay.
+	// Keep returns how many completed tasks of a queue stay visible, for keepFor at most. It is called for
+	// every task, so it must not do I/O. Servers remove the oldest and should be given the same function.
+	// Nil: none stay.
 	Keep func() int
 }
 
-// keepFor is how long a done task stays visible at most.
+// keepFor is the longest time that a completed task stays visible.
 const keepFor = 24 * time.Hour
 
-// taskTimeout is how long a handler may take before the task comes back beside it. It is far beyond any delivery: a handler
-// bounds its own work, and a timeout here would run one task twice at a time.
+// taskTimeout is how long a handler may run before its task is run again concurrently. It is far longer
+// than any delivery: a handler limits its own work, and a timeout here would run one task twice at a time.
 const taskTimeout = time.Hour
 
-// registerEvery is how often a Client that enqueues repeats the registration of its queues.
+// registerEvery is the interval at which an enqueueing Client registers its queues again.
 const registerEvery = 10 * time.Second
 
 // Client puts tasks into queues. It is safe for concurrent use.
@@ -38,7 +39,7 @@ type Client struct {
 	registered atomic.Int64 // when Enqueue last registered queues, in Unix seconds
 }
 
-// NewClient makes a Client that uses the given connection and never closes it.
+// NewClient returns a Client that uses the given connection and never closes it.
 func NewClient(c redis.UniversalClient, o Options) *Client {
 	catch := &capture{UniversalClient: c}
 	return &Client{
@@ -47,7 +48,8 @@ func NewClient(c redis.UniversalClient, o Options) *Client {
 		producer: asynq.NewClientFromRedisClient(catch),
 		keep:     orNone(o.Keep),
 		options: []asynq.Option{
-			// The handler counts attempts. asynq archives a task with no retries left even if the handler only answered "not now".
+			// The handler counts attempts. asynq archives a task with no retries left even if the handler
+			// only returned NotNow.
 			asynq.MaxRetry(math.MaxInt32),
 			asynq.Timeout(taskTimeout),
 		},
@@ -61,9 +63,10 @@ func orNone(keep func() int) func() int {
 	return keep
 }
 
-// Enqueue puts the tasks into their queues in one round trip and gives one error for each, in order, nil where the task is in the queue. A
-// task whose ID is in its queue already, in whatever state, counts as enqueued: after a timeout a caller cannot know
-// and has to ask again. After an error the task may nevertheless be there.
+// Enqueue puts the tasks into their queues in one round trip. It returns one error for each, in order, nil
+// if the task is in the queue. A task whose ID is already in its queue, in any state, counts as enqueued:
+// after a timeout a caller cannot know and has to repeat the call. After an error the task may be in the
+// queue nevertheless.
 func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 	errs := make([]error, len(tasks))
 	pending := make([]Pending, len(tasks))
@@ -84,11 +87,12 @@ func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 	return errs
 }
 
-// Append adds the enqueueing of one task to somebody else's pipeline, as exactly one command. The result is known once the pipeline
-// was executed. The error is that of a task that cannot be enqueued at all; nothing was added then.
-//
-// The command carries its script along (EVAL), so it works on a Redis that has just been restarted or promoted, in pipelines that know
-// of no falling back. BenchmarkScript says what that costs: 1.5 µs on top of 7 for each task.
+// Append adds the enqueueing of one task to a pipeline, as exactly one command. The result is known after
+// the pipeline was executed. The error is that of a task that cannot be enqueued at all; then nothing was
+// added.
+// The command contains its script (EVAL). So it works on a Redis that was just restarted or promoted, in
+// pipelines without a NOSCRIPT fallback. BenchmarkScript measures the cost: 1.5 µs on top of 7 for each
+// task.
 func (c *Client) Append(ctx context.Context, p redis.Pipeliner, t Task) (Pending, error) {
 	k, err := c.compose(ctx, t)
 	if err != nil {
@@ -97,7 +101,7 @@ func (c *Client) Append(ctx context.Context, p redis.Pipeliner, t Task) (Pending
 	return Pending{task: t.ID, queue: t.Queue, cmd: p.Eval(ctx, k.source, k.keys, k.args...)}, nil
 }
 
-// compose has asynq make the script call that enqueues the task.
+// compose returns the script call with which asynq enqueues the task.
 func (c *Client) compose(ctx context.Context, t Task) (call, error) {
 	if err := t.check(); err != nil {
 		return call{}, err
@@ -118,8 +122,8 @@ func (c *Client) compose(ctx context.Context, t Task) (call, error) {
 	return k, nil
 }
 
-// register adds the queues of the tasks to asynq's list of queues, once in a while: the list is what the dashboard shows, and it may
-// have been flushed.
+// register adds the queues of the tasks to asynq's list of queues at intervals. The dashboard shows that
+// list, and it may have been flushed.
 func (c *Client) register(ctx context.Context, p redis.Pipeliner, tasks []Task) {
 	now, last := time.Now().Unix(), c.registered.Load()
 	if now-last < int64(registerEvery/time.Second) || !c.registered.CompareAndSwap(last, now) {
@@ -132,16 +136,17 @@ func (c *Client) register(ctx context.Context, p redis.Pipeliner, tasks []Task) 
 	}
 }
 
-// Pending is the outcome of an enqueue in a pipeline: unknown until the pipeline was executed.
+// Pending is the result of an enqueue in a pipeline. It is unknown until the pipeline was executed.
 type Pending struct {
 	task, queue string
 	cmd         *redis.Cmd
 }
 
-// Err says, after the pipeline was executed, whether the task is in its queue. It is nil as well when the ID was there before.
+// Err returns nil after the pipeline was executed if the task is in its queue, also if the ID was there
+// before.
 func (p Pending) Err() error { return p.result(nil) }
 
-// Existed says, after the pipeline was executed, whether the ID was in the queue before, in whatever state.
+// Existed reports, after the pipeline was executed, whether the ID was in the queue before, in any state.
 func (p Pending) Existed() bool {
 	if p.cmd == nil || p.cmd.Err() != nil {
 		return false
@@ -150,7 +155,8 @@ func (p Pending) Existed() bool {
 	return ok && n == 0
 }
 
-// result judges the answer. A pipeline that failed as a whole may leave a command without any answer of its own; failed speaks for it.
+// result returns the error of the reply. A pipeline that failed as a whole may leave a command without a
+// reply; then failed is used.
 func (p Pending) result(failed error) error {
 	err := p.cmd.Err()
 	if err == nil && p.cmd.Val() == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// State is the state of a task in its queue, in asynq's words.
+// State is the state of a task in its queue, in asynq's terms.
 type State string
 
 // The states of a task. The empty State means that there is no such task.
@@ -23,27 +23,29 @@ const (
 	Completed State = "completed" // done, and kept for a while
 )
 
-// Control watches and steers queues: pausing, counting, and what an operator does to tasks. It is safe for concurrent use.
+// Control inspects and controls queues: pauses, counts, and an operator's actions on tasks. It is safe for
+// concurrent use.
 type Control struct {
 	redis     redis.UniversalClient
 	inspector *asynq.Inspector
 
 	mu     sync.Mutex
-	paused map[string]pauseSeen // what PausedRecently knows
+	paused map[string]pauseSeen // cache of PausedRecently
 }
 
-// pauseSeen is what was seen of a queue's pause, and when.
+// pauseSeen is the last known pause state of a queue, and when it was read.
 type pauseSeen struct {
 	paused bool
 	at     time.Time
 }
 
-// NewControl makes a Control that uses the given connection and never closes it.
+// NewControl returns a Control that uses the given connection and never closes it.
 func NewControl(c redis.UniversalClient) *Control {
 	return &Control{redis: c, inspector: asynq.NewInspectorFromRedisClient(c), paused: map[string]pauseSeen{}}
 }
 
-// Register makes the queues known to the dashboard before they have seen their first task. Servers do it by themselves, every second.
+// Register adds the queues to the dashboard before they have their first task. Servers do this every
+// second.
 func (c *Control) Register(ctx context.Context, queues ...string) error {
 	if len(queues) == 0 {
 		return nil
@@ -51,10 +53,10 @@ func (c *Control) Register(ctx context.Context, queues ...string) error {
 	return register(ctx, c.redis, queues)
 }
 
-// Pause keeps workers from taking tasks off the queue. Tasks that are with a worker are finished, tasks whose time comes wait. Pausing a
-// paused queue changes nothing.
+// Pause stops workers from taking tasks off the queue. Tasks already with a worker are finished; due tasks
+// wait. Pausing a paused queue changes nothing.
 func (c *Control) Pause(ctx context.Context, queue string) error {
-	// The value is what asynq writes; it asks only whether the key is there.
+	// The value is what asynq writes; asynq only checks whether the key exists.
 	if err := c.redis.SetNX(ctx, pausedKey(queue), time.Now().Unix(), 0).Err(); err != nil {
 		return fmt.Errorf("pause queue %s: %w", queue, err)
 	}
@@ -71,7 +73,7 @@ func (c *Control) Resume(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Paused says whether the queue is paused.
+// Paused reports whether the queue is paused.
 func (c *Control) Paused(ctx context.Context, queue string) (bool, error) {
 	n, err := c.redis.Exists(ctx, pausedKey(queue)).Result()
 	if err != nil {
@@ -81,8 +83,8 @@ func (c *Control) Paused(ctx context.Context, queue string) (bool, error) {
 	return n == 1, nil
 }
 
-// PausedRecently says whether the queue was paused a second ago or less, for callers that ask for every message of a list. While Redis
-// is away it repeats the last answer it had.
+// PausedRecently reports whether the queue was paused at most a second ago, for callers that check every
+// message of a list. While Redis is unavailable it repeats the last result.
 func (c *Control) PausedRecently(ctx context.Context, queue string) (bool, error) {
 	c.mu.Lock()
 	seen, known := c.paused[queue]

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Counts is a queue at a glance.
+// Counts is a summary of a queue.
 type Counts struct {
 	Queue     string
 	Waiting   int // for a worker, or for the end of a pause
@@ -20,18 +20,19 @@ type Counts struct {
 	Completed int // done, and kept for a while
 	Paused    bool
 	PausedAt  time.Time // when the pause began; zero when it is not paused, or when that is not known
-	// Latency is how long the oldest task that could be worked on has been waiting: for a worker, or, where no server runs to bring it up,
-	// since its time came. Zero when there is none, or when that is not known.
+	// Latency is how long the oldest runnable task has been waiting: for a worker, or, if no server runs to
+	// move it to waiting, since it was due. Zero if there is none or it is unknown.
 	Latency time.Duration
-	// ProcessedTotal counts the tasks done, dropped, buried or sent to be retried since the queue exists; FailedTotal those buried or
-	// sent to be retried. NotNow counts in neither.
+	// ProcessedTotal counts the tasks done, dropped, buried or retried in the life of the queue.
+	// FailedTotal counts those buried or retried. NotNow counts in neither.
 	ProcessedTotal, FailedTotal int
 }
 
-// Delayed is the number of tasks that wait for their time.
+// Delayed returns the number of tasks that wait for their time.
 func (c Counts) Delayed() int { return c.Scheduled + c.Retrying }
 
-// Counts counts the queues, in one round trip, in the order given. A queue that does not exist yet counts zero.
+// Counts returns the counts of the queues, in one round trip and in the given order. A queue that does not
+// exist yet has zero counts.
 func (c *Control) Counts(ctx context.Context, queues ...string) ([]Counts, error) {
 	answers := make([]*redis.Cmd, len(queues))
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -61,7 +62,7 @@ func countsKeys(queue string) []string {
 	}
 }
 
-// readCounts reads the answer of counts.lua.
+// readCounts parses the reply of counts.lua.
 func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) {
 	values, err := answer.Slice()
 	if err != nil {
@@ -94,14 +95,14 @@ func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) 
 	return counts, nil
 }
 
-// whole reads a number that a script gave as a string; zero for none.
+// whole parses a number that a script returned as a string; zero for none.
 func whole(value any) int64 {
 	text, _ := value.(string)
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
-// Memory estimates the bytes that the queue and its tasks take in Redis.
+// Memory estimates the bytes that the queue and its tasks use in Redis.
 func (c *Control) Memory(ctx context.Context, queue string) (int64, error) {
 	keys := []string{
 		stateKey(queue, Active), stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying),

@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Action is something an operator does in the dashboard.
+// Action is an operator's action in the dashboard.
 type Action string
 
-// The actions. Delete, Run, Archive and Cancel are done to tasks, the others to queues.
+// The actions. Delete, Run, Archive and Cancel apply to tasks, the others to queues.
 const (
 	ActionDelete  Action = "delete"  // remove tasks
 	ActionRun     Action = "run"     // have tasks run now
@@ -29,27 +29,29 @@ const (
 
 // DashboardOptions are the settings of a Dashboard.
 type DashboardOptions struct {
-	// Path is where the dashboard is mounted, as the browser sees it, such as "/admin/queues"; empty: "/". Requests arrive with
-	// their whole path, unstripped.
+	// Path is where the dashboard is mounted, as the browser sees it, such as "/admin/queues"; empty: "/".
+	// Requests have their whole path, without prefix stripping.
 	Path string
-	// Queues that may be acted upon; empty: Names().
+	// Queues that actions may change; empty: Names().
 	Queues []string
-	// Payload makes a task's payload readable, and leaves out or masks what an operator must not see. Nil: only its size is shown.
+	// Payload formats a task's payload for display, and omits or masks what an operator must not see. Nil:
+	// only its size is shown.
 	Payload func(taskType string, payload []byte) string
 	// ReadOnly refuses every action and hides the buttons.
 	ReadOnly bool
-	// Before is called before each action, so that the records behind the tasks stay true; nil: nothing is. It gets a hundred ids at
-	// most of tasks that the operator saw in the state from, and returns one error for each, or nil for none. A task with an error is
-	// left alone, and the operator sees the error. Before may delete or move the tasks itself: one that is no longer there counts as
-	// acted upon. For a queue that is paused or resumed there are no ids; an error prevents that.
+	// Before is called before each action, so that the records of the tasks stay consistent; nil: no call.
+	// It gets at most a hundred ids of tasks that the operator saw in the state from. It returns one error
+	// for each, or nil for none. A task with an error is not changed, and the operator sees the error.
+	// Before may delete or move the tasks itself: a missing one counts as done. For pausing or resuming a
+	// queue there are no ids; an error prevents the action.
 	Before func(ctx context.Context, a Action, queue string, from State, ids []string) []error
 	Logger *slog.Logger // nil: discard
 }
 
-// Dashboard serves asynqmon's pages and answers its API. What asynqmon would do to tasks and queues by itself, the Dashboard does
-// instead: in small steps, by Control, after a call of Before. Only reading reaches asynqmon.
-//
-// It knows no users. Whoever mounts it must authenticate them and refuse requests from other sites (http.CrossOriginProtection).
+// Dashboard serves asynqmon's pages and its API. It replaces asynqmon's actions on tasks and queues: they
+// run in small steps, through Control, after a call of Before. Only reads reach asynqmon.
+// It has no users. The caller must authenticate requests and refuse those from other sites
+// (http.CrossOriginProtection).
 type Dashboard struct {
 	path     string
 	queues   []string
@@ -62,8 +64,8 @@ type Dashboard struct {
 	actions  *http.ServeMux
 }
 
-// NewDashboard makes a Dashboard. The connection is the plain one: asynqmon shows facts about Redis only when it sees a *redis.Client or a
-// *redis.ClusterClient.
+// NewDashboard returns a Dashboard. The connection is the plain one: asynqmon shows facts about Redis only
+// for a *redis.Client or a *redis.ClusterClient.
 func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, error) {
 	path := strings.TrimSuffix(o.Path, "/")
 	if path != "" && !strings.HasPrefix(path, "/") {
@@ -95,7 +97,7 @@ func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, erro
 	return d, nil
 }
 
-// ServeHTTP serves pages, the reading part of asynqmon's API, and actions.
+// ServeHTTP serves pages, the read requests of asynqmon's API, and actions.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inside, ok := strings.CutPrefix(r.URL.Path, d.path)
 	if !ok || (inside != "" && inside[0] != '/') {
@@ -113,7 +115,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveReading has asynqmon answer, with pages of a size Redis can bear.
+// serveReading passes a read request to asynqmon, with a limit on the page size.
 func (d *Dashboard) serveReading(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(r.Context())
 	r.Method = http.MethodGet // asynqmon knows no HEAD; net/http leaves out the body
@@ -124,7 +126,7 @@ func (d *Dashboard) serveReading(w http.ResponseWriter, r *http.Request) {
 	d.mon.ServeHTTP(&apiAnswer{ResponseWriter: w}, r)
 }
 
-// serveAction refuses what may not be done and does the rest.
+// serveAction refuses forbidden actions and runs the others.
 func (d *Dashboard) serveAction(w http.ResponseWriter, r *http.Request, inside string) {
 	if d.readOnly {
 		http.Error(w, "The dashboard is read-only.", http.StatusMethodNotAllowed)
@@ -135,8 +137,9 @@ func (d *Dashboard) serveAction(w http.ResponseWriter, r *http.Request, inside s
 	d.actions.ServeHTTP(w, inner)
 }
 
-// actionPath puts the verb of asynqmon's paths into a segment of its own, for the router: "/x/t.1:run" becomes "/x/t.1/do/run". The
-// verb is what follows the last colon. Task ids may have colons too, and the path of the deletion of one task has no verb.
+// actionPath puts the verb of asynqmon's paths into a segment of its own, for the router: "/x/t.1:run"
+// becomes "/x/t.1/do/run". The verb follows the last colon. Task ids may contain colons too, and the path
+// that deletes one task has no verb.
 func actionPath(method, inside string) string {
 	i := strings.LastIndexByte(inside, ':')
 	if i < 0 {
@@ -154,7 +157,7 @@ var verbs = []string{
 	"batch_delete", "batch_run", "batch_archive", "batch_cancel",
 }
 
-// routes is the table of everything an operator can do.
+// routes is the table of all actions.
 func (d *Dashboard) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	handle := func(pattern string, h func(w http.ResponseWriter, r *http.Request, queue string) error) {
@@ -176,7 +179,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 	return mux
 }
 
-// act runs one action for a known queue, and logs and answers its failure.
+// act runs one action for a known queue, and logs and reports its failure.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request, string) error) {
 	q := r.PathValue("queue")
 	if !slices.Contains(d.queues, q) {
@@ -209,8 +212,8 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.sentence }
 
-// refuseQueueDeletion answers DELETE of a queue. asynq would leave its completed tasks, pause and counters behind, workers would go on
-// using it unseen, and every message waiting in it would be stranded.
+// refuseQueueDeletion refuses DELETE of a queue. asynq would leave its completed tasks, pause and counters
+// behind, workers would continue to use it unseen, and every message waiting in it would be stranded.
 func refuseQueueDeletion(http.ResponseWriter, *http.Request, string) error {
 	return &refusal{http.StatusForbidden, "Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}
 }
@@ -235,7 +238,7 @@ func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue stri
 	return nil
 }
 
-// answer writes JSON.
+// answer writes a JSON response.
 func answer(w http.ResponseWriter, body any) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	return json.NewEncoder(w).Encode(body)

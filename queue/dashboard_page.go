@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// pageSizeMost is the most tasks the dashboard lists on a page. asynqmon sets no bound and reads a negative size as "all".
+// pageSizeMost is the maximum number of tasks on a page. asynqmon sets no limit and reads a negative size
+// as "all".
 const pageSizeMost = 100
 
-// boundPage keeps page and size of a request within reason.
+// boundPage limits page and size of a request.
 func boundPage(r *http.Request) {
 	q := r.URL.Query()
 	for name, most := range map[string]int{"size": pageSizeMost, "page": 1_000_000} {
@@ -32,13 +33,15 @@ func boundPage(r *http.Request) {
 	r.URL.RawQuery = q.Encode()
 }
 
-// indexPage is asynqmon's one HTML page, made to work without other hosts and under a strict content security policy.
+// indexPage is asynqmon's one HTML page, changed to work without other hosts and under a strict content
+// security policy.
 type indexPage struct {
 	parts []string // between them goes the nonce of each inline script
 }
 
 var (
-	// fontLink finds the style sheets that asynqmon loads from Google. Its icons are drawings; only the typeface changes without them.
+	// fontLink matches the style sheets that asynqmon loads from Google. Its icons are drawings; only the
+	// typeface changes without them.
 	fontLink = regexp.MustCompile(`<link[^>]*fonts\.googleapis\.com[^>]*>`)
 	script   = regexp.MustCompile(`<script(>| )`)
 )
@@ -57,7 +60,8 @@ func newIndexPage(mon http.Handler, path string) (*indexPage, error) {
 	return &indexPage{parts: strings.Split(html, mark)}, nil
 }
 
-// serve answers a request that is not for the API: with a file of asynqmon's if there is one, with the page otherwise.
+// serve responds to a request outside the API: with a file of asynqmon's if there is one, otherwise with
+// the page.
 func (p *indexPage) serve(w http.ResponseWriter, r *http.Request, mon http.Handler) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if strings.Contains(r.URL.Path, "/static/") || strings.Contains(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], ".") {
@@ -74,20 +78,21 @@ func (p *indexPage) serve(w http.ResponseWriter, r *http.Request, mon http.Handl
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin")
-	// The styles are made by script while the page runs, which no nonce can cover.
+	// The styles are created by script at run time, which no nonce can cover.
 	h.Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src 'self' 'nonce-%s'; style-src 'self' 'unsafe-inline'; "+
 		"img-src 'self' data:; font-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "+
 		"frame-ancestors 'self'", nonce))
 	_, _ = w.Write([]byte(strings.Join(p.parts, nonce)))
 }
 
-// fileOrPage passes a file of asynqmon's on and holds back the page it answers with when there is no such file.
+// fileOrPage forwards a file of asynqmon's and suppresses the page that asynqmon sends if there is no such
+// file.
 type fileOrPage struct {
 	http.ResponseWriter
 	begun, page bool
 }
 
-// Write looks at the first bytes: asynqmon sends the page without a content type, files with one.
+// Write checks the first bytes: asynqmon sends the page without a content type, files with one.
 func (f *fileOrPage) Write(b []byte) (int, error) {
 	if !f.begun {
 		f.begun = true
@@ -99,13 +104,14 @@ func (f *fileOrPage) Write(b []byte) (int, error) {
 	return f.ResponseWriter.Write(b)
 }
 
-// apiAnswer passes on what asynqmon's API says, and makes a 404 of the HTML page that it sends for paths it does not know.
+// apiAnswer forwards responses of asynqmon's API, and replaces the HTML page that it sends for unknown
+// paths by a 404.
 type apiAnswer struct {
 	http.ResponseWriter
 	begun, page bool
 }
 
-// Write looks at the first bytes.
+// Write checks the first bytes.
 func (a *apiAnswer) Write(b []byte) (int, error) {
 	if !a.begun {
 		a.begun = true
@@ -119,7 +125,7 @@ func (a *apiAnswer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// recorder keeps an answer in memory.
+// recorder keeps a response in memory.
 type recorder struct {
 	header http.Header
 	body   bytes.Buffer

@@ -12,7 +12,7 @@ import (
 // maxBatchBody is the longest body of a batch action, asynqmon's own limit.
 const maxBatchBody = 1_000_000
 
-// listed gives the state of a path segment such as "retry_tasks".
+// listed returns the state of a path segment such as "retry_tasks".
 func listed(segment string) (State, error) {
 	name, ok := strings.CutSuffix(segment, "_tasks")
 	switch s := State(name); s {
@@ -24,12 +24,12 @@ func listed(segment string) (State, error) {
 	return "", &refusal{http.StatusNotFound, "There is no such list of tasks."}
 }
 
-// deleteOne is DELETE {state}_tasks/{id}.
+// deleteOne handles DELETE {state}_tasks/{id}.
 func (d *Dashboard) deleteOne(w http.ResponseWriter, r *http.Request, queue string) error {
 	return d.one(w, r, queue, ActionDelete)
 }
 
-// actOnOne is POST {state}_tasks/{id}:run, :archive or :cancel.
+// actOnOne handles POST {state}_tasks/{id}:run, :archive or :cancel.
 func (d *Dashboard) actOnOne(w http.ResponseWriter, r *http.Request, queue string) error {
 	a, err := actionOf(r.PathValue("verb"), "")
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Dashboard) one(w http.ResponseWriter, r *http.Request, queue string, a 
 	return nil
 }
 
-// actOnMany is POST {state}_tasks:batch_{action} and :{action}_all.
+// actOnMany handles POST {state}_tasks:batch_{action} and :{action}_all.
 func (d *Dashboard) actOnMany(w http.ResponseWriter, r *http.Request, queue string) error {
 	if !strings.HasPrefix(r.PathValue("verb"), "batch_") {
 		return d.actOnAll(w, r, queue)
@@ -87,7 +87,7 @@ func (d *Dashboard) actOnMany(w http.ResponseWriter, r *http.Request, queue stri
 	return answer(w, map[string][]string{names[0]: ok, names[1]: failed})
 }
 
-// batchNames are the fields of asynqmon's answers to batch actions: done and not done.
+// batchNames are the fields of asynqmon's responses to batch actions: done and not done.
 var batchNames = map[Action][2]string{
 	ActionDelete:  {"deleted_ids", "failed_ids"},
 	ActionRun:     {"pending_ids", "error_ids"},
@@ -95,7 +95,8 @@ var batchNames = map[Action][2]string{
 	ActionCancel:  {"canceled_ids", "error_ids"},
 }
 
-// actOnAll is POST {state}_tasks:run_all, :archive_all, :cancel_all and DELETE {state}_tasks:delete_all.
+// actOnAll handles POST {state}_tasks:run_all, :archive_all, :cancel_all and DELETE
+// {state}_tasks:delete_all.
 func (d *Dashboard) actOnAll(w http.ResponseWriter, r *http.Request, queue string) error {
 	verb := r.PathValue("verb")
 	if r.Method == http.MethodDelete {
@@ -121,7 +122,7 @@ func (d *Dashboard) actOnAll(w http.ResponseWriter, r *http.Request, queue strin
 	return answer(w, map[string]int{field: n})
 }
 
-// all does an action to all tasks in a state.
+// all runs an action on all tasks in a state.
 func (d *Dashboard) all(ctx context.Context, queue string, a Action, from State) (int, error) {
 	before := func(ctx context.Context, ids []string) []error { return d.ask(ctx, a, queue, from, ids) }
 	switch a {
@@ -155,7 +156,7 @@ func (d *Dashboard) cancelAll(w http.ResponseWriter, r *http.Request, queue stri
 	return nil
 }
 
-// do calls Before and acts on a hundred tasks at most. The errors are one for each id.
+// do calls Before and runs the action on at most a hundred tasks. It returns one error for each id.
 func (d *Dashboard) do(ctx context.Context, queue string, a Action, from State, ids []string) []error {
 	errs := make([]error, len(ids))
 	copy(errs, d.ask(ctx, a, queue, from, ids))
@@ -177,7 +178,7 @@ func (d *Dashboard) do(ctx context.Context, queue string, a Action, from State, 
 	return errs
 }
 
-// perform does what was agreed to.
+// perform runs the action on the tasks that Before permitted.
 func (d *Dashboard) perform(ctx context.Context, queue string, a Action, ids []string) []error {
 	switch a {
 	case ActionDelete:
@@ -197,7 +198,7 @@ func (d *Dashboard) ask(ctx context.Context, a Action, queue string, from State,
 	return d.before(ctx, a, queue, from, ids)
 }
 
-// actionOf reads the verb of a path.
+// actionOf parses the verb of a path.
 func actionOf(verb, prefix string) (Action, error) {
 	switch a := Action(strings.TrimPrefix(verb, prefix)); a {
 	case ActionDelete, ActionRun, ActionArchive, ActionCancel:

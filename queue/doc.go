@@ -1,29 +1,33 @@
-// Package queue wakes Postroom's workers: it keeps tasks in Redis, hands each to a handler in some process, and brings it back when the
-// handler asks for that, or dies. It is the only package that knows asynq; everyone else speaks of tasks and verdicts.
+// Package queue wakes Postroom's workers: it keeps tasks in Redis, gives each to a handler in some process,
+// and runs it again if the handler asks for that, or dies. It is the only package that uses asynq; all
+// others use tasks and verdicts.
 //
-// A task is a wake-up, never the truth. What is to be done is written in somebody's record, and the handler looks there first. So
-// running a task twice, too early, late or not at all must be harmless to that record; package outbox fences its records, and sweeps.
+// A task is a wake-up, not the record of the work. The work is recorded elsewhere, and the handler reads
+// that record first. So running a task twice, too early, late or not at all must not harm the record.
+// Package outbox fences its records, and sweeps.
 //
 // It promises that
-//   - a task whose Enqueue succeeded is handed to a handler at least once, never before its time, unless an operator deletes it;
-//   - a handler that has returned is not run again because the acknowledgement met a Redis hiccup;
-//   - a task whose worker was killed is handed out again within ten seconds, and that costs it no retry;
-//   - nothing it does holds up Redis for more than a few milliseconds, however long the queues are, but for taking a task by name out
+//   - a task whose Enqueue succeeded runs at least once, never before its time, unless an operator deletes it;
+//   - a handler that has returned is not run again because of a short Redis failure during the acknowledgement;
+//   - a task whose worker was killed runs again within ten seconds, without counting as a retry;
+//   - it never blocks Redis for more than a few milliseconds, however long the queues are, except to take a task by name out
 //     of the middle of a long waiting list (10 ms in half a million);
-//   - the address of a recipient never gets into the error texts that the dashboard shows.
+//   - the error texts in the dashboard never contain the address of a recipient.
 //
-// It never decides whether to try again, or how often: the handler's [Verdict] says so, and says when.
+// It never decides whether, when or how often to retry. The handler's [Verdict] does.
 //
 // # Redis
 //
-// Queues live under asynq's own keys, asynq:{<queue>}:*, and asynq:queues, asynq:servers:*, asynq:workers:*. One key is ours:
-// postroom:{0}:queue:pruned, which keeps the hourly tidying to one process.
+// Queues use asynq's own keys, asynq:{<queue>}:*, asynq:queues, asynq:servers:*, asynq:workers:*. This
+// package owns one key: postroom:{0}:queue:pruned, which restricts the hourly cleanup to one process.
 //
 // # When things fail
 //
-// Redis away: Enqueue reports the error and the caller's sweeper tries again; workers pause and go on when Redis is back, finishing what
-// they have in hand; acknowledgements are repeated for as long as the lease lasts (30 s). Redis full (maxmemory): asynq cannot even
-// take tasks off a queue, so nothing moves until there is room; nothing is lost either. A package that accepts work must stop well before
-// that. A handler that panics: the task comes back after a growing delay, the stack is logged. A task of a type nobody
-// handles: it is buried with an error that says so.
+// Redis is unavailable: Enqueue returns the error and the caller's sweeper tries again. Workers finish
+// their tasks, pause, and continue when Redis is back. Acknowledgements are repeated until the lease ends
+// (30 s).
+// Redis is full (maxmemory): asynq cannot even take tasks off a queue, so nothing runs until there is
+// memory. Nothing is lost. A package that accepts work must stop well before that.
+// A handler panics: the task comes back after a growing delay, and the stack is logged.
+// A task has no handler for its type: it is buried with an error that says so.
 package queue

@@ -1,19 +1,19 @@
 package queue
 
-// hands are the goroutines that handlers run on. asynq starts one for each task, whose small stack a handler then grows several times, copying
-// it each time; these stay, and so do their stacks.
+// hands are the goroutines that run handlers. asynq starts one for each task. Its small stack is then grown
+// and copied several times. These goroutines stay, and so do their stacks.
 type hands struct {
 	jobs chan job
 	quit <-chan struct{} // closed when no job will come any more
 }
 
-// job is a handler to run, and who waits for it.
+// job is a handler to run, and the channel of its caller.
 type job struct {
 	run  func()
 	done chan struct{}
 }
 
-// do runs a function, which must not panic, on a hand that is free, or on one more.
+// do runs a function, which must not panic, on a free hand, or on a new one.
 func (h *hands) do(run func()) {
 	j := job{run, make(chan struct{})}
 	select {

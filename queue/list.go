@@ -9,20 +9,20 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// Info is a task as it lies in its queue.
+// Info is a task as stored in its queue.
 type Info struct {
 	Task                   // At is when it is due, zero when it is not waiting for a time
 	State        State     // where it is
 	Failures     int       // verdicts of failure so far
-	LastError    string    // what the last of them said
+	LastError    string    // text of the last failure
 	LastFailedAt time.Time // when; zero: never
 }
 
-// pageMost is the longest page List gives.
+// pageMost is the maximum page size of List.
 const pageMost = 1000
 
-// List gives one page of the tasks in a state, the oldest or soonest first. Pages are counted from 1 and hold size tasks, 1,000 at most. A queue that
-// does not exist yet has none.
+// List returns one page of the tasks in a state, the oldest or soonest first. Pages count from 1 and hold
+// size tasks, at most 1,000. A queue that does not exist yet has none.
 func (c *Control) List(ctx context.Context, queue string, s State, page, size int) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *Control) List(ctx context.Context, queue string, s State, page, size in
 	return infos, nil
 }
 
-// lister gives asynq's function that lists a state.
+// lister returns asynq's function that lists a state.
 func (c *Control) lister(s State) func(string, ...asynq.ListOption) ([]*asynq.TaskInfo, error) {
 	switch s {
 	case Waiting:

@@ -14,7 +14,7 @@ type Registerer = prometheus.Registerer
 // verdicts are the values of the label verdict.
 var verdicts = append(outcomes[:], "panic")
 
-// metrics are those of the handlers of one Server. A nil one keeps nothing.
+// metrics are those of the handlers of one Server. A nil one records nothing.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	types    map[string]Handler
@@ -38,7 +38,8 @@ func newMetrics(reg Registerer, handlers map[string]Handler) (*metrics, error) {
 	return m, nil
 }
 
-// observe counts one run of a handler. Types nobody handles are counted as "unknown", for they come from outside.
+// observe counts one run of a handler. Types without a handler count as "unknown", because they come from
+// outside.
 func (m *metrics) observe(taskType, verdict string, took time.Duration) {
 	if m == nil {
 		return
@@ -49,7 +50,7 @@ func (m *metrics) observe(taskType, verdict string, took time.Duration) {
 	m.duration.WithLabelValues(taskType, verdict).Observe(took.Seconds())
 }
 
-// collectTimeout bounds how long a scrape waits for Redis.
+// collectTimeout limits how long a scrape waits for Redis.
 const collectTimeout = 2 * time.Second
 
 // collector reports the state of queues when metrics are scraped.
@@ -60,7 +61,8 @@ type collector struct {
 	tasks, latency, processed, failed, paused, memory *prometheus.Desc
 }
 
-// NewCollector makes a collector of the sizes, latency, totals, pause and memory of the queues. Each scrape asks Redis once, for 2 s at most; while Redis is away the scrape misses these values.
+// NewCollector returns a collector of the sizes, latency, totals, pause and memory of the queues. Each
+// scrape queries Redis once, for at most 2 s. While Redis is unavailable the scrape lacks these values.
 func NewCollector(c *Control, queues ...string) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("postroom_queue_"+name, help, append([]string{"queue"}, labels...), nil)
@@ -77,16 +79,16 @@ func NewCollector(c *Control, queues ...string) prometheus.Collector {
 	}
 }
 
-// Describe lists the metrics.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.tasks, c.latency, c.processed, c.failed, c.paused, c.memory} {
 		to <- d
 	}
 }
 
-// Collect asks Redis.
+// Collect queries Redis.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	// A scrape brings no context along.
+	// A scrape has no context.
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	counts, err := c.control.Counts(ctx, c.queues...)
@@ -101,7 +103,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// report gives the metrics of one queue.
+// report sends the metrics of one queue.
 func (c *collector) report(to chan<- prometheus.Metric, n Counts) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{n.Queue}, labels...)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// process is what asynq calls for each task.
+// process is the function that asynq calls for each task.
 func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	s.running.Add(1)
 	defer s.running.Done()
@@ -34,7 +34,7 @@ func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	return v.asError()
 }
 
-// handle calls the handler of the task's type, and survives it.
+// handle calls the handler of the task's type, and recovers from its panics.
 func (s *Server) handle(ctx context.Context, t Task) (v Verdict, panicked bool) {
 	handler := s.handlers[t.Type]
 	if handler == nil {
@@ -51,8 +51,9 @@ func (s *Server) handle(ctx context.Context, t Task) (v Verdict, panicked bool) 
 	return handler(ctx, t), false
 }
 
-// isFailure says which errors count in a task's retries and a queue's failures: verdicts of failure, panics, and handlers that took an
-// hour. A task that lost its worker or was cancelled by an operator has not failed.
+// isFailure reports whether an error counts as a failure of its task and queue: verdicts of failure,
+// panics, and handlers that took an hour. A task that lost its worker or was cancelled by an operator has
+// not failed.
 func isFailure(err error) bool {
 	if v, ok := errors.AsType[*verdictError](err); ok {
 		return v.kind != notNow
@@ -63,11 +64,11 @@ func isFailure(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
-// besideDelay is how long a task stays away whose handler was cancelled or timed out: the handler may still be running, and should
-// have time to notice.
+// besideDelay is the delay of a task whose handler was cancelled or timed out. The handler may still be
+// running and needs time to notice.
 const besideDelay = 5 * time.Second
 
-// retryDelay says when a task comes back; failures counts those it had before.
+// retryDelay returns when a task comes back; failures is the number of its earlier failures.
 func retryDelay(failures int, err error, _ *asynq.Task) time.Duration {
 	if v, ok := errors.AsType[*verdictError](err); ok {
 		return max(0, time.Until(roundUp(v.at)))

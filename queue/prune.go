@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// archiveAge is how long archived tasks are kept. asynq's own limit is 90 days, and when thousands reach it together it fails.
+// archiveAge is how long archived tasks are kept. asynq's own limit is 90 days; if thousands of tasks reach
+// it together, asynq fails.
 const archiveAge = 80 * 24 * time.Hour
 
-// searchable is how long a waiting list may be for Prune to search it for a lost task.
+// searchable is the longest waiting list that Prune searches for a lost task.
 const searchable = 1000
 
-// Pruned is what Prune did.
+// Pruned is the result of Prune.
 type Pruned struct {
 	Expired  int // archived tasks too old or too many, removed
 	Orphans  int // hashes of tasks that were in no queue any more, removed
@@ -21,9 +22,9 @@ type Pruned struct {
 	Unnamed  int // ids in a queue without a task behind them, removed
 }
 
-// Prune tidies queues: it removes archived tasks before so many expire together that asynq's archiving breaks, and mends
-// tasks whose hash and place disagree. It works in steps of a few milliseconds, the whole taking time in proportion to the number of
-// tasks. Servers do it by themselves once an hour.
+// Prune cleans queues up. It removes archived tasks before so many expire together that asynq's archiving
+// fails, and repairs tasks whose hash and place disagree. It works in steps of a few milliseconds; the
+// total time is proportional to the number of tasks. Servers run it once an hour.
 func (c *Control) Prune(ctx context.Context, queues ...string) (Pruned, error) {
 	var sum Pruned
 	for _, q := range queues {
@@ -57,7 +58,7 @@ func (c *Control) pruneArchive(ctx context.Context, queue string, sum *Pruned) e
 	}
 }
 
-// pruneHashes walks over the hashes of the queue's tasks and mends those that are in no place.
+// pruneHashes visits the hashes of the queue's tasks and repairs those that are in no list.
 func (c *Control) pruneHashes(ctx context.Context, queue string, sum *Pruned) error {
 	node, err := masterOf(ctx, c.redis, queue)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c *Control) pruneHashes(ctx context.Context, queue string, sum *Pruned) er
 	}, func(ids []string) error { return c.mend(ctx, queue, ids, sum) })
 }
 
-// pruneSet walks over one of the queue's sorted sets and removes ids without a task.
+// pruneSet visits one of the queue's sorted sets and removes ids without a task.
 func (c *Control) pruneSet(ctx context.Context, queue string, state State, sum *Pruned) error {
 	return walk(func(cursor uint64) ([]string, uint64, error) {
 		pairs, next, err := c.redis.ZScan(ctx, stateKey(queue, state), cursor, "", 2*chunk).Result()
@@ -85,7 +86,7 @@ func (c *Control) pruneSet(ctx context.Context, queue string, state State, sum *
 	}, func(ids []string) error { return c.mend(ctx, queue, ids, sum) })
 }
 
-// walk calls scan until its cursor is back at zero, and do for what it finds, a chunk at a time.
+// walk calls scan until its cursor is back at zero, and calls do with the results, a chunk at a time.
 func walk(scan func(cursor uint64) ([]string, uint64, error), do func(ids []string) error) error {
 	var cursor uint64
 	for {
@@ -106,7 +107,7 @@ func walk(scan func(cursor uint64) ([]string, uint64, error), do func(ids []stri
 	}
 }
 
-// mend mends the tasks in one call of mend.lua.
+// mend repairs the tasks in one call of mend.lua.
 func (c *Control) mend(ctx context.Context, queue string, ids []string, sum *Pruned) error {
 	keys := []string{
 		stateKey(queue, Waiting), stateKey(queue, Active), stateKey(queue, Scheduled), stateKey(queue, Retrying),
@@ -130,7 +131,7 @@ func (c *Control) mend(ctx context.Context, queue string, ids []string, sum *Pru
 	return nil
 }
 
-// globQuote makes Redis take a text literally in a pattern.
+// globQuote escapes a text for a pattern of Redis.
 func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

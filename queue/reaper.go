@@ -10,17 +10,20 @@ import (
 
 const (
 	tendEvery = time.Second
-	// leaseLeft is the least time a live worker's lease has left: asynq renews leases every 5 s to 30 s, and may be 3 s late.
+	// leaseLeft is the least time a live worker's lease has left: asynq renews leases every 5 s to 30 s,
+	// and may be 3 s late.
 	leaseLeft = 22 * time.Second
-	// steadyFor is how long Redis must have answered before old leases are believed to be those of dead workers. After a stall all leases
-	// are old, and within this time live workers renew theirs and acknowledge what they finished meanwhile.
+	// steadyFor is how long Redis must have responded before expired leases count as those of dead workers.
+	// After a stall all leases are old. Within this time live workers renew theirs and acknowledge what
+	// they finished meanwhile.
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
 )
 
-// tend does, every second until ctx ends, what asynq leaves undone: tasks of dead workers go back, queues stay known, leftovers go. Every
-// process does it for all its queues, so that it is done while any process lives.
+// tend does every second, until ctx ends, what asynq does not: it returns the tasks of dead workers,
+// registers queues and removes leftovers. Every process does it for all its queues, so that it is done
+// while any process lives.
 func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
@@ -48,14 +51,14 @@ func (s *Server) tend(ctx context.Context) {
 	}
 }
 
-// steadiness watches whether Redis, and this process, have gone on without a stall. Its zero value trusts: a process that starts after a
-// crash is to clean up at once.
+// steadiness tracks whether Redis, and this process, have run without a stall. Its zero value is steady: a
+// process that starts after a crash must clean up immediately.
 type steadiness struct {
 	last  time.Time // end of the last observation
 	since time.Time // end of the last stall; zero: none seen
 }
 
-// observe notes a call to Redis, one a second, and says whether leases can be believed at its end.
+// observe records a call to Redis, one a second, and reports whether leases are reliable at its end.
 func (s *steadiness) observe(begun, ended time.Time, ok bool) bool {
 	const late = 3 * time.Second
 	if !ok || ended.Sub(begun) > late || (!s.last.IsZero() && begun.Sub(s.last) > late) {
@@ -65,7 +68,7 @@ func (s *steadiness) observe(begun, ended time.Time, ok bool) bool {
 	return ok && (s.since.IsZero() || ended.Sub(s.since) >= steadyFor)
 }
 
-// reapAll takes tasks back from dead workers in all queues.
+// reapAll returns the tasks of dead workers in all queues.
 func (s *Server) reapAll(ctx context.Context) error {
 	for _, q := range s.queues {
 		returned, removed, err := reap(ctx, s.redis, q, time.Now())
@@ -79,7 +82,7 @@ func (s *Server) reapAll(ctx context.Context) error {
 	return nil
 }
 
-// trimCompleted takes away the done tasks beyond the number that is to stay visible, some hundreds a second of each queue.
+// trimCompleted removes the completed tasks beyond Keep, some hundreds a second of each queue.
 func (s *Server) trimCompleted(ctx context.Context) error {
 	for _, q := range s.queues {
 		keys := []string{stateKey(q, Completed)}

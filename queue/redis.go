@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The keys of asynq 0.26 (its internal/base/base.go), which our scripts work on. All keys of a queue carry the tag {queue}, and so share
-// one slot of a Redis Cluster.
+// The keys of asynq 0.26 (its internal/base/base.go) that our scripts use. All keys of a queue have the tag
+// {queue}, and so share one slot of a Redis Cluster.
 const (
 	allQueuesKey = "asynq:queues"              // SET of queue names: what the dashboard takes for existing
 	prunedKey    = "postroom:{0}:queue:pruned" // STRING, ours: set while no process needs to prune
@@ -53,8 +53,8 @@ var (
 	memoryScript = redis.NewScript(memorySource)
 )
 
-// register adds the queues to asynq's list of queues. It is repeated for ever: after a FLUSHALL, or after somebody deleted a queue, asynq
-// itself would go on working but show nothing.
+// register adds the queues to asynq's list of queues. It is repeated forever: after a FLUSHALL, or the
+// deletion of a queue, asynq itself would continue to work but show nothing.
 func register(ctx context.Context, c redis.UniversalClient, queues []string) error {
 	members := make([]any, len(queues))
 	for i, q := range queues {
@@ -66,7 +66,8 @@ func register(ctx context.Context, c redis.UniversalClient, queues []string) err
 	return nil
 }
 
-// masterOf gives the connection to the node that holds a queue, for commands such as SCAN that a Cluster cannot route by key.
+// masterOf returns the connection to the node of a queue, for commands such as SCAN that a Cluster cannot
+// route by key.
 func masterOf(ctx context.Context, c redis.UniversalClient, queue string) (redis.Cmdable, error) {
 	cluster, ok := c.(*redis.ClusterClient)
 	if !ok {

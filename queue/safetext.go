@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxErrorText is the longest error text kept with a task, in bytes. Relays can answer with pages of text.
+// maxErrorText is the longest error text kept with a task, in bytes. Relays can send pages of text.
 const maxErrorText = 500
 
-// mailbox finds what looks like an address, quoted local parts included as far as a blank.
+// mailbox matches what looks like an address, quoted local parts included as far as a blank.
 var mailbox = regexp.MustCompile(`[^\s<>,;:"'()\[\]]+@[^\s<>,;:"'()\[\]]+`)
 
-// safeText makes an error text fit to be shown in the dashboard: no addresses, no control characters, not too long. Callers are to hand
-// in summaries without addresses; this is the net below them.
+// safeText makes an error text safe for the dashboard: no addresses, no control characters, limited length.
+// Callers should pass summaries without addresses; this is a second protection.
 func safeText(s string) string {
 	if strings.IndexByte(s, '@') >= 0 {
 		s = mailbox.ReplaceAllStringFunc(s, func(address string) string {
@@ -34,8 +34,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// printable turns line breaks and other control characters into blanks. Invalid UTF-8 becomes U+FFFD on the way: asynq's protobuf
-// refuses to store anything else, and the task would be stuck.
+// printable turns line breaks and other control characters into blanks. Invalid UTF-8 becomes U+FFFD:
+// asynq's protobuf refuses to store it, and the task would be stuck.
 func printable(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return ' '

@@ -20,11 +20,12 @@ type Pool struct {
 	Name    string         // for logs
 	Queues  map[string]int // queue to weight: of twice the weight, about twice as many tasks are taken while all have some
 	Workers int            // handlers at once; zero: 50
-	// Servers is how many asynq servers share the pool's workers; zero: 1. One takes tasks off the queues one by one, 10,000 to 15,000 a
-	// second with Redis on the same machine, a quarter of that where each write is synced to disk; four take two to three times as many.
+	// Servers is how many asynq servers share the pool's workers; zero: 1. One takes tasks off the queues
+	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write
+	// is synced to disk. Four take two to three times as many.
 	Servers int
-	// Poll is how often empty queues are looked at; zero: 5 ms for a pool of one or two queues with Submit among them, 20 ms for others. A
-	// task that finds its queue empty waits for about half of it.
+	// Poll is how often empty queues are checked; zero: 5 ms for a pool of one or two queues with Submit
+	// among them, 20 ms for others. A task that arrives in an empty queue waits for about half of it.
 	Poll time.Duration
 }
 
@@ -66,8 +67,9 @@ type Server struct {
 	close   context.CancelFunc // ends closing
 }
 
-// NewServer makes a Server that hands each task to the handler of its type. It uses the given connection, which should allow as many
-// connections as there are workers and 20 more, and never closes it. An error says what is wrong with the options.
+// NewServer returns a Server that gives each task to the handler of its type. It uses the given connection,
+// which should allow as many connections as there are workers plus 20, and never closes it. The error
+// describes invalid options.
 func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOptions) (*Server, error) {
 	if len(o.Pools) == 0 {
 		return nil, errors.New("queue server: no pools")
@@ -99,7 +101,7 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 	return s, nil
 }
 
-// addPool makes the asynq servers of one pool.
+// addPool creates the asynq servers of one pool.
 func (s *Server) addPool(p Pool) error {
 	if len(p.Queues) == 0 {
 		return fmt.Errorf("pool %q has no queues", p.Name)
@@ -120,7 +122,7 @@ func (s *Server) addPool(p Pool) error {
 	return nil
 }
 
-// filled gives the pool with its defaults.
+// filled returns the pool with its defaults.
 func (p Pool) filled() Pool {
 	if p.Workers <= 0 {
 		p.Workers = 50
@@ -135,7 +137,7 @@ func (p Pool) filled() Pool {
 	return p
 }
 
-// share deals n workers to the servers of a pool.
+// share returns server i's part of n workers.
 func share(n, servers, i int) int {
 	if i < n%servers {
 		return n/servers + 1
@@ -143,16 +145,17 @@ func share(n, servers, i int) int {
 	return n / servers
 }
 
-// engine makes one asynq server.
+// engine returns one asynq server.
 func (s *Server) engine(p Pool, workers int) *asynq.Server {
 	return asynq.NewServerFromRedisClient(s.acks, asynq.Config{
 		Concurrency: workers,
 		Queues:      p.Queues,
-		// Each server looks less often, so that many cost as little as one; a task is found just as soon.
+		// Each server polls less often, so that many cost as little as one; a task is found as soon.
 		TaskCheckInterval:        p.Poll * time.Duration(p.Servers),
 		DelayedTaskCheckInterval: forwardEvery,
 		JanitorInterval:          5 * time.Second,
-		// We cancel handlers at the end of the grace. Those that take no notice lose their task to the queue a little later.
+		// We cancel handlers at the end of the grace period. A handler that ignores that loses its task to
+		// the queue a little later.
 		ShutdownTimeout: s.grace + lastCall,
 		IsFailure:       isFailure,
 		RetryDelayFunc:  retryDelay,
@@ -161,11 +164,11 @@ func (s *Server) engine(p Pool, workers int) *asynq.Server {
 	})
 }
 
-// Run takes tasks until ctx ends. Then it takes no more, gives running handlers the grace to finish, cancels the contexts of those that
-// have not, waits a moment longer, and puts the tasks of the rest back at the head of their queues. It returns nil then, and an error
-// only if it could not start.
+// Run takes tasks until ctx ends. Then it takes no more and gives running handlers the grace period to
+// finish. It cancels the contexts of the rest, waits a moment longer, and puts their tasks back at the head
+// of their queues. Then it returns nil. It returns an error only if it could not start.
 func (s *Server) Run(ctx context.Context) error {
-	// The handlers' contexts outlive ctx: what ends them is the end of the grace.
+	// The handlers' contexts outlive ctx: they end with the grace period.
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.close()
 	s.acks.giveUp = s.closing.Done()
@@ -187,7 +190,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// shortenArchives trims the archives before the first worker archives a task, which fails where thousands have expired.
+// shortenArchives trims the archives before the first worker archives a task, which would fail if thousands
+// have expired.
 func (s *Server) shortenArchives(ctx context.Context) {
 	control, sum := NewControl(s.redis), Pruned{}
 	for _, q := range s.queues {
@@ -198,7 +202,7 @@ func (s *Server) shortenArchives(ctx context.Context) {
 	}
 }
 
-// stop shuts down the engines that were started.
+// stop shuts down the started engines.
 func (s *Server) stop(engines []*asynq.Server) {
 	timer := time.AfterFunc(s.grace, s.close)
 	defer timer.Stop()
@@ -219,8 +223,8 @@ func (s *Server) stop(engines []*asynq.Server) {
 	}
 }
 
-// within waits for wait to return, but not for ever: a handler that never returns, or an engine that waits for a frozen Redis, can only be
-// left behind.
+// within waits for wait to return, up to the limit. A handler that never returns, or an engine that waits
+// for a frozen Redis, can only be left behind.
 func within(limit time.Duration, wait func()) bool {
 	ended := make(chan struct{})
 	go func() {

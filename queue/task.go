@@ -8,7 +8,7 @@ import (
 
 // The queues of Postroom.
 const (
-	Submit    = "submit"    // messages somebody waits for
+	Submit    = "submit"    // transactional messages
 	Bulk      = "bulk"      // messages of campaigns and digests
 	Notify    = "notify"    // webhooks
 	Documents = "documents" // the search index
@@ -17,8 +17,8 @@ const (
 // Names lists the queues of Postroom in the order in which pages show them.
 func Names() []string { return []string{Submit, Bulk, Notify, Documents} }
 
-// Lane names the queue of a partition: "submit" for partition 0, "submit-1" for partition 1, and so on. A queue lives in one slot of a
-// Redis Cluster, so the outbox needs one for each partition to spread its load.
+// Lane returns the queue of a partition: "submit" for partition 0, "submit-1" for partition 1, and so on. A
+// queue is in one slot of a Redis Cluster, so the outbox needs one for each partition to spread its load.
 func Lane(name string, partition int) string {
 	if partition == 0 {
 		return name
@@ -35,7 +35,8 @@ type Task struct {
 	At      time.Time // not before; zero or past: now. Rounded up to a whole second, the resolution of the queue
 }
 
-// check refuses what asynq or the dashboard could not handle: a "/" in an id, for one, makes a task that nobody can open or delete.
+// check refuses what asynq or the dashboard cannot handle. For example, a "/" in an id makes a task that
+// cannot be opened or deleted.
 func (t Task) check() error {
 	if t.Queue == "" || t.Type == "" {
 		return fmt.Errorf("task %q: queue %q and type %q must both be named", t.ID, t.Queue, t.Type)
@@ -62,8 +63,8 @@ func idByte(c byte) bool {
 	return c == '_' || c == '.' || c == ':' || c == '-'
 }
 
-// roundUp gives the first whole second that is not before t. asynq cuts times down to whole seconds, and a mail sent before its time
-// cannot be taken back.
+// roundUp returns the first whole second that is not before t. asynq cuts times down to whole seconds, and
+// a mail sent before its time cannot be taken back.
 func roundUp(t time.Time) time.Time {
 	whole := t.Truncate(time.Second)
 	if whole.Before(t) {

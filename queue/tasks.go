@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What Delete, RunNow and Archive say of a task they could not move.
+// The errors of Delete, RunNow and Archive for a task that they could not move.
 var (
 	ErrNoTask     = errors.New("there is no such task")
 	ErrActive     = errors.New("the task is with a worker")
@@ -19,11 +19,13 @@ var (
 // Limits that keep every script within a few milliseconds.
 const (
 	chunk = 100 // tasks in one call
-	// stretch is how many tasks that lie together go in one call: they are found together.
+	// stretch is how many adjacent tasks go in one call: they are found together.
 	stretch = 500
-	// reach is how many entries of the waiting list one call may walk over to find its tasks; about two milliseconds.
+	// reach is how many entries of the waiting list one call may visit to find its tasks; about two
+	// milliseconds.
 	reach = 100_000
-	// archiveMost is where the archive ends; asynq's own end is at 9,999, which its scripts cannot always enforce.
+	// archiveMost is the size limit of the archive; asynq's own limit is 9,999, which its scripts cannot
+	// always enforce.
 	archiveMost = 9_000
 )
 
@@ -36,7 +38,7 @@ const (
 	toNowhere  target = "nowhere"
 )
 
-// States gives the states of tasks, in order; the empty State for those that are not there.
+// States returns the states of tasks, in order; the empty State for missing ones.
 func (c *Control) States(ctx context.Context, queue string, ids ...string) ([]State, error) {
 	states := make([]State, 0, len(ids))
 	for len(ids) > 0 {
@@ -63,24 +65,26 @@ func (c *Control) States(ctx context.Context, queue string, ids ...string) ([]St
 	return states, nil
 }
 
-// Delete removes tasks, whatever they wait for. Errors come one for each id: ErrNoTask, or ErrActive for a task that is with a worker.
+// Delete removes tasks in any state but active. It returns one error for each id: ErrNoTask, or ErrActive
+// for a task with a worker.
 func (c *Control) Delete(ctx context.Context, queue string, ids ...string) []error {
 	return c.move(ctx, queue, toNowhere, ids)
 }
 
-// RunNow makes tasks wait for a worker instead of for their time, archived ones too. Errors come one for each id: ErrNoTask, ErrActive, or ErrWrongState for a
-// task that waits for a worker already or is completed.
+// RunNow makes scheduled, retrying or archived tasks wait for a worker now. It returns one error for each
+// id: ErrNoTask, ErrActive, or ErrWrongState for a task that waits for a worker already or is completed.
 func (c *Control) RunNow(ctx context.Context, queue string, ids ...string) []error {
 	return c.move(ctx, queue, toWaiting, ids)
 }
 
-// Archive puts tasks aside among the failed ones, where they stay until they are run, deleted, or pushed out by 9,000 newer ones. Errors come one for each id.
+// Archive moves tasks to the archive. They stay there until they are run, deleted, or displaced by 9,000
+// newer ones. It returns one error for each id.
 func (c *Control) Archive(ctx context.Context, queue string, ids ...string) []error {
 	return c.move(ctx, queue, toArchived, ids)
 }
 
-// Cancel ends the contexts of the handlers of tasks, in whatever process they run. The tasks come back a few seconds later; it
-// takes the handler's record to end them for good.
+// Cancel ends the contexts of the handlers of tasks, in any process. The tasks come back a few seconds
+// later; only the handler's record can end them permanently.
 func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, id := range ids {
@@ -94,7 +98,8 @@ func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// move moves named tasks. Finding one in a long waiting list means walking along it, so the longer the list the fewer tasks go in one call.
+// move moves tasks by id. Finding one in a long waiting list means scanning it, so the longer the list the
+// fewer tasks go in one call.
 func (c *Control) move(ctx context.Context, queue string, to target, ids []string) []error {
 	if len(ids) <= 1 {
 		return c.moveFew(ctx, queue, to, part{}, ids)
@@ -113,10 +118,11 @@ func (c *Control) move(ctx context.Context, queue string, to target, ids []strin
 	return errs
 }
 
-// part is a part of a waiting list: so many entries, with so many older ones before them. The zero part is not known.
+// part is a part of a waiting list: span entries, with older entries before them. The zero part is unknown.
 type part struct{ span, older int }
 
-// moveFew moves the tasks in one call of move.lua, which finds the waiting ones faster when it knows in which part of the list they were.
+// moveFew moves the tasks in one call of move.lua, which finds waiting ones faster if it knows their part
+// of the list.
 func (c *Control) moveFew(ctx context.Context, queue string, to target, from part, ids []string) []error {
 	keys := []string{
 		stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying), stateKey(queue, Archived), stateKey(queue, Completed),
@@ -141,7 +147,7 @@ func (c *Control) moveFew(ctx context.Context, queue string, to target, from par
 	return errs
 }
 
-// moveError reads one answer of move.lua.
+// moveError parses one result of move.lua.
 func moveError(result int64) error {
 	switch result {
 	case 1:
@@ -154,7 +160,7 @@ func moveError(result int64) error {
 	return ErrWrongState
 }
 
-// all gives n times the same error.
+// all returns n times the same error.
 func all(n int, err error) []error {
 	errs := make([]error, n)
 	for i := range errs {

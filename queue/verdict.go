@@ -8,14 +8,14 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// Handler does the work a task wakes it for and says what is to become of the task. The context ends when the process shuts down and the grace is
-// over, when an operator cancels the task, when Redis has been away for so long that the lease is lost (30 s), or after an hour.
-// After that the task comes back whatever the handler returns, possibly while the handler still runs.
-//
-// A wait of up to a second and a half belongs into the handler: the queue counts in whole seconds.
+// Handler does the work of a task and returns its verdict. The context ends after the grace period of a
+// shutdown, when an operator cancels the task, when Redis has been unavailable until the lease is lost (30
+// s), or after an hour. After that the task comes back whatever the handler returns, possibly while the
+// handler still runs.
+// A wait of up to a second and a half belongs in the handler: the queue counts in whole seconds.
 type Handler func(ctx context.Context, t Task) Verdict
 
-// Verdict is what is to become of a task. Its zero value is Done.
+// Verdict is the result of a task. Its zero value is Done.
 type Verdict struct {
 	kind outcome
 	at   time.Time
@@ -35,41 +35,43 @@ const (
 // outcomes names every outcome, as metrics and logs do.
 var outcomes = [...]string{done: "done", retryAt: "retry", buried: "bury", dropped: "drop", notNow: "not_now"}
 
-// String names the verdict: done, retry, bury, drop or not_now.
+// String returns the verdict's name: done, retry, bury, drop or not_now.
 func (v Verdict) String() string { return outcomes[v.kind] }
 
-// At is the time that RetryAt or NotNow was given; zero for other verdicts.
+// At returns the time of a RetryAt or NotNow; zero for other verdicts.
 func (v Verdict) At() time.Time { return v.at }
 
-// Err is the error that RetryAt or Bury was given; nil for other verdicts.
+// Err returns the error of a RetryAt or Bury; nil for other verdicts.
 func (v Verdict) Err() error { return v.err }
 
-// Done says that the work is done. The task goes away, or stays visible as completed, as Options.Keep says.
+// Done means that the work is done. The task is removed, or stays visible as completed, depending on
+// Options.Keep.
 func Done() Verdict { return Verdict{} }
 
-// RetryAt says that the work failed and is to be tried again, not before the given time, rounded up to a whole second. The error is
-// shown in the dashboard: let it be a summary such as "451 4.7.1 greylisted", without addresses or secrets. Addresses that slip in are
-// masked, and the text is cut at 500 bytes.
+// RetryAt means that the work failed and is to be retried, not before the given time, rounded up to a whole
+// second. The dashboard shows the error: pass a summary such as "451 4.7.1 greylisted", without addresses
+// or secrets. Remaining addresses are masked, and the text is cut at 500 bytes.
 func RetryAt(at time.Time, err error) Verdict { return Verdict{kind: retryAt, at: at, err: err} }
 
-// Bury says that the work failed for good. The task stays visible as archived, with the error, until it is deleted or run again. What
-// RetryAt says of the error goes for this one too.
+// Bury means that the work failed permanently. The task stays visible as archived, with the error, until it
+// is deleted or run again. The error has the same rules as that of RetryAt.
 func Bury(err error) Verdict { return Verdict{kind: buried, err: err} }
 
-// Drop says that there is nothing to do for this task: a stale wake-up. It goes away at once, even where completed tasks are kept.
+// Drop means that the task is a stale wake-up with nothing to do. It is removed immediately, even if
+// completed tasks are kept.
 func Drop() Verdict { return Verdict{kind: dropped} }
 
-// NotNow says that the work has not been tried yet, and is to be at the given time, rounded up to a whole second. It does not count as
-// a failure.
+// NotNow means that the work has not been tried yet and is to be tried at the given time, rounded up to a
+// whole second. It does not count as a failure.
 func NotNow(until time.Time) Verdict { return Verdict{kind: notNow, at: until} }
 
-// verdictError carries a verdict through asynq, which knows only errors: it asks errors.Is, IsFailure and RetryDelayFunc about it and
-// keeps its text.
+// verdictError carries a verdict through asynq, which only has errors: asynq applies errors.Is, IsFailure
+// and RetryDelayFunc to it and keeps its text.
 type verdictError struct {
 	Verdict
 }
 
-// asError puts the verdict in asynq's terms.
+// asError returns the verdict as an error for asynq.
 func (v Verdict) asError() error {
 	switch v.kind {
 	case done:
@@ -80,7 +82,7 @@ func (v Verdict) asError() error {
 	return &verdictError{v}
 }
 
-// Error is what the dashboard shows as the task's last error.
+// Error returns the text that the dashboard shows as the task's last error.
 func (e *verdictError) Error() string {
 	if e.err != nil {
 		return safeText(e.err.Error())
@@ -94,7 +96,7 @@ func (e *verdictError) Error() string {
 // Is makes asynq archive a buried task instead of retrying it.
 func (e *verdictError) Is(target error) bool { return e.kind == buried && target == asynq.SkipRetry }
 
-// panicError stands for a handler that panicked. What it panicked with stays in the log: it may hold anything.
+// panicError stands for a handler that panicked. The panic value is only logged: it may contain anything.
 type panicError struct{ task Task }
 
 func (e *panicError) Error() string {
