@@ -10,7 +10,7 @@ import (
 // as eight hexadecimal digits of Unix seconds each; "+" if it has evidence and "," if not; the source. The
 // reasons are separated by ";", as in
 //
-// u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
+//	u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
 
 // clock returns a time as scripts compare it: as text. It ends in 2106.
 func clock(at time.Time) string { return fmt.Sprintf("%08x", uint32(max(1, min(at.Unix(), 1<<32-1)))) }

@@ -2,9 +2,9 @@ package bounce
 
 import "strings"
 
-// readAutomatic tells answers of machines that speak for a person from bounces: holiday greetings (RFC 3834, RFC 5230), ticket systems,
-// and filters that want the sender to prove to be human. Servers mark their bounces as automatic too, so one of those comes back as
-// nothing here.
+// readAutomatic reads automatic replies on behalf of a person: out-of-office replies (RFC 3834, RFC 5230),
+// ticket systems, and filters that ask the sender to prove to be human. Servers mark their bounces as
+// automatic too, so for a bounce it returns false.
 func (m *mail) readAutomatic() (Report, bool) {
 	if m.fromDaemon() || m.header.get("x-failed-recipients") != "" {
 		if _, _, signs := m.outcome(); signs+m.daemonSigns() >= 3 {
@@ -28,7 +28,7 @@ func (m *mail) readAutomatic() (Report, bool) {
 	return Report{}, false
 }
 
-// place is what a rule of forms.tsv looks at.
+// place returns the text that a rule of forms.tsv is matched with.
 func (m *mail) place(where string) string {
 	switch where {
 	case "subject":

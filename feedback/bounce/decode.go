@@ -14,7 +14,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// content is a part's body without its transfer encoding (RFC 2045 section 6). Damaged encodings give what can be read of them.
+// content returns a part's body without its transfer encoding (RFC 2045 section 6). Of a damaged encoding it
+// returns the readable parts.
 func (p *part) content() []byte {
 	switch strings.ToLower(strings.TrimSpace(p.header.get("content-transfer-encoding"))) {
 	case "quoted-printable":
@@ -29,7 +30,7 @@ func (p *part) content() []byte {
 	return p.body
 }
 
-// text is a part's content as UTF-8, html as the text in it.
+// text returns a part's content as UTF-8, and html as the text in it.
 func (p *part) text() string {
 	s := toUTF8(p.content(), p.params["charset"])
 	if p.media == "text/html" {
@@ -38,7 +39,7 @@ func (p *part) text() string {
 	return s
 }
 
-// decodeBase64 decodes what is of the alphabet and leaves out the rest.
+// decodeBase64 decodes the characters of the alphabet and skips the rest.
 func decodeBase64(b []byte) []byte {
 	clean := bytes.Map(func(r rune) rune {
 		switch {
@@ -52,11 +53,11 @@ func decodeBase64(b []byte) []byte {
 	return out[:n]
 }
 
-// toUTF8 reads bytes in a charset. A charset that nobody knows is read as UTF-8, or else as Latin-1.
+// toUTF8 decodes bytes in a charset. An unknown charset is read as UTF-8, or else as Latin-1.
 func toUTF8(b []byte, charset string) string {
 	charset = strings.ToLower(strings.TrimSpace(charset))
 	if (charset == "" || charset == "us-ascii") && bytes.Contains(b, []byte("\x1b$")) {
-		charset = "iso-2022-jp" // Japanese servers that say nothing, or what their software was made with
+		charset = "iso-2022-jp" // Japanese servers that name no charset, or the default of their software
 	}
 	if charset != "" && charset != "utf-8" && charset != "us-ascii" {
 		if enc, err := htmlindex.Get(charset); err == nil {
@@ -75,7 +76,7 @@ func toUTF8(b []byte, charset string) string {
 	return string(runes)
 }
 
-// words is a header value with its encoded words decoded (RFC 2047).
+// words returns a header value with its encoded words decoded (RFC 2047).
 func words(value string) string {
 	decoder := mime.WordDecoder{CharsetReader: func(charset string, input io.Reader) (io.Reader, error) {
 		b, err := io.ReadAll(input)
@@ -91,7 +92,7 @@ func words(value string) string {
 	return toUTF8([]byte(decoded), "")
 }
 
-// htmlText is the text of html, blocks on lines of their own.
+// htmlText returns the text of html, with blocks on lines of their own.
 func htmlText(s string) string {
 	var b strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(s))
@@ -126,7 +127,7 @@ func htmlText(s string) string {
 	}
 }
 
-// oneLine makes strangers' words safe to show and to store: one line, printable, at most max bytes.
+// oneLine makes text of strangers safe to show and to store: one line, printable, at most max bytes.
 func oneLine(s string, max int) string {
 	if len(s) > 4*max {
 		s = s[:4*max]

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// readFeedback reads a feedback report (RFC 5965), and those of old feedback loops that have only the complained-of message.
+// readFeedback reads a feedback report (RFC 5965), and reports of old feedback loops that have only the
+// message.
 func (m *mail) readFeedback() (Report, bool) {
 	switch {
 	case m.feedback != nil:
@@ -69,7 +70,8 @@ func (m *mail) readARF() Report {
 	return out
 }
 
-// complaint makes a report whose recipients are those of the returned message: who complained is often all that is kept from us.
+// complaint returns a report whose recipients are those of the returned message: often the provider hides
+// only the recipient who complained.
 func (m *mail) complaint(form string, f Feedback) Report {
 	h := m.notice.returned
 	if m.returned != nil {
@@ -84,7 +86,8 @@ func (m *mail) complaint(form string, f Feedback) Report {
 	return Report{Kind: Complained, Form: form, Feedback: &f, Recipients: named(rcpt)}
 }
 
-// isJMRP recognises Microsoft's Junk Mail Reporting Program: the message as an attachment, and the recipient in a field of its own.
+// isJMRP reports whether the mail is of Microsoft's Junk Mail Reporting Program: the message as an
+// attachment, and the recipient in a field of its own.
 func (m *mail) isJMRP() bool {
 	if m.returned == nil {
 		return false
@@ -101,7 +104,7 @@ func named(found []string) []Recipient {
 	return out
 }
 
-// limit drops repetitions and what is beyond max.
+// limit drops duplicates, and items beyond max.
 func limit(found []string, max int) []string {
 	return addresses(strings.Join(found, ", "), max)
 }

@@ -23,16 +23,16 @@ type form struct {
 
 // wording is one line of wording.tsv.
 type wording struct {
-	subject string // what replaces the last two numbers of a status that says nothing, such as "4.7"
-	code    int    // reply code to judge by; 0: by the outcome that the mail tells
+	subject string // replaces the last two numbers of a status that is only a class, such as "4.7"
+	code    int    // reply code to judge by; 0: by the outcome that the mail reports
 	status  string // enhanced code to judge by; empty: none
-	local   bool   // it is the server's own trouble, whatever status it dressed it in
-	plain   bool   // a full mailbox or a loop: so plain that smtpsend, which reads these as refusals of ours, is not followed
+	local   bool   // it is the server's own trouble, whatever its status says
+	plain   bool   // a full mailbox or a loop: clear enough to overrule smtpsend, which reads these as refusals of ours
 	pattern *regexp.Regexp
 	sample  string
 }
 
-// forms reads forms.tsv, once. A line that does not parse is a mistake in the program, which a test finds.
+// forms reads forms.tsv once. A line that does not parse is a bug, which a test finds.
 var forms = sync.OnceValue(func() []form {
 	var out []form
 	readTable(formsFile, 5, func(columns []string) error {
@@ -43,7 +43,6 @@ var forms = sync.OnceValue(func() []form {
 	return out
 })
 
-// wordings reads wording.tsv, once.
 var wordings = sync.OnceValue(func() []wording {
 	var out []wording
 	readTable(wordingFile, 5, func(columns []string) error {
@@ -62,7 +61,7 @@ var wordings = sync.OnceValue(func() []wording {
 	return out
 })
 
-// readTable hands each line of a table, cut at its tabs, to the function.
+// readTable calls line with the cells of each line of a table.
 func readTable(file string, columns int, line func([]string) error) {
 	for n, text := range strings.Split(file, "\n") {
 		if text == "" || text[0] == '#' {
@@ -79,7 +78,7 @@ func readTable(file string, columns int, line func([]string) error) {
 	}
 }
 
-// findForm is the first rule of a meaning that matches a text of the given place.
+// findForm returns the first rule of a meaning that matches a text of the given place.
 func findForm(means, where, text string) (form, bool) {
 	if text == "" {
 		return form{}, false
@@ -92,7 +91,7 @@ func findForm(means, where, text string) (form, bool) {
 	return form{}, false
 }
 
-// findWording is the first rule that matches what a server says without a reply.
+// findWording returns the first rule that matches a server's text without a reply.
 func findWording(text string) (wording, bool) {
 	text = strings.ToLower(text)
 	for _, w := range wordings() {

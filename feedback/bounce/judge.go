@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// conclude judges each recipient, and gives the report its kind: the worst news.
+// conclude judges each recipient, and sets the kind of the report: the worst news.
 func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
 	rank := map[Action]int{ActionFailed: 3, ActionDelayed: 2, ActionDelivered: 1, ActionRelayed: 1, ActionExpanded: 1}
 	kinds := map[int]Kind{0: Bounced, 1: Delivered, 2: Delayed, 3: Bounced}
@@ -21,7 +21,7 @@ func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
 	return r, true
 }
 
-// judge says what one recipient's facts mean.
+// judge returns the meaning of one recipient's facts.
 func (m *mail) judge(f fact) Recipient {
 	if f.address == "" {
 		f.address = f.original
@@ -56,7 +56,7 @@ func (m *mail) judge(f fact) Recipient {
 	return out
 }
 
-// firstParagraph is a text up to its first empty line.
+// firstParagraph returns a text up to its first empty line.
 func firstParagraph(text string) string {
 	text = strings.TrimLeft(text, "\n ")
 	if end := strings.Index(text, "\n\n"); end >= 0 {
@@ -65,7 +65,7 @@ func firstParagraph(text string) string {
 	return text
 }
 
-// actionOf is for mail that names no action.
+// actionOf returns the action of mail that names none.
 func actionOf(status string, q quoted) Action {
 	if strings.HasPrefix(status, "2.") || status == "" && q.code/100 == 2 {
 		return ActionDelivered
@@ -73,8 +73,8 @@ func actionOf(status string, q quoted) Action {
 	return ActionFailed
 }
 
-// statusOf is the most precise status the mail gives: that of the reply it quotes, else its own, else what its words say. Servers that
-// report a refusal of another often put a status of their own before it.
+// statusOf returns the most precise status of the mail: that of the reply it quotes, else its own, else that
+// of its words. Servers that report a refusal by another often put their own status before it.
 func statusOf(f fact, q quoted, a Action, w wording) string {
 	switch {
 	case q.code != 0 && q.enhanced != "" && !vague(q.enhanced):
@@ -84,7 +84,7 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 	case q.enhanced != "" && (f.status == "" || !vague(q.enhanced)):
 		return q.enhanced
 	case q.code >= 400 && (f.status == "" || f.status[0] != byte('0'+q.code/100)):
-		return string(rune('0'+q.code/100)) + ".0.0" // the reply is the fact, the status an invention
+		return string(rune('0'+q.code/100)) + ".0.0" // the server got the reply, but invented the status
 	case f.status != "":
 		return f.status
 	}
@@ -98,10 +98,10 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 	return class + "0.0"
 }
 
-// vague reports whether a status says no more than its class.
+// vague reports whether a status is only a class.
 func vague(status string) bool { return strings.HasSuffix(status, ".0.0") }
 
-// classify asks smtpsend what the reply means. Where none is quoted it is asked about the reply that the words stand for.
+// classify calls smtpsend for the reply. If none is quoted, it uses the reply that the words stand for.
 func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
 	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
 	e := m.evidence(f, q, out.Status, passing)
@@ -137,10 +137,10 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	return ofOthers(e, j)
 }
 
-// aboutSender finds a reply in which it is the client that does not exist or has no name.
+// aboutSender matches a reply that says that the client does not exist or has no name.
 var aboutSender = regexp.MustCompile(`(?i)\byour (ip|host|server|domain|address|client|hostname|account)\b|\breverse\b|\bptr\b`)
 
-// evidence is what smtpsend is asked about.
+// evidence returns the evidence for smtpsend.
 func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
 	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words, Recipients: 1, Now: m.options.Now}
 	if e.Text == "" {
@@ -161,21 +161,23 @@ func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 	return e
 }
 
-// ofOthers corrects a judgement where a reply to another server means something else than one to ourselves.
+// ofOthers corrects a judgement where a reply to another server has another meaning than one to Postroom.
 func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
 	door := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
 	switch {
 	case door && j.Verdict == smtpsend.Soft && j.Scope == smtpsend.ScopeDestination:
-		// Turned away at the door for good, before anybody was named. To ourselves another host may still open; the server that writes has tried them.
+		// The server was refused for good before it named a recipient. For Postroom another host might still
+		// accept; the reporting server has tried them.
 		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
 	case j.Verdict == smtpsend.Auth:
-		// The login between two servers of others is not ours: our relay took the message.
+		// The login between two other servers is not ours: our relay took the message.
 		j.Verdict, j.Scope = smtpsend.Policy, smtpsend.ScopeMessage
 	}
 	return j
 }
 
-// ask is smtpsend.Classify, asked once a mail for the same evidence: a hundred recipients are often refused in the same words.
+// ask calls smtpsend.Classify once a mail for the same evidence: a hundred recipients are often refused in
+// the same words.
 func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
 	j, known := m.judged[e]
 	if !known {
@@ -185,14 +187,15 @@ func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
 	return j
 }
 
-// aboutMailbox reports whether a status speaks of the address, the mailbox or a policy (RFC 3463: subjects 1, 2 and 7), so that words about
-// networks in it are about something else.
+// aboutMailbox reports whether a status is about the address, the mailbox or a policy (RFC 3463: subjects 1,
+// 2 and 7). Then words about networks in the text have another meaning.
 func aboutMailbox(status string) bool {
 	return len(status) > 3 && !vague(status) && (status[2] == '1' || status[2] == '2' || status[2] == '7') && status[3] == '.'
 }
 
-// aboutNetwork reports whether a status speaks of the way to the recipient's server (RFC 3463 section 3.5): not of the mail, and not for ever,
-// though this server gave up. 5.4.1 is not among them: servers use it for refusals of all kinds.
+// aboutNetwork reports whether a status is about the way to the recipient's server (RFC 3463 section 3.5).
+// Such a failure is not about the mail and is temporary, though this server gave up. 5.4.1 is not included:
+// servers use it for refusals of all kinds.
 func aboutNetwork(status string) bool {
 	switch status {
 	case "5.4.0", "5.4.2", "5.4.3", "5.4.5":
@@ -201,8 +204,8 @@ func aboutNetwork(status string) bool {
 	return false
 }
 
-// ranOut reports whether a status says that time ran out, or that mail went in circles, which somebody will mend. Those of three digits are
-// Exchange Online's.
+// ranOut reports whether a status says that time ran out, or that mail went in circles, which an operator
+// will repair. The statuses of three digits are Exchange Online's.
 func ranOut(status string) bool {
 	switch status {
 	case "5.4.6", "5.4.7", "5.4.14", "5.4.300", "5.4.316", "5.4.317":
@@ -211,7 +214,7 @@ func ranOut(status string) bool {
 	return false
 }
 
-// aboutRecipient reports whether a status is about the recipient's mailbox wherever in the conversation it was heard (RFC 3463 section 3.2
+// aboutRecipient reports whether a status is about the recipient's mailbox in any phase (RFC 3463 section 3.2
 // and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).
 func aboutRecipient(status string) bool {
 	switch status {

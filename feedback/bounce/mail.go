@@ -20,7 +20,7 @@ type field struct{ name, value string }
 
 type header []field
 
-// get is the first field of a name.
+// get returns the first field of a name.
 func (h header) get(name string) string {
 	for _, f := range h {
 		if f.name == name {
@@ -30,7 +30,7 @@ func (h header) get(name string) string {
 	return ""
 }
 
-// all are the values of the fields of a name.
+// all returns the values of the fields of a name.
 func (h header) all(name string) []string {
 	var out []string
 	for _, f := range h {
@@ -46,22 +46,22 @@ type part struct {
 	header   header
 	media    string // such as "text/plain", in lower case
 	params   map[string]string
-	body     []byte // as it came, line ends LF
+	body     []byte // as received, with line ends LF
 	children []*part
 }
 
-// mailParser counts what it has made, so that a mail of nothing but parts ends.
+// mailParser counts the parts, so that parsing a mail of nothing but parts ends.
 type mailParser struct {
 	parts     int
 	truncated bool
 }
 
-// parseMail takes a mail apart. It is lenient where RFC 5322 is not: any line end, an mbox line before the header, lines in the header
-// that are no fields.
+// parseMail parses a mail into its parts. It accepts more than RFC 5322: any line end, an mbox line before
+// the header, and header lines that are not fields.
 func parseMail(raw []byte) (*part, bool) {
 	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
 	raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
-	for { // empty lines before the header, which some programs write
+	for { // some programs write empty lines before the header
 		line, rest, more := bytes.Cut(raw, []byte("\n"))
 		if !more || len(bytes.TrimSpace(line)) > 0 {
 			break
@@ -98,17 +98,17 @@ func (p *mailParser) parse(raw []byte, defaultMedia string, depth int) *part {
 		}
 		out.children = append(out.children, p.parse(piece, childMedia, depth+1))
 	}
-	if len(out.children) == 0 { // parts that a gateway melted into one text
+	if len(out.children) == 0 { // a gateway merged the parts into one text
 		out.media = "text/plain"
 	}
 	return out
 }
 
-// splitHeader reads fields up to the first empty line. Text without a single field is all body.
+// splitHeader reads fields up to the first empty line. Text without a field is all body.
 func splitHeader(raw []byte) (header, []byte) {
 	var (
 		out   header
-		value []byte // of the last field, so that a field folded a thousand times is not copied a thousand times
+		value []byte // of the last field, so that a field with a thousand folds is not copied a thousand times
 	)
 	finish := func() {
 		if len(out) > 0 {
@@ -134,7 +134,7 @@ func splitHeader(raw []byte) (header, []byte) {
 			out = append(out, field{name: name})
 			value = append([]byte(nil), first...)
 		case len(out) == 0:
-			return nil, raw // a part without header, not even the empty line
+			return nil, raw // a part without header, not even an empty line
 		}
 		rest = after
 	}
@@ -142,7 +142,7 @@ func splitHeader(raw []byte) (header, []byte) {
 	return out, nil
 }
 
-// cutField reads "Name: value".
+// cutField parses "Name: value".
 func cutField(line []byte) (name string, value []byte, ok bool) {
 	before, after, found := bytes.Cut(line[:min(len(line), maxFieldBytes)], []byte(":"))
 	before = bytes.TrimRight(before, " \t")
@@ -159,7 +159,7 @@ func cutField(line []byte) (name string, value []byte, ok bool) {
 
 var looseParam = regexp.MustCompile(`(?i)\b(boundary|charset|report-type)\s*=\s*(?:"([^"]*)"|([^\s;"]+))`)
 
-// mediaType reads a Content-Type, also one that mime.ParseMediaType refuses.
+// mediaType parses a Content-Type, also one that mime.ParseMediaType refuses.
 func mediaType(value, fallback string) (string, map[string]string) {
 	if value == "" {
 		return fallback, map[string]string{}
@@ -179,8 +179,8 @@ func mediaType(value, fallback string) (string, map[string]string) {
 	return media, params
 }
 
-// splitParts cuts a multipart body at its boundary lines (RFC 2046 section 5.1). What stands before the first and after the last is
-// left out; a missing last one is forgiven.
+// splitParts splits a multipart body at its boundary lines (RFC 2046 section 5.1). Text before the first and
+// after the last is dropped. The last boundary may be missing.
 func splitParts(body []byte, boundary string) [][]byte {
 	var (
 		out   [][]byte
@@ -214,7 +214,7 @@ func splitParts(body []byte, boundary string) [][]byte {
 	return out
 }
 
-// walk visits a part and those in it, in order, without going into messages within.
+// walk visits a part and the parts in it, in order, but not inside embedded messages.
 func (p *part) walk(visit func(*part)) {
 	visit(p)
 	for _, child := range p.children {

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Bounds on the text that is searched. Notices are a screen or two; what comes later is the returned message.
+// Bounds of the text that is searched. Notices are short; the rest is the returned message.
 const (
 	maxNoticeLines = 1000
 	maxNoticeLine  = 2000
 	maxNoticeText  = 16 << 10
 )
 
-// notice is what a mail says to people, up to the message it returns.
+// notice is the readable text of a mail, up to the message it returns.
 type notice struct {
 	lines    []string
-	flat     string // the beginning of it in lower case, white space made single spaces
+	flat     string // its beginning in lower case, with single spaces
 	returned header // header of the message returned within the text
 }
 
-// newNotice takes the text out of parts.
+// newNotice extracts the text of parts.
 func newNotice(texts []*part) notice {
 	var n notice
 	plain := false
 	for _, p := range texts {
 		if p.media == "text/html" && plain {
-			continue // the same again, most likely
+			continue // most likely the same text again
 		}
 		plain = plain || p.media != "text/html"
 		lines := strings.SplitN(p.text(), "\n", maxNoticeLines+1)
@@ -52,15 +52,16 @@ func newNotice(texts []*part) notice {
 
 var (
 	headerLine = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}:(\s|$)`)
-	// proofLine is a field that people do not type and notices do not quote alone.
+	// proofLine matches a header field that nobody types and that notices do not quote alone.
 	proofLine = regexp.MustCompile(`(?i)^(received|return-path|message-id|dkim-signature|x-received|mime-version|arc-seal|x-google-dkim-signature):\s`)
 )
 
-// cutReturned finds the line where the returned message begins: one that says so, or else the first of its header fields.
+// cutReturned splits lines where the returned message begins: at a line that says so, or else at the first of
+// its header fields.
 func cutReturned(lines []string) (own, rest []string) {
 	for i, line := range lines {
 		if i == 0 && !headerLine.MatchString(line) {
-			continue // the title of the notice may sound like it
+			continue // the title of the notice may resemble it
 		}
 		lower := strings.ToLower(strings.TrimRight(line[:min(len(line), 200)], " \r"))
 		if _, ok := findForm("original", "line", lower); ok && i > 0 && holdsHeader(lines[i+1:]) {
@@ -77,12 +78,13 @@ func cutReturned(lines []string) (own, rest []string) {
 	return lines, nil
 }
 
-// quotesFields reports whether a notice says that it quotes some fields of the message, and goes on after them.
+// quotesFields reports whether a notice announces some fields of the message, and continues after them.
 func quotesFields(before []string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(before[max(0, len(before)-6):], "\n")), "following header fields")
 }
 
-// holdsHeader reports whether a message follows soon, or nothing does. "Returned message:" may also head the reason.
+// holdsHeader reports whether a message follows soon, or nothing does. "Returned message:" may also precede
+// the reason.
 func holdsHeader(lines []string) bool {
 	for i := 0; i < len(lines) && i < 8; i++ {
 		if headerLine.MatchString(strings.TrimLeft(lines[i], " \t>")) && headerRun(lines[i:]) >= 2 || strings.HasPrefix(lines[i], "From ") {
@@ -92,7 +94,7 @@ func holdsHeader(lines []string) bool {
 	return strings.TrimSpace(strings.Join(lines[:min(len(lines), 8)], "")) == ""
 }
 
-// headerRun counts header fields in a row, folded lines included.
+// headerRun returns the number of consecutive header fields, folded lines included.
 func headerRun(lines []string) int {
 	fields := 0
 	for i := 0; i < len(lines) && i < 40; i++ {
@@ -107,7 +109,7 @@ func headerRun(lines []string) int {
 	return fields
 }
 
-// headerIn reads the header of a message that stands in the text, perhaps indented.
+// headerIn parses the header of a message in the text, which may be indented.
 func headerIn(lines []string) header {
 	for i, line := range lines {
 		indent := len(line) - len(strings.TrimLeft(line, " \t>"))
@@ -128,7 +130,7 @@ func headerIn(lines []string) header {
 	return nil
 }
 
-// daemonSigns counts what says that a server wrote this mail: 0 to 2.
+// daemonSigns returns the number of signs that a server wrote this mail: 0 to 2.
 func (m *mail) daemonSigns() int {
 	signs := 0
 	if m.nullPath() {
@@ -145,16 +147,17 @@ func (m *mail) daemonSigns() int {
 	return min(signs, 2)
 }
 
-// nullPath reports whether the mail was sent from <>, as RFC 5321 section 4.5.5 has notices sent.
+// nullPath reports whether the mail was sent from <>, as RFC 5321 section 4.5.5 requires of notices.
 func (m *mail) nullPath() bool { return strings.TrimSpace(m.header.get("return-path")) == "<>" }
 
-// returns reports whether the mail has the message it is about in it, or its header.
+// returns reports whether the mail contains the message it is about, or its header.
 func (m *mail) returns() bool { return m.returned != nil || m.notice.returned != nil }
 
 func (m *mail) subject() string { return strings.ToLower(words(m.header.get("subject"))) }
 
-// readNotice reads a notice that a mail server wrote as text. It takes three signs of four kinds to believe that it is one: that a server
-// wrote it (up to two), the words of a notice in the text (two), in the subject (one), and a quoted SMTP reply about an address (one).
+// readNotice reads a notice that a mail server wrote as text. It requires three signs. The signs are: a
+// server wrote it (up to two), the words of a notice in the text (two), in the subject (one), and a quoted
+// SMTP reply about an address (one).
 func (m *mail) readNotice() (Report, bool) {
 	name, action, signs := m.outcome()
 	facts := m.noticeFacts()
@@ -184,7 +187,7 @@ func (m *mail) readNotice() (Report, bool) {
 
 var forGood = regexp.MustCompile(`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
 
-// outcome says what the words of a notice mean, and how many signs they are.
+// outcome returns the meaning of a notice's words, and the number of their signs.
 func (m *mail) outcome() (name string, action Action, signs int) {
 	action = ActionFailed
 	failed, inBody := findForm("failed", "body", m.notice.flat)

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Read reads a mail and says what it is about. The error is the reader's; a mail that makes no sense is None and no error. What goes beyond
-// the limits of the options is left out, and Report.Truncated says so.
+// Read reads a mail and returns what it reports. The error is the reader's; a mail without meaning is None
+// and no error. Content beyond the bounds of the options is dropped, and Report.Truncated is set.
 func Read(r io.Reader, o Options) (Report, error) {
 	o = o.withDefaults()
 	raw, err := io.ReadAll(io.LimitReader(r, int64(o.MaxBytes)+1))
@@ -35,19 +35,20 @@ func Read(r io.Reader, o Options) (Report, error) {
 	return report, nil
 }
 
-// mail is the mail being read, with what several readers of it need.
+// mail is the mail being read, with the data that several readers of it need.
 type mail struct {
 	*part
 	options  Options
-	status   []*part // message/delivery-status and its kin
+	status   []*part // message/delivery-status and similar
 	feedback *part   // message/feedback-report
 	returned *part   // the message it is about, or its header
-	texts    []*part // what is there to be read by people
+	texts    []*part // the readable text
 	notice   notice  // the same, as lines
 	judged   map[smtpsend.Evidence]smtpsend.Judgement
 }
 
-// collect finds the parts that matter. The text after the returned message is not part of the notice: filters add their advertisements.
+// collect finds the relevant parts. Text after the returned message is not part of the notice: filters append
+// advertisements.
 func (m *mail) collect() {
 	m.walk(func(p *part) {
 		switch {
@@ -70,7 +71,7 @@ func (m *mail) collect() {
 	m.notice = newNotice(m.texts)
 }
 
-// read tries the forms from the surest to the vaguest.
+// read tries the forms from the most certain to the vaguest.
 func (m *mail) read() Report {
 	for _, reader := range []func() (Report, bool){m.readFeedback, m.readStatus, m.readSES, m.readStatusText, m.readAutomatic, m.readNotice} {
 		if report, ok := reader(); ok {
@@ -80,7 +81,7 @@ func (m *mail) read() Report {
 	return Report{Kind: None}
 }
 
-// original finds out about the message the mail is about.
+// original returns the message that the mail is about.
 func (m *mail) original(report Report) Original {
 	h := m.notice.returned
 	if m.returned != nil {
@@ -103,7 +104,7 @@ func (m *mail) original(report Report) Original {
 
 var bracketed = regexp.MustCompile(`<([^<>\s]{1,250})>`)
 
-// messageID takes the id out of the value of a header such as Message-ID.
+// messageID returns the id in the value of a header such as Message-ID.
 func messageID(value string) string {
 	if m := bracketed.FindStringSubmatch(value); m != nil {
 		return oneLine(m[1], 250)
@@ -114,7 +115,8 @@ func messageID(value string) string {
 	return ""
 }
 
-// returnPath looks for a return path of ours: the recipient of this mail, or the envelope sender of the message returned in it.
+// returnPath returns a return path of ours: the recipient of this mail, or the envelope sender of the message
+// returned in it.
 func (m *mail) returnPath(report Report) string {
 	candidates := []string{m.options.EnvelopeTo}
 	for _, name := range []string{"delivered-to", "x-original-to", "envelope-to", "to"} {
@@ -139,12 +141,12 @@ func (m *mail) returnPath(report Report) string {
 	return ""
 }
 
-// maxAddressText is how much of a text is searched for addresses: more than any header field has.
+// maxAddressText bounds the text that is searched for addresses. No header field has more.
 const maxAddressText = 64 << 10
 
 var addressPattern = regexp.MustCompile(`[^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
 
-// addresses finds the addresses in a text, in normal form, each once, at most max of them.
+// addresses returns the addresses in a text, in normal form, each once, at most max of them.
 func addresses(s string, max int) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -10,7 +10,8 @@ import (
 
 const address = `([^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
 
-// How lines name a recipient, the surest first: only the surest kind that a notice has anything of counts.
+// The ways in which lines name a recipient, the most certain first. Only the most certain way that a notice
+// uses counts.
 var (
 	// "<ann@example.com>: reason", "ann@example.com on Thu, ...", "ann@example.com [User unknown]"
 	leading = regexp.MustCompile(`^[\s>*"'(\[•·-]*(?:<?mailto:)?<?"?` + address + `"?>?(.*)$`)
@@ -28,15 +29,15 @@ var (
 	anywhere = regexp.MustCompile(`<` + address + `>(.*)$`)
 )
 
-// echo is a line of the message's own header that notices quote, and so no recipient that failed.
+// echo matches a line of the message's own header that a notice quotes. It names no failed recipient.
 var echo = regexp.MustCompile(`(?i)^\s*(to|cc|subject|date|sent|message-id|reply-to|return-path|(?:sender|from)(?: address)?|received)\s*:`)
 
-// noticeFacts finds the recipients in a notice, and what is said of each.
+// noticeFacts returns the recipients in a notice, and the text about each.
 func (m *mail) noticeFacts() []fact {
 	known := addresses(strings.Join(m.header.all("x-failed-recipients"), ","), m.options.MaxRecipients)
 	own := m.ownAddresses()
 	found := m.collectFacts(known, own, leading, transcript, x400)
-	if len(found) == 0 { // who writes to oneself has failed nonetheless
+	if len(found) == 0 { // mail to the sender's own address may fail too
 		found = m.collectFacts(known, m.writers(), pointed)
 	}
 	for _, pattern := range []*regexp.Regexp{labelled, command, anywhere} {
@@ -62,7 +63,7 @@ func (m *mail) noticeFacts() []fact {
 	return found
 }
 
-// lendReason gives recipients of which nothing is said the reason that the notice gives for all.
+// lendReason gives recipients without a reason the reason that the notice gives for all.
 func (m *mail) lendReason(found []fact) {
 	told := slices.ContainsFunc(found, func(f fact) bool { return telling(f.diagnostic) })
 	reason := m.tellingLines()
@@ -73,7 +74,7 @@ func (m *mail) lendReason(found []fact) {
 	}
 }
 
-// telling reports whether a text holds a reply or words that mean something.
+// telling reports whether a text contains a reply or meaningful words.
 func telling(text string) bool {
 	if _, ok := findReply(text); ok {
 		return true
@@ -82,7 +83,8 @@ func telling(text string) bool {
 	return ok
 }
 
-// tellingLines is the first line of the notice that holds a reply or words that mean something, and what follows it in its paragraph.
+// tellingLines returns the first line of the notice with a reply or meaningful words, and the rest of its
+// paragraph.
 func (m *mail) tellingLines() string {
 	for i, line := range m.notice.lines {
 		if telling(line) && !echo.MatchString(line) {
@@ -92,7 +94,7 @@ func (m *mail) tellingLines() string {
 	return ""
 }
 
-// quotedTo is the one recipient of the message's own header that a notice quotes, where nothing else names one.
+// quotedTo returns the one recipient in the header that a notice quotes, if nothing else names one.
 func (m *mail) quotedTo(own []string) string {
 	to := ""
 	for _, line := range m.notice.lines {
@@ -114,7 +116,7 @@ func (m *mail) quotedTo(own []string) string {
 
 var quotedField = regexp.MustCompile(`(?i)^\s*to\s*:`)
 
-// writers are whom the notice went to, and who wrote it.
+// writers returns the receiver and the author of the notice.
 func (m *mail) writers() []string {
 	var own []string
 	for _, name := range []string{"to", "from", "return-path", "delivered-to"} {
@@ -123,7 +125,8 @@ func (m *mail) writers() []string {
 	return own
 }
 
-// ownAddresses are those of the sender, to whom the notice went, and of its writer. They are in the text too, and have not failed.
+// ownAddresses returns the addresses of the sender, who received the notice, and of its author. They are in
+// the text too, and have not failed.
 func (m *mail) ownAddresses() []string {
 	own := m.writers()
 	h := m.notice.returned
@@ -136,12 +139,12 @@ func (m *mail) ownAddresses() []string {
 	return own
 }
 
-// isIn reports whether an address is one of those, whatever the case: return paths come back in another one.
+// isIn reports whether own has an address. It ignores case, because return paths come back in another one.
 func isIn(own []string, address string) bool {
 	return slices.ContainsFunc(own, func(a string) bool { return strings.EqualFold(a, address) })
 }
 
-// returnedTo is the one recipient of the returned message, where its header leaves no doubt.
+// returnedTo returns the one recipient of the returned message, if its header is unambiguous.
 func (m *mail) returnedTo() string {
 	h := m.notice.returned
 	if m.returned != nil {
@@ -155,12 +158,13 @@ func (m *mail) returnedTo() string {
 	return ""
 }
 
-// collectFacts goes through the lines: one that names a recipient begins what is said of it, up to the next.
+// collectFacts reads the lines: a line that names a recipient begins the text about it, up to the next such
+// line.
 func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []fact {
 	var (
 		out     []fact
 		cur     = -1
-		heard   []string // ">>> MAIL From: ..." and "<<< 550 ..." before the line that names whom it was about
+		heard   []string // ">>> MAIL From: ..." and "<<< 550 ..." before the line that names the recipient
 		byName  = map[string]int{}
 		content []*strings.Builder // a Builder must not be copied, as the slice would when it grows
 	)
@@ -201,7 +205,7 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 	return out
 }
 
-// nameIn is the address that a line is about, in normal form, and what follows it.
+// nameIn returns the address that a line is about, in normal form, and the text after it.
 func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
 	if !strings.Contains(line, "@") || echo.MatchString(line) {
 		return "", ""
@@ -216,7 +220,7 @@ func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
 	return "", ""
 }
 
-// fillFromNotice lends the words of the notice to recipients of a notification that has no Diagnostic-Code for them.
+// fillFromNotice gives the words of the notice to recipients of a notification without a Diagnostic-Code.
 func (m *mail) fillFromNotice(facts []fact) {
 	if !slices.ContainsFunc(facts, func(f fact) bool { return f.diagnostic == "" }) {
 		return

@@ -9,20 +9,21 @@ import (
 
 // quoted is an SMTP reply found in a text.
 type quoted struct {
-	code     int    // 0: only an enhanced code was there
+	code     int    // 0: there was only an enhanced code
 	enhanced string // empty: none, or one of another class than the code
 	words    string
-	before   string // the line before it, where that is of the same transcript
+	before   string // the line before it, if it is of the same transcript
 }
 
 var (
-	// replyCode is one of the codes that refuse (and 250, 251 of success), not part of a longer number, address or version.
+	// replyCode matches a code of refusal (and 250, 251 of success) that is not part of a longer number,
+	// address or version.
 	replyCode = regexp.MustCompile(`(?:^|[\s"'(<\[:;,=>/])(25[012]|421|43[0-9]|45[0-9]|471|50[0-4]|51[0-9]|52[0-9]|53[0-9]|54[0-9]|55[0-9]|57[0-9])(?:[\s:,;)>"-]|$)`)
 	enhanced  = regexp.MustCompile(`(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
 	adjacent  = regexp.MustCompile(`^[\s#(<:,\[-]*([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
 )
 
-// findReply finds the SMTP reply that a text quotes, and its words up to the next empty line.
+// findReply returns the SMTP reply that a text quotes, and its words up to the next empty line.
 func findReply(text string) (quoted, bool) {
 	at := replyCode.FindStringSubmatchIndex(text)
 	if at == nil {
@@ -49,7 +50,7 @@ func findReply(text string) (quoted, bool) {
 	return q, true
 }
 
-// lineBefore is the last full line of a text: local mailers speak before the server sums up.
+// lineBefore returns the last full line of a text: local mailers write before the server's summary.
 func lineBefore(text string) string {
 	text, _, ok := cutLast(text, "\n")
 	if !ok {
@@ -70,7 +71,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 
 var nextReply = regexp.MustCompile(`\n\s*(?:>>>|<<<|\.\.\. ?while talking|while talking|([245]\d\d)[ -])`)
 
-// ownLines is a text up to where the next command or reply of a transcript begins.
+// ownLines returns a text up to the next command or reply of a transcript.
 func ownLines(text, code string) string {
 	for at := 0; ; {
 		m := nextReply.FindStringSubmatchIndex(text[at:])
@@ -84,7 +85,7 @@ func ownLines(text, code string) string {
 	}
 }
 
-// plainWords is a reply without the codes at the head of its lines.
+// plainWords returns a reply without the codes at the start of its lines.
 func plainWords(text, code, enhanced string) string {
 	for _, lead := range []string{code + "-" + enhanced, code + " " + enhanced} {
 		text = strings.ReplaceAll(text, lead, " ")
@@ -96,7 +97,7 @@ func plainWords(text, code, enhanced string) string {
 	return oneLine(text, maxDiagnostic)
 }
 
-// phases tell where in the conversation a reply was heard, in the words of several servers. The first that matches counts.
+// phases map the words of several servers to the phase of a reply. The first match counts.
 var phases = []struct {
 	phase   smtpsend.Phase
 	pattern *regexp.Regexp

@@ -6,24 +6,24 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Kind is what a mail is.
+// Kind is the kind of a mail.
 type Kind string
 
-// The kinds. A mail that tells of several recipients has the kind of the worst news in it: Bounced before Delayed before Delivered.
+// The kinds. A mail about several recipients has the kind of the worst news in it: Bounced before Delayed
+// before Delivered.
 const (
-	None       Kind = "none"       // none of the others, as far as can be told
+	None       Kind = "none"       // none of the others, as far as known
 	Bounced    Kind = "bounced"    // at least one recipient will not get the message
 	Delayed    Kind = "delayed"    // a relay is still trying
-	Delivered  Kind = "delivered"  // it arrived, or went on to where nobody reports
-	Complained Kind = "complained" // a feedback report; Report.Feedback says of what type
-	AutoReply  Kind = "autoreply"  // on holiday, no longer here, ticket opened: written by a machine for a living address
+	Delivered  Kind = "delivered"  // it arrived, or went on to a server that does not report
+	Complained Kind = "complained" // a feedback report; Report.Feedback has its type
+	AutoReply  Kind = "autoreply"  // out of office, no longer here, ticket opened: written by a program for a living address
 	Challenge  Kind = "challenge"  // the recipient's filter wants a person to confirm the message
 )
 
-// Action is what became of one recipient (RFC 3464 section 2.3.3).
+// Action is the result for one recipient (RFC 3464 section 2.3.3).
 type Action string
 
-// The actions.
 const (
 	ActionFailed    Action = "failed"
 	ActionDelayed   Action = "delayed"
@@ -32,30 +32,31 @@ const (
 	ActionExpanded  Action = "expanded" // handed to the members of a list
 )
 
-// Report is what a mail that came back says. Nothing in it is proven.
+// Report is the content of a mail that came back. Nothing in it is proven.
 type Report struct {
 	Kind       Kind
 	Form       string      // how it was read: "dsn", "arf", "ses", or the name of a form in forms.tsv; empty for None
-	Recipients []Recipient // in the order of the mail; one address may be told of twice, as when it was reached by way of two others
+	Recipients []Recipient // in the order of the mail; an address may occur twice, for example if two others forward to it
 	Feedback   *Feedback   // of Complained only
 	Original   Original
 
-	ReportingMTA string // name of the server that wrote it; empty: it did not say
-	ReturnPath   string // an address that looks like a return path of ours; empty: none was found. Package signedtoken reads it
-	Truncated    bool   // the mail was longer, deeper, or had more recipients than was read
+	ReportingMTA string // name of the server that wrote it; empty: not given
+	ReturnPath   string // an address that looks like a return path of ours; empty: none. Package signedtoken reads it
+	Truncated    bool   // the mail was longer, deeper, or had more recipients than the bounds
 }
 
-// Recipient is one address and what is said of it.
+// Recipient is one address and the statements about it.
 type Recipient struct {
 	Address    string // the address that failed, in normal form where it has one; may be where mail was forwarded to
-	Original   string // the address as the sender gave it (Original-Recipient); empty: not said
+	Original   string // the address as the sender gave it (Original-Recipient); empty: not given
 	Action     Action // empty for Complained, AutoReply and Challenge
-	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" where only the outcome is known. Empty where Action is
-	Code       int    // code of the SMTP reply that is quoted; 0: none is
-	Diagnostic string // what the server said, in one printable line of at most 1,000 bytes; empty: nothing
-	RemoteMTA  string // the server that said it; empty: not said
+	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" if only the outcome is known. Empty where Action is
+	Code       int    // code of the quoted SMTP reply; 0: none
+	Diagnostic string // the server's words, in one printable line of at most 1,000 bytes; empty: none
+	RemoteMTA  string // the server that replied; empty: not given
 
-	// Of ActionFailed and ActionDelayed, by smtpsend.Classify. Soft and Throttle with ActionFailed: the relay gave up, we may try again.
+	// Of ActionFailed and ActionDelayed, by smtpsend.Classify. Soft and Throttle with ActionFailed: the relay
+	// gave up, Postroom may try again.
 	Verdict  smtpsend.Verdict
 	Scope    smtpsend.Scope
 	Suppress bool // the address itself is invalid or gone. Never true unless Action is ActionFailed
@@ -63,13 +64,14 @@ type Recipient struct {
 
 // Feedback is a complaint (RFC 5965 section 3).
 type Feedback struct {
-	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case. The last three are not the
-	// recipient's wish to hear no more: not-spam takes a complaint back, auth-failure is a receiver's report on DMARC (RFC 6591).
+	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case.
+	// The last three do not say that the recipient wants no more mail. not-spam withdraws a complaint.
+	// auth-failure is a receiver's report on DMARC (RFC 6591).
 	Type         string
 	UserAgent    string    // the program that wrote the report
-	SourceIP     string    // whose mail was complained of, as the receiver saw it
+	SourceIP     string    // sender of the mail complained of, as the receiver saw it
 	MailFrom     string    // envelope sender of that mail
-	ArrivalDate  time.Time // zero: not said
+	ArrivalDate  time.Time // zero: not given
 	ReportedFor  []string  // domains
 	ReportedURIs []string
 }
@@ -77,16 +79,16 @@ type Feedback struct {
 // Original is the message that the mail is about.
 type Original struct {
 	MessageID  string   // Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the mail
-	EnvelopeID string   // ENVID that it was sent with (RFC 3461); empty: none
+	EnvelopeID string   // ENVID of the submission (RFC 3461); empty: none
 	To         []string // addresses of the returned To header, in normal form; at most 20
 }
 
-// Options are the limits of Read, and what the inlet knows. The zero value works.
+// Options are the bounds of Read, and the facts that the listener knows. The zero value works.
 type Options struct {
-	MaxBytes      int       // what is read of a mail; 0: 1 MiB
+	MaxBytes      int       // bound of the bytes read; 0: 1 MiB
 	MaxRecipients int       // 0: 100
-	EnvelopeTo    string    // whom the mail was for, as the inlet heard it; empty: the header is looked at
-	Prefix        string    // what stands before the token in the local part of a return path; empty: "bounces+"
+	EnvelopeTo    string    // the envelope recipient; empty: the header is read
+	Prefix        string    // prefix of the token in the local part of a return path; empty: "bounces+"
 	Now           time.Time // for replies that name a date; zero: such dates are ignored
 }
 

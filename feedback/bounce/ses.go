@@ -43,7 +43,7 @@ type sesNotice struct {
 func (m *mail) readSES() (Report, bool) {
 	for _, p := range m.texts {
 		text := p.text()
-		at := strings.IndexByte(text, '{') // gateways put warnings above
+		at := strings.IndexByte(text, '{') // gateways put warnings before it
 		if at < 0 || !strings.Contains(text, "notificationType") && !strings.Contains(text, "eventType") {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// fact is what a mail says of one recipient, before it is judged.
+// fact is the statement of a mail about one recipient, before it is judged.
 type fact struct {
 	address, original string
 	action            Action
@@ -36,7 +36,7 @@ func (m *mail) readStatus() (Report, bool) {
 
 var finalRecipient = regexp.MustCompile(`(?im)^(?:final|original)-recipient\s*:`)
 
-// readStatusText reads the same fields where they stand in the text, as Amazon WorkMail and some filters write them.
+// readStatusText reads the same fields in the text, as Amazon WorkMail and some filters write them.
 func (m *mail) readStatusText() (Report, bool) {
 	for _, p := range m.texts {
 		text := p.text()
@@ -45,7 +45,7 @@ func (m *mail) readStatusText() (Report, bool) {
 			continue
 		}
 		if m.daemonSigns() == 0 {
-			continue // somebody quotes a bounce in a letter
+			continue // a mail that quotes a bounce
 		}
 		var r Report
 		facts := m.readFields([]byte(text), &r)
@@ -59,11 +59,11 @@ func (m *mail) readStatusText() (Report, bool) {
 	return Report{}, false
 }
 
-// emptyLine is one of white space only, which parts groups and paragraphs as well.
+// emptyLine matches a line of white space only, which separates groups and paragraphs too.
 var emptyLine = regexp.MustCompile(`(?m)^[ \t]+$`)
 
-// readFields reads groups of fields: one about the message, then one a recipient. Blank lines part them (RFC 3464 section 2.1); where
-// these are missing, a second Final-Recipient begins the next.
+// readFields reads groups of fields: one about the message, then one per recipient. Blank lines separate them
+// (RFC 3464 section 2.1). If these are missing, another Final-Recipient begins the next group.
 func (m *mail) readFields(content []byte, r *Report) []fact {
 	var (
 		facts []fact
@@ -96,7 +96,7 @@ func (m *mail) readFields(content []byte, r *Report) []fact {
 	return keepNamed(facts)
 }
 
-// splitGroup reads fields up to the next empty line, leaving out what is none.
+// splitGroup reads fields up to the next empty line, and skips lines that are not fields.
 func splitGroup(content []byte) (header, []byte) {
 	end := bytes.Index(content, []byte("\n\n"))
 	group, rest := content, []byte(nil)
@@ -162,7 +162,8 @@ var actions = map[string]Action{
 	"relayed": ActionRelayed, "expanded": ActionExpanded,
 }
 
-// keepNamed leaves out groups that name nobody, or say nothing: messages have fields of such names too.
+// keepNamed drops groups that name no recipient, or have no statement: messages have fields of such names
+// too.
 func keepNamed(facts []fact) []fact {
 	out := facts[:0]
 	for _, f := range facts {
@@ -175,19 +176,20 @@ func keepNamed(facts []fact) []fact {
 
 var typePrefix = regexp.MustCompile(`^\s*[A-Za-z][\w-]*\s*;\s*`)
 
-// typed is the value of a field such as "dns; mx.example.com".
+// typed returns the value of a field such as "dns; mx.example.com".
 func typed(value string) string {
 	return oneLine(strings.Trim(typePrefix.ReplaceAllString(value, ""), " ()<>"), 255)
 }
 
-// typedText is the value of Diagnostic-Code: "smtp; 550 5.1.1 user unknown".
+// typedText returns the value of Diagnostic-Code: "smtp; 550 5.1.1 user unknown".
 func typedText(value string) string {
 	return typePrefix.ReplaceAllString(words(value), "")
 }
 
 var unitext = regexp.MustCompile(`\\x\{([0-9A-Fa-f]{1,6})\}`)
 
-// mendAddresses finds the address of a recipient whose Final-Recipient is none: servers put a local user or a bare domain there.
+// mendAddresses finds the address of a recipient whose Final-Recipient is not one: servers put a local user
+// or a bare domain there.
 func (m *mail) mendAddresses(facts []fact) {
 	for i, f := range facts {
 		switch local, domain, _ := strings.Cut(f.address, "@"); {
@@ -205,10 +207,10 @@ func (m *mail) mendAddresses(facts []fact) {
 	}
 }
 
-// sourceRoute is "@a.example,@b.example:" before an address, which RFC 5321 appendix C has left to be ignored.
+// sourceRoute matches "@a.example,@b.example:" before an address, which RFC 5321 appendix C says to ignore.
 var sourceRoute = regexp.MustCompile(`^(<?)@[^:]*:`)
 
-// recipientAddress reads "rfc822; ann@example.com", and "utf-8; ..." with its escapes (RFC 6533 section 3).
+// recipientAddress parses "rfc822; ann@example.com", and "utf-8; ..." with its escapes (RFC 6533 section 3).
 func recipientAddress(value string) string {
 	value = toUTF8([]byte(typePrefix.ReplaceAllString(value, "")), "")
 	value = unitext.ReplaceAllStringFunc(value, func(s string) string {

@@ -1,17 +1,22 @@
-// Package links rewrites the links of a mail's html for the outbox, so that clicks can be counted, and adds the picture that counts opens.
+// Package links rewrites the links of a mail's html so that clicks can be counted, and adds the pixel that
+// counts opens. The outbox calls it.
 //
-// [Rewrite] changes the values of href in a and area elements, and nothing else by no byte: conditional comments, odd tags, entities and
-// white space stay as they are. It leaves alone
-//   - what is no link into the web: mailto:, tel:, sms:, cid:, data:, javascript:, fragments, relative links without a base element;
-//   - what can't be followed safely: links with user names, control characters, backslashes, hosts that are none, or more than 2,000 octets;
-//   - what is not finished: links with the marks of a template language;
-//   - what is not to be counted: prefixes of [Options].Keep, elements with data-track="off", which keep that attribute;
+// [Rewrite] changes the values of href in a and area elements, and no other byte. Conditional comments,
+// unusual tags, entities and white space stay as they are. It does not change:
+//   - hrefs that are not web links: mailto:, tel:, sms:, cid:, data:, javascript:, fragments, relative links
+//     without a base element;
+//   - links that are not safe to follow: with user names, control characters, backslashes, invalid hosts, or
+//     more than 2,000 octets;
+//   - unfinished links, with the placeholders of a template language;
+//   - links that must not be counted: prefixes of [Options].Keep, and elements with data-track="off", which
+//     keep that attribute;
 //   - links in comments, so also those that only Outlook sees ([if mso]);
-//   - the 501st different link and those behind it.
+//   - the 501st different link and all after it.
 //
-// It promises that a link leads where it led before: entities are read as browsers read them, relative links are completed by the base
-// element, letters outside ASCII are encoded as browsers encode them. Html without links comes back as it was, but for the picture.
+// A rewritten link leads to the same address as before. Entities are read as browsers read them, relative
+// links are resolved with the base element, and characters outside ASCII are encoded as browsers encode them.
+// Html without links is unchanged, but for the pixel.
 //
-// It never panics, fetches nothing, and owns no Redis keys. It reads html once, whatever its form. When a link can't be made, it answers
-// an error and the html as it was.
+// The package never panics, does no I/O, and owns no Redis keys. It reads html once, whatever its form. If a
+// link cannot be made, it returns an error and the unchanged html.
 package links

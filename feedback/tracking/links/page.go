@@ -6,27 +6,27 @@ import (
 	"golang.org/x/net/html"
 )
 
-// page is what matters of the html, by offsets, so that everything else can stay as it is.
+// page is the relevant parts of the html, as offsets, so that everything else stays as it is.
 type page struct {
 	links   []link
 	base    string // href of the first base element that has one
-	bodyEnd int    // where the last </body> begins; the length of the html without one
+	bodyEnd int    // where the last </body> begins; without one, the length of the html
 }
 
 // link is the value of the href of an a or area element.
 type link struct {
 	start, end int    // of the value, without its quotes
 	quoted     bool   // it stands in quotes
-	value      string // as browsers read it: entities replaced
+	value      string // as browsers read it, with entities replaced
 }
 
-// scan finds the links, where they are wanted, and the end of the body.
+// scan finds the end of the body, and the links if they are wanted.
 func scan(source string, wanted bool) page {
 	p := page{bodyEnd: len(source)}
 	z := html.NewTokenizer(strings.NewReader(source))
 	for at := 0; ; {
 		kind := z.Next()
-		if kind == html.ErrorToken { // the end; a tag that is not closed is left as it is
+		if kind == html.ErrorToken { // the end; an unclosed tag stays as it is
 			return p
 		}
 		raw := source[at : at+len(z.Raw())]
@@ -44,7 +44,7 @@ func scan(source string, wanted bool) page {
 	}
 }
 
-// open looks at a start tag.
+// open handles a start tag.
 func (p *page) open(z *html.Tokenizer, raw string, at int) {
 	name, more := z.TagName()
 	isBase := string(name) == "base"
@@ -81,8 +81,9 @@ const (
 	endsOfName = blanks + "/>"
 )
 
-// hrefIn finds the value of the first href of a start tag that ends with its >. It reads attributes as the tokenizer does (WHATWG HTML,
-// 13.2.5.32 to 13.2.5.38), which tells their values but not where they stand.
+// hrefIn returns the position of the value of the first href in a start tag that ends with >. It parses
+// attributes as the tokenizer does (WHATWG HTML, 13.2.5.32 to 13.2.5.38), which returns their values but not
+// their positions.
 func hrefIn(tag string) (start, end int, quoted bool) {
 	i := strings.IndexAny(tag, endsOfName)
 	for i >= 0 && i < len(tag) {
@@ -91,7 +92,7 @@ func hrefIn(tag string) (start, end int, quoted bool) {
 			break
 		}
 		from := i
-		if tag[i] == '=' { // first of all, it is a part of the name
+		if tag[i] == '=' { // at the first place, it is part of the name
 			i++
 		}
 		for i < len(tag) && tag[i] != '=' && strings.IndexByte(endsOfName, tag[i]) < 0 {
@@ -109,13 +110,13 @@ func hrefIn(tag string) (start, end int, quoted bool) {
 			continue
 		}
 		if strings.EqualFold(name, "href") {
-			break // without a value, and browsers look at no second one
+			break // without a value; browsers ignore a second href
 		}
 	}
 	return 0, 0, false
 }
 
-// valueIn reads the value of an attribute that begins at i, and says where to read on.
+// valueIn parses the attribute value that begins at i, and returns where to continue.
 func valueIn(tag string, i int) (start, end, next int, quoted bool) {
 	if i >= len(tag) || tag[i] == '>' {
 		return i, i, i, false

@@ -7,22 +7,25 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxDistinct is how many different links of one mail are rewritten. No letter has as many; a mail with more is a list of data.
+// maxDistinct bounds the different links of one mail that are rewritten. Ordinary mail has fewer; a mail with
+// more is a list of data.
 const maxDistinct = 500
 
-// Options say what becomes of the links. The zero value changes nothing.
+// Options are the settings of a rewrite. The zero value changes nothing.
 type Options struct {
-	// Link makes the URL that a click goes to first, of the one it goes to in the end: an absolute URL of http or https, in ASCII. It is
-	// asked once for each different link. The empty string keeps the link as it is. Nil: all links stay.
+	// Link returns the URL that a click goes to first. url is the final one: absolute, http or https, in
+	// ASCII. Link is called once for each different link. If it returns "", the link stays as it is. Nil: all
+	// links stay.
 	Link func(url string) (string, error)
-	// Pixel is the URL of the picture that counts opens. Empty: none is added.
+	// Pixel is the URL of the image that counts opens. Empty: none is added.
 	Pixel string
-	// Keep lists beginnings of URLs that are never rewritten, such as those of unsubscribe pages. Scheme and host are compared in lower case.
+	// Keep lists prefixes of URLs that are never rewritten, such as those of unsubscribe pages. Scheme and
+	// host are compared in lower case.
 	Keep []string
 }
 
-// Rewrite gives the html with its links rewritten and the picture before the end of its body, or at the end of the html where the body
-// has no end tag. The only error is that of Options.Link; then the html is as it was.
+// Rewrite returns the html with its links rewritten. The pixel is before the end of the body, or at the end
+// of the html if the body has no end tag. The only error is that of Options.Link; then the html is unchanged.
 func Rewrite(source string, o Options) (string, error) {
 	if o.Link == nil && o.Pixel == "" {
 		return source, nil
@@ -44,7 +47,7 @@ type edit struct {
 	text       string
 }
 
-// rewritten are the changes of links.
+// rewritten returns the edits of links.
 func rewritten(p page, o Options) ([]edit, error) {
 	var edits []edit
 	known := make(map[string]string, min(len(p.links), maxDistinct))
@@ -72,8 +75,8 @@ func rewritten(p page, o Options) ([]edit, error) {
 	return edits, nil
 }
 
-// written is a URL as the value of the attribute. A value that stood without quotes gets some: it may now end in a slash, which would
-// close the element.
+// written returns a URL as an attribute value. A value without quotes gets some: it may now end in a slash,
+// which would close the element.
 func (l link) written(url string) string {
 	if l.quoted {
 		return html.EscapeString(url)
@@ -91,7 +94,7 @@ func kept(url string, prefixes []string) bool {
 	return false
 }
 
-// inserted adds a text at a place, among edits in the order of their places. No place is inside a link.
+// inserted adds a text at an offset to edits, which are sorted by offset. The offset is never inside a link.
 func inserted(edits []edit, at int, text string) []edit {
 	i := len(edits)
 	for i > 0 && edits[i-1].start >= at {

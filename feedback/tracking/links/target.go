@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxURL is the longest link that is rewritten, in octets: what mail programs and servers take reliably is no longer, and the rewritten
-// one is half as long again.
+// maxURL bounds the links that are rewritten, in octets. Mail programs and servers do not reliably take
+// longer ones, and the rewritten link is half as long again.
 const maxURL = 2000
 
-// base completes relative links. The zero value has nothing to complete them with.
+// base resolves relative links. The zero value resolves none.
 type base struct{ url *url.URL }
 
-// baseOf reads the href of a base element. One that is no web address completes nothing.
+// baseOf parses the href of a base element. If it is not a web address, relative links are not resolved.
 func baseOf(href string) base {
 	target, ok := base{}.target(href)
 	if !ok {
@@ -28,8 +28,8 @@ func baseOf(href string) base {
 	return base{u}
 }
 
-// target is the web address that a link leads to, absolute and in ASCII, with scheme and host in lower case; false where it leads nowhere
-// that a click may be sent through us to.
+// target returns the web address of a link, absolute and in ASCII, with scheme and host in lower case. It
+// returns false for a link that must not be rewritten.
 func (b base) target(href string) (string, bool) {
 	href = strings.Trim(href, blanks)
 	if href == "" || href[0] == '#' || len(href) > maxURL || odd(href) || unfinished(href) {
@@ -67,7 +67,8 @@ func web(link string) (string, bool) {
 	return target, true
 }
 
-// asciiHost is a host, with its port, as it stands in DNS. User names in front of it are refused: they make one host look like another.
+// asciiHost returns a host, with its port, in its DNS form. A user name before it is refused: it makes one
+// host look like another.
 func asciiHost(host string) (string, bool) {
 	host = strings.ToLower(host)
 	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") == "" {
@@ -93,7 +94,8 @@ func absolute(link string) bool {
 	return ok && rest != "" && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
 }
 
-// hasScheme reports whether a link begins with a scheme (RFC 3986, 3.1), so that no base completes it.
+// hasScheme reports whether a link begins with a scheme (RFC 3986, 3.1), so that it is not resolved with a
+// base.
 func hasScheme(link string) bool {
 	for i := range len(link) {
 		switch c := link[i]; {
@@ -107,8 +109,8 @@ func hasScheme(link string) bool {
 	return false
 }
 
-// odd reports what browsers and servers read in different ways: control characters, which may end a header, backslashes, which browsers
-// take for slashes, and octets that are no UTF-8.
+// odd reports whether a link has characters that browsers and servers read differently: control characters,
+// which may end a header; backslashes, which browsers take for slashes; and octets that are not UTF-8.
 func odd(link string) bool {
 	for i := range len(link) {
 		if c := link[i]; c < ' ' || c == 0x7f || c == '\\' {
@@ -118,7 +120,8 @@ func odd(link string) bool {
 	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool { return 0x80 <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 })
 }
 
-// marks of template languages, which another program is to replace after us. Those of Handlebars may have been encoded by an editor.
+// marks are placeholders of template languages, which another program replaces later. Those of Handlebars may
+// have been encoded by an editor.
 var marks = []string{"{{", "}}", "{%", "%}", "<%", "%>", "${", "%%", "*|", "|*", "[[", "%7B%7B", "%7b%7b"}
 
 func unfinished(link string) bool {
@@ -133,7 +136,7 @@ func unfinished(link string) bool {
 	return false
 }
 
-// encoded writes what may not stand in a URL as browsers do: as the octets of UTF-8 in percent signs.
+// encoded encodes invalid URL characters as browsers do: as percent-encoded octets of UTF-8.
 func encoded(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte
@@ -156,7 +159,7 @@ func encoded(s string) string {
 	return string(b)
 }
 
-// lowerHost is a URL, or its beginning, with scheme and host in lower case.
+// lowerHost returns a URL, or its prefix, with scheme and host in lower case.
 func lowerHost(link string) string {
 	i := strings.Index(link, "://")
 	if i < 0 {
