@@ -229,30 +229,30 @@ func TestTaskOfTheLookIsInHand(t *testing.T) {
 	t.Parallel()
 	b, _ := setupCounted(t, testredis.New(t), Options{})
 	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
-	s := submission{
+	m := &newMessage{
 		id: b.idFor("default", ""), lane: api.Transactional, attempts: 10,
 		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
 		content:  []byte("x"),
 	}
-	s.look = b.question(s.envelope, s.lane)
-	a, err := b.acceptance(s)
-	if err != nil {
+	if err := b.encode(m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.enter(t.Context(), a); err != errAsk { //nolint:errorlint // the very sentinel
-		t.Fatal(err)
+	first := m.task
+	ask := b.enter(t.Context(), []*newMessage{m})
+	if len(ask) != 1 {
+		t.Fatal(m.result)
 	}
-	if errs := b.Queue.Enqueue(t.Context(), a.task); errs[0] != nil { // as if it could not be removed
+	if errs := b.Queue.Enqueue(t.Context(), first); errs[0] != nil { // as if it could not be removed
 		t.Fatal(errs)
 	}
-	answer, err := b.acceptSifted(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
+	b.enter(t.Context(), b.withoutSuppressed(t.Context(), ask))
+	if m.result.Err != nil {
+		t.Fatal(m.result.Err)
 	}
-	if errs := b.Control.Delete(t.Context(), a.task.Queue, a.task.ID); errs[0] != nil { // as the worker does
+	if errs := b.Control.Delete(t.Context(), first.Queue, first.ID); errs[0] != nil { // as the worker does
 		t.Fatal(errs)
 	}
-	if tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(answer.QueueID, secondEpoch)) {
+	if tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(m.result.ID, secondEpoch)) {
 		t.Errorf("queued: %v", tasks)
 	}
 }

@@ -50,9 +50,9 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
-	letter    string                // what the message is written from; empty: it is the content
-	slip      batch.Personalization // what it has of its own beside its letter
-	text      string                // what a letter said
+	shared    string                // name of the shared content it is rendered from; empty: content is the message
+	personal  batch.Personalization // beside the shared content
+	text      string                // as it was rendered from shared content
 	slot      string                // place in a limit, from an earlier attempt that had to wait
 	urgent    bool                  // an operator wants it tried even while its account is held
 	cleared   bool                  // nobody in it was suppressed as it was begun
@@ -150,8 +150,8 @@ func (d *Delivery) readClaim(id string, partition int, a []string) (*claim, erro
 	if c.status, err = d.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
 		return nil, err
 	}
-	if c.letter = a[17]; c.letter != "" {
-		return c, d.jsons.unpack(id, []byte(a[10]), &c.slip)
+	if c.shared = a[17]; c.shared != "" {
+		return c, d.jsons.unpack(id, []byte(a[10]), &c.personal)
 	}
 	c.content = d.body(partition, id, a[10], c.envelope.Size)
 	return c, nil
@@ -222,12 +222,12 @@ func failureOf(got routing.Sent) error {
 	return got.Err
 }
 
-// written writes the message from its letter, if it has one, or marks it. Each attempt writes the same.
+// written renders the message from its shared content, if it has one, or adds to a raw message. Each attempt gives the same.
 func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
-	if c.letter == "" {
-		return d.markedClaim(ctx, c, key)
+	if c.shared == "" {
+		return d.addToRaw(ctx, c, key)
 	}
-	m, words, err := d.write(ctx, c.partition, c.letter, c.id, c.envelope, c.slip, key)
+	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, c.personal, key)
 	if err != nil {
 		return err
 	}
@@ -237,9 +237,9 @@ func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	return nil
 }
 
-// markedClaim marks a message that was handed in raw, if it is to be.
-func (d *Delivery) markedClaim(ctx context.Context, c *claim, key *api.DKIM) error {
-	if !c.envelope.marks.any() {
+// addToRaw adds links and pixel to a raw message, if it is to have them.
+func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error {
+	if !c.envelope.additions.any() {
 		return nil
 	}
 	content, err := c.content.Open(ctx)
@@ -249,7 +249,7 @@ func (d *Delivery) markedClaim(ctx context.Context, c *claim, key *api.DKIM) err
 	defer content.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(content)
 	if err == nil {
-		raw, err = d.marked(ctx, c.id, c.envelope, key, raw)
+		raw, err = d.withAdditions(ctx, c.id, c.envelope, key, raw)
 	}
 	if err == nil {
 		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
@@ -260,12 +260,12 @@ func (d *Delivery) markedClaim(ctx context.Context, c *claim, key *api.DKIM) err
 // unwritten decides about a message that could not be written: at once while Redis is away, in a while where a secret does not open, and never
 // where it is the message.
 func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
-	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "letter", c.letter, "error", err)
+	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
 	now := d.clock.Now()
 	switch {
 	case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
 		return decision{outcome: released, at: now}
-	case errors.Is(err, errNoLetter) || !fault.Is(err, fault.Internal):
+	case errors.Is(err, errNoSharedContent) || !fault.Is(err, fault.Internal):
 		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err), refused: true}, p)
 	}
 	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot, reason: "the message can't be written; the log says why"}
@@ -440,7 +440,7 @@ func (d *Delivery) policy(schedule []time.Duration) policy {
 	if len(schedule) > 0 {
 		backoff.Schedule = schedule
 	}
-	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
+	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noDeadLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
 }
 
 // sleep waits, or returns early with the context's error.

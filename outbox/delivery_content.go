@@ -88,11 +88,11 @@ func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 	if d.opts.KeepText == 0 {
 		return ""
 	}
-	if c.letter == "" && c.content.Size() <= shortMail {
+	if c.shared == "" && c.content.Size() <= shortMail {
 		return keptContent
 	}
 	text := message.Shorten(c.text, d.opts.KeepText)
-	if c.letter == "" {
+	if c.shared == "" {
 		content, err := c.content.Open(ctx)
 		if err != nil {
 			d.log.WarnContext(ctx, "text not kept", "message_id", c.id, "error", err)

@@ -24,11 +24,11 @@ const (
 
 // policy is what decides about further attempts.
 type policy struct {
-	backoff     queue.Backoff
-	holdInDoubt bool // an attempt in doubt is the last one
-	hold        bool // while the account itself is refused, its mail waits
-	noLetters   bool // a failed message leaves nothing behind to replay
-	random      func() float64
+	backoff       queue.Backoff
+	holdInDoubt   bool // an attempt in doubt is the last one
+	hold          bool // while the account itself is refused, its mail waits
+	noDeadLetters bool // a failed message leaves nothing behind to replay
+	random        func() float64
 }
 
 // attempted is one attempt as it went.
@@ -232,7 +232,7 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 		slices.Sort(d.lost)
 	}
 	switch {
-	case len(d.status.having(rcptFailed)) > 0 && p.noLetters:
+	case len(d.status.having(rcptFailed)) > 0 && p.noDeadLetters:
 		d.outcome = dropped
 	case len(d.status.having(rcptFailed)) > 0:
 		d.outcome = failed

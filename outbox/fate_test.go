@@ -141,10 +141,10 @@ func (fates) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// touches says whether a command is an operation's own. Others ask Redis how it is, or fetch a letter, once in a while and on behalf of
+// touches says whether a command is an operation's own. Others ask Redis how it is, or fetch a shared content, once in a while and on behalf of
 // everybody: were one of them to stall, so would operations that the model lets go on.
 func touches(cmd redis.Cmder) bool {
-	if args := cmd.Args(); cmd.Name() == "get" && strings.Contains(args[1].(string), ":letter:") {
+	if args := cmd.Args(); cmd.Name() == "get" && strings.Contains(args[1].(string), ":shared:") {
 		return false
 	}
 	return slices.ContainsFunc(cmd.Args(), func(arg any) bool {

@@ -4,297 +4,248 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/postroom/postroom/api"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates/batch"
 )
 
-// submission is a message ready to be accepted: validated and composed.
-type submission struct {
-	id          string
-	envelope    envelope
-	content     []byte                // the message itself; unused with a letter
-	letter      *source               // what it is written from each time it is needed; nil: nothing
-	slip        batch.Personalization // what it has of its own beside the letter
-	lane        api.Lane
-	gateway     string
-	attempts    int
-	sendAt      time.Time // zero: now
-	fingerprint string    // of the request's body; empty without an idempotency key
-	key         string    // under which it is accepted only once: the idempotency key, or one made of it
-
-	look *suppression.Look // what is to be looked at as it is accepted; nil: its recipients were asked for
+// accepting is the part of a newMessage that only accept needs.
+type accepting struct {
+	look   *suppression.Look // what accept.lua looks at in the suppressions; nil: nothing
+	keys   []string
+	args   []any
+	task   queue.Task
+	reply  *redis.Cmd
+	queued *queue.Pending // of a task that went along with the script
+	shares int            // how often its shared content was missing in Redis
 }
 
-// acceptance is a submission on its way into Redis.
-type acceptance struct {
-	submission
-	partition int
-	keys      []string
-	args      []any
-	task      queue.Task
-	answer    api.SubmitAnswer
+// The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked up.
+const firstEpoch, secondEpoch = "1", "2"
+
+// Indexes into the arguments of accept.lua. The arguments that depend on recipients follow the epoch.
+const argContent, argLimit, argShare, argEpoch = 8, 9, 13, 15
+
+// accept makes messages of one batch durable and queues their first tasks. Each message gets its result.
+//
+// accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds any entry about one;
+// only then the suppressions are asked. Where it can't look, they are asked first.
+func (in *Intake) accept(ctx context.Context, all []*newMessage) {
+	full := in.Admits(ctx)
+	var look, ask []*newMessage
+	for _, m := range all {
+		err := full
+		if err == nil {
+			err = in.encode(m)
+		}
+		switch {
+		case err != nil:
+			m.refuse(err)
+		case in.Suppressions == nil || m.look != nil:
+			look = append(look, m)
+		default:
+			ask = append(ask, m)
+		}
+	}
+	ask = append(ask, in.enter(ctx, look)...)
+	in.enter(ctx, in.withoutSuppressed(ctx, ask))
 }
 
-// takeIn accepts a message for those of its recipients who may be mailed. Nobody is asked beforehand where accept.lua can look for itself.
-func (in *Intake) takeIn(ctx context.Context, s submission) (api.SubmitAnswer, error) {
-	if s.look = in.question(s.envelope, s.lane); s.look != nil {
-		return in.accept(ctx, s)
+// enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be suppressed.
+//
+// The task of a message that can't be refused is queued in the same pipeline. Any other task is queued once the message is
+// known to be new: a task of a refused message would stay in a full Redis for as long as its queue is paused, and a key that
+// was used before must not queue a task.
+func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {
+	all = in.bringIn(ctx, all)
+	if len(all) == 0 {
+		return nil
 	}
-	sifted, done, err := in.sift(ctx, s)
-	if err != nil || done {
-		return sifted, err
-	}
-	answer, err := in.accept(ctx, s)
-	answer.Skipped = sifted.Skipped
-	return answer, err
-}
-
-// accept makes a submission durable and queues its first wake-up. With an idempotency key that is taken it answers what was answered first.
-// One that is to be looked at, and in which somebody may be suppressed, is sifted before.
-func (in *Intake) accept(ctx context.Context, s submission) (api.SubmitAnswer, error) {
-	if err := in.Admits(ctx); err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	a, err := in.acceptance(s)
-	if err == nil {
-		err = in.bringIn(ctx, a)
-	}
-	if err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	answer, err := in.enter(ctx, a)
-	switch {
-	case errors.Is(err, errAsk):
-		return in.acceptSifted(ctx, a)
-	case err == nil && a.look != nil && answer.Idempotency != nil && answer.Idempotency.Status == keyHit:
-		answer.Skipped, err = in.skippedNow(ctx, s)
-	}
-	return answer, err
-}
-
-// enter has a submission accepted, if nobody in it may be suppressed: errAsk.
-func (in *Intake) enter(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
-	if a.mayBeRefused() || a.letter != nil && !in.letters.relies(a.partition, a.letter) {
-		return in.acceptFirst(ctx, a)
-	}
-
 	pipe := in.DB.ReplicatedPipeline()
-	accepted := pipe.Script(acceptScript, a.keys, a.args...)
-	pending, err := in.Queue.Append(ctx, pipe.Pipeliner(), a.task)
-	if err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if err := pipe.Exec(ctx); err != nil && accepted.Err() != nil {
-		return api.SubmitAnswer{}, away(accepted.Err(), "accept message "+a.answer.QueueID)
-	}
-	_, err = in.judge(accepted.Slice())
-	switch {
-	case errors.Is(err, errUnshared):
-		in.letters.forget(a.partition, a.letter)
-		return in.acceptFirst(ctx, a)
-	case errors.Is(err, errAsk):
-		in.forget(ctx, task{queue: a.task.Queue, id: a.task.ID})
-		return api.SubmitAnswer{}, err
-	case err != nil:
-		return api.SubmitAnswer{}, err
-	}
-	if pending.Err() == nil {
-		in.queued.note(a.partition, a.answer.QueueID)
-	}
-	in.accepted(ctx, a)
-	return a.answer, nil
-}
-
-// acceptSifted accepts a message in which somebody may be suppressed, if somebody is not. Its task is not the one that may have been queued
-// together with the look: a worker that has that one in hand found no message, and drops it.
-func (in *Intake) acceptSifted(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
-	sifted, done, err := in.sift(ctx, a.submission)
-	if err != nil || done {
-		in.takeOut(ctx, a)
-		return sifted, err
-	}
-	a.keys = a.keys[:len(a.keys)-len(a.look.Keys)]
-	a.args = append(slices.Clone(a.args[:argEpoch]), secondEpoch, "", a.args[len(a.args)-1])
-	a.task.ID, a.look = taskID(a.id, secondEpoch), nil
-	answer, err := in.enter(ctx, a)
-	answer.Skipped = sifted.Skipped
-	return answer, err
-}
-
-// acceptFirst accepts a message that may be refused, or known already: its task is queued only once it is known to be new. A task of a
-// message that was refused would stay in a full Redis for as long as the queue is paused.
-func (in *Intake) acceptFirst(ctx context.Context, a acceptance) (api.SubmitAnswer, error) {
-	var first string
-	for try := 0; ; try++ {
-		if err := in.shareAll(ctx, a); err != nil {
-			return api.SubmitAnswer{}, err
-		}
-		var err error
-		first, err = in.judge(in.DB.RunReplicated(ctx, acceptScript, a.keys, a.args...).Slice())
-		if errors.Is(err, errUnshared) && try == 0 {
-			in.letters.forget(a.partition, a.letter)
+	for _, m := range all {
+		m.reply, m.queued = pipe.Script(acceptScript, m.keys, m.args...), nil
+		if m.mayBeRefused() {
 			continue
 		}
+		if pending, err := in.Queue.Append(ctx, pipe.Pipeliner(), m.task); err == nil {
+			m.queued = &pending
+		}
+	}
+	_ = pipe.Exec(ctx) // each command has its own error
+	var again, fresh []*newMessage
+	for _, m := range all {
+		first, err := in.readReply(m.reply.Slice())
+		switch {
+		case errors.Is(err, errUnshared) && m.shares < 2:
+			m.shares++
+			in.shared.forget(m.partition, m.shared)
+			again = append(again, m)
+		case errors.Is(err, errAsk):
+			ask = append(ask, m)
+		case err != nil:
+			m.refuse(err)
+		case in.answer(ctx, m, first):
+			fresh = append(fresh, m)
+		}
+	}
+	in.withdraw(ctx, ask)
+	in.enqueue(ctx, fresh)
+	if len(again) > 0 {
+		ask = append(ask, in.enter(ctx, again)...)
+	}
+	return ask
+}
+
+// withdraw deletes the tasks that were queued for messages that accept.lua did not accept. A worker that holds such a task
+// already finds no message and drops it.
+func (in *Intake) withdraw(ctx context.Context, ask []*newMessage) {
+	var tasks []task
+	for _, m := range ask {
+		if m.queued != nil {
+			tasks = append(tasks, task{queue: m.task.Queue, id: m.task.ID})
+		}
+	}
+	if len(tasks) > 0 {
+		in.forget(ctx, tasks...)
+	}
+}
+
+// enqueue queues the tasks of accepted messages, unless that was done together with the script.
+func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
+	var owed []*newMessage
+	var tasks []queue.Task
+	for _, m := range fresh {
+		switch {
+		case m.queued == nil:
+			owed, tasks = append(owed, m), append(tasks, m.task)
+		case m.queued.Err() == nil:
+			in.queued.note(m.partition, m.id)
+		}
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	for n, err := range in.Queue.Enqueue(ctx, tasks...) {
+		if err == nil { // else the sweeper queues it
+			in.queued.note(owed[n].partition, owed[n].id)
+		}
+	}
+}
+
+// answer fills in the result of an accepted message and reports whether it is new. first is the first answer to its key.
+func (in *Intake) answer(ctx context.Context, m *newMessage, first string) (fresh bool) {
+	if m.looksAtMemory() {
+		in.checked()
+	}
+	if first == "" {
+		in.handled.Add(1)
+		in.metrics.accepted.WithLabelValues("queued").Inc()
+		in.mail.queued(ctx, m.id, m.envelope, m.result.SendAt)
+		return true
+	}
+	in.metrics.accepted.WithLabelValues("hit").Inc()
+	m.result.recall(first)
+	if m.look != nil && len(m.envelope.To) > 1 {
+		skipped, err := in.skippedNow(ctx, m)
 		if err != nil {
-			return api.SubmitAnswer{}, err
+			m.refuse(err)
 		}
-		break
+		m.result.Skipped = skipped
 	}
-	if a.looksAtMemory() {
-		in.seen()
-	}
-	answer, fresh := in.answer(a, first)
-	if !fresh {
-		return answer, nil
-	}
-	if err := in.Queue.Enqueue(ctx, a.task)[0]; err == nil {
-		in.queued.note(a.partition, answer.QueueID)
-	}
-	in.accepted(ctx, a)
-	return answer, nil
+	return false
 }
 
-// answer is what a client is told of a message that was accepted, now (it is fresh) or when its key was used first.
-func (in *Intake) answer(a acceptance, first string) (answer api.SubmitAnswer, fresh bool) {
-	answer = a.answer
-	if first != "" {
-		in.metrics.accepted.WithLabelValues("hit").Inc()
-		answer = recall(first, answer)
-		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: keyHit}
-		return answer, false
+// encode makes the result, the task, and the keys and arguments of accept.lua.
+func (in *Intake) encode(m *newMessage) error {
+	now := in.clock.Now()
+	due := max(m.due, millis(now))
+	m.task = queue.Task{Queue: laneQueue(m.lane, m.partition), Type: TaskDeliver, ID: taskID(m.id, firstEpoch)}
+	if due > millis(now) {
+		m.task.At = fromMillis(due)
 	}
-	if a.fingerprint != "" {
-		answer.Idempotency = &api.IdempotencyStatus{Key: a.envelope.Key, Status: "MISS"}
+	m.result = Result{ID: m.id, MessageID: m.envelope.MessageID, SendAt: fromMillis(due), Key: m.envelope.Key}
+	env, err := in.jsons.pack(m.id, m.envelope)
+	if err != nil {
+		return err
 	}
-	return answer, true
-}
-
-// keyHit is the status of an idempotency key that was used before.
-const keyHit = "HIT"
-
-// shareAll puts the letters of some messages where they look for them, those of which this process does not know that they are there.
-func (in *Intake) shareAll(ctx context.Context, all ...acceptance) error {
-	for _, a := range all {
-		if a.letter == nil || in.letters.relies(a.partition, a.letter) {
-			continue
-		}
-		if err := in.letters.share(ctx, a.partition, a.letter); err != nil {
-			return err
-		}
+	// The first event has the id of the message.
+	e, err := event.New(m.id, event.MessageQueued, m.envelope.Account, now, event.Queued{
+		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: fromMillis(due),
+	})
+	if err != nil {
+		return err
+	}
+	queued, err := e.Line()
+	if err != nil {
+		return err
+	}
+	content, shared, err := in.encodeContent(m)
+	if err != nil {
+		return err
+	}
+	m.keys = []string{in.keys.message(m.partition, m.id)}
+	first := ""
+	if m.key != "" {
+		m.keys = append(m.keys, in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key)))
+		first = m.result.memo()
+	}
+	m.args = []any{
+		m.id, millis(now), due, string(m.lane), m.envelope.Account, m.attempts, m.gateway, env, content,
+		in.limit(m.partition), m.fingerprint, first, int(in.opts.KeyRetention.Seconds()), in.countBytes(len(content)), shared, firstEpoch, "", queued,
+	}
+	if m.look = in.question(m); m.look != nil {
+		m.keys = append(m.keys, m.look.Keys...)
+		m.args = append(append(m.args[:argEpoch+1], m.look.Each), m.look.Fields...)
+		m.args = append(m.args, queued)
 	}
 	return nil
 }
 
-// acceptance prepares everything about a message that Redis is told.
-func (in *Intake) acceptance(s submission) (acceptance, error) {
-	now := in.clock.Now()
-	due := s.sendAt
-	if due.Before(now) {
-		due = now
+// encodeContent is what a message stores of its own: the whole message, or its part of a shared content and the name of that.
+func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, err error) {
+	if m.shared == nil {
+		return in.codec.pack(m.content), "", nil
 	}
-	id, a := s.id, acceptance{submission: s}
-	a.partition, _ = partitionOf(id, in.DB.Partitions())
-	a.task = queue.Task{Queue: laneQueue(s.lane, a.partition), Type: TaskDeliver, ID: taskID(id, firstEpoch)}
-	due = fromMillis(millis(due))
-	if due.After(now) {
-		a.task.At = due
-	}
-	a.answer = api.SubmitAnswer{Response: "Queued for delivery", MessageID: s.envelope.MessageID, SendAt: &due, QueueID: id}
-	var err error
-	a.keys, a.args, err = in.acceptArgs(s, a.partition, id, now, due, a.answer)
-	return a, err
+	personal, err := in.jsons.pack(m.id, m.personal)
+	return []byte(personal), m.shared.name, err
 }
 
-func (in *Intake) acceptArgs(s submission, p int, id string, now, due time.Time, answer api.SubmitAnswer) ([]string, []any, error) {
-	env, err := in.jsons.pack(id, s.envelope)
-	if err != nil {
-		return nil, nil, err
+// unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task gets another
+// epoch, because a worker may hold the first one.
+func (m *newMessage) unlook() {
+	if m.look == nil {
+		return
 	}
-	queued, err := queuedLine(s, id, now, due)
-	if err != nil {
-		return nil, nil, err
-	}
-	keys := []string{in.keys.message(p, id)}
-	first := ""
-	if s.fingerprint != "" {
-		keys = append(keys, in.keys.idempotency(p, keyHash(s.envelope.Account, s.key)))
-		first = memo(answer)
-	}
-	content, name, err := in.contentArgs(s, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	args := []any{
-		id, millis(now), millis(due), string(s.lane), s.envelope.Account, s.attempts, s.gateway, env, content,
-		in.limit(p), s.fingerprint, first, int(in.opts.KeyRetention.Seconds()), in.heed(len(content)), name, firstEpoch, "", queued,
-	}
-	if s.look == nil {
-		return keys, args, nil
-	}
-	args = append(append(args[:argEpoch+1], s.look.Each), s.look.Fields...)
-	return append(keys, s.look.Keys...), append(args, queued), nil
+	m.keys = m.keys[:len(m.keys)-len(m.look.Keys)]
+	m.args = append(slices.Clone(m.args[:argEpoch]), secondEpoch, "", m.args[len(m.args)-1])
+	m.task.ID, m.look = taskID(m.id, secondEpoch), nil
 }
 
-// The epochs of a message's first task, and of the one that takes its place where somebody had to be asked for before it was accepted.
-const firstEpoch, secondEpoch = "1", "2"
-
-// contentArgs is what a message keeps of its own: itself, or what is written into its letter.
-func (in *Intake) contentArgs(s submission, id string) (content []byte, name string, err error) {
-	if s.letter == nil {
-		return in.codec.pack(s.content), "", nil
-	}
-	slip, err := in.jsons.pack(id, s.slip)
-	return []byte(slip), s.letter.name, err
+// mayBeRefused reports whether accept.lua may answer anything but NEW or ASK.
+func (m *newMessage) mayBeRefused() bool {
+	return m.fingerprint != "" || m.args[argLimit] != "" || m.looksAtMemory()
 }
 
-// mayBeRefused says whether Redis may answer anything but that the message is accepted, or that somebody has to be asked for.
-func (a acceptance) mayBeRefused() bool {
-	return a.fingerprint != "" || a.args[argLimit] != "" || a.looksAtMemory()
-}
+func (m *newMessage) looksAtMemory() bool { return m.args[argShare] != "" }
 
-func (a acceptance) looksAtMemory() bool { return a.args[argShare] != "" }
+// memo and recall keep the first answer to a key. There is one for each message of a week, so it is short.
+func (r *Result) memo() string { return fmt.Sprintf(" %s %d %s", r.ID, millis(r.SendAt), r.MessageID) }
 
-// Places among the arguments of accept.lua of the content, of what can have a message refused, and of the epoch, which what depends on the
-// recipients follows.
-const argContent, argLimit, argShare, argEpoch = 8, 9, 13, 15
-
-// memo and recall keep the first answer to an idempotency key. There is one for each message of a week, so it is kept short.
-func memo(a api.SubmitAnswer) string {
-	return fmt.Sprintf(" %s %d %s", a.QueueID, millis(*a.SendAt), a.MessageID)
-}
-
-func recall(memo string, a api.SubmitAnswer) api.SubmitAnswer {
+func (r *Result) recall(memo string) {
 	parts := strings.SplitN(memo, " ", 4)
 	ms, _ := strconv.ParseInt(parts[2], 10, 64)
-	due := fromMillis(ms)
-	a.QueueID, a.SendAt, a.MessageID = parts[1], &due, parts[3]
-	return a
+	r.ID, r.SendAt, r.MessageID, r.Repeated = parts[1], fromMillis(ms), parts[3], true
 }
 
-// queuedLine is a message's first event, as it stands in the stream. It carries the message's own id: there is one for each.
-func queuedLine(s submission, id string, now, due time.Time) (string, error) {
-	e, err := event.New(id, event.MessageQueued, s.envelope.Account, now, event.Queued{
-		Message: s.envelope.about(id, s.lane, s.gateway, s.envelope.To), SendAt: due,
-	})
-	if err != nil {
-		return "", err
-	}
-	return e.Line()
-}
-
-// judge reads what accept.lua answered: the first answer to a key that was taken, or nothing for a new message.
-func (in *Intake) judge(answer []any, err error) (first string, _ error) {
+// readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new message.
+func (in *Intake) readReply(answer []any, err error) (first string, _ error) {
 	if err != nil {
 		return "", away(err, "accept message")
 	}
@@ -325,23 +276,44 @@ func keyReused() error {
 		"This idempotency key was used with another body; nothing was queued. Use a new key for a new message")
 }
 
-// errUnshared says that the letter a message is written from is not in Redis.
-var errUnshared = fault.New(fault.Unavailable, "LetterGone", "What this message is written from was taken out of Redis as it came in; send it again")
+// errUnshared means that the shared content of a message is not in Redis.
+var errUnshared = fault.New(fault.Unavailable, "SharedContentGone",
+	"The content this message shares with others was taken out of Redis as it came in; send it again")
 
-// errAsk says that accept.lua found something in the suppressions about a recipient.
-var errAsk = errors.New("somebody may be suppressed")
+// errAsk means that accept.lua found an entry about a recipient in the suppressions.
+var errAsk = errors.New("a recipient may be suppressed")
 
-func (in *Intake) accepted(ctx context.Context, a acceptance) {
-	in.handled.Add(1)
-	in.metrics.accepted.WithLabelValues("queued").Inc()
-	in.mail.queued(ctx, a.answer.QueueID, a.envelope, *a.answer.SendAt)
+// errContentLost means that a content was gone before its message was accepted, for example because Redis failed over.
+var errContentLost = fault.New(fault.Unavailable, "ContentLost", "The message store lost this message as it came in; send it again")
+
+// bringIn puts into Redis what accept.lua needs to find there: shared contents, and contents that are large. It returns the
+// messages for which it succeeded.
+//
+// A script would copy a large argument twice and block Redis meanwhile: 40 ms for 20 MB. The script renames its key instead.
+func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage {
+	var shareErr error
+	return slices.DeleteFunc(all, func(m *newMessage) bool {
+		if m.shared != nil && !in.shared.has(m.partition, m.shared) && shareErr == nil {
+			shareErr = in.shared.put(ctx, m.partition, m.shared)
+		}
+		err := shareErr
+		if content, fresh := m.args[argContent].([]byte); err == nil && fresh && len(content) > small {
+			m.args[argContent] = ""
+			err = in.lay(ctx, m.partition, m.id, content)
+		}
+		if err != nil {
+			m.refuse(err)
+		}
+		return err != nil
+	})
 }
 
-// idFor makes the id of a message of an account, in the partition of its idempotency key, or in any.
-func (in *Intake) idFor(account, key string) string {
-	partition := rand.IntN(in.DB.Partitions())
-	if key != "" {
-		partition = redisdb.PartitionFor(keyHash(account, key), in.DB.Partitions())
+// takeOut deletes the content that was brought in for a message that is not accepted after all. Otherwise it expires.
+func (in *Intake) takeOut(ctx context.Context, m *newMessage) {
+	if m.args[argContent] != "" {
+		return
 	}
-	return newID(in.clock.Now(), partition)
+	if err := in.DB.Client().Del(ctx, in.keys.incoming(m.partition, m.id)).Err(); err != nil {
+		in.log.DebugContext(ctx, "content left behind", "message_id", m.id, "error", err)
+	}
 }

@@ -11,102 +11,138 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// question is what accept.lua is to look at, to know that everybody in a message may be mailed; nil: it can't, or need not.
-func (in *Intake) question(e envelope, lane api.Lane) *suppression.Look {
+// question is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the script can't, or need not.
+func (in *Intake) question(m *newMessage) *suppression.Look {
 	if in.Suppressions == nil {
 		return nil
 	}
-	return in.Suppressions.Look(suppression.Question{Account: e.Account, List: e.ListID, Bulk: lane == api.Bulk, Addresses: e.To})
+	return in.Suppressions.Look(suppression.Question{
+		Account: m.envelope.Account, List: m.envelope.ListID, Bulk: m.lane == api.Bulk, Addresses: m.envelope.To,
+	})
 }
 
-// sift asks, before a message is accepted, whether any of its recipients may be mailed. If none may it is not queued but entered in the log, and the
-// answer says so (done), or, with Options.RefuseSuppressed, it is refused. A message whose idempotency key was used before is not sifted:
-// its client is answered as it was then.
-func (in *Intake) sift(ctx context.Context, s submission) (answer api.SubmitAnswer, done bool, _ error) {
-	stopped, err := in.stops(ctx, s.envelope, s.lane, everybody(len(s.envelope.To)))
-	if err != nil || len(stopped) == 0 {
-		return api.SubmitAnswer{}, false, err
+// withoutSuppressed asks the suppressions about the recipients of messages of one batch. It returns the messages of which a
+// recipient may be mailed, ready to be accepted. A message of which none may be mailed is entered in the log, or refused with
+// Options.RefuseSuppressed. But if its key was used before, it is returned too: the client gets the first answer.
+func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kept []*newMessage) {
+	if len(all) == 0 {
+		return nil
 	}
-	why := skipped(s.envelope, stopped)
-	if len(stopped) < len(s.envelope.To) {
-		return api.SubmitAnswer{Skipped: why}, false, nil
+	every := envelope{Account: all[0].envelope.Account, additions: all[0].envelope.additions}
+	for _, m := range all {
+		every.To = append(every.To, m.envelope.To...)
 	}
-	known, err := in.keyKnown(ctx, s)
-	if err != nil || known {
-		return api.SubmitAnswer{}, false, err
+	stopped, err := in.stops(ctx, every, all[0].lane, everybody(len(every.To)))
+	pipe := in.DB.Pipeline()
+	var skipped []*newMessage
+	first := 0
+	for _, m := range all {
+		mine := make(map[int]*suppression.Entry)
+		for i := range m.envelope.To {
+			if entry := stopped[first+i]; entry != nil {
+				mine[i] = entry
+			}
+		}
+		first += len(m.envelope.To)
+		known := false
+		if err == nil && len(mine) == len(m.envelope.To) {
+			known, err = in.keyKnown(ctx, m)
+		}
+		if err == nil && (known || len(mine) < len(m.envelope.To)) {
+			m.skipSome(mine)
+			m.unlook()
+			kept = append(kept, m)
+			continue
+		}
+		in.takeOut(ctx, m)
+		if err != nil {
+			m.refuse(err)
+		} else if in.skipAll(ctx, pipe, m, mine) {
+			skipped = append(skipped, m)
+		}
 	}
-	if in.opts.RefuseSuppressed {
-		return api.SubmitAnswer{}, false, suppressedFault(why)
+	if len(skipped) == 0 {
+		return kept
 	}
-	if err := in.skip(ctx, s, stopped); err != nil {
-		return api.SubmitAnswer{}, false, err
+	if err := pipe.Exec(ctx); err != nil {
+		for _, m := range skipped {
+			m.refuse(away(err, "note that message "+m.id+" is not sent"))
+		}
 	}
-	return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: s.envelope.MessageID, Skipped: why}, true, nil
+	return kept
 }
 
-// skippedNow tells which recipients of a message that was accepted before would be left out today. None are, where that would be all of them.
-func (in *Intake) skippedNow(ctx context.Context, s submission) (*api.Skipped, error) {
-	stopped, err := in.stops(ctx, s.envelope, s.lane, everybody(len(s.envelope.To)))
-	if err != nil || len(stopped) == len(s.envelope.To) {
+// skipSome notes in the result which recipients are not mailed, if others are.
+func (m *newMessage) skipSome(stopped map[int]*suppression.Entry) {
+	if len(stopped) < len(m.envelope.To) {
+		m.result.Skipped = skipped(m.envelope, stopped)
+	}
+}
+
+// skippedNow returns the recipients of a message that was accepted before that would be skipped today. It is nil if all would.
+func (in *Intake) skippedNow(ctx context.Context, m *newMessage) (*api.Skipped, error) {
+	stopped, err := in.stops(ctx, m.envelope, m.lane, everybody(len(m.envelope.To)))
+	if err != nil || len(stopped) == len(m.envelope.To) {
 		return nil, err
 	}
-	return skipped(s.envelope, stopped), nil
+	return skipped(m.envelope, stopped), nil
 }
 
-// suppressedFault refuses a message, with Options.RefuseSuppressed.
-func suppressedFault(why *api.Skipped) error {
-	f := fault.New(fault.Unprocessable, "RecipientSuppressed", "Nobody in this message may be mailed (%s), and suppression.refuse is on", why.Reason)
-	f.Details = map[string]any{"skipped": why}
-	return f
-}
-
-// keyKnown says whether a message's idempotency key was used before.
-func (in *Intake) keyKnown(ctx context.Context, s submission) (bool, error) {
-	if s.fingerprint == "" {
+// keyKnown reports whether a message's key was used before.
+func (in *Intake) keyKnown(ctx context.Context, m *newMessage) (bool, error) {
+	if m.key == "" {
 		return false, nil
 	}
-	p, _ := partitionOf(s.id, in.DB.Partitions())
-	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(p, keyHash(s.envelope.Account, s.key))).Result()
+	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key))).Result()
 	if err != nil {
 		return false, away(err, "look for an idempotency key")
 	}
 	return n > 0, nil
 }
 
-// skip enters a message in the log that is not queued.
-func (in *Intake) skip(ctx context.Context, s submission, stopped map[int]*suppression.Entry) error {
-	pipe := in.DB.Pipeline()
-	if err := in.skipOn(ctx, pipe, s, stopped); err != nil {
-		return err
+// skipAll answers a message of which no recipient may be mailed. It reports whether the message is to be entered in the log,
+// by a script that it adds to the pipeline.
+func (in *Intake) skipAll(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage, stopped map[int]*suppression.Entry) bool {
+	why := skipped(m.envelope, stopped)
+	var err error
+	if in.opts.RefuseSuppressed {
+		f := fault.New(fault.Unprocessable, "RecipientSuppressed", "Nobody in this message may be mailed (%s), and suppression.refuse is on", why.Reason)
+		f.Details = map[string]any{"skipped": why}
+		err = f
+	} else {
+		err = in.skipOn(ctx, pipe, m, stopped)
 	}
-	if err := pipe.Exec(ctx); err != nil {
-		return away(err, "note that message "+s.id+" is not sent")
+	m.result = Result{MessageID: m.envelope.MessageID, Skipped: why}
+	if err != nil {
+		m.refuse(err)
 	}
-	return nil
+	return err == nil
 }
 
-// skipOn adds to a pipeline what enters a message in the log that is not queued.
-func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, s submission, stopped map[int]*suppression.Entry) error {
+// skipOn adds to a pipeline the script that enters a message in the log that is not queued.
+func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage, stopped map[int]*suppression.Entry) error {
 	now := in.clock.Now()
-	st, all := newStatus(s.envelope), slices.Sorted(maps.Keys(stopped))
+	st, all := newStatus(m.envelope), slices.Sorted(maps.Keys(stopped))
 	for _, i := range all {
 		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, explain(stopped[i])
 	}
-	r := row{id: s.id, lane: s.lane, created: millis(now), planned: millis(now), max: s.attempts, gateway: s.gateway, envelope: s.envelope, status: st}
-	events := telling{account: s.envelope.Account, at: now}
+	r := row{
+		id: m.id, lane: m.lane, created: millis(now), planned: millis(now), max: m.attempts, gateway: m.gateway, envelope: m.envelope, status: st,
+	}
+	events := telling{account: m.envelope.Account, at: now}
 	if err := events.suppressed(r, stopped); err != nil {
 		return err
 	}
-	recap, err := in.ending(r, events.remember(st), resultSuppressed, string(stopped[all[0]].Reason), now)
+	reason := string(stopped[all[0]].Reason)
+	recap, err := in.ending(r, events.remember(st), resultSuppressed, reason, now)
 	if err != nil {
 		return err
 	}
-	p, _ := partitionOf(s.id, in.DB.Partitions())
-	args := append([]any{s.id, millis(now), string(s.lane), s.envelope.Account, recap}, events.lines...)
-	in.mail.suppressed(ctx, s.id, s.envelope.addresses(all), string(stopped[all[0]].Reason))
+	args := append([]any{m.id, millis(now), string(m.lane), m.envelope.Account, recap}, events.lines...)
+	in.mail.suppressed(ctx, m.id, m.envelope.addresses(all), reason)
 	in.metrics.accepted.WithLabelValues("skipped").Inc()
 	in.metrics.ended.WithLabelValues(resultSuppressed).Inc()
 	in.metrics.recipients.WithLabelValues(rcptSuppressed).Add(float64(len(all)))
-	pipe.Script(skipScript, []string{in.keys.message(p, s.id)}, args...)
+	pipe.Script(skipScript, []string{in.keys.message(m.partition, m.id)}, args...)
 	return nil
 }

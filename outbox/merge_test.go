@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
@@ -50,25 +49,25 @@ func (b *bundle) inbox(t *testing.T) map[string][][]byte {
 	return got
 }
 
-// lettersIn lists the letters in Redis, and how many messages there are of each.
-func (b *bundle) lettersIn(t *testing.T) map[string]string {
+// sharedIn lists the shared contents in Redis, and how many messages there are of each.
+func (b *bundle) sharedIn(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	for p := range b.DB.Partitions() {
-		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(p, "letter")+":*").Result()
+		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(p, "shared")+":*").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range keys {
 			name := key[strings.LastIndexByte(key, ':')+1:]
-			users, _ := b.DB.Client().HGet(t.Context(), redisdb.Key(p, "letters"), name).Result() // none: nobody
+			users, _ := b.DB.Client().HGet(t.Context(), redisdb.Key(p, "sharedUsers"), name).Result() // none: nobody
 			all[fmt.Sprint(p, " ", name)] = users
 		}
 	}
 	return all
 }
 
-func TestMergeKeepsOneLetter(t *testing.T) {
+func TestMergeKeepsOneSharedContent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	got := b.inbox(t)
@@ -81,13 +80,13 @@ func TestMergeKeepsOneLetter(t *testing.T) {
 	if err != nil || len(answer.MailMerge) != 600 {
 		t.Fatalf("%d results, %v", len(answer.MailMerge), err)
 	}
-	letters := b.lettersIn(t)
-	if len(letters) != 1 {
-		t.Errorf("letters %v, want one", letters)
+	contents := b.sharedIn(t)
+	if len(contents) != 1 {
+		t.Errorf("shared contents %v, want one", contents)
 	}
-	for _, users := range letters {
+	for _, users := range contents {
 		if users != "600" {
-			t.Errorf("%s messages need the letter, want 600", users)
+			t.Errorf("%s messages need the content, want 600", users)
 		}
 	}
 	for i, r := range answer.MailMerge {
@@ -112,13 +111,13 @@ func TestMergeKeepsOneLetter(t *testing.T) {
 	if _, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "all"}, ReasonAPI); err != nil {
 		t.Fatal(err)
 	}
-	for where, users := range b.lettersIn(t) {
+	for where, users := range b.sharedIn(t) {
 		if users != "" {
-			t.Errorf("letter %s is needed by %s messages that are gone", where, users)
+			t.Errorf("content %s is needed by %s messages that are gone", where, users)
 		}
-		ttl, err := b.DB.Client().TTL(t.Context(), redisdb.Key(0, "letter", strings.Fields(where)[1])).Result()
+		ttl, err := b.DB.Client().TTL(t.Context(), redisdb.Key(0, "shared", strings.Fields(where)[1])).Result()
 		if err != nil || ttl <= 0 {
-			t.Errorf("a letter that nobody needs stays for %s, %v", ttl, err)
+			t.Errorf("a content that nobody needs stays for %s, %v", ttl, err)
 		}
 	}
 }
@@ -219,20 +218,18 @@ func TestMergeUnderOneKey(t *testing.T) {
 	req := api.SubmitRequest{Template: "welcome", MailMerge: entries(300), IdempotencyKey: "march"}
 	req.MailMerge[5].IdempotencyKey = "five"
 
-	cut := req // a process that died in the middle had claimed the key and accepted some
-	m := &merger{in: b.Intake, req: cut, account: accounts.Sender{ID: "default", Name: "Shop", Email: "shop@x.test"}, results: make([]api.MailMergeResult, 300)}
-	account, err := b.Accounts.Resolve(t.Context(), "")
+	// A process that died in the middle had claimed the key and accepted some.
+	cut, err := b.Open(t.Context(), sharedOf(req, SourceAPI))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.account, m.date, m.common = account, millis(storyBegin), func() string { c := req; c.MailMerge = nil; return fingerprint(c, "of its entries") }
-	if err := m.begin(t.Context()); err != nil {
+	if _, err := b.claim(t.Context(), "default", req); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.claim(t.Context()); err != nil {
+	accepted, err := cut.Accept(t.Context(), mergeEntries(req)[:100])
+	if err != nil {
 		t.Fatal(err)
 	}
-	m.chunk(t.Context(), 0, 100)
 
 	first, err := b.Submit(t.Context(), req)
 	if err != nil || first.Idempotency == nil || first.Idempotency.Status != "HIT" || first.Idempotency.Key != "march" {
@@ -240,7 +237,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 	}
 	for i, r := range first.MailMerge {
 		known := i < 100
-		if !r.Success || (r.Idempotency.Status == "HIT") != known || known && r.QueueID != m.results[i].QueueID {
+		if !r.Success || (r.Idempotency.Status == "HIT") != known || known && r.QueueID != accepted[i].ID {
 			t.Fatalf("entry %d: %+v", i, r)
 		}
 	}
@@ -383,20 +380,20 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	}
 }
 
-// TestLetterTakenAway has somebody delete letters behind the outbox's back.
-func TestLetterTakenAway(t *testing.T) {
+// TestSharedContentTakenAway has somebody delete shared contents behind the outbox's back.
+func TestSharedContentTakenAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	req := api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome"}
 	flush := func() {
-		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "letter")+":*").Result()
+		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Result()
 		if err != nil || len(keys) != 1 {
 			t.Fatalf("%v, %v", keys, err)
 		}
 		if err := b.DB.Client().Del(t.Context(), keys...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		b.letters.cache = newLetters(b.store).cache // as another process
+		b.shared.cache = newSharedContents(b.store).cache // as another process
 	}
 	first, err := b.Submit(t.Context(), req)
 	if err != nil {
@@ -404,14 +401,14 @@ func TestLetterTakenAway(t *testing.T) {
 	}
 	flush()
 	if _, err := b.Content(t.Context(), first.QueueID); fault.CodeOf(err) != "ContentGone" {
-		t.Errorf("the content of a message without its letter: %v", err)
+		t.Errorf("the content of a message without its shared content: %v", err)
 	}
 	b.deliver(t, first.QueueID)
 	dead, err := b.read(t.Context(), first.QueueID)
 	if err != nil || dead.state != stateFailed || dead.status.Last.Code != "EMESSAGE" {
 		t.Errorf("%+v, %v", dead, err)
 	}
-	second, err := b.Submit(t.Context(), req) // this process believes the letter to be there
+	second, err := b.Submit(t.Context(), req) // this process believes the content to be there
 	if err != nil {
 		t.Fatal(err)
 	}

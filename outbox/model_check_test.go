@@ -19,8 +19,8 @@ local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
 local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
-  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'letter')
-  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], letter = m[8]}
+  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared')
+  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8]}
 end
 for _, key in ipairs(keys('index')) do
   local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -37,16 +37,16 @@ for _, key in ipairs(keys('index')) do
     end
   end
 end
-local letters = {}
+local contents = {}
 local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due'}, dead = {'failed'}}
 for _, key in ipairs(keys('message')) do
   local id = last(key)
   local m = read(id)
   if entries[id] ~= 2 then say(id, 'stands in', entries[id] or 'no', 'indexes, not in 2') end
   if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then say(id, 'has lost its envelope or content') end
-  if m.letter then
-    letters[m.letter] = (letters[m.letter] or 0) + 1
-    if redis.call('TTL', prefix .. 'letter:' .. m.letter) ~= -1 then say(id, 'may lose its letter') end
+  if m.shared then
+    contents[m.shared] = (contents[m.shared] or 0) + 1
+    if redis.call('TTL', prefix .. 'shared:' .. m.shared) ~= -1 then say(id, 'may lose its shared content') end
   end
   for name, clock in pairs(clocks) do
     local score = redis.call('ZSCORE', prefix .. name, id)
@@ -65,14 +65,14 @@ for _, kind in ipairs({'envelope', 'content', 'status'}) do
     if not read(last(key)) then say(key, 'is left of a message that is gone') end
   end
 end
-for _, name in ipairs(redis.call('HKEYS', prefix .. 'letters')) do
-  local n = tonumber(redis.call('HGET', prefix .. 'letters', name))
-  if n ~= (letters[name] or 0) then say('letter', name, 'counts', n, 'messages, there are', letters[name] or 0) end
-  letters[name] = nil
+for _, name in ipairs(redis.call('HKEYS', prefix .. 'sharedUsers')) do
+  local n = tonumber(redis.call('HGET', prefix .. 'sharedUsers', name))
+  if n ~= (contents[name] or 0) then say('shared content', name, 'counts', n, 'messages, there are', contents[name] or 0) end
+  contents[name] = nil
 end
-for name in pairs(letters) do say('letter', name, 'counts no messages') end
-for _, key in ipairs(keys('letter')) do
-  if redis.call('HEXISTS', prefix .. 'letters', last(key)) == 0 and redis.call('TTL', key) == -1 then say(key, 'stays for nobody') end
+for name in pairs(contents) do say('shared content', name, 'counts no messages') end
+for _, key in ipairs(keys('shared')) do
+  if redis.call('HEXISTS', prefix .. 'sharedUsers', last(key)) == 0 and redis.call('TTL', key) == -1 then say(key, 'stays for nobody') end
 end
 return wrong`
 

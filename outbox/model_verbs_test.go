@@ -270,7 +270,7 @@ func (m *model) submitAgain() {
 	}
 }
 
-// hand has a process submit a letter.
+// hand has a process submit a message.
 func (m *model) hand(l *handed) {
 	m.do("submit", func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Submit(ctx, l.req)

@@ -49,7 +49,7 @@ func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, erro
 	return docs, rd.addTexts(ctx, rows, docs)
 }
 
-// addTexts finds the texts of messages: in one round trip, but for those of large messages and of letters this process does not know.
+// addTexts finds the texts of messages: in one round trip, but for those of large messages and of shared contents that this process has not cached.
 func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) error {
 	if rd.opts.KeepText == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 		switch {
 		case r.ended != 0:
 			found[i], contents[i] = pipe.HGet(ctx, rd.keys.texts(p), r.id), pipe.Get(ctx, rd.keys.content(p, r.id))
-		case r.letter == "":
+		case r.shared == "":
 			found[i] = pipe.GetRange(ctx, rd.keys.content(p, r.id), 0, wholeText)
 		default:
 			found[i] = pipe.Get(ctx, rd.keys.content(p, r.id))
@@ -88,7 +88,7 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	return nil
 }
 
-// excerpt reads the text of a message: as it was kept, as its letter says it, or from the beginning of its content.
+// excerpt reads the text of a message: as it was kept, as it is rendered from its shared content, or from the beginning of its content.
 func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, error) {
 	switch {
 	case r.ended != 0 && packed[:1] == keptText:
@@ -97,13 +97,13 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 	case r.ended != 0:
 		content, err := rd.codec.unpackAll([]byte(packed[1:]), textShort)
 		return message.Excerpt(bytes.NewReader(content), rd.opts.KeepText), err
-	case r.letter != "":
+	case r.shared != "":
 		p, _ := partitionOf(r.id, rd.DB.Partitions())
-		var slip batch.Personalization
-		if err := rd.jsons.unpack(r.id, []byte(packed), &slip); err != nil {
+		var personal batch.Personalization
+		if err := rd.jsons.unpack(r.id, []byte(packed), &personal); err != nil {
 			return "", err
 		}
-		_, words, err := rd.render(ctx, p, r.letter, r.id, r.envelope, slip)
+		_, words, err := rd.render(ctx, p, r.shared, r.id, r.envelope, personal)
 		return message.Shorten(words.Text, rd.opts.KeepText), err
 	}
 	if len(packed) > wholeText {

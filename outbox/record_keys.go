@@ -17,7 +17,7 @@ func (keys) content(p int, id string) string { return redisdb.Key(p, "content", 
 
 func (keys) texts(p int) string { return redisdb.Key(p, "texts") }
 
-func (keys) letter(p int, name string) string { return redisdb.Key(p, "letter", name) }
+func (keys) shared(p int, name string) string { return redisdb.Key(p, "shared", name) }
 
 func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming", id) }
 

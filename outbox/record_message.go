@@ -28,7 +28,7 @@ type envelope struct {
 	Template   *api.TemplateRef `json:"template,omitempty"`
 	Returns    bool             `json:"returns,omitempty"` // bounces go where Postroom reads them (Options.BounceDomain)
 	Added      int              `json:"added,omitempty"`   // recipients at the end that a replay put in the place of others
-	marks
+	additions
 }
 
 // status is what the attempts so far came to. A message that was never tried has none.

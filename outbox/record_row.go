@@ -81,7 +81,7 @@ func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]
 }
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
-var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason", "letter"}
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason", "shared"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -99,7 +99,7 @@ type row struct {
 	gateway  string
 	doubts   int
 	reason   string // why it waits, when that is a limit or its account
-	letter   string // what it is written from; empty: its content is the message
+	shared   string // name of the shared content it is rendered from; empty: its content is the message
 	envelope envelope
 	status   status
 }
@@ -114,19 +114,19 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if err != nil {
 		return nil, away(err, "read content of message "+r.id)
 	}
-	if r.letter == "" {
+	if r.shared == "" {
 		raw, err := s.codec.unpack(packed, r.envelope.Size)
-		if err != nil || !r.envelope.marks.any() {
+		if err != nil || !r.envelope.additions.any() {
 			return raw, err
 		}
 		key, err := s.signingKey(ctx, r.envelope.Account)
 		if err != nil {
 			return nil, err
 		}
-		return s.marked(ctx, r.id, r.envelope, key, raw)
+		return s.withAdditions(ctx, r.id, r.envelope, key, raw)
 	}
-	m, err := s.rewrite(ctx, p, r, packed)
-	if errors.Is(err, errNoLetter) {
+	m, err := s.renderRow(ctx, p, r, packed)
+	if errors.Is(err, errNoSharedContent) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 	}
 	r := row{
 		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
-		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], letter: f[12],
+		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], shared: f[12],
 	}
 	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
 		return r, err

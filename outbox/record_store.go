@@ -22,7 +22,7 @@ type store struct {
 	clock   *clock
 	codec   *codec
 	jsons   *packer
-	letters *letters
+	shared  *sharedContents
 	queued  *queuedNotes
 	handled atomic.Int64 // messages accepted and attempts recorded by this process
 	unseen  atomic.Int64 // bytes put into Redis since it last looked at its memory
@@ -47,7 +47,7 @@ func newStore(parts Parts, o Options) (*store, error) {
 		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: newPacker(), log: o.Logger, mail: maillog{o.Logger},
 		metrics: newMetrics(o.Registry),
 	}
-	s.letters = newLetters(s)
+	s.shared = newSharedContents(s)
 	s.queued = newQueuedNotes(s)
 	return s, nil
 }

@@ -24,7 +24,7 @@ func TestTextsForTheIndex(t *testing.T) {
 	words := "Hello Ann, this is more than is kept of it"
 	waits := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
 	large := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words, Attachments: []api.Attachment{{Content: []byte(strings.Repeat("a", 1<<20))}}})
-	lettered := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice"})
+	shared := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice"})
 	sent := submit(api.SubmitRequest{To: for1("ann@x.test"), HTML: "<p>Hello <b>Bob</b></p>"})
 	words = strings.Repeat("long ", 4000)
 	sentLong := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
@@ -40,7 +40,7 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 
 	ask := func() map[string]string {
-		docs, err := b.Documents(t.Context(), []string{waits, large, lettered, sent, sentLong, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
+		docs, err := b.Documents(t.Context(), []string{waits, large, shared, sent, sentLong, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestTextsForTheIndex(t *testing.T) {
 		return all
 	}
 	want := map[string]string{
-		waits: "queued: Hello Ann, this is m", large: "queued: Hello Ann, this is m", lettered: "queued: Total: 0",
+		waits: "queued: Hello Ann, this is m", large: "queued: Hello Ann, this is m", shared: "queued: Total: 0",
 		sent: "sent: Hello Bob", sentLong: "sent: " + strings.TrimSpace(words[:20]), sentLetter: "sent: Total: 7", dead: "dead: dead", cancelled: "cancelled, text unknown",
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {

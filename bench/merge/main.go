@@ -75,17 +75,17 @@ func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	}
 	_, most := h.door.Resident()
 	rig.Tell("memory of the API process at rest, at most", fmt.Sprintf("%d MB, %d MB", atRest>>20, most>>20))
-	letters, held, err := h.letters(ctx)
+	contents, held, err := h.sharedContents(ctx)
 	if err != nil {
 		return err
 	}
-	rig.Row("letters in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", letters, held/1000), "2", letters == 2)
+	rig.Row("shared contents in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", contents, held/1000), "2", contents == 2)
 	return h.singles(ctx, words, entries, small)
 }
 
-// letters counts what the messages of merges have in common, as Redis has it.
-func (h *house) letters(ctx context.Context) (n int, size int64, err error) {
-	keys := h.DB.Scan(ctx, 0, "postroom:{0}:letter:*", 10_000).Iterator()
+// sharedContents counts the shared contents in Redis.
+func (h *house) sharedContents(ctx context.Context) (n int, size int64, err error) {
+	keys := h.DB.Scan(ctx, 0, "postroom:{0}:shared:*", 10_000).Iterator()
 	for keys.Next(ctx) {
 		one, err := h.DB.MemoryUsage(ctx, keys.Val()).Result()
 		if err != nil {

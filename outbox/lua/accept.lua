@@ -4,11 +4,11 @@
 --      (absent where they were asked, or nobody is)
 -- ARGV 1 id, 2 now, 3 due, 4 lane, 5 account, 6 attempts allowed, 7 gateway, 8 envelope, 9 content ('': it lies in the incoming key), 10 limit of live messages ('': none),
 --      11 fingerprint, 12 first answer, 13 seconds to keep the key, 14 share of Redis' maxmemory that may be used ('': don't look), 15 the
---      letter it is written from ('': its content is the message), 16 epoch of its task, 17 fields to look at in each hash of the
+--      shared content it is rendered from ('': its content is the message), 16 epoch of its task, 17 fields to look at in each hash of the
 --      suppressions ('': don't look), 18 and on these fields; last the messageQueued event
 -- Result {'NEW'}, {'HIT', first answer}, {'REUSED'} the key with another body, {'AGAIN'} it was accepted before, {'ASK'} somebody may be
 --        suppressed: ask, and come again without looking,
---        {'FULL', of what: messages or memory}, {'UNSHARED'} its letter is not there, see share.lua, {'LOST'} its content is not
+--        {'FULL', of what: messages or memory}, {'UNSHARED'} its shared content is not there, see share.lua, {'LOST'} its content is not
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
 -- been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
@@ -59,7 +59,7 @@ if limit then
   if live >= limit then return refuse({'FULL', 'messages'}) end
 end
 if incoming and redis.call('EXISTS', incoming) == 0 then return {'LOST'} end
-if ARGV[15] ~= '' and not take_letter(ARGV[15]) then return {'UNSHARED'} end -- it will come again
+if ARGV[15] ~= '' and not take_shared(ARGV[15]) then return {'UNSHARED'} end -- it will come again
 
 local state = 'waiting'
 if tonumber(due) > tonumber(now) then
@@ -69,7 +69,7 @@ end
 redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due,
   'epoch', ARGV[16], 'fence', 0, 'max', ARGV[6]) -- no attempts yet, which takes no room
 if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'gateway', ARGV[7]) end
-if ARGV[15] ~= '' then redis.call('HSET', KEYS[1], 'letter', ARGV[15]) end
+if ARGV[15] ~= '' then redis.call('HSET', KEYS[1], 'shared', ARGV[15]) end
 if version ~= '' then redis.call('HSET', KEYS[1], 'v', version) end
 redis.call('SET', envelope_key(id), ARGV[8])
 if incoming then

@@ -1,17 +1,17 @@
 -- begin claims a message for one attempt: it takes the lease and hands out the fencing token that every later write must show.
 --
 -- KEYS[1] message hash   KEYS[2] version of the suppressions (absent where there is none)
--- ARGV 1 id, 2 now, 3 lease until, 4 octets of content beyond which it is left to be fetched in pieces: Lua would copy all of it. What belongs
---      into a letter is always there
+-- ARGV 1 id, 2 now, 3 lease until, 4 octets of content beyond which it is left to be fetched in pieces: Lua would copy all of it. The
+--      personalization of a shared content is always returned
 -- Result {'GO', fence, attempts made, attempts allowed, gateway, lapsed, began, lost, doubts, scheduled, envelope, content ('': to be fetched), status, lane, slot,
---         urgent, created, forgiven, letter, 1 if nobody was suppressed since accept.lua found nobody in it who is}
+--         urgent, created, forgiven, shared content, 1 if nobody was suppressed since accept.lua found nobody in it who is}
 --        {'GONE'} ended or never there, {'FAILED'} a dead letter, {'EARLY', due}, {'HELD', lease until}
 -- Atomic because two workers that both read "waiting" would both send. An active message is never taken here, even with its lease run
 -- out: only lapse.lua ends a lease, so that there is one place that judges a lost attempt.
 
 local id, now = ARGV[1], tonumber(ARGV[2])
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'slot', 'urgent', 'reason', 'account', 'forgiven', 'letter', 'v')
+  'lane', 'created', 'fence', 'slot', 'urgent', 'reason', 'account', 'forgiven', 'shared', 'v')
 if not m[1] then return {'GONE'} end
 if m[1] == 'failed' then return {'FAILED'} end
 if m[1] == 'active' then return {'HELD', m[3]} end

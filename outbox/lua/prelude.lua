@@ -12,7 +12,7 @@ local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
-local function letter_key(name) return prefix .. 'letter:' .. name end
+local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(account) return prefix .. 'held:' .. account end
 
 -- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
@@ -59,18 +59,18 @@ local function move(id, at, to, score)
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
 end
 
--- take_letter and leave_letter count the messages that are written from a letter. One that no message needs any more stays for a while: of a
--- merge the first may be gone before the last has come. Without the letter there is nothing to take: false.
-local letter_stays = 600
-local function take_letter(name)
-  if redis.call('EXISTS', letter_key(name)) == 0 then return false end
-  if redis.call('HINCRBY', prefix .. 'letters', name, 1) == 1 then redis.call('PERSIST', letter_key(name)) end
+-- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages stays
+-- for a while: the first message of a merge may be gone before the last one comes. take_shared is false if there is no content.
+local shared_stays = 600
+local function take_shared(name)
+  if redis.call('EXISTS', shared_key(name)) == 0 then return false end
+  if redis.call('HINCRBY', prefix .. 'sharedUsers', name, 1) == 1 then redis.call('PERSIST', shared_key(name)) end
   return true
 end
-local function leave_letter(name)
-  if redis.call('HINCRBY', prefix .. 'letters', name, -1) > 0 then return end
-  redis.call('HDEL', prefix .. 'letters', name)
-  redis.call('EXPIRE', letter_key(name), letter_stays)
+local function leave_shared(name)
+  if redis.call('HINCRBY', prefix .. 'sharedUsers', name, -1) > 0 then return end
+  redis.call('HDEL', prefix .. 'sharedUsers', name)
+  redis.call('EXPIRE', shared_key(name), shared_stays)
 end
 
 -- later_stays is how long facts are remembered of a message that nothing else is remembered of: longer than anybody repeats one.
@@ -94,8 +94,8 @@ local function remove(id, at, now, result, record, stays)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
-  local letter = redis.call('HGET', message_key(id), 'letter')
-  if letter then leave_letter(letter) end
+  local shared = redis.call('HGET', message_key(id), 'shared')
+  if shared then leave_shared(shared) end
   redis.call('DEL', message_key(id), envelope_key(id), status_key(id))
   if not stays then redis.call('DEL', content_key(id)) end
   enter(id, at, now, result, record)

@@ -1,13 +1,13 @@
--- share stores a letter, from which several messages are written, for those about to be accepted.
+-- share stores a shared content for messages that are about to be accepted. They are rendered from it.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 name, 2 letter ('': it lies in the incoming key of its name)
--- Result how many messages of the partition are written from it
--- Atomic because one that messages need must not be given an end. While none does, it stays as long as after the last one is gone.
+-- ARGV 1 name, 2 content ('': it is in the incoming key of its name)
+-- Result how many messages of the partition are rendered from it
+-- Atomic because a content that messages need must not expire. Without messages it stays as long as after the last message.
 
 local name = ARGV[1]
-local key, incoming = letter_key(name), prefix .. 'incoming:' .. name
-local users = tonumber(redis.call('HGET', prefix .. 'letters', name) or '0')
+local key, incoming = shared_key(name), prefix .. 'incoming:' .. name
+local users = tonumber(redis.call('HGET', prefix .. 'sharedUsers', name) or '0')
 if users > 0 and redis.call('EXISTS', key) == 1 then
   redis.call('DEL', incoming)
   return users
@@ -20,6 +20,6 @@ end
 if users > 0 then
   redis.call('PERSIST', key) -- somebody had taken it away
 else
-  redis.call('EXPIRE', key, letter_stays)
+  redis.call('EXPIRE', key, shared_stays)
 end
 return users

@@ -27,7 +27,7 @@ type Renderer struct {
 // Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what follows from them.
 type Identity struct {
 	MessageID string
-	Envelope  message.Envelope
+	Envelope  *message.Envelope // nil: of the recipients
 	Bcc       []message.Address // only to be checked; the envelope has them
 
 	Headers        []message.Header                  // of this message only, after those of the content
@@ -91,11 +91,8 @@ func (r *Renderer) render(
 	d := message.Draft{
 		From: r.content.From, To: p.To, Cc: p.Cc, Bcc: id.Bcc, ReplyTo: r.content.ReplyTo,
 		Date: time.UnixMilli(p.Date).UTC(), Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML, PreviewText: mail.PreviewText,
-		MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
+		Envelope: id.Envelope, MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
 		Headers: slices.Concat(r.content.Headers, id.Headers), Attachments: files,
-	}
-	if len(id.Envelope.To) > 0 {
-		d.Envelope = &id.Envelope
 	}
 	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
 	return c, mail, err

@@ -25,7 +25,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	b := setupOn(t, db, Options{})
-	s := submission{
+	s := newMessage{
 		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 2 << 20},
 		content:  make([]byte, 2<<20), lane: api.Transactional, attempts: 10,
 	}
@@ -34,8 +34,10 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	}
 	accepted, refused := 0, 0
 	for range 50 {
-		s.id = b.idFor("default", "")
-		_, err := b.accept(t.Context(), s)
+		m := s
+		m.id = b.idFor("default", "")
+		b.accept(t.Context(), []*newMessage{&m})
+		err := m.result.Err
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
 		case err == nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Admits refuses new work while Redis is so full that the work it has could no longer be done: at maxmemory not even a dequeue succeeds.
-// Nil: Submit would take a message on.
+// Admits returns an error while Redis is so full that it needs its memory for the work it has: at maxmemory not even a
+// dequeue succeeds. Without an error a message would be accepted.
 func (in *Intake) Admits(ctx context.Context) error {
 	share, err := in.DB.MemoryShare(ctx)
 	if err != nil {
@@ -26,8 +26,8 @@ func full(format string, args ...any) error {
 	return f
 }
 
-// limit is how many live messages a partition may hold, so that all of them hold no more than Options.MaxLive; nothing where there is no
-// limit.
+// limit is how many live messages a partition may hold, as an argument of accept.lua; "": no limit. The limits of all
+// partitions add up to Options.MaxLive.
 func (in *Intake) limit(partition int) string {
 	if in.opts.MaxLive == 0 {
 		return ""

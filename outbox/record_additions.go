@@ -12,24 +12,24 @@ import (
 	"github.com/postroom/postroom/templates/batch"
 )
 
-// marks are what Postroom adds to a message of its own, when the message is written: header fields of a mailing list, links that lead over
-// Postroom, and the picture that counts opens. They name the message, and so whatever has marks is written anew each time it is needed: from
-// its letter, or, where it was handed in raw, from that.
-type marks struct {
-	ListID string `json:"list,omitempty"` // whose unsubscribes are heeded; empty: of no list
+// additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links that lead over
+// Postroom, and the pixel that counts opens. They contain the message's id. So a message with additions is rendered at each
+// attempt: from its shared content, or from the raw message as it was submitted.
+type additions struct {
+	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty: none
 	Opens  bool   `json:"opens,omitempty"`
 	Clicks bool   `json:"clicks,omitempty"`
 
-	// Of a raw message, which has no letter to tell them:
-	Base   string `json:"base,omitempty"`   // public address that links lead to
+	// Of a raw message only; others have both in their shared content.
+	Base   string `json:"base,omitempty"`   // of links
 	Domain string `json:"domain,omitempty"` // of the author
 }
 
-func (m marks) any() bool { return m.ListID != "" || m.Opens || m.Clicks }
+func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 
-// name is what a letter calls a message by, and what it adds to that message alone. Base is where its links lead, domain the author's.
-func (s *store) name(id string, e envelope, base, domain string) (batch.Identity, error) {
-	n := batch.Identity{MessageID: e.MessageID, Envelope: message.Envelope{From: e.From, To: e.To}}
+// identity is the identity of a message with its additions. base is the public address of links, domain the author's.
+func (s *store) identity(id string, e envelope, base, domain string) (batch.Identity, error) {
+	n := batch.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
 	if s.Tokens == nil || base == "" {
 		return n, nil
@@ -53,21 +53,21 @@ func (s *store) name(id string, e envelope, base, domain string) (batch.Identity
 		}
 	}
 	if e.Opens || e.Clicks {
-		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e.marks) }
+		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e.additions) }
 	}
 	return n, nil
 }
 
-// nameIn is name for a message of a letter.
-func (s *store) nameIn(id string, e envelope, l batch.Content) (batch.Identity, error) {
-	return s.name(id, e, l.ServiceURL, domainOf(l.From.Address))
+// sharedIdentity is identity for a message of shared content.
+func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Identity, error) {
+	return s.identity(id, e, c.ServiceURL, domainOf(c.From.Address))
 }
 
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
-// marked is a raw message with its marks, signed.
-func (s *store) marked(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte, error) {
-	n, err := s.name(id, e, e.Base, e.Domain)
+// withAdditions is a raw message with its additions, signed.
+func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte, error) {
+	n, err := s.identity(id, e, e.Base, e.Domain)
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +78,17 @@ func (s *store) marked(ctx context.Context, id string, e envelope, key *api.DKIM
 	return s.Signer.Sign(ctx, key, e.Domain, raw)
 }
 
-// tracked leads the links of a message over Postroom, and adds the picture that counts opens.
-func (s *store) tracked(html, base string, about signedtoken.Token, m marks) (string, error) {
+// tracked makes the links of html lead over Postroom, and adds the pixel that counts opens.
+func (s *store) tracked(html, base string, about signedtoken.Token, a additions) (string, error) {
 	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
-	if m.Opens {
+	if a.Opens {
 		token, err := s.Tokens.Sign(signedtoken.Open, about)
 		if err != nil {
 			return "", err
 		}
 		o.Pixel = base + "/o/" + token
 	}
-	if m.Clicks {
+	if a.Clicks {
 		o.Link = func(target string) (string, error) {
 			to := about
 			to.URL = target

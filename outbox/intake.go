@@ -1,0 +1,335 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/locale"
+)
+
+// Intake takes messages in. It is the only way a message comes into being: a single submit, a mail merge, a mail over SMTP
+// and any other source hand in shared content and entries, one entry for each message.
+//
+// A single message goes through AcceptOne. Many messages of one content go through Open and Batch.Accept.
+type Intake struct{ *store }
+
+// Sources of messages.
+const (
+	SourceAPI  = "api"
+	SourceSMTP = "smtp"
+)
+
+// Shared is the content and the settings that the messages of one batch share. The zero value of a field means its default.
+type Shared struct {
+	Source  string // SourceAPI, SourceSMTP; shown with each message
+	Account string // empty: the default account
+
+	From        *message.Address // nil: the account's
+	ReplyTo     []message.Address
+	Headers     []message.Header
+	Attachments []message.Attachment
+
+	// The words: those of a stored template, or given here. Subject and PreviewText replace those of the template.
+	Template                         string
+	Subject, PreviewText, HTML, Text string
+	Plain                            bool   // the words are sent unchanged; false: they are rendered with the params of each entry
+	Format                           string // of HTML: html, markdown; empty: the template's, else html
+	Strict                           *bool  // a missing param is an error; nil: as the template or Options.StrictWords says
+	Locale, TZ                       string // empty: the account's
+
+	Raw []byte // a whole message (RFC 5322) in place of words and attachments; only with AcceptOne
+
+	ListID                  string // mailing list; adds its headers and heeds its unsubscribes
+	TrackOpens, TrackClicks *bool  // nil: Track
+	Track                   *bool  // both; nil: the account's choice, else that of Options.Track
+	BaseURL                 string // public address of links; empty: Options.ServiceURL
+
+	Lane       api.Lane // empty: transactional
+	Gateway    string   // the only one to send through; empty: as the account says
+	Attempts   int      // 0: Options.Attempts
+	RequireTLS bool
+	DSN        *api.DSN
+	Tags       []string
+	DeliverBy  *time.Time // nil: no limit
+}
+
+// Entry is the part of one message.
+type Entry struct {
+	To, Cc, Bcc []message.Address
+	Envelope    *message.Envelope // nil: of the addresses above
+	MessageID   string            // empty: made of the message's id
+	InReplyTo   string
+	References  []string
+	Params      json.RawMessage // an object; empty: none
+	SendAt      *time.Time      // nil: now
+	Metadata    json.RawMessage // an object; empty: none
+
+	// A key is accepted once for each account; the same key again returns the first answer. Empty: no key.
+	Key         string
+	KeySuffix   string        // lets several entries share a Key
+	Fingerprint func() string // hash of what the entry asks for: a key used with another fingerprint is refused. Needed with a key
+}
+
+// Result is the answer to one entry.
+type Result struct {
+	ID        string // of the message; empty: nothing was queued
+	MessageID string
+	SendAt    time.Time
+	Key       string       // the entry's key, if the key was used; else empty
+	Repeated  bool         // the key was used before; the rest is the first answer
+	Skipped   *api.Skipped // recipients that are not mailed; without an ID nobody is left
+	Preview   []byte       // the rendered message, of previews only
+	Err       error        // why the entry was refused; nil: it was not
+}
+
+// Batch is shared content, checked and ready for entries. Its methods are safe for concurrent use.
+type Batch struct {
+	in       *Intake
+	shared   Shared
+	account  accounts.Sender
+	raw      *message.Composed // the message itself, of Shared.Raw
+	content  *sharedContent    // the rendered words; stored once if stored is set
+	stored   bool              // messages are rendered at each attempt; false: once, as they are accepted
+	template *api.TemplateRef
+	added    additions
+	began    time.Time
+	timeout  time.Duration // of one chunk
+
+	weighing sync.Mutex
+	weighed  bool
+}
+
+const (
+	chunkSize     = 250 // entries in one pipeline
+	chunksAtOnce  = 4
+	mergePreviews = 10 // messages that a dry run of a merge shows
+)
+
+// baseTimeout is how long a submit may take before it answers that Redis is unreachable. The message may have been accepted
+// even so; an idempotency key makes a repetition safe.
+const baseTimeout = 2 * time.Second
+
+// timeout is baseTimeout plus time for the size of the content: large files take longer to compose and to store.
+func (sh Shared) timeout() time.Duration {
+	const perSecond = 2 << 20
+	size := len(sh.Raw) + len(sh.HTML) + len(sh.Text)
+	for _, a := range sh.Attachments {
+		size += len(a.Content)
+	}
+	return baseTimeout + time.Duration(size)*time.Second/perSecond
+}
+
+// AcceptOne accepts a single message: it checks and composes it, makes it durable and queues its first task. A nil error
+// means that the message will be delivered or reported as failed; see the package comment.
+//
+// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge; Unprocessable for a
+// key used with another fingerprint; Unavailable while Redis is unreachable or full, with the time to come back.
+func (in *Intake) AcceptOne(ctx context.Context, sh Shared, e Entry) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
+	defer cancel()
+	b, m, err := in.one(ctx, sh, e)
+	if err != nil {
+		return Result{}, err
+	}
+	if !b.stored && !b.added.any() {
+		if m.content, err = in.sign(ctx, b.account.DKIM, m.composed); err != nil {
+			return Result{}, err
+		}
+		m.envelope.Size = len(m.content)
+	}
+	if m.envelope.Size > in.opts.MaxSize {
+		return Result{}, in.tooLarge(m.envelope.Size)
+	}
+	in.accept(ctx, []*newMessage{m})
+	return m.result, m.result.Err
+}
+
+// PreviewOne returns a single message as it would be sent, and queues nothing.
+func (in *Intake) PreviewOne(ctx context.Context, sh Shared, e Entry) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
+	defer cancel()
+	b, m, err := in.one(ctx, sh, e)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{MessageID: m.envelope.MessageID}
+	if r.Preview, err = b.final(ctx, m); err == nil && len(r.Preview) > in.opts.MaxSize {
+		err = in.tooLarge(len(r.Preview))
+	}
+	return r, err
+}
+
+// one checks and composes a single message. All wrong fields are in one error.
+func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMessage, error) {
+	b, wrong, err := in.open(ctx, sh, &e)
+	if b == nil {
+		return nil, nil, err
+	}
+	var m *newMessage
+	if err == nil {
+		m, err = b.message(ctx, e, true)
+	}
+	if err == nil {
+		wrong = append(wrong, b.added.single(m.envelope.To)...)
+	}
+	wrong = append(wrong, checkEntry(b.shared, e, false)...)
+	if err := joinFields(wrong, err); err != nil {
+		return nil, nil, err
+	}
+	return b, m, b.deliverable(ctx)
+}
+
+// Open checks what a batch shares, and prepares its content. The faults are those of AcceptOne.
+func (in *Intake) Open(ctx context.Context, sh Shared) (*Batch, error) {
+	b, wrong, err := in.open(ctx, sh, nil)
+	if b == nil {
+		return nil, err
+	}
+	if err := joinFields(wrong, err); err != nil {
+		return nil, err
+	}
+	return b, b.deliverable(ctx)
+}
+
+// open is Open, or with only the preparation of a single message. It returns the wrong fields apart from other errors, and
+// no Batch without an account. Control headers of a raw message complete shared settings and entry.
+func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []fault.Field, error) {
+	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
+		return nil, nil, away(err, "accept message")
+	}
+	account, err := in.Accounts.Resolve(ctx, sh.Account)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &Batch{in: in, shared: sh, account: account, began: in.clock.Now(), timeout: sh.timeout()}
+	if only != nil && len(sh.Raw) > 0 {
+		err = b.composeRaw(only)
+	}
+	added, wrong := in.additionsOf(b.shared, account)
+	b.added, wrong = added, append(checkShared(b.shared, b.began), wrong...)
+	if _, bad := locale.Zone(sh.TZ); bad != nil {
+		b.shared.TZ = "" // it is among the wrong fields; find the others too
+	}
+	if err != nil {
+		return b, wrong, err
+	}
+	if b.raw == nil {
+		b.stored = only == nil || sh.Template != "" && !sh.Plain || added.any()
+		err = b.prepare(ctx)
+	} else if added.any() {
+		b.added.Base, b.added.Domain = in.publicURL(sh), domainOf(b.raw.From.Address)
+	}
+	return b, wrong, err
+}
+
+// deliverable returns an error if no relay could take the messages.
+func (b *Batch) deliverable(ctx context.Context) error {
+	if b.shared.Gateway != "" {
+		return b.in.gatewayExists(ctx, b.shared.Gateway)
+	}
+	return b.account.Ready(b.lane())
+}
+
+// Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of the batch as a
+// whole; then nothing was accepted. Entries go to Redis in chunks; each chunk has its own timeout. A batch of any size may be
+// handed in with any number of calls. Once Redis is unreachable or full, the remaining entries are refused without a try.
+func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
+	if err := b.weigh(ctx, entries); err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(entries))
+	var stop firstUnavailable
+	var group errgroup.Group
+	group.SetLimit(chunksAtOnce)
+	for chunk := range slices.Chunk(everybody(len(entries)), chunkSize) {
+		group.Go(func() error {
+			b.chunk(ctx, entries, results, chunk, &stop)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the results
+	if err := stop.get(); err != nil && !slices.ContainsFunc(results, func(r Result) bool { return r.Err == nil }) {
+		return nil, err
+	}
+	return results, nil
+}
+
+// chunk accepts the entries at some places, in two round trips plus two if a recipient may be suppressed.
+func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, places []int, stop *firstUnavailable) {
+	all, at := make([]*newMessage, 0, len(places)), make([]int, 0, len(places))
+	for _, i := range places {
+		err := stop.get()
+		var m *newMessage
+		if err == nil {
+			m, err = b.entry(ctx, entries[i])
+		}
+		if err != nil {
+			stop.note(err)
+			results[i].Err = err
+			continue
+		}
+		all, at = append(all, m), append(at, i)
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	b.in.accept(ctx, all)
+	for n, m := range all {
+		results[at[n]] = m.result
+		stop.note(m.result.Err)
+	}
+}
+
+// firstUnavailable is the first error of kind Unavailable. It is safe for concurrent use.
+type firstUnavailable struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *firstUnavailable) note(err error) {
+	if !fault.Is(err, fault.Unavailable) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (f *firstUnavailable) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Preview checks all entries, renders the first as they would be sent, and queues nothing.
+func (b *Batch) Preview(ctx context.Context, entries []Entry) ([]Result, error) {
+	if err := b.weigh(ctx, entries); err != nil {
+		return nil, err
+	}
+	results, shown := make([]Result, len(entries)), 0
+	for i, e := range entries {
+		r := &results[i]
+		m, err := b.message(ctx, e, false)
+		if err == nil {
+			r.MessageID = m.envelope.MessageID
+			if shown < mergePreviews {
+				shown++
+				r.Preview, err = b.final(ctx, m)
+			}
+		}
+		if err != nil {
+			*r = Result{Err: err}
+		}
+	}
+	return results, ctx.Err()
+}

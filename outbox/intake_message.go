@@ -1,0 +1,260 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	mathrand "math/rand/v2"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// prepare makes the content of the batch ready to be rendered, and to be stored if it will be.
+func (b *Batch) prepare(ctx context.Context) error {
+	c, err := b.contentOf(ctx)
+	if err != nil {
+		return err
+	}
+	if b.stored {
+		b.content, err = b.in.shared.prepare(ctx, c)
+		return err
+	}
+	r, err := batch.New(c)
+	b.content = &sharedContent{renderer: r}
+	return err
+}
+
+// contentOf is the content that the messages share.
+func (b *Batch) contentOf(ctx context.Context) (batch.Content, error) {
+	sh := b.shared
+	c := batch.Content{
+		Source: render.Source{Subject: sh.Subject, PreviewText: sh.PreviewText, HTML: sh.HTML, Text: sh.Text}, Plain: sh.Plain,
+		Strict: b.in.opts.StrictWords, Account: render.Person{Name: b.account.Name, Address: b.account.Email},
+		ServiceURL: b.in.publicURL(sh), Locale: cmp.Or(sh.Locale, b.account.Locale), TZ: cmp.Or(sh.TZ, b.account.TZ),
+		From: b.author(), ReplyTo: sh.ReplyTo, Headers: sh.Headers, Attachments: sh.Attachments,
+	}
+	if sh.Template != "" {
+		t, err := b.in.template(ctx, b.account.ID, sh.Template, c.Locale)
+		if err != nil {
+			return c, err
+		}
+		b.template = &api.TemplateRef{ID: t.ID, Version: t.Version}
+		c.Source, c.Options, c.Strict = t.Source, t.Options, t.Strict
+		c.Source.Subject = cmp.Or(sh.Subject, c.Source.Subject)
+		c.Source.PreviewText = cmp.Or(sh.PreviewText, c.Source.PreviewText)
+	}
+	c.Source.Format = render.Format(cmp.Or(sh.Format, string(c.Source.Format)))
+	if sh.Strict != nil {
+		c.Strict = *sh.Strict
+	}
+	return c, nil
+}
+
+func (b *Batch) author() message.Address {
+	if b.shared.From != nil {
+		return *b.shared.From
+	}
+	return message.Address{Name: b.account.Name, Address: b.account.Email}
+}
+
+func (b *Batch) lane() api.Lane { return cmp.Or(b.shared.Lane, api.Transactional) }
+
+// template finds a stored template.
+func (in *Intake) template(ctx context.Context, account, id, locale string) (templates.Template, error) {
+	if in.Templates == nil {
+		return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+	}
+	return in.Templates.Template(ctx, account, id, locale)
+}
+
+// composeRaw makes a raw message fit to be sent. Control headers in it complete settings and entry where these are empty.
+func (b *Batch) composeRaw(e *Entry) error {
+	sh := &b.shared
+	o := message.Override{
+		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo, Envelope: e.Envelope, Subject: sh.Subject,
+		MessageID: e.MessageID, InReplyTo: e.InReplyTo, References: e.References, Headers: sh.Headers,
+	}
+	if sh.From != nil {
+		o.From = *sh.From
+	}
+	c, control, err := message.FromRaw(sh.Raw, o, rand.Reader)
+	b.raw = c
+	if e.SendAt == nil && !control.SendAt.IsZero() {
+		e.SendAt = &control.SendAt
+	}
+	e.Key = cmp.Or(e.Key, control.IdempotencyKey)
+	sh.Attempts = cmp.Or(sh.Attempts, control.DeliveryAttempts)
+	sh.Gateway = cmp.Or(sh.Gateway, control.Gateway)
+	if sh.Track == nil {
+		sh.Track = control.TrackingEnabled
+	}
+	return err
+}
+
+// newMessage is a message on its way into Redis.
+type newMessage struct {
+	id          string
+	partition   int
+	envelope    envelope
+	composed    *message.Composed     // as it was checked
+	content     []byte                // the message itself; unused with shared content
+	shared      *sharedContent        // what it is rendered from at each attempt; nil: content is the message
+	personal    batch.Personalization // what it has beside the shared content
+	lane        api.Lane
+	gateway     string
+	attempts    int
+	due         int64  // Unix milliseconds; in the past: now
+	key         string // accepted only once; empty: no key
+	fingerprint string // empty without a key
+
+	accepting // what accept needs
+	result    Result
+}
+
+// refuse notes why the message is not accepted.
+func (m *newMessage) refuse(err error) { m.result = Result{Err: err} }
+
+// entry is the message of an entry of many, checked.
+func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
+	m, err := b.message(ctx, e, false)
+	return m, joinFields(checkEntry(b.shared, e, true), err)
+}
+
+// message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults but those of
+// the batch.
+func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
+	in, c := b.in, b.raw
+	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts, in.opts.Attempts())}
+	if e.Key != "" {
+		m.key, m.fingerprint = e.Key, e.Fingerprint()
+		if e.KeySuffix != "" {
+			m.key += "\x00" + e.KeySuffix
+		}
+	}
+	m.id = in.idFor(b.account.ID, m.key)
+	m.partition, _ = partitionOf(m.id, in.DB.Partitions())
+	if c == nil {
+		var err error
+		if c, err = b.render(ctx, m, e, full); err != nil {
+			return nil, err
+		}
+	}
+	m.composed = c
+	if !b.stored {
+		m.content = c.Raw
+	}
+	if e.SendAt != nil {
+		m.due = millis(*e.SendAt)
+	}
+	m.envelope = envelope{
+		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
+		Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata, DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN,
+		UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added,
+	}
+	if full {
+		m.envelope.Size = c.Size()
+	}
+	from := strings.ToLower(c.Envelope.From)
+	m.envelope.Returns = in.opts.BounceDomain != "" && from != "" &&
+		(from == strings.ToLower(c.From.Address) || from == strings.ToLower(b.account.Email))
+	return m, nil
+}
+
+// render renders the message of an entry from the batch's content.
+func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (*message.Composed, error) {
+	r := b.content.renderer
+	m.personal = batch.Personalization{
+		To: e.To, Cc: e.Cc, InReplyTo: e.InReplyTo, References: e.References, Params: e.Params, Date: millis(b.began),
+	}
+	if b.stored {
+		m.shared = b.content
+	}
+	identity := batch.Identity{
+		MessageID: cmp.Or(e.MessageID, ownMessageID(m.id, r.Content().From)), Envelope: e.Envelope, Bcc: e.Bcc,
+	}
+	how := r.Check
+	if full {
+		how = r.Render
+	}
+	c, _, err := how(ctx, m.personal, identity)
+	return c, err
+}
+
+// final is a message as it would be sent: with additions, signed.
+func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
+	in := b.in
+	if b.raw != nil && b.added.any() {
+		return in.withAdditions(ctx, m.id, m.envelope, b.account.DKIM, m.composed.Raw)
+	}
+	c := m.composed
+	if b.stored {
+		identity, err := in.sharedIdentity(m.id, m.envelope, b.content.renderer.Content())
+		if err != nil {
+			return nil, err
+		}
+		if c, _, err = b.content.renderer.Render(ctx, m.personal, identity); err != nil {
+			return nil, err
+		}
+	}
+	return in.sign(ctx, b.account.DKIM, c)
+}
+
+// weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages share: a file,
+// a header, the size.
+func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
+	b.weighing.Lock()
+	defer b.weighing.Unlock()
+	if b.weighed {
+		return nil
+	}
+	for _, e := range entries {
+		if _, err := b.message(ctx, e, false); ofEntry(err) {
+			continue
+		}
+		m, err := b.message(ctx, e, true)
+		if err != nil {
+			return err
+		}
+		if m.envelope.Size > b.in.opts.MaxSize {
+			return b.in.tooLarge(m.envelope.Size)
+		}
+		b.weighed = true
+		return nil
+	}
+	return nil
+}
+
+// ofEntry reports whether an error is about a field of the entry. Any other fault concerns the whole batch.
+func ofEntry(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return false
+	}
+	if f.Kind == fault.Unprocessable {
+		return true
+	}
+	for _, field := range f.Fields {
+		if key := field.Key; key != "messageId" && key != "params" && key != "subject" && !strings.HasPrefix(key, "to") {
+			return false
+		}
+	}
+	return f.Kind == fault.Invalid
+}
+
+// idFor makes the id of a message, in the partition of its key. Without a key the partition is random.
+func (in *Intake) idFor(account, key string) string {
+	partition := mathrand.IntN(in.DB.Partitions())
+	if key != "" {
+		partition = redisdb.PartitionFor(keyHash(account, key), in.DB.Partitions())
+	}
+	return newID(in.clock.Now(), partition)
+}

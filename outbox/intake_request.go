@@ -1,0 +1,307 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Submit accepts a request of the HTTP API: a single message, or a mail merge. It is AcceptOne, or Open and Batch.Accept, in
+// the types of the API. The faults of a mail merge as a whole are its error; those of an entry are in its result.
+func (in *Intake) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	return in.submit(ctx, req, SourceAPI)
+}
+
+// SubmitSMTP is Submit for a message that came in over SMTP.
+func (in *Intake) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	return in.submit(ctx, req, SourceSMTP)
+}
+
+func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source string) (answer api.SubmitAnswer, err error) {
+	if len(req.MailMerge) > 0 {
+		answer, err = in.submitMerge(ctx, req, source)
+	} else {
+		answer, err = in.submitOne(ctx, req, source)
+	}
+	if fault.Is(err, fault.Unavailable) {
+		in.metrics.accepted.WithLabelValues("refused").Inc()
+	}
+	return answer, err
+}
+
+func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+	sh, e := sharedOf(req, source), entryOf(req)
+	e.Fingerprint = func() string { return fingerprint(req) }
+	if req.DryRun {
+		r, err := in.PreviewOne(ctx, sh, e)
+		if err != nil {
+			return api.SubmitAnswer{}, err
+		}
+		return api.SubmitAnswer{Response: "Dry run", MessageID: r.MessageID, Preview: r.Preview}, nil
+	}
+	r, err := in.AcceptOne(ctx, sh, e)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if r.ID == "" {
+		return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: r.MessageID, Skipped: r.Skipped}, nil
+	}
+	return api.SubmitAnswer{
+		Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt, QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped,
+	}, nil
+}
+
+// submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and continues where the
+// first one was cut off.
+func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+	b, wrong, err := in.open(ctx, sharedOf(req, source), nil)
+	if b == nil {
+		return api.SubmitAnswer{}, err
+	}
+	wrong = slices.Concat(besideMerge(req), wrong, checkEntry(b.shared, entryOf(req), false))
+	if err := joinFields(wrong, err); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	if err := b.deliverable(ctx); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	entries := mergeEntries(req)
+	accept, answer := b.Accept, api.SubmitAnswer{}
+	if req.DryRun {
+		accept = b.Preview
+	} else if err := b.weigh(ctx, entries); err != nil { // before the key is claimed
+		return api.SubmitAnswer{}, err
+	} else if answer.Idempotency, err = in.claim(ctx, b.account.ID, req); err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	results, err := accept(ctx, entries)
+	if err != nil {
+		return api.SubmitAnswer{}, err
+	}
+	answer.MailMerge = make([]api.MailMergeResult, len(results))
+	for i, r := range results {
+		answer.MailMerge[i] = in.mergeResult(r, b.account.ID, i, req.MailMerge[i].To)
+	}
+	return answer, nil
+}
+
+// sharedOf is what the messages of a request share.
+func sharedOf(req api.SubmitRequest, source string) Shared {
+	sh := Shared{
+		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo), Headers: message.HeadersOf(req.Headers), Raw: req.Raw,
+		Template: req.Template, Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
+		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ,
+		ListID: req.ListID, TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
+		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS, DSN: req.DSN, Tags: req.Tags,
+		DeliverBy: req.DeliverBy,
+	}
+	if req.From != nil {
+		from := message.Address(*req.From)
+		sh.From = &from
+	}
+	if r := req.Render; r != nil {
+		sh.Plain, sh.Format = r.Off, r.Format
+		if r.Missing != "" {
+			strict := r.Missing == "error"
+			sh.Strict = &strict
+		}
+	}
+	for _, a := range req.Attachments {
+		sh.Attachments = append(sh.Attachments, message.Attachment{
+			Filename: a.Filename, Content: a.Content, ContentType: a.ContentType, Disposition: a.ContentDisposition, CID: a.CID,
+		})
+	}
+	return sh
+}
+
+// entryOf is the entry of a request for a single message.
+func entryOf(req api.SubmitRequest) Entry {
+	e := Entry{
+		To: addresses(req.To), Cc: addresses(req.CC), Bcc: addresses(req.BCC), MessageID: req.MessageID, InReplyTo: req.InReplyTo,
+		References: req.References, SendAt: req.SendAt, Metadata: req.Metadata, Key: req.IdempotencyKey,
+	}
+	if req.Envelope != nil {
+		e.Envelope = &message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
+	}
+	if req.Render != nil {
+		e.Params = req.Render.Params
+	}
+	return e
+}
+
+func addresses(list api.Addresses) []message.Address {
+	out := make([]message.Address, len(list))
+	for i, a := range list {
+		out[i] = message.Address(a)
+	}
+	return out
+}
+
+// besideMerge finds the fields that can't be combined with mailMerge.
+func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
+	for _, f := range []struct {
+		key   string
+		given bool
+	}{
+		{"to", len(req.To) > 0}, {"cc", len(req.CC) > 0}, {"bcc", len(req.BCC) > 0}, {"raw", len(req.Raw) > 0},
+		{"envelope", req.Envelope != nil}, {"messageId", req.MessageID != ""}, {"render.params", req.Render != nil && len(req.Render.Params) > 0},
+	} {
+		if f.given {
+			wrong = append(wrong, fault.Field{Key: f.key, Message: "can't be combined with mailMerge"})
+		}
+	}
+	return wrong
+}
+
+// mergeEntries are the entries of a mail merge. An entry without a key gets one made of the key of the request and its place,
+// with the fingerprint of the whole request.
+func mergeEntries(req api.SubmitRequest) []Entry {
+	whole := sync.OnceValue(func() string { return fingerprint(req) })
+	common := sync.OnceValue(func() string {
+		rest := req
+		rest.MailMerge = nil
+		return fingerprint(rest)
+	})
+	entries := make([]Entry, len(req.MailMerge))
+	for i, m := range req.MailMerge {
+		e := Entry{
+			To: []message.Address{message.Address(m.To)}, MessageID: m.MessageID, InReplyTo: req.InReplyTo, References: req.References,
+			Params: m.Params, SendAt: m.SendAt, Metadata: m.Metadata, Key: m.IdempotencyKey,
+			Fingerprint: func() string { return entryFingerprint(common(), m) },
+		}
+		if e.SendAt == nil {
+			e.SendAt = req.SendAt
+		}
+		if len(e.Metadata) == 0 {
+			e.Metadata = req.Metadata
+		}
+		if e.Key == "" && req.IdempotencyKey != "" {
+			e.Key, e.KeySuffix, e.Fingerprint = req.IdempotencyKey, strconv.Itoa(i), whole
+		}
+		entries[i] = e
+	}
+	return entries
+}
+
+// claim takes the key of a mail merge, if it has one. If another request has used the key, nothing may be queued.
+func (in *Intake) claim(ctx context.Context, account string, req api.SubmitRequest) (*api.IdempotencyStatus, error) {
+	if err := in.Admits(ctx); err != nil {
+		return nil, err
+	}
+	key := req.IdempotencyKey
+	if key == "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
+	defer cancel()
+	hash := keyHash(account, key)
+	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
+	answer, err := in.DB.RunReplicated(ctx, claimScript, []string{name}, fingerprint(req), int(in.opts.KeyRetention.Seconds())).Slice()
+	if err != nil {
+		return nil, away(err, "claim the key of a mail merge")
+	}
+	if answer[0] == "REUSED" {
+		return nil, keyReused()
+	}
+	return Result{Key: key, Repeated: answer[0] == keyHit}.idempotency(), nil
+}
+
+// keyHit is the status of an idempotency key that was used before.
+const keyHit = "HIT"
+
+// idempotency is the status of the key; nil without one.
+func (r Result) idempotency() *api.IdempotencyStatus {
+	switch {
+	case r.Key == "":
+		return nil
+	case r.Repeated:
+		return &api.IdempotencyStatus{Key: r.Key, Status: keyHit}
+	}
+	return &api.IdempotencyStatus{Key: r.Key, Status: "MISS"}
+}
+
+// mergeResult is the result of an entry in the types of the API.
+func (in *Intake) mergeResult(r Result, account string, place int, to api.Address) api.MailMergeResult {
+	if r.Err == nil {
+		m := api.MailMergeResult{Success: true, To: to, QueueID: r.ID, Idempotency: r.idempotency(), Preview: r.Preview}
+		if r.ID == "" {
+			m.Skipped = r.Skipped
+		}
+		if r.ID != "" {
+			m.SendAt = &r.SendAt
+		}
+		if r.Skipped == nil {
+			m.MessageID = r.MessageID
+		}
+		return m
+	}
+	m := api.MailMergeResult{To: to, StatusCode: api.StatusOf(fault.KindOf(r.Err)), Error: "An internal server error occurred"}
+	f, ok := errors.AsType[*fault.Error](r.Err)
+	if !ok || f.Kind == fault.Internal {
+		in.log.Error("entry of a mail merge not accepted", "account", account, "entry", place, "error", r.Err)
+		return m
+	}
+	m.Error, m.Code = f.Message, f.Code
+	for _, field := range f.Fields {
+		key := strings.Replace(field.Key, "to[0]", "to", 1) // an entry of a merge has one recipient
+		m.Fields = append(m.Fields, api.ProblemField{Key: key, Message: field.Message})
+	}
+	return m
+}
+
+// fingerprint is a hash of a request without its key: the same key with another fingerprint is refused.
+func fingerprint(req api.SubmitRequest) string {
+	req.IdempotencyKey = ""
+	sum := sha256.New()
+	if err := json.NewEncoder(sum).Encode(hashFiles(sum, req)); err != nil {
+		return "unreadable" // metadata or reference that is no JSON; refused elsewhere
+	}
+	return short(sum.Sum(nil))
+}
+
+// entryFingerprint is a hash of an entry with a key of its own, and of what all entries share.
+func entryFingerprint(common string, m api.MailMergeEntry) string {
+	m.IdempotencyKey = ""
+	sum := sha256.New()
+	sum.Write([]byte(common))
+	if err := json.NewEncoder(sum).Encode(m); err != nil {
+		return "unreadable" // params or metadata that are no JSON; refused elsewhere
+	}
+	return short(sum.Sum(nil))
+}
+
+// hashFiles adds the files of a request to a hash and returns the request without them: as JSON they would be in memory
+// three times.
+func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
+	move := func(file *[]byte) {
+		_ = binary.Write(sum, binary.BigEndian, int64(len(*file))) // writing to a hash never fails
+		_, _ = sum.Write(*file)
+		*file = nil
+	}
+	if len(req.Raw) > 0 {
+		move(&req.Raw)
+	}
+	req.Attachments = slices.Clone(req.Attachments)
+	for i := range req.Attachments {
+		move(&req.Attachments[i].Content)
+	}
+	return req
+}
+
+// keyHash is the name of an idempotency key in Redis. Keys may be long, and each account has its own.
+func keyHash(account, key string) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + key))
+	return short(sum[:])
+}

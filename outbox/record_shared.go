@@ -1,0 +1,198 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// sharedContents are the contents that several messages are rendered from. Redis has each once in every partition that has
+// such messages; this process caches those used last.
+type sharedContents struct {
+	store *store
+	cache *batch.Cache
+
+	mu     sync.Mutex
+	stored map[storedContent]time.Time // when this process stored a content
+}
+
+// storedContent is a shared content in a partition.
+type storedContent struct {
+	partition int
+	name      string
+}
+
+// storedFor is how long this process relies on a shared content being in Redis after it stored it. storedMost is the most
+// contents that it remembers. If a content is gone after all, that costs a round trip.
+const (
+	storedFor  = 5 * time.Minute
+	storedMost = 10_000
+)
+
+// maxWords is more than the words of a content can take beside its files (the limits of package render).
+const maxWords = 8 << 20
+
+// errNoSharedContent ends a message whose shared content was deleted from Redis by somebody else.
+var errNoSharedContent = errors.New("its shared content is gone from Redis")
+
+func newSharedContents(s *store) *sharedContents {
+	return &sharedContents{store: s, cache: batch.NewCache(0), stored: make(map[storedContent]time.Time)}
+}
+
+// sharedContent is a content that messages are rendered from.
+type sharedContent struct {
+	name     string
+	packed   []byte
+	renderer *batch.Renderer
+}
+
+// prepare makes a content ready to be rendered and to be stored.
+func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedContent, error) {
+	name, packed, err := c.Pack()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.cache.Get(ctx, name, func(context.Context) ([]byte, error) { return packed, nil })
+	return &sharedContent{name: name, packed: packed, renderer: r}, err
+}
+
+// put stores a content for the messages of a partition. Without messages it expires.
+func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error {
+	st := s.store
+	packed := st.codec.pack(c.packed)
+	st.countBytes(len(packed))
+	if len(packed) > small {
+		if err := st.lay(ctx, p, c.name, packed); err != nil {
+			return err
+		}
+		packed = nil
+	}
+	err := st.DB.RunReplicated(ctx, shareScript, []string{st.keys.shared(p, c.name)}, c.name, packed).Err()
+	if err != nil {
+		return away(err, "store shared content "+c.name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.stored) >= storedMost {
+		clear(s.stored)
+	}
+	s.stored[storedContent{p, c.name}] = st.clock.Now()
+	return nil
+}
+
+// has reports whether this process stored the content in the partition not long ago.
+func (s *sharedContents) has(p int, c *sharedContent) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.stored[storedContent{p, c.name}]
+	return ok && s.store.clock.Now().Sub(at) < storedFor
+}
+
+// forget notes that a content is not in Redis any more.
+func (s *sharedContents) forget(p int, c *sharedContent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stored, storedContent{p, c.name})
+}
+
+// renderer is the renderer of a content in a partition.
+func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*batch.Renderer, error) {
+	st := s.store
+	return s.cache.Get(ctx, name, func(ctx context.Context) ([]byte, error) {
+		packed, err := st.DB.Client().Get(ctx, st.keys.shared(p, name)).Bytes()
+		if errors.Is(err, redis.Nil) {
+			return nil, errNoSharedContent
+		}
+		if err != nil {
+			return nil, away(err, "read shared content "+name)
+		}
+		return st.codec.unpackAll(packed, st.opts.MaxSize+maxWords)
+	})
+}
+
+// render renders a message from the shared content name, with additions and unsigned. Each attempt gives the same bytes.
+func (s *store) render(
+	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization,
+) (*message.Composed, render.Mail, error) {
+	r, err := s.shared.renderer(ctx, p, name)
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	identity, err := s.sharedIdentity(id, e, r.Content())
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	return r.Render(ctx, personal, identity)
+}
+
+// renderSigned is render with a DKIM signature.
+func (s *store) renderSigned(
+	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization, key *api.DKIM,
+) (*message.Composed, render.Mail, error) {
+	c, mail, err := s.render(ctx, p, name, id, e, personal)
+	if err != nil {
+		return nil, mail, err
+	}
+	if c.Raw, err = s.sign(ctx, key, c); err != nil {
+		return nil, mail, err
+	}
+	if c.Size() > s.opts.MaxSize {
+		return nil, mail, s.tooLarge(c.Size())
+	}
+	return c, mail, nil
+}
+
+// renderRow renders a message that is not being sent, from its record and its packed personalization.
+func (s *store) renderRow(ctx context.Context, p int, r row, packed []byte) (*message.Composed, error) {
+	var personal batch.Personalization
+	if err := s.jsons.unpack(r.id, packed, &personal); err != nil {
+		return nil, err
+	}
+	key, err := s.signingKey(ctx, r.envelope.Account)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := s.renderSigned(ctx, p, r.shared, r.id, r.envelope, personal, key)
+	return c, err
+}
+
+// incomingFor is how long a large content waits in Redis for the script that takes it.
+const incomingFor = 5 * time.Minute
+
+// lay puts a large content into Redis, where a script finds it by its name.
+func (s *store) lay(ctx context.Context, partition int, name string, content []byte) error {
+	if err := s.DB.Client().Set(ctx, s.keys.incoming(partition, name), content, incomingFor).Err(); err != nil {
+		return away(err, "bring in "+name)
+	}
+	return nil
+}
+
+func (s *store) tooLarge(size int) error {
+	return fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", size, s.opts.MaxSize)
+}
+
+// signingKey is the DKIM key of an account. It is nil if the account has none, or if nothing is signed.
+func (s *store) signingKey(ctx context.Context, account string) (*api.DKIM, error) {
+	if s.Signer == nil {
+		return nil, nil
+	}
+	sender, err := s.Accounts.Resolve(ctx, account)
+	return sender.DKIM, err
+}
+
+// sign returns a composed message with its DKIM signature, if its account or its author's domain has a key.
+func (s *store) sign(ctx context.Context, key *api.DKIM, c *message.Composed) ([]byte, error) {
+	if s.Signer == nil {
+		return c.Raw, nil
+	}
+	return s.Signer.Sign(ctx, key, domainOf(c.From.Address), c.Raw)
+}
