@@ -249,12 +249,13 @@ func (a *App) buildStores(context.Context) error {
 	return err
 }
 
-// takers is how many asynq servers take tasks off each lane. One asks for one task at a time, and a round trip takes longer the busier
-// Redis is. Six keep all workers busy, and cost an idle process next to nothing.
+// takers is how many asynq servers take tasks off each lane. One asks for one task at a time, and a round
+// trip takes longer the busier Redis is. Six keep all workers busy, and cost an idle process next to
+// nothing.
 const takers = 6
 
-// buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it waits, leaves the workers of
-// transactional mail alone, and a slow webhook delays neither.
+// buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it
+// waits, leaves the workers of transactional mail alone, and a slow webhook delays neither.
 func (a *App) buildWorkers(context.Context) error {
 	if !a.delivers {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// buildBounces makes what reads bounces, and the bounce listener if it is configured. Like the API, the listener is not
-// part of a process that only delivers.
+// buildBounces makes what reads bounces, and the bounce listener if it is configured. Like the API, the
+// listener is not part of a process that only delivers.
 func (a *App) buildBounces() (err error) {
 	c := a.cfg.Bounce
 	a.bounces, err = feedback.NewBounces(a.feedback, a.signedTokens, feedback.BounceOptions{Domain: c.Domain, Address: c.Address, Registry: a.metrics})

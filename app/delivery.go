@@ -51,7 +51,8 @@ func (a *App) buildDelivery(context.Context) error {
 	return nil
 }
 
-// keepReferences is how long messages are found by what others call them: not at all where nobody tells what becomes of mail.
+// keepReferences is how long messages are found by what others call them: not at all where nobody tells
+// what becomes of mail.
 func (a *App) keepReferences() time.Duration {
 	c := a.cfg
 	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) && c.Feedback.Providers == (config.Providers{}) {
@@ -60,7 +61,8 @@ func (a *App) keepReferences() time.Duration {
 	return c.Feedback.Window
 }
 
-// buildRouting makes what takes a message to a relay: the connections, their limits, and the choice among relays.
+// buildRouting makes what takes a message to a relay: the connections, their limits, and the choice among
+// relays.
 func (a *App) buildRouting() error {
 	var err error
 	a.limits, err = limits.New(a.db, limits.Options{Logger: a.log, Registry: a.metrics})
@@ -85,8 +87,9 @@ func (a *App) buildRouting() error {
 // admission counts the connections that all processes have to a relay together.
 type admission struct{ limits *limits.Limits }
 
-// A message that finds all connections taken asks again some times before it is put back: the queue brings it back only after a second
-// or two, and a connection may be free much sooner. admitOften bounds what that costs.
+// A message that finds all connections taken asks again some times before it is put back: the queue brings
+// it back only after a second or two, and a connection may be free much sooner. admitOften bounds what that
+// costs.
 const (
 	admitOften = 10
 	admitEvery = 100 * time.Millisecond

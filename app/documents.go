@@ -72,8 +72,9 @@ func (p *pace) perSecond() float64 {
 	return p.rate
 }
 
-// openEmbedded prepares the index in the data directory, in a process that serves the API: only the one that has the index can search it. It is
-// opened when no other process has it, an earlier one that takes its time to stop among them.
+// openEmbedded prepares the index in the data directory, in a process that serves the API: only the one
+// that has the index can search it. It is opened when no other process has it, an earlier one that takes
+// its time to stop among them.
 func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	if !a.serves {
 		return
@@ -88,7 +89,8 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	o.Exclusive, o.TakeOver, o.Place = true, true, place(dir)
 }
 
-// openShared prepares the index in a cluster, which every process searches, and those index that deliver. It need not be there yet.
+// openShared prepares the index in a cluster, which every process searches, and those index that deliver.
+// It need not be there yet.
 func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
 	c := a.cfg.Documents
 	index, err := opensearch.Open(opensearch.Options{URL: c.URL.Reveal(), Index: c.Index, Logger: a.log})
@@ -124,7 +126,8 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	return s.Run(ctx)
 }
 
-// orForever turns the zero of documents.retention, which forgets nothing, into what package documents takes for it.
+// orForever turns the zero of documents.retention, which forgets nothing, into what package documents takes
+// for it.
 func orForever(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// buildFeedback makes what learns the later fate of messages from providers, pages and returned mail. Every process takes facts in; those
-// that deliver apply them.
+// buildFeedback makes what learns the later fate of messages from providers, pages and returned mail. Every
+// process takes facts in; those that deliver apply them.
 func (a *App) buildFeedback(context.Context) error {
 	c := a.cfg.Feedback
 	sources, err := eventSources(c.Reconcile)

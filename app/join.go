@@ -43,7 +43,8 @@ type verifier struct {
 	tokens   *oauth.Tokens
 }
 
-// Verify implements server.Verifier: it tries the relay that the request describes, a stored gateway, or all relays of a stored account.
+// Verify implements server.Verifier: it tries the relay that the request describes, a stored gateway, or
+// all relays of a stored account.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
 	sender, err := v.sender(ctx, req)
 	if err != nil {

@@ -15,7 +15,8 @@ type runner struct {
 	run  func(context.Context) error
 }
 
-// lifecycle starts parts in the order they were added and stops them in the opposite one, each before the next.
+// lifecycle starts parts in the order they were added and stops them in the opposite one, each before the
+// next.
 type lifecycle struct {
 	log     *slog.Logger
 	runners []runner
@@ -36,7 +37,8 @@ func (l *lifecycle) onRun(name string, run func(context.Context) error) {
 // onStop adds what closes a part, after everything that runs has ended.
 func (l *lifecycle) onStop(name string, do func() error) { l.stops = append(l.stops, stop{name, do}) }
 
-// run runs all parts until ctx ends or one of them fails, then stops them one after the other, the last started first.
+// run runs all parts until ctx ends or one of them fails, then stops them one after the other, the last
+// started first.
 func (l *lifecycle) run(ctx context.Context) error {
 	failed := make(chan error, len(l.runners))
 	running := make([]*part, len(l.runners))

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/watch"
 )
 
-// buildMonitor makes the listener for health and metrics, where the settings ask for one. It is there before the workers and outlives them, so
-// that a process that takes its time to stop can be watched.
+// buildMonitor makes the listener for health and metrics, where the settings ask for one. It is there
+// before the workers and outlives them, so that a process that takes its time to stop can be watched.
 func (a *App) buildMonitor(context.Context) error {
 	c := a.cfg
 	if c.Monitor.Listen == "" {

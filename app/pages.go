@@ -15,7 +15,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	if a.server == nil {
 		return nil
 	}
-	// The dashboard shows all queues from the start. Where Redis is away at this moment, the workers make them known later.
+	// The dashboard shows all queues from the start. Where Redis is unavailable at this moment, the workers
+	// make them known later.
 	if err := a.control.Register(ctx, queueNames(a.db)...); err != nil {
 		a.log.Warn("queues not registered yet", "error", err)
 	}
@@ -36,7 +37,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// beforeAction does to messages what an operator does in the dashboard to their tasks. The pause of a queue belongs to the queue alone.
+// beforeAction does to messages what an operator does in the dashboard to their tasks. The pause of a queue
+// belongs to the queue alone.
 func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State, []string) []error {
 	actions := map[queue.Action]func(context.Context, string) error{
 		queue.ActionDelete: o.TaskDeleted, queue.ActionRun: o.TaskRun, queue.ActionArchive: o.TaskArchived,
@@ -54,8 +56,8 @@ func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, 
 	}
 }
 
-// payload makes the payloads of tasks readable in the dashboard. All are ids; a payload of an unknown type shows its type only. Tasks of
-// messages have no payload: the task's own id names the message.
+// payload makes the payloads of tasks readable in the dashboard. All are ids; a payload of an unknown type
+// shows its type only. Tasks of messages have no payload: the task's own id names the message.
 func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:

@@ -18,9 +18,10 @@ type Resealed struct {
 	Records int    `json:"records"`
 }
 
-// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the previous one, and returns the number of
-// records of each kind. It works beside running processes, with the same settings as theirs, and can be run again after a failure: records
-// that can't be opened are named in the error, the rest is done.
+// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the
+// previous one, and returns the number of records of each kind. It works beside running processes, with the
+// same settings as theirs, and can be run again after a failure: records that can't be opened are named in
+// the error, the rest is done.
 func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger) ([]Resealed, error) {
 	beside := *cfg
 	if beside.Redis.URL == "" {
@@ -82,7 +83,8 @@ func newRing(cfg *config.Config, secret config.Secret) (*seal.Ring, error) {
 	return seal.New([]byte(secret.Reveal()), older...)
 }
 
-// SigningSecret gives the secret that signs webhooks which have none of their own, so that it can be given to receivers.
+// SigningSecret returns the secret that signs webhooks which have none of their own, so that it can be
+// given to receivers.
 func SigningSecret(cfg *config.Config) (string, error) {
 	if cfg.Webhooks.SigningSecret != "" {
 		return cfg.Webhooks.SigningSecret.Reveal(), nil
@@ -102,8 +104,9 @@ func SigningSecret(cfg *config.Config) (string, error) {
 	return all[0], nil
 }
 
-// signingSecrets are those that sign webhooks which have none of their own, the present one first. Unless one is set they are derived from
-// the secret, which itself must not be given to receivers: it opens every password.
+// signingSecrets are those that sign webhooks which have none of their own, the present one first. Unless
+// one is set they are derived from the secret, which itself must not be given to receivers: it opens every
+// password.
 func signingSecrets(cfg *config.Config, ring *seal.Ring) ([]string, error) {
 	if cfg.Webhooks.SigningSecret != "" {
 		return []string{cfg.Webhooks.SigningSecret.Reveal()}, nil

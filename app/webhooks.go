@@ -30,7 +30,8 @@ func (a *App) buildWebhooks(context.Context) error {
 	return nil
 }
 
-// implicitEndpoints returns the endpoints that settings and accounts name. An account that no longer exists has no endpoint of its own.
+// implicitEndpoints returns the endpoints that settings and accounts name. An account that no longer exists
+// has no endpoint of its own.
 func (a *App) implicitEndpoints(ctx context.Context, account string) ([]webhooks.Target, error) {
 	var targets []webhooks.Target
 	if w := a.settings.Current().Webhooks; w.Enabled && w.URL != "" && len(w.Events) > 0 {

@@ -2,8 +2,9 @@ package event
 
 import "time"
 
-// Alert is the data of AlertRaised and AlertResolved: trouble of the whole instance, noticed by package watch. One trouble raises one
-// alert, and once it is over for good resolves it, whatever number of processes there are.
+// Alert is the data of AlertRaised and AlertResolved: trouble of the whole instance, noticed by package
+// watch. One trouble raises one alert, and once it is over for good resolves it, whatever number of
+// processes there are.
 type Alert struct {
 	Alert     string     `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
 	Queue     string     `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue

@@ -13,7 +13,8 @@ const Version = 1
 // Type names what happened.
 type Type string
 
-// What can happen to a message. Each recipient of each message ends in exactly one of Sent, Failed, Cancelled and Suppressed.
+// What can happen to a message. Each recipient of each message ends in exactly one of Sent, Failed,
+// Cancelled and Suppressed.
 const (
 	MessageQueued        Type = "messageQueued"        // accepted and durable
 	MessageSent          Type = "messageSent"          // the relay took it for the recipients in accepted
@@ -24,8 +25,8 @@ const (
 	MessageReplayed      Type = "messageReplayed"      // a dead letter was queued again
 )
 
-// What can become known about a message after a relay took it. Unlike those above, one of these may come at any time, in any order, and
-// some more than once for a recipient.
+// What can become known about a message after a relay took it. Unlike those above, one of these may come at
+// any time, in any order, and some more than once for a recipient.
 const (
 	MessageDelivered Type = "messageDelivered" // the recipient's server took it
 	MessageDeferred  Type = "messageDeferred"  // not yet: a server on the way is still trying
@@ -83,8 +84,8 @@ func New(id string, t Type, account string, at time.Time, data any) (Event, erro
 	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond), Data: raw}, nil
 }
 
-// Line writes the event as it stands in the stream. Its data, which New wrote, is put in as it is: as a part of the event it would be read and
-// checked once more.
+// Line writes the event as it stands in the stream. Its data, which New wrote, is put in as it is: as a
+// part of the event it would be read and checked once more.
 func (e Event) Line() (string, error) {
 	data := e.Data
 	e.Data = json.RawMessage("0")

@@ -2,8 +2,8 @@ package event
 
 import "encoding/json"
 
-// Later is what became known about a message after it was handed on, beside the message itself. Which fields there are follows from the type
-// of the event; those that were not told are empty.
+// Later is what became known about a message after it was handed on, beside the message itself. Which
+// fields there are follows from the type of the event; those that were not told are empty.
 type Later struct {
 	Source            string `json:"source,omitempty"`            // who told: a provider's name, bounce, track, unsubscribe
 	ProviderMessageID string `json:"providerMessageId,omitempty"` // the provider's own id of the message
@@ -25,7 +25,8 @@ type Later struct {
 	Raw json.RawMessage `json:"raw,omitempty"` // what a provider told, in its own words, where that is kept
 }
 
-// Learned is the data of the events that become known later. Envelope.To holds the recipient it is about; all of them where nobody can tell.
+// Learned is the data of the events that become known later. Envelope.To holds the recipient it is about;
+// all of them where nobody can tell.
 type Learned struct {
 	Message
 	Recipient string `json:"recipient,omitempty"` // empty: not known which

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Envelope is who the relay is told the message is from and for (RFC 5321), which need not be what its headers say.
+// Envelope is who the relay is told the message is from and for (RFC 5321), which need not be what its
+// headers say.
 type Envelope struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`
@@ -81,7 +82,8 @@ type Failed struct {
 	DeadLetter     string      `json:"deadLetter,omitempty"` // its id, where the content is kept for replay
 }
 
-// Cancelled is the data of MessageCancelled and MessageSuppressed. Envelope.To holds the recipients concerned.
+// Cancelled is the data of MessageCancelled and MessageSuppressed. Envelope.To holds the recipients
+// concerned.
 type Cancelled struct {
 	Message
 	Reason  string `json:"reason"`            // api, dashboard, account deleted; or why the recipients must not be mailed

@@ -46,14 +46,16 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an error of the given kind around its cause. The cause is logged; the client reads only the message.
+// Wrap makes an error of the given kind around its cause. The cause is logged; the client reads only the
+// message.
 func Wrap(err error, kind Kind, code, format string, args ...any) *Error {
 	e := New(kind, code, format, args...)
 	e.Err = err
 	return e
 }
 
-// InvalidFields makes the one error that reports all wrong fields of a request at once. It returns nil when there are none.
+// InvalidFields makes the one error that reports all wrong fields of a request at once. It returns nil when
+// there are none.
 func InvalidFields(fields []Field) error {
 	if len(fields) == 0 {
 		return nil
@@ -81,7 +83,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf finds the kind of an error, however deeply wrapped. An error that carries none is Internal; nil has no kind, the empty string.
+// KindOf finds the kind of an error, however deeply wrapped. An error that carries none is Internal; nil
+// has no kind, the empty string.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""

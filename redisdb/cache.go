@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// freshFor is how long a look at the version holds: the longest a value is used after another process changed it.
+	// freshFor is how long a look at the version holds: the longest a value is used after another process
+	// changed it.
 	freshFor = time.Second
 	// lookTimeout ends a look that several callers wait for, whose own deadlines may differ.
 	lookTimeout = 3 * time.Second
@@ -19,8 +20,9 @@ const (
 	maxCached = 10_000
 )
 
-// Cache keeps in memory what was read from Redis and seldom changes, for use at every message or request. Whoever changes any of it raises
-// a version in Redis; a Cache looks at the version once a second, and forgets everything when it was raised. It is safe for concurrent use.
+// Cache caches in memory what is read from Redis and seldom changes, for use at every message or request.
+// Each change raises a version in Redis. A Cache reads the version once a second, and drops everything if
+// it changed. It is safe for concurrent use.
 type Cache[V any] struct {
 	client    redis.UniversalClient
 	key       string
@@ -33,8 +35,8 @@ type Cache[V any] struct {
 	values    map[string]V
 }
 
-// NewCache makes an empty Cache that watches the version under a key. onChange is called when it was found to be
-// another one; nil: nothing is called.
+// NewCache returns an empty Cache that watches the version under a key. onChange is called when the version
+// changed; nil: no call.
 func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 	if onChange == nil {
 		onChange = func() {}
@@ -42,8 +44,9 @@ func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 	return &Cache[V]{client: db.Client(), key: versionKey, onChange: onChange}
 }
 
-// Get gives the value of an id: the cached one, at most about a second old, else what load finds, which is kept when it exists. The error
-// is load's own, or that of looking at the version: Unavailable when Redis is away.
+// Get returns the value of an id: the cached one, at most about a second old, otherwise the result of load,
+// which is cached if it exists. The error is that of load, or of reading the version: Unavailable if Redis
+// is unavailable.
 func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool, error)) (V, bool, error) {
 	v, emptyings, ok, fresh := c.get(id, now)
 	if !fresh {
@@ -62,7 +65,7 @@ func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(
 	return v, ok, err
 }
 
-// Clear forgets everything, after a change made by this process.
+// Clear empties the cache, after a change made by this process.
 func (c *Cache[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +80,7 @@ func (c *Cache[V]) get(id string, now time.Time) (v V, emptyings uint64, ok, fre
 	return v, c.emptyings, ok, age < freshFor && age > -freshFor
 }
 
-// look asks Redis for the version. Of those that find the cache too old at once, one asks and all wait.
+// look reads the version from Redis. Of concurrent callers one reads it and all wait.
 func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	look := c.looks.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
@@ -99,7 +102,7 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	}
 }
 
-// confirm takes in the version that Redis had when asked at the given time, and reports whether it is another one.
+// confirm records the version that Redis had at the given time, and reports whether it changed.
 func (c *Cache[V]) confirm(version string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

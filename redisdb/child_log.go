@@ -10,7 +10,8 @@ import (
 // wordsKept is how many of the server's last lines are remembered, to explain its death.
 const wordsKept = 5
 
-// childLog turns what the embedded server prints into our log: its warnings as warnings while it serves, the rest for debugging.
+// childLog turns what the embedded server prints into our log: its warnings as warnings while it serves,
+// the rest for debugging.
 type childLog struct {
 	log *slog.Logger
 
@@ -51,7 +52,7 @@ func (l *childLog) line(line string) {
 	l.log.Debug("embedded redis says", "line", line)
 }
 
-// ready says whether the server is expected to be serving.
+// ready reports whether the server is expected to be serving.
 func (l *childLog) ready(serving bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

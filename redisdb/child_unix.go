@@ -28,12 +28,13 @@ const (
 	longLife      = 30 * time.Second // a server that lived this long is restarted without delay again
 	readyPoll     = 3 * time.Millisecond
 	loadingNotice = 5 * time.Second
-	// maxSocketPath is what the address of a unix socket can hold on every system: 104 bytes with the final zero on BSD and macOS, 108 on
-	// Linux.
+	// maxSocketPath is what the address of a unix socket can hold on every system: 104 bytes with the final
+	// zero on BSD and macOS, 108 on Linux.
 	maxSocketPath = 103
 )
 
-// child is a redis-server run by this process. It listens on a unix socket only, in a directory only this user may enter.
+// child is a redis-server run by this process. It listens on a unix socket only, in a directory only this
+// user may enter.
 type child struct {
 	binary  string
 	dir     string // its working directory: the append-only file
@@ -52,7 +53,8 @@ type child struct {
 	done    chan struct{} // closed when keep is over
 }
 
-// startChild takes the data directory, starts the server and waits until it has loaded its file. stop ends the server.
+// startChild takes the data directory, starts the server and waits until it has loaded its file. stop ends
+// the server.
 func startChild(ctx context.Context, binary string, o Options) (t target, stop func() error, err error) {
 	dir, err := filepath.Abs(filepath.Join(o.Dir, "redis"))
 	if err != nil {
@@ -81,8 +83,9 @@ func startChild(ctx context.Context, binary string, o Options) (t target, stop f
 	return c.target(), c.Close, nil
 }
 
-// lockDir makes sure that one server at a time writes to dir. The lock belongs to the open file, which the server inherits: when this
-// process is killed, the lock stays until its server has written everything and ended too.
+// lockDir makes sure that one server at a time writes to dir. The lock belongs to the open file, which the
+// server inherits: when this process is killed, the lock stays until its server has written everything and
+// ended too.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -105,7 +108,8 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// placeSocket puts the socket beside the data, or in a temporary directory when that path is too long for a socket.
+// placeSocket puts the socket beside the data, or in a temporary directory when that path is too long for a
+// socket.
 func (c *child) placeSocket() error {
 	c.socket = filepath.Join(c.dir, socketName)
 	if len(c.socket) <= maxSocketPath {
@@ -119,8 +123,8 @@ func (c *child) placeSocket() error {
 	return nil
 }
 
-// keep starts the server, and starts it again whenever it dies, until Close. The goroutine stays on one thread, because Linux sends the
-// signal that ends the server with us when the thread that started it ends.
+// keep starts the server, and starts it again whenever it dies, until Close. The goroutine stays on one
+// thread, because Linux sends the signal that ends the server with us when the thread that started it ends.
 func (c *child) keep() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -170,7 +174,8 @@ func (c *child) live() error {
 	return err
 }
 
-// command is how the server is called. It reads no configuration file, listens on no port, and refuses writes rather than evict.
+// command is how the server is called. It reads no configuration file, listens on no port, and refuses
+// writes rather than evict.
 func (c *child) command() *exec.Cmd {
 	cmd := exec.Command(c.binary,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700",
@@ -184,7 +189,8 @@ func (c *child) command() *exec.Cmd {
 	return cmd
 }
 
-// awaitReady waits until the server answers. A big file takes a while to load: that is said, and waited for until ctx ends.
+// awaitReady waits until the server answers. A big file takes a while to load: that is said, and waited for
+// until ctx ends.
 func (c *child) awaitReady(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.socket, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 	defer client.Close()
@@ -218,7 +224,8 @@ func (c *child) isClosing() bool {
 	return c.closing
 }
 
-// Close stops the server as SHUTDOWN does, everything written and synced, and gives the data directory back.
+// Close stops the server as SHUTDOWN does, everything written and synced, and returns the data directory
+// back.
 func (c *child) Close() error {
 	c.log.ready(false)
 	c.mu.Lock()

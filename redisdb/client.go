@@ -8,25 +8,30 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// blockingPoolSize bounds the connections that wait for stream entries: one for each follower (five at present) and partition (256 at most).
+// blockingPoolSize bounds the connections that wait for stream entries: one for each follower (five at
+// present) and partition (256 at most).
 const blockingPoolSize = 2000
 
-// How hard a connection tries. A refused connection or a server that is loading is tried 7 times within 0.4 to 1.5 seconds, long enough
-// for the embedded server to be restarted unnoticed, short enough to answer a client in time.
+// Retries of a connection. A refused connection or a server that is loading is tried 7 times within 0.4 to
+// 1.5 seconds: long enough to hide a restart of the embedded server, short enough to respond to a client in
+// time.
 const (
 	maxRetries      = 6
 	minRetryBackoff = 20 * time.Millisecond
 	maxRetryBackoff = 500 * time.Millisecond
 	dialTimeout     = 3 * time.Second
 	dialTries       = 1 // the retries above are enough
-	// An operator deleting a million tasks stops Redis for 5 seconds; giving up before that would only add work to it.
+	// An operator deleting a million tasks stops Redis for 5 seconds; giving up before that would only add
+	// work to it.
 	readTimeout  = 10 * time.Second
 	writeTimeout = 5 * time.Second
-	// An idle process has some 70 connections. With the library's 32 KiB twice for each they would hold 4.5 MB.
+	// An idle process has some 70 connections. With the library's 32 KiB twice for each they would hold 4.5
+	// MB.
 	bufferSize = 16 << 10
 )
 
-// client makes the client for a target. It connects when first used. A Cluster's client appends to the addresses it is given, so each has its own.
+// client returns the client for a target. It connects on first use. A Cluster's client appends to the
+// addresses it is given, so each has its own.
 func (t target) client(pool int) redis.UniversalClient {
 	o := &redis.UniversalOptions{
 		Addrs: slices.Clone(t.addrs), MasterName: t.master, IsClusterMode: t.mode == Cluster,
@@ -37,7 +42,8 @@ func (t target) client(pool int) redis.UniversalClient {
 		DialTimeout: dialTimeout, DialerRetries: dialTries, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		ContextTimeoutEnabled: true,
 		PoolSize:              pool, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
-		// Neither a hosted service's upgrade notices nor the client library's name are worth a round trip to each connection.
+		// A hosted service's upgrade notices and the client library's name are not worth a round trip on
+		// each connection.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Mode says what kind of Redis is behind a DB.
+// Mode is the kind of Redis behind a DB.
 type Mode string
 
-// The modes.
 const (
 	Single   Mode = "single"   // one server somewhere, over TCP, TLS or a unix socket
 	Sentinel Mode = "sentinel" // a master found, and found again after a failover, by asking Sentinels
@@ -24,7 +23,7 @@ const (
 	Memory   Mode = "memory"   // a store inside this process: nothing survives a restart
 )
 
-// Options says which Redis to use. The zero value brings an embedded one in the directory "data".
+// Options selects the Redis. The zero value starts an embedded one in the directory "data".
 type Options struct {
 	URL        string       // the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
 	Partitions int          // how many partitions the keys are spread over; zero: 1
@@ -33,8 +32,8 @@ type Options struct {
 	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
 	Logger     *slog.Logger // nil: nothing is logged
 
-	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and [DB.RunReplicated]; zero: none. The embedded
-	// Redis has none.
+	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and
+	// [DB.RunReplicated]; zero: none. The embedded Redis has none.
 	WaitReplicas int
 	WaitTimeout  time.Duration // how long to wait for them; zero: 1 second
 }
@@ -42,10 +41,12 @@ type Options struct {
 // defaultWaitTimeout is a thousand times what a healthy replica in the same building takes.
 const defaultWaitTimeout = time.Second
 
-// defaultPoolSize leaves room for the default number of workers (154), their heartbeats and as many requests of the API at once.
+// defaultPoolSize leaves room for the default number of workers (154), their heartbeats and as many
+// requests of the API at once.
 const defaultPoolSize = 200
 
-// openWait is how long Open waits for a Redis that refuses connections, as happens when all containers of a host start together.
+// openWait is how long Open waits for a Redis that refuses connections, as happens when all containers of a
+// host start together.
 const openWait = 10 * time.Second
 
 // DB is an open connection to Redis. It is safe for concurrent use.
@@ -65,9 +66,9 @@ type DB struct {
 	closeErr   error
 }
 
-// Open connects to the Redis of o.URL, or starts an embedded one, and answers once it can be used. It waits up to 10 seconds (or until
-// ctx ends) for a server that is starting or not there yet; it fails at once when the address, the password or the version is wrong.
-// The caller closes the DB.
+// Open connects to the Redis of o.URL, or starts an embedded one, and returns when it can be used. It waits
+// up to 10 seconds (or until ctx ends) for a server that is starting or not reachable yet. It fails
+// immediately if the address, the password or the version is wrong. The caller closes the DB.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -89,7 +90,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// complete fills in defaults and refuses what can't work.
+// complete sets the defaults and refuses invalid options.
 func (o Options) complete() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -124,7 +125,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// locate finds out where the Redis is, starting an embedded one when no address was given.
+// locate returns the target, and starts an embedded Redis if there is no address.
 func (db *DB) locate(ctx context.Context, o Options) (target, error) {
 	if o.URL != "" {
 		return parseURL(o.URL)
@@ -134,7 +135,7 @@ func (db *DB) locate(ctx context.Context, o Options) (target, error) {
 	return t, err
 }
 
-// greet waits until Redis answers, and refuses one that is too old.
+// greet waits until Redis responds, and refuses a version that is too old.
 func (db *DB) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
@@ -161,8 +162,8 @@ func (db *DB) greet(ctx context.Context) error {
 // togetherScript touches the keys of several partitions. None of them is ever written.
 var togetherScript = NewScript("redisdb/together", "return redis.call('EXISTS', unpack(KEYS))")
 
-// tryTogether asks the server itself: what is opened as one may be a Cluster of one node, or stand behind a proxy that spreads keys as a
-// Cluster does.
+// tryTogether tests the server itself: a single server may be a Cluster of one node, or a proxy that
+// spreads keys as a Cluster does.
 func (db *DB) tryTogether(ctx context.Context) (bool, error) {
 	if db.mode == Cluster {
 		return false, nil
@@ -174,8 +175,8 @@ func (db *DB) tryTogether(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A server that doesn't state
-// its version (some compatible ones) is accepted.
+// checkVersion refuses servers older than 6.2, which lack commands that Postroom and its queues use. A
+// server that does not report its version (some compatible ones) is accepted.
 func checkVersion(version string) error {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
@@ -187,27 +188,28 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// Client gives the underlying client: a *redis.Client, or a *redis.ClusterClient in Cluster mode. It must not be closed.
+// Client returns the underlying client: a *redis.Client, or a *redis.ClusterClient in Cluster mode. It must
+// not be closed.
 func (db *DB) Client() redis.UniversalClient { return db.client }
 
-// Shared runs scripts in round trips that all goroutines share.
+// Shared returns the runner of scripts in shared round trips.
 func (db *DB) Shared() *Shared { return db.shared }
 
-// Partitions is the number of partitions that keys are spread over, at least 1.
+// Partitions returns the number of partitions that keys are spread over, at least 1.
 func (db *DB) Partitions() int { return db.partitions }
 
-// Mode says what kind of Redis this is.
+// Mode returns the kind of Redis.
 func (db *DB) Mode() Mode { return db.mode }
 
-// Together says whether one script may use keys of several partitions: false in a Cluster, and for a server that treats keys as a Cluster
-// does. It is the same for all processes on one Redis.
+// Together reports whether one script may use keys of several partitions: false in a Cluster, and for a
+// server that treats keys as a Cluster does. It is the same for all processes on one Redis.
 func (db *DB) Together() bool { return db.together }
 
-// Address is the address of the Redis, for display: without user, password or query.
+// Address returns the address of the Redis for display: without user, password or query.
 func (db *DB) Address() string { return db.address }
 
-// Close ends all connections, then stops the embedded server, which first writes everything to disk. The DB can't be used afterwards.
-// Closing again changes nothing and gives the same answer.
+// Close closes all connections, then stops the embedded server, which first writes everything to disk. The
+// DB cannot be used afterwards. Further calls return the same result.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() { db.closeErr = db.close() })
 	return db.closeErr

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Durability is what an acknowledged write survives on the Redis in use, as far as the server says. In a Cluster it is that of its
-// weakest master.
+// Durability describes what an acknowledged write survives on the Redis in use, as far as the server
+// reports it. In a Cluster it is that of its weakest master.
 type Durability struct {
 	Mode        Mode     `json:"mode"`
 	Version     string   `json:"version,omitempty"`
@@ -28,7 +28,8 @@ type Durability struct {
 	Warnings    []string `json:"warnings,omitempty"`  // what is wrong, each in one sentence for the operator; empty: all is well
 }
 
-// Durability asks Redis how it is set up. A hosted Redis that forbids CONFIG is judged by INFO alone. It fails when Redis can't be asked.
+// Durability reads the configuration of Redis. If a hosted Redis forbids CONFIG, only INFO is used. It
+// fails if Redis cannot be queried.
 func (db *DB) Durability(ctx context.Context) (Durability, error) {
 	if db.mode == Memory {
 		return Durability{Mode: Memory, Warnings: []string{
@@ -52,7 +53,7 @@ func (db *DB) Durability(ctx context.Context) (Durability, error) {
 	return weakest(all), nil
 }
 
-// askDurability questions one server.
+// askDurability queries one server.
 func askDurability(ctx context.Context, c redis.Cmdable, mode Mode, waited int) (Durability, error) {
 	info := make(map[string]string)
 	for _, section := range []string{"server", "persistence", "memory", "replication"} {
@@ -77,7 +78,7 @@ func askDurability(ctx context.Context, c redis.Cmdable, mode Mode, waited int) 
 	return judge(mode, info, config, waited), nil
 }
 
-// judge puts together what a server said of itself, and says what is wrong with it.
+// judge builds the Durability of a server from its INFO and CONFIG.
 func judge(mode Mode, info, config map[string]string, waited int) Durability {
 	save, known := config["save"]
 	d := Durability{
@@ -96,7 +97,7 @@ func judge(mode Mode, info, config map[string]string, waited int) Durability {
 	return d
 }
 
-// refusal says why nothing can be written at present.
+// refusal returns why writes are refused at present, or "".
 func (d Durability) refusal(info map[string]string) string {
 	switch {
 	case info["role"] == "slave":
@@ -143,7 +144,8 @@ func (d Durability) faults(known bool, info map[string]string) []string {
 	return w
 }
 
-// weakest merges the answers of a Cluster's masters into the one that protects least, with the warnings of all.
+// weakest merges the results of a Cluster's masters into the one that protects least, with the warnings of
+// all.
 func weakest(all []Durability) Durability {
 	worst := all[0]
 	seen := make(map[string]bool)
@@ -181,7 +183,7 @@ func (d Durability) strength() int {
 	return s
 }
 
-// String says in one line what a write survives.
+// String describes in one line what a write survives.
 func (d Durability) String() string {
 	parts := []string{string(d.Mode)}
 	switch {

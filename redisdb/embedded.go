@@ -12,7 +12,8 @@ import (
 // socketName is the embedded server's socket, beside its data.
 const socketName = "redis.sock"
 
-// openEmbedded starts a Redis of our own: a redis-server when the program is installed, else a store in this process.
+// openEmbedded starts our own Redis: a redis-server if the program is installed, otherwise a store in this
+// process.
 func openEmbedded(ctx context.Context, o Options) (t target, stop func() error, err error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil || !childSupported {
@@ -30,8 +31,9 @@ func openEmbedded(ctx context.Context, o Options) (t target, stop func() error, 
 	return t, stop, nil
 }
 
-// Running gives the address of the embedded server that another process runs in a data directory, for commands beside it; empty when none
-// answers there. One whose directory has so long a path that its socket had to be put elsewhere is not found.
+// Running returns the address of the embedded server that another process runs in a data directory, for
+// commands beside it, or "" if none responds. A server whose socket is elsewhere, because the path of its
+// directory is too long, is not found.
 func Running(ctx context.Context, dir string) string {
 	socket, err := filepath.Abs(filepath.Join(dir, "redis", socketName))
 	if err != nil {

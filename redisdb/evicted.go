@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Evicted is how many keys Redis has thrown away for want of memory since it started, or since its operator reset its statistics (CONFIG
-// RESETSTAT); in a Cluster the sum over its masters; always 0 in Memory mode. Anything but 0 means that mail may be lost. It fails when
-// Redis can't be asked.
+// Evicted returns how many keys Redis has evicted since it started, or since its statistics were reset
+// (CONFIG RESETSTAT). In a Cluster it is the sum over the masters; in Memory mode always 0. Anything but 0
+// means that mail may be lost. It fails if Redis cannot be queried.
 func (db *DB) Evicted(ctx context.Context) (int64, error) {
 	if db.mode == Memory {
 		return 0, nil

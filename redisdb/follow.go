@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Follow says which stream to follow, and as whom.
+// Follow names the stream to follow and the group that reads it.
 type Follow struct {
 	Stream     string        // the kind of the stream's key, as in Key(partition, Stream); every partition is followed
 	Group      string        // the reader. All processes that name the same group share the work; each group sees every entry
@@ -29,7 +29,7 @@ type Entry struct {
 	Values    map[string]any // what was added, each value a string
 }
 
-// Text is the value of a field, or the empty string when there is none.
+// Text returns the value of a field, or "" if there is none.
 func (e Entry) Text(field string) string {
 	text, _ := e.Values[field].(string)
 	return text
@@ -48,19 +48,21 @@ const (
 	farewellPatience = 2 * time.Second
 )
 
-// Follow hands every entry of a stream to fn, in every partition, until ctx ends; then it returns nil. A group that doesn't exist yet
-// begins with the oldest entry the stream still has.
+// Follow passes every entry of a stream to fn, in every partition, until ctx ends; then it returns nil. A
+// new group begins with the oldest entry that the stream still has.
 //
-// Entries are acknowledged after fn returned nil, so fn sees each at least once, and must not mind seeing one again: after a crash, and
-// after an error. The entries of a partition come in order, in batches, one call of fn at a time; calls for different partitions overlap.
-// The context fn gets outlives ctx by up to 5 seconds, so that work in hand is finished when the process stops.
+// Entries are acknowledged after fn returned nil. So fn sees each at least once, and must accept repeated
+// entries after a crash or an error. The entries of a partition come in order, in batches, one call of fn
+// at a time; calls for different partitions overlap. The context of fn outlives ctx by up to 5 seconds, so
+// that work in hand is finished when the process stops.
 //
-// When fn fails it is called again after a pause that grows to 5 seconds. An error that says something is away ([Unavailable], or
-// of kind fault.Unavailable) repeats the whole batch for as long as that lasts, in order. After any other error that comes back, entries
-// are tried one by one, and those that fail alone are set aside and tried again later, up to five minutes apart, never dropped, while
-// the others go on.
+// When fn fails it is called again after a pause that grows to 5 seconds. After an unavailability error
+// ([Unavailable], or of kind fault.Unavailable) the whole batch is repeated, in order, as long as that
+// lasts. After any other repeated error, entries are tried one by one. Those that fail alone are set aside
+// and retried later, up to five minutes apart, never dropped, while the others continue.
 //
-// Entries given to a process that died are taken over within 1⅓ × ClaimAfter. A group or stream deleted under it is made again.
+// Entries given to a process that died are taken over within 1⅓ × ClaimAfter. A group or stream deleted
+// under it is made again.
 func (db *DB) Follow(ctx context.Context, f Follow, fn func(ctx context.Context, entries []Entry) error) error {
 	if f.Stream == "" || f.Group == "" {
 		return errors.New("follow a stream: it needs the name of a stream and of a group")
@@ -85,7 +87,8 @@ func (db *DB) Follow(ctx context.Context, f Follow, fn func(ctx context.Context,
 	return nil
 }
 
-// Unfollow removes a group from a stream, in every partition, so that nothing is kept for a reader that never comes again.
+// Unfollow removes a group from a stream, in every partition, so that nothing is kept for a reader that no
+// longer exists.
 func (db *DB) Unfollow(ctx context.Context, stream, group string) error {
 	var all error
 	for p := range db.Partitions() {
@@ -97,7 +100,8 @@ func (db *DB) Unfollow(ctx context.Context, stream, group string) error {
 	return all
 }
 
-// consumerName is unique, since two readers of one name would acknowledge each other's entries. Host and process are for the operator.
+// consumerName returns a unique name, because two readers with one name would acknowledge each other's
+// entries. Host and process are for the operator.
 func consumerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -106,7 +110,7 @@ func consumerName() string {
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8])
 }
 
-// run reads and hands over until ctx ends. Entries already read are handled even then.
+// run reads and handles entries until ctx ends. Entries already read are handled even then.
 func (r *reader) run(ctx context.Context) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -133,7 +137,8 @@ func (r *reader) run(ctx context.Context) {
 // readRetryMax is short, so that events flow again soon after Redis is back.
 const readRetryMax = 2 * time.Second
 
-// next finds something to do: abandoned entries, entries set aside that are due, or new ones, waiting a moment for them.
+// next returns the next work: abandoned entries, entries set aside that are due, or new ones, for which it
+// waits a moment.
 func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
 	if err := r.join(ctx); err != nil {
 		return nil, err
@@ -154,7 +159,7 @@ func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
 	return r.read(ctx)
 }
 
-// read takes new entries for this consumer.
+// read reads new entries for this consumer.
 func (r *reader) read(ctx context.Context) ([]Entry, error) {
 	streams, err := r.db.blocking.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: r.Group, Consumer: r.consumer, Streams: []string{r.key, ">"}, Count: int64(r.Batch), Block: blockFor,
@@ -168,7 +173,7 @@ func (r *reader) read(ctx context.Context) ([]Entry, error) {
 	return r.entries(streams[0].Messages), nil
 }
 
-// entries puts the partition to what Redis returned.
+// entries adds the partition to the messages of Redis.
 func (r *reader) entries(messages []redis.XMessage) []Entry {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {

@@ -21,13 +21,13 @@ const (
 	asideLongest  = 5 * time.Minute
 )
 
-// setAside is when to try an entry again, and how long to wait after that.
+// setAside is when to retry an entry, and how long to wait after that.
 type setAside struct {
 	due  time.Time
 	wait time.Duration
 }
 
-// handle hands entries to fn until they are done, set aside, or ctx ends.
+// handle passes entries to fn until they are done or set aside, or ctx ends.
 func (r *reader) handle(ctx, work context.Context, entries []Entry) {
 	entries = r.dropDeleted(work, entries)
 	if len(entries) == 0 {
@@ -56,11 +56,12 @@ func (r *reader) handle(ctx, work context.Context, entries []Entry) {
 	}
 }
 
-// passing says that an error will go away by itself, and has nothing to do with the entries.
+// passing reports whether an error is temporary and unrelated to the entries.
 func passing(err error) bool { return Unavailable(err) || fault.Is(err, fault.Unavailable) }
 
-// giveWay keeps entries that fail from stopping the others: it tries them one by one, and sets aside those that fail when others work,
-// or when nothing has worked for long. It reports whether nothing is left to repeat.
+// giveWay prevents failing entries from blocking the others. It tries them one by one, and sets aside those
+// that fail when others work, or when nothing has worked for long. It reports whether nothing is left to
+// repeat.
 func (r *reader) giveWay(ctx, work context.Context, entries *[]Entry, try int) bool {
 	if try < triesTogether {
 		return false
@@ -98,7 +99,8 @@ func (r *reader) singly(ctx, work context.Context, entries []Entry) []Entry {
 	return failed
 }
 
-// retryAside tries the entries set aside that are due. Those that Redis no longer holds for the group were done by somebody else.
+// retryAside retries the entries set aside that are due. Those that Redis no longer holds for the group
+// were handled by another consumer.
 func (r *reader) retryAside(ctx context.Context, now time.Time) error {
 	for id, s := range r.aside {
 		if now.Before(s.due) {
@@ -125,7 +127,8 @@ func (r *reader) retryAside(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// call calls fn. A panic is an error like others: the entry that causes it would bring down one process after the other.
+// call calls fn. A panic is treated as an error: otherwise its entry would crash one process after the
+// other.
 func (r *reader) call(ctx context.Context, entries []Entry) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,7 +138,8 @@ func (r *reader) call(ctx context.Context, entries []Entry) (err error) {
 	return r.fn(ctx, entries)
 }
 
-// hold keeps other processes from taking entries that fn is still busy with, until the function it returns is called.
+// hold prevents other processes from taking entries that fn is still handling, until the returned function
+// is called.
 func (r *reader) hold(ctx context.Context, ids []string) (release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -150,7 +154,8 @@ func (r *reader) hold(ctx context.Context, ids []string) (release func()) {
 	return func() { cancel(); <-done }
 }
 
-// ack marks entries as done, insisting while Redis is away: unless that is written, they are handled again.
+// ack acknowledges entries, and retries while Redis is unavailable: unacknowledged entries are handled
+// again.
 func (r *reader) ack(ctx, work context.Context, ids []string) {
 	for wait := followRetryMin; ; wait = min(2*wait, readRetryMax) {
 		err := r.db.client.XAck(work, r.key, r.Group, ids...).Err()
@@ -164,7 +169,8 @@ func (r *reader) ack(ctx, work context.Context, ids []string) {
 	}
 }
 
-// dropDeleted acknowledges entries that were trimmed from the stream before they were handled; only their ids are left.
+// dropDeleted acknowledges entries that were trimmed from the stream before they were handled; only their
+// ids are left.
 func (r *reader) dropDeleted(ctx context.Context, entries []Entry) []Entry {
 	var gone []string
 	entries = slices.DeleteFunc(entries, func(e Entry) bool {

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// New submits are refused at three quarters of the limit, and no burst fills the last quarter while an answer of this age is used.
+// New submits are refused at three quarters of the limit, and no burst fills the last quarter while an
+// answer of this age is used.
 const (
 	healthFresh   = time.Second     // younger answers are used as they are
 	healthUsable  = 3 * time.Second // younger ones are used while a new one is fetched, so that no submit waits for it
 	healthTimeout = 2 * time.Second
 )
 
-// health is what decides whether Redis can take on more.
+// health is what decides whether Redis can accept more.
 type health struct {
 	share    float64 // of the memory that is used, of the fullest node; 0: no limit
 	replicas int     // that are up to date, of the master with the fewest; counted only where some are waited for
 }
 
-// healthCache remembers the last answer, so that a flood of submits asks Redis once a second.
+// healthCache caches the last result, so that many submits query Redis once a second.
 type healthCache struct {
 	mu    sync.Mutex
 	last  health
@@ -29,15 +30,16 @@ type healthCache struct {
 	query *healthQuery // under way, or nil
 }
 
-// healthQuery is one question to Redis that any number of callers wait for.
+// healthQuery is one query of Redis that any number of callers wait for.
 type healthQuery struct {
 	done   chan struct{} // closed when health and err are set
 	health health
 	err    error
 }
 
-// MemoryShare says how full Redis is: used memory divided by maxmemory, in a Cluster that of the fullest node; 0 when there is no
-// limit, and in Memory mode. The answer may be three seconds old. It fails when Redis can't be asked, or when ctx ends first.
+// MemoryShare returns used memory divided by maxmemory, in a Cluster that of the fullest node; 0 if there
+// is no limit, and in Memory mode. The value may be three seconds old. It fails if Redis cannot be queried,
+// or if ctx ends first.
 func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
 	if db.mode == Memory {
 		return 0, nil
@@ -46,7 +48,7 @@ func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
 	return h.share, err
 }
 
-// health asks Redis, or remembers what it answered last.
+// health returns the cached result, or queries Redis.
 func (db *DB) health(ctx context.Context) (health, error) {
 	c := &db.state
 	c.mu.Lock()
@@ -73,7 +75,7 @@ func (db *DB) health(ctx context.Context) (health, error) {
 	}
 }
 
-// askHealth answers a query, and keeps the answer if there is one.
+// askHealth runs a query and caches a successful result.
 func (db *DB) askHealth(ctx context.Context, q *healthQuery) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parseInfo reads the answer to INFO: lines of name:value between comments.
+// parseInfo parses the reply to INFO: lines of name:value between comments.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -20,13 +20,13 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// number reads a whole number of INFO; what is absent or odd is zero.
+// number returns a whole number of INFO; zero if it is absent or invalid.
 func number(info map[string]string, name string) int64 {
 	n, _ := strconv.ParseInt(info[name], 10, 64)
 	return n
 }
 
-// eachMaster runs fn on every server that takes writes, in a Cluster at the same time.
+// eachMaster runs fn on every server that accepts writes, in a Cluster concurrently.
 func (db *DB) eachMaster(ctx context.Context, fn func(context.Context, redis.Cmdable) error) error {
 	if c, ok := db.client.(*redis.ClusterClient); ok {
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return fn(ctx, node) })
@@ -34,7 +34,7 @@ func (db *DB) eachMaster(ctx context.Context, fn func(context.Context, redis.Cmd
 	return fn(ctx, db.client)
 }
 
-// infos asks every server that takes writes for sections of INFO.
+// infos reads sections of INFO from every server that accepts writes.
 func (db *DB) infos(ctx context.Context, sections ...string) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var all []map[string]string

@@ -9,10 +9,11 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// clockStep is how often the clock of the in-process store is moved: its keys expire only when its clock is moved.
+// clockStep is how often the clock of the in-process store advances: its keys expire only then.
 const clockStep = 100 * time.Millisecond
 
-// inProcess is a store inside this process, for trying Postroom out: in memory, slow beyond ten thousand messages.
+// inProcess is a store inside this process, for trying Postroom out: in memory, slow beyond ten thousand
+// messages.
 type inProcess struct {
 	server   *miniredis.Miniredis
 	password string
@@ -20,7 +21,8 @@ type inProcess struct {
 	moved    sync.WaitGroup
 }
 
-// openInProcess starts the store on a loopback port. Other users of the machine can reach the port, so it asks for a password.
+// openInProcess starts the store on a loopback port. Other users of the machine can reach the port, so it
+// requires a password.
 func openInProcess() (*inProcess, error) {
 	p := &inProcess{server: miniredis.NewMiniRedis(), password: rand.Text(), stop: make(chan struct{})}
 	p.server.RequireAuth(p.password)
@@ -51,7 +53,7 @@ func (p *inProcess) target() target {
 	return target{mode: Memory, network: "tcp", addrs: []string{p.server.Addr()}, password: p.password}
 }
 
-// Close ends the store and all that was in it.
+// Close ends the store and deletes its data.
 func (p *inProcess) Close() error {
 	close(p.stop)
 	p.moved.Wait()

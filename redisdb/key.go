@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Key names a Redis key: Key(0, "message", id) is "postroom:{0}:message:<id>". All keys of one partition share a Cluster slot.
+// Key names a Redis key: Key(0, "message", id) is "postroom:{0}:message:<id>". All keys of one partition
+// share a Cluster slot.
 func Key(partition int, parts ...string) string {
 	var digits [20]byte
 	number := strconv.AppendInt(digits[:0], int64(partition), 10)
@@ -25,8 +26,9 @@ func Key(partition int, parts ...string) string {
 	return b.String()
 }
 
-// PartitionFor finds the partition of a key by hash (FNV-1a, mixed): always the same for the same key and number of partitions, in every
-// version of Postroom, because idempotency keys are found again by it. Fewer than two partitions: always 0.
+// PartitionFor returns the partition of a key by hash (FNV-1a, mixed). It is stable for the same key and
+// number of partitions in every version of Postroom, because idempotency keys are found by it. For fewer
+// than two partitions it is 0.
 func PartitionFor(key string, partitions int) int {
 	if partitions < 2 {
 		return 0

@@ -10,8 +10,8 @@ import (
 // metricsTimeout keeps a scrape short when Redis hangs.
 const metricsTimeout = 2 * time.Second
 
-// Collector gives Redis's health to Prometheus, asked anew at each scrape. In a Cluster, memory and evicted keys are sums over the
-// masters, and the append-only file counts as on when it is on everywhere.
+// Collector reports Redis's health to Prometheus, read at each scrape. In a Cluster, memory and evicted
+// keys are sums over the masters, and the append-only file counts as on if it is on everywhere.
 func (db *DB) Collector() prometheus.Collector {
 	describe := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("postroom_redis_"+name, help, nil, nil)
@@ -37,14 +37,14 @@ type collector struct {
 	up, ping, used, limit, aof, evicted, clients, conns, idle, timeouts *prometheus.Desc
 }
 
-// Describe lists the metrics.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.up, c.ping, c.used, c.limit, c.aof, c.evicted, c.clients, c.conns, c.idle, c.timeouts} {
 		ch <- d
 	}
 }
 
-// Collect asks Redis. While it is away only the pool and up = 0 are reported.
+// Collect queries Redis. While Redis is unavailable only the pool and up = 0 are reported.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Pipeline sends several commands in one round trip (in a Cluster: one to each node concerned). It is not atomic: each script or command
-// is a step of its own, and they should not depend on each other's order, because a script the server has forgotten runs last.
-// A Pipeline is used by one goroutine.
+// Pipeline sends several commands in one round trip (in a Cluster: one to each node concerned). It is not
+// atomic: each script or command is a separate step. They should not depend on each other's order, because
+// a script that the server has forgotten runs last. A Pipeline is used by one goroutine.
 type Pipeline struct {
 	pipe    redis.Pipeliner
 	shared  *Shared
@@ -19,30 +19,30 @@ type Pipeline struct {
 	wait    waiting
 }
 
-// scriptCall is a script waiting in a pipeline, and the command that will carry its answer.
+// scriptCall is a script in a pipeline and the command that will hold its reply.
 type scriptCall struct {
 	script *Script
 	key    string // the first one, which says where in a Cluster it runs; empty: it has none
 	cmd    *redis.Cmd
 }
 
-// confirm has a script that ran fail if its change was not confirmed.
+// confirm makes a script that ran fail if its change was not confirmed.
 func (c scriptCall) confirm(err error) {
 	if own := c.cmd.Err(); err != nil && (own == nil || errors.Is(own, redis.Nil)) {
 		c.cmd.SetErr(err)
 	}
 }
 
-// Pipeline begins an empty pipeline.
+// Pipeline returns an empty pipeline.
 func (db *DB) Pipeline() *Pipeline {
 	cluster, _ := db.client.(*redis.ClusterClient)
 	return &Pipeline{pipe: db.client.Pipeline(), shared: db.shared, cluster: cluster}
 }
 
-// Pipeliner gives access to plain commands; they are sent by Exec too.
+// Pipeliner returns the pipeline of plain commands; Exec sends them too.
 func (p *Pipeline) Pipeliner() redis.Pipeliner { return p.pipe }
 
-// Script adds a script. Its answer can be read from the command after Exec.
+// Script adds a script. Its reply is in the command after Exec.
 func (p *Pipeline) Script(s *Script, keys []string, args ...any) *redis.Cmd {
 	call := scriptCall{script: s}
 	if len(keys) > 0 {
@@ -57,11 +57,12 @@ func (p *Pipeline) Script(s *Script, keys []string, args ...any) *redis.Cmd {
 	return call.cmd
 }
 
-// apart says that scripts do not travel with the plain commands.
+// apart reports whether scripts are sent separately from plain commands.
 func (p *Pipeline) apart() bool { return p.wait.on() && p.cluster != nil }
 
-// Exec sends everything and empties the pipeline for further use. Scripts the server did not know are sent again in full, in a second
-// round trip. The result is the first error of any command, redis.Nil apart; each command carries its own.
+// Exec sends everything and empties the pipeline for further use. Scripts the server did not know are sent
+// again in full, in a second round trip. The result is the first error of any command, redis.Nil apart;
+// each command carries its own.
 func (p *Pipeline) Exec(ctx context.Context) error {
 	scripts := p.scripts
 	p.scripts = nil
@@ -80,10 +81,10 @@ func (p *Pipeline) Exec(ctx context.Context) error {
 	return firstError(cmds)
 }
 
-// sharedMost is the most commands of a pipeline that share a round trip with others.
+// sharedMost is the maximum number of commands of a pipeline that shares a round trip with others.
 const sharedMost = 8
 
-// send sends what is in the pipeline: a few scripts together with those of others, anything else on its own.
+// send sends the pipeline: a few scripts together with those of other callers, anything else separately.
 func (p *Pipeline) send(ctx context.Context) ([]redis.Cmder, error) {
 	cmds := p.pipe.Cmds()
 	if len(cmds) > sharedMost {
@@ -140,8 +141,8 @@ func (p *Pipeline) execReplicated(ctx context.Context, scripts []scriptCall) err
 	return firstError(cmds)
 }
 
-// resend runs in full the scripts that were answered NOSCRIPT, and gives their answers to the commands the caller holds. The wait, if
-// there is one, follows them; its answer is nil where nothing was sent again.
+// resend runs in full the scripts that got NOSCRIPT, and copies their replies to the commands that the
+// caller holds. If there is a wait it follows them; its reply is nil if nothing was sent again.
 func resend(ctx context.Context, pipe redis.Pipeliner, scripts []scriptCall, wait waiting) (confirmed *redis.Cmd) {
 	var unknown, again []*redis.Cmd
 	for _, call := range scripts {
@@ -168,14 +169,14 @@ func resend(ctx context.Context, pipe redis.Pipeliner, scripts []scriptCall, wai
 	return confirmed
 }
 
-// labelAll names the script in the error of each.
+// labelAll adds the name of each script to its error.
 func labelAll(scripts []scriptCall) {
 	for _, call := range scripts {
 		call.script.label(call.cmd)
 	}
 }
 
-// errorOf is the error of the first script that failed, else err.
+// errorOf returns the error of the first script that failed, otherwise err.
 func errorOf(scripts []scriptCall, err error) error {
 	for _, call := range scripts {
 		if failed := ignoreNil(call.cmd.Err()); failed != nil {
@@ -185,7 +186,7 @@ func errorOf(scripts []scriptCall, err error) error {
 	return ignoreNil(err)
 }
 
-// ignoreNil takes an absent value for an answer.
+// ignoreNil treats an absent value as success.
 func ignoreNil(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil
@@ -193,7 +194,7 @@ func ignoreNil(err error) error {
 	return err
 }
 
-// firstError finds the first command that failed; an absent value is not a failure.
+// firstError returns the error of the first command that failed; an absent value is not a failure.
 func firstError(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {

@@ -15,7 +15,7 @@ var tidySource string
 
 var tidyScript = NewScript("tidy", tidySource)
 
-// allClaimed is the cursor of a search that has come to the end, and of one that begins.
+// allClaimed is the cursor at the beginning and at the end of a search.
 const allClaimed = "0-0"
 
 // reader follows one partition of a stream for one group. It is used by one goroutine.
@@ -49,7 +49,8 @@ func (r *reader) join(ctx context.Context) error {
 	return nil
 }
 
-// lostGroup notices that the group or the stream was deleted, and has it made again; any other error is passed on.
+// lostGroup recognizes that the group or the stream was deleted, and has the group created again. It
+// returns any other error.
 func (r *reader) lostGroup(err error) error {
 	if err == nil || !redis.HasErrorPrefix(err, "NOGROUP") {
 		return err
@@ -60,7 +61,8 @@ func (r *reader) lostGroup(err error) error {
 	return nil
 }
 
-// claim takes over entries whose consumer has been silent for too long, and keeps our own from looking abandoned.
+// claim takes over entries whose consumer has been silent for too long, and keeps this reader's own from
+// looking abandoned.
 func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 	if err := r.touch(ctx, r.asideIDs()); err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 	return entries, nil
 }
 
-// touch keeps entries claimed by this process, which is still busy with them.
+// touch keeps entries claimed by this process while it handles them.
 func (r *reader) touch(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -95,13 +97,14 @@ func (r *reader) touch(ctx context.Context, ids []string) error {
 	return r.db.client.XClaimJustID(ctx, &redis.XClaimArgs{Stream: r.key, Group: r.Group, Consumer: r.consumer, Messages: ids}).Err()
 }
 
-// tidy removes consumers that are gone, and the named one.
+// tidy removes dead consumers, and the named one.
 func (r *reader) tidy(ctx context.Context, consumer string) error {
 	err := tidyScript.Run(ctx, r.db.client, []string{r.key}, r.Group, consumerGoneFor.Milliseconds(), consumer).Err()
 	return r.lostGroup(err)
 }
 
-// leave removes our own consumer from the group, so that restarts don't pile them up. What it still holds, if anything, others take.
+// leave removes this consumer from the group, so that restarts do not accumulate consumers. Other consumers
+// take what it still holds.
 func (r *reader) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewellPatience)
 	defer cancel()
@@ -110,7 +113,7 @@ func (r *reader) leave(ctx context.Context) {
 	}
 }
 
-// trouble logs the first of a row of failures.
+// trouble logs the first failure of a series.
 func (r *reader) trouble(err error) {
 	if !r.away {
 		r.away = true
@@ -118,7 +121,7 @@ func (r *reader) trouble(err error) {
 	}
 }
 
-// fine logs that a row of failures is over.
+// fine logs the end of a series of failures.
 func (r *reader) fine() {
 	if r.away {
 		r.away = false

@@ -12,15 +12,17 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// ReplicatedPipeline is [DB.Pipeline] for changes that must survive the loss of the master: Exec returns when Options.WaitReplicas replicas
-// have what its scripts wrote. Without that option it is an ordinary pipeline.
+// ReplicatedPipeline is [DB.Pipeline] for changes that must survive the loss of the master: Exec returns
+// when Options.WaitReplicas replicas have what its scripts wrote. Without that option it is an ordinary
+// pipeline.
 //
-// Where too few replicas are connected nothing is sent, and Exec fails with the code TooFewReplicas. Where they do not confirm within
-// Options.WaitTimeout, Exec and the scripts' commands fail with the code NotReplicated: the master has done everything, and it
-// will probably stay, unless the master is lost within the next moments. Both are of kind fault.Unavailable.
+// If too few replicas are connected nothing is sent, and Exec fails with the code TooFewReplicas. If they
+// do not confirm within Options.WaitTimeout, Exec and the scripts' commands fail with the code
+// NotReplicated: the master has applied everything, and it will be lost only if the master is lost in the
+// next moments. Both are of kind fault.Unavailable.
 //
-// Redis confirms the last write of the connection. A script that finds its work done already, and must not be believed before the
-// replicas have it, therefore writes something all the same.
+// Redis confirms the last write of the connection. A script that finds its work already done, but must not
+// succeed before the replicas have it, therefore writes something anyway.
 func (db *DB) ReplicatedPipeline() *Pipeline {
 	p := db.Pipeline()
 	p.wait = db.wait
@@ -28,7 +30,7 @@ func (db *DB) ReplicatedPipeline() *Pipeline {
 	return p
 }
 
-// RunReplicated is [Script.Run] with the promise of [DB.ReplicatedPipeline].
+// RunReplicated is [Script.Run] with the guarantee of [DB.ReplicatedPipeline].
 func (db *DB) RunReplicated(ctx context.Context, s *Script, keys []string, args ...any) *redis.Cmd {
 	if db.wait.replicas == 0 {
 		return s.Run(ctx, db.shared, keys, args...)
@@ -41,22 +43,22 @@ func (db *DB) RunReplicated(ctx context.Context, s *Script, keys []string, args 
 	return cmd
 }
 
-// waiting is for how many replicas to wait, and how long. The zero value waits for none.
+// waiting is the number of replicas to wait for, and how long. The zero value waits for none.
 type waiting struct {
 	replicas int
 	timeout  time.Duration
 	db       *DB // whose; nil where nothing is waited for
 }
 
-// on says whether there is anything to wait for.
+// on reports whether there is anything to wait for.
 func (w waiting) on() bool { return w.replicas > 0 && w.db != nil }
 
-// append adds the wait to a pipeline, for everything that stands before it.
+// append adds the wait to a pipeline, for everything before it.
 func (w waiting) append(ctx context.Context, pipe redis.Pipeliner) *redis.Cmd {
 	return pipe.Do(ctx, "wait", w.replicas, w.timeout.Milliseconds())
 }
 
-// judge reads what Redis answered to the wait.
+// judge checks the reply to the wait.
 func (w waiting) judge(answer *redis.Cmd) error {
 	n, err := answer.Int()
 	if err == nil && n >= w.replicas {
@@ -72,8 +74,8 @@ func (w waiting) judge(answer *redis.Cmd) error {
 	return f
 }
 
-// admit refuses what could not be confirmed anyway: what is stored and then refused is repeated by its sender, and sent twice where that
-// one uses no idempotency key.
+// admit refuses what could not be confirmed anyway. A sender repeats what was stored and then refused, and
+// without an idempotency key it would be sent twice.
 func (w waiting) admit(ctx context.Context) error {
 	h, err := w.db.health(ctx)
 	if err != nil {
@@ -88,11 +90,11 @@ func (w waiting) admit(ctx context.Context) error {
 	return f
 }
 
-// goodLag is how long a replica may have been silent and still be counted, as Redis' own min-replicas-max-lag has it.
+// goodLag is how long a replica may be silent and still count, as in Redis' min-replicas-max-lag.
 const goodLag = 10
 
-// goodReplicas counts the replicas of a master that keep up, from its INFO: "slave0:ip=…,port=…,state=online,offset=…,lag=0". A replica
-// without such details counts.
+// goodReplicas counts the up-to-date replicas of a master from its INFO:
+// "slave0:ip=…,port=…,state=online,offset=…,lag=0". A replica without such details counts.
 func goodReplicas(info map[string]string) int {
 	connected := int(number(info, "connected_slaves"))
 	n := connected
@@ -109,11 +111,12 @@ func goodReplicas(info map[string]string) int {
 	return n
 }
 
-// maxRedirects is how often a script is sent to another node of a Cluster, as go-redis has it for commands.
+// maxRedirects is how often a script is sent to another node of a Cluster, as go-redis does for commands.
 const maxRedirects = 3
 
-// execOnNodes sends the scripts of a replicated pipeline in a Cluster, each to the node that has its keys, so that the wait follows on the same
-// connection: only the node that took a write can say who has it. A Cluster's own pipeline would send the wait anywhere.
+// execOnNodes sends the scripts of a replicated pipeline in a Cluster, each to the node that has its keys,
+// so that the wait follows on the same connection: only the node that took a write can say who has it. A
+// Cluster's own pipeline would send the wait anywhere.
 func (p *Pipeline) execOnNodes(ctx context.Context, cluster *redis.ClusterClient, scripts []scriptCall) {
 	wait := minRetryBackoff
 	for try := 0; ; try++ {
@@ -129,7 +132,7 @@ func (p *Pipeline) execOnNodes(ctx context.Context, cluster *redis.ClusterClient
 	}
 }
 
-// nodesOf sorts scripts by the node that serves their keys. Those for which none is known fail.
+// nodesOf groups scripts by the node that serves their keys. Those without a known node fail.
 func nodesOf(ctx context.Context, cluster *redis.ClusterClient, scripts []scriptCall) map[*redis.Client][]scriptCall {
 	nodes := make(map[*redis.Client][]scriptCall, 1)
 	for _, call := range scripts {
@@ -143,7 +146,7 @@ func nodesOf(ctx context.Context, cluster *redis.ClusterClient, scripts []script
 	return nodes
 }
 
-// execOnNode sends scripts to one node, and gives back those that another node has to be asked for.
+// execOnNode sends scripts to one node, and returns those that belong to another node.
 func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []scriptCall) (again []scriptCall) {
 	pipe := node.Pipeline()
 	for _, call := range calls {
@@ -166,7 +169,8 @@ func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []s
 	return again
 }
 
-// misplaced recognises the answers of a node that is not, or no longer, the one to ask, and of one that is gone.
+// misplaced recognizes the error of a node that does not, or no longer, serve the keys, and of one that is
+// gone.
 func misplaced(err error) bool {
 	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return false

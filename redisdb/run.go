@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Run watches the connection until ctx ends, then returns nil. It logs when Redis goes away and when it is back; at first, and whenever
-// that changes, what a write survives and what is wrong with that, for instance after a failover to a replica that is set up differently.
-// The embedded server is supervised from Open to Close, whether or not Run runs.
+// Run watches the connection until ctx ends, then returns nil. It logs when Redis becomes unavailable and
+// when it is back. It also logs what a write survives and the warnings about that, at first and after each
+// change, for example after a failover to a replica with another configuration. The embedded server is
+// supervised from Open to Close, with or without Run.
 func (db *DB) Run(ctx context.Context) error {
 	w := watch{db: db, up: true}
 	for {
@@ -24,7 +25,7 @@ const (
 	durabilityEvery = time.Minute
 )
 
-// watch is what Run remembers between two looks.
+// watch is the state of Run between two checks.
 type watch struct {
 	db       *DB
 	up       bool
@@ -50,7 +51,7 @@ func (w *watch) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// judge logs what has changed about durability.
+// judge logs changes of the durability.
 func (w *watch) judge(ctx context.Context, now time.Time) {
 	d, err := w.db.Durability(ctx)
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *watch) judge(ctx context.Context, now time.Time) {
 	w.warnings = seen
 }
 
-// Ping asks Redis for a sign of life and says how long it took. It gives up after 2 seconds, or at the deadline of ctx.
+// Ping returns the time of a round trip to Redis. It gives up after 2 seconds, or at the deadline of ctx.
 func (db *DB) Ping(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()

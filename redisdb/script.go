@@ -22,18 +22,20 @@ type Script struct {
 	sha    string
 }
 
-// NewScript makes a script. The preludes are Lua text put before the source, for functions that several scripts share; of their functions and
-// values only those that the source needs are sent, for Redis makes each of them anew whenever the script runs. The name is for error messages.
+// NewScript returns a script. The preludes are Lua text put before the source, for functions that several
+// scripts share. Only the functions and values that the source needs are sent, because Redis creates each
+// of them again whenever the script runs. The name is for error messages.
 func NewScript(name, source string, preludes ...string) *Script {
 	source = needed(strings.Join(preludes, "\n")+"\n", source) + source
 	sum := sha1.Sum([]byte(source)) // the name Redis itself gives to a script
 	return &Script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// declaration finds what a part of a prelude declares. A part that declares nothing is always needed.
+// declaration matches the names that a part of a prelude declares. A part that declares nothing is always
+// included.
 var declaration = regexp.MustCompile(`^local (?:function )?(\w+(?:, *\w+)*)`)
 
-// needed gives the parts of a prelude that a source refers to, and those that these refer to.
+// needed returns the parts of a prelude that a source refers to, and those that these refer to.
 func needed(prelude, source string) string {
 	var parts []string
 	for line := range strings.Lines(prelude) {
@@ -56,7 +58,7 @@ func needed(prelude, source string) string {
 	return kept
 }
 
-// begins says whether a line begins a part, rather than going on with the one before, or ending it.
+// begins reports whether a line begins a part.
 func begins(line string) bool {
 	return strings.TrimLeft(line, " \t") == line && !slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
 }
@@ -75,7 +77,7 @@ func words(code string) map[string]bool {
 	return found
 }
 
-// Name is what the script was named when it was made.
+// Name returns the name of the script.
 func (s *Script) Name() string { return s.name }
 
 // Evaler runs scripts: any client of Redis.
@@ -84,8 +86,9 @@ type Evaler interface {
 	EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd
 }
 
-// Run runs the script by its hash, and in full when the server doesn't know it yet. All keys must be of one partition. An error names
-// the script; redis.Nil is passed on as it is. In a pipeline use [Pipeline.Script] instead.
+// Run runs the script by its hash, and in full if the server does not know it yet. All keys must be of one
+// partition. An error names the script; redis.Nil is returned as it is. In a pipeline use [Pipeline.Script]
+// instead.
 func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) *redis.Cmd {
 	cmd := c.EvalSha(ctx, s.sha, keys, args...)
 	if isNoScript(cmd.Err()) {
@@ -95,13 +98,13 @@ func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) 
 	return cmd
 }
 
-// call is the command that runs the script by its hash.
+// call returns the command that runs the script by its hash.
 func (s *Script) call(keys []string, args []any) []any { return evalArgs("evalsha", s.sha, keys, args) }
 
-// isNoScript recognises the answer of a server that has not seen the script since it started.
+// isNoScript recognizes the error of a server that does not know the script.
 func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
-// label puts the script's name into the error of its command.
+// label adds the script's name to the error of its command.
 func (s *Script) label(cmd *redis.Cmd) {
 	if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
 		cmd.SetErr(fmt.Errorf("redis script %s: %w", s.name, err))

@@ -11,10 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Shared runs scripts for many goroutines in few round trips. A request that finds a free pipe is sent at once, alone. While all pipes are
-// busy requests gather, and the next free pipe sends them as one batch. So a busy process makes fewer round trips for each request the
-// busier it is, and an idle one never waits. In a Cluster each request is sent by itself, because a node that hangs would hold up requests
-// to the others. Results are those of the client itself, except that a request may still be executed after its deadline made it return.
+// Shared runs scripts for many goroutines in few round trips. A request that finds a free pipe is sent
+// immediately, alone. While all pipes are busy requests collect, and the next free pipe sends them as one
+// batch. So a busy process makes fewer round trips for each request, and an idle one never waits. In a
+// Cluster each request is sent separately, because a hanging node would delay requests to the others.
+// Results are those of the client itself, except that a request may still be executed after its deadline.
 type Shared struct {
 	client redis.UniversalClient
 	apart  bool          // each request is sent by itself
@@ -26,7 +27,8 @@ type Shared struct {
 	closed  bool
 }
 
-// request is what one goroutine sends: one command, or a few in order. Until done is closed they belong to the pipe.
+// request is what one goroutine sends: one command, or a few in order. They belong to the pipe until done
+// is closed.
 type request struct {
 	cmds     []*redis.Cmd
 	size     int       // bytes of their arguments, about
@@ -62,7 +64,7 @@ func (s *Shared) EvalSha(ctx context.Context, sha string, keys []string, args ..
 	return s.run(ctx, evalArgs("evalsha", sha, keys, args))
 }
 
-// evalArgs is the command that runs a script, by its source or by its hash.
+// evalArgs returns the command that runs a script, by its source or by its hash.
 func evalArgs(name, script string, keys []string, args []any) []any {
 	out := make([]any, 0, 3+len(keys)+len(args))
 	out = append(out, name, script, len(keys))
@@ -82,7 +84,8 @@ func (s *Shared) run(ctx context.Context, args []any) *redis.Cmd {
 	return cmd
 }
 
-// do sends commands in one round trip, in order, and returns nil when they carry their answers. After an error they must not be looked at.
+// do sends commands in one round trip, in order, and returns nil when they have their replies. After an
+// error they must not be read.
 func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -104,8 +107,9 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	return nil
 }
 
-// await waits for the answers, and reports whether they came before the deadline. As with the client itself, only a deadline cuts a request short, and it
-// does so also in a context that was cancelled before, or whose Done never closes.
+// await waits for the replies, and reports whether they came before the deadline. As with the client
+// itself, only a deadline ends the wait, also in a context that was cancelled before, or whose Done never
+// closes.
 func (s *Shared) await(ctx context.Context, r *request) bool {
 	var late <-chan time.Time
 	if !r.deadline.IsZero() {
@@ -129,14 +133,15 @@ func (s *Shared) await(ctx context.Context, r *request) bool {
 	}
 }
 
-// withdraw takes back a request that has not been sent: a client whose submit failed sends it again, and Redis may be away for long.
+// withdraw removes a request that has not been sent: a client repeats a failed submit, and Redis may be
+// unavailable for long.
 func (s *Shared) withdraw(r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = slices.DeleteFunc(s.waiting, func(other *request) bool { return other == r })
 }
 
-// add puts a request into the next batch.
+// add adds a request to the next batch.
 func (s *Shared) add(r *request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +167,7 @@ func (s *Shared) pipe() {
 	}
 }
 
-// next takes the next batch.
+// next returns the next batch.
 func (s *Shared) next() []*request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +185,7 @@ func (s *Shared) next() []*request {
 	return batch
 }
 
-// batchDeadline is when a round trip must be over: at the latest when all callers have given up.
+// batchDeadline returns when a round trip must end: at the latest when all callers have given up.
 func batchDeadline(batch []*request, now time.Time) time.Time {
 	last := now
 	for _, r := range batch {
@@ -197,7 +202,7 @@ func batchDeadline(batch []*request, now time.Time) time.Time {
 	return last
 }
 
-// send makes one round trip. Each command carries its own error afterwards.
+// send makes one round trip. Each command has its own error afterwards.
 func (s *Shared) send(ctx context.Context, batch []*request) {
 	if len(batch) == 1 && len(batch[0].cmds) == 1 {
 		_ = s.client.Process(ctx, batch[0].cmds[0])
@@ -216,7 +221,7 @@ func (s *Shared) send(ctx context.Context, batch []*request) {
 	}
 }
 
-// unanswered gives the error of a round trip to commands that were left without an answer or an error of their own.
+// unanswered sets the error of a round trip on commands without a reply or an error of their own.
 func unanswered(batch []*request, err error) {
 	for _, r := range batch {
 		for _, cmd := range r.cmds {
@@ -227,7 +232,7 @@ func unanswered(batch []*request, err error) {
 	}
 }
 
-// close makes requests fail from now on. The client is closed first, which ends the round trips under way.
+// close makes later requests fail. The client is closed first, which ends the round trips in flight.
 func (s *Shared) close() {
 	s.mu.Lock()
 	if s.closed {
@@ -258,8 +263,8 @@ func sizeOf(cmds []*redis.Cmd) int {
 	return size
 }
 
-// passingReply recognises the answers of a server that did nothing yet, and may soon. The client itself repeats such commands, but not
-// within a pipeline.
+// passingReply recognizes the replies of a server that did nothing yet, and may soon. The client itself
+// repeats such commands, but not within a pipeline.
 func passingReply(err error) bool {
 	if err == nil {
 		return false

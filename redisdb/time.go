@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Millis is how a time is written to Redis: milliseconds since 1970, 0 for the zero time.
+// Millis returns a time as Redis stores it: milliseconds since 1970, 0 for the zero time.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -14,7 +14,7 @@ func Millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Time is the opposite of Millis.
+// Time is the inverse of Millis.
 func Time(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -22,7 +22,7 @@ func Time(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// ParseTime reads a time as Redis has it. A text that is no number is the zero time.
+// ParseTime parses a time of Redis. An invalid text is the zero time.
 func ParseTime(text string) time.Time {
 	n, _, _ := strings.Cut(text, ".") // numbers of Lua may come with a fraction
 	ms, err := strconv.ParseInt(n, 10, 64)

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// awayPrefixes begin the answers of a server that can't do now what it could do later.
+// awayPrefixes are the prefixes of errors of a server that cannot execute a command now but may later.
 var awayPrefixes = []string{
 	"LOADING ",     // reading its file after a start
 	"READONLY ",    // a replica, just after a failover
@@ -32,9 +32,10 @@ var awayPrefixes = []string{
 	"NOGOODSLAVE ",
 }
 
-// Unavailable reports whether err is trouble that passes (Redis away, starting, full, too slow, changing master),
-// rather than a mistake of ours (a wrong command, a wrong type). A cancelled context is neither. A context whose deadline passed
-// counts as unavailable, since Redis should have answered by then.
+// Unavailable reports whether err is temporary (Redis unreachable, starting, full, too slow, changing
+// master), as opposed to a fault of the program (a wrong command, a wrong type). A cancelled context is
+// neither. A context whose deadline passed counts as unavailable, because Redis should have replied by
+// then.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.Canceled) {
 		return false
@@ -50,13 +51,14 @@ func Unavailable(err error) bool {
 		isTopologyLost(err)
 }
 
-// Failed adds to an error of Redis what was tried, and makes it a fault of kind Unavailable if the trouble passes.
+// Failed adds what was tried to an error of Redis, and makes it a fault of kind Unavailable if it is
+// temporary.
 func Failed(err error, doing string, args ...any) error {
 	return Away(fmt.Errorf(doing+": %w", append(args, err)...))
 }
 
-// Away makes an error a fault of kind Unavailable if it is trouble that passes (see [Unavailable]). Any other error stays
-// as it is.
+// Away makes a temporary error (see [Unavailable]) a fault of kind Unavailable. Any other error stays as it
+// is.
 func Away(err error) error {
 	if !Unavailable(err) {
 		return err
@@ -66,7 +68,8 @@ func Away(err error) error {
 	return f
 }
 
-// awayReply reads the error text of a server. Before Redis 7 an error inside a script came wrapped in another: "… -OOM command not …".
+// awayReply checks the error text of a server. Before Redis 7 an error inside a script was wrapped in
+// another: "… -OOM command not …".
 func awayReply(text string) bool {
 	for _, prefix := range awayPrefixes {
 		if strings.HasPrefix(text, prefix) || strings.Contains(text, " -"+prefix) {
@@ -76,7 +79,8 @@ func awayReply(text string) bool {
 	return false
 }
 
-// isTopologyLost recognises the errors go-redis makes itself when no Sentinel or no node of a Cluster answers. They have no type.
+// isTopologyLost recognizes the errors of go-redis when no Sentinel or no node of a Cluster responds. They
+// have no type.
 func isTopologyLost(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "sentinels") || strings.Contains(text, "redis: cluster has no nodes") ||

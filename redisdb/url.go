@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// target is where a Redis is and how to get in.
+// target is the address of a Redis and its credentials.
 type target struct {
 	mode     Mode
 	network  string   // "tcp" or "unix"
@@ -25,7 +25,7 @@ type target struct {
 	tls      *tls.Config // nil: plain
 }
 
-// scheme is what the first part of an address stands for.
+// scheme is the meaning of an address's scheme.
 type scheme struct {
 	mode    Mode
 	network string
@@ -33,7 +33,7 @@ type scheme struct {
 	port    string // used when an address has none
 }
 
-// schemeOf knows the forms an address may have.
+// schemeOf returns the scheme of this name, if it is known.
 func schemeOf(name string) (scheme, bool) {
 	switch name {
 	case "redis":
@@ -54,7 +54,8 @@ func schemeOf(name string) (scheme, bool) {
 	return scheme{}, false
 }
 
-// parseURL reads the setting redis.url. No error repeats the address: it may hold a password, which a slip of the pen can put anywhere.
+// parseURL parses the setting redis.url. No error quotes the address: it may hold a password, in any place
+// after a typing error.
 func parseURL(raw string) (target, error) {
 	t, err := parse(raw)
 	if err != nil {
@@ -95,7 +96,7 @@ func parse(raw string) (target, error) {
 	return t, t.params(params, s.tls)
 }
 
-// user reads "user:password", ":password" or "user".
+// user parses "user:password", ":password" or "user".
 func (t *target) user(info string) error {
 	name, password, _ := strings.Cut(info, ":")
 	var errName, errPassword error
@@ -107,7 +108,7 @@ func (t *target) user(info string) error {
 	return nil
 }
 
-// place reads what follows the user: hosts, and the path, which means something else in each scheme.
+// place parses what follows the user: hosts, and the path, whose meaning depends on the scheme.
 func (t *target) place(s scheme, authority, path string) error {
 	if s.network == "unix" {
 		if authority != "" || path == "" || path == "/" {
@@ -173,7 +174,7 @@ func (t *target) setDB(text string) error {
 	return nil
 }
 
-// params reads what may follow the question mark.
+// params parses the query.
 func (t *target) params(params url.Values, secure bool) error {
 	var ca, cert, key string
 	insecure := false
@@ -217,7 +218,8 @@ func (t *target) params(params url.Values, secure bool) error {
 	return err
 }
 
-// tlsConfig trusts the system's authorities, or only those in the file ca; cert and key identify us to servers that ask.
+// tlsConfig trusts the system's authorities, or only those in the file ca; cert and key are our certificate
+// for servers that require one.
 func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}
 	if ca != "" {
@@ -240,7 +242,7 @@ func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
 	return c, nil
 }
 
-// String is the address without anything secret.
+// String returns the address without secrets.
 func (t target) String() string {
 	var b strings.Builder
 	for _, name := range []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"} {

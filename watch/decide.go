@@ -57,7 +57,8 @@ const (
 	staleAfter = 5 * time.Minute // an alert that nobody can judge for so long is resolved: it was switched off, or what it was about is gone
 )
 
-// decide says what to do about an alert that stands (nil: it does not), from what a look found (nil: it could not say).
+// decide says what to do about an alert that stands (nil: it does not), from what a look found (nil: it
+// could not say).
 func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decision {
 	switch {
 	case stood == nil && (f == nil || !f.wrong):

@@ -1,8 +1,9 @@
-// Package watch notices when mail stops, and alerts the team without anybody having to run a monitoring system: with an event, which
-// webhooks deliver, a line in the log at error, and a metric.
+// Package watch notices when mail stops, and alerts the team without anybody having to run a monitoring
+// system: with an event, which webhooks deliver, a line in the log at error, and a metric.
 //
-// Every process looks every Options.Every. An [alert] is raised when its condition holds, and resolved when the condition has not held
-// for a minute of looks in a row, so that one trouble that comes and goes is one alert.
+// Every process looks every Options.Every. An [alert] is raised when its condition holds, and resolved when
+// the condition has not held for a minute of looks in a row, so that one trouble that comes and goes is one
+// alert.
 //
 //	queueAge        work that is due has waited for too long, and its queue is not paused
 //	queuePaused     a queue has been paused for too long
@@ -20,12 +21,15 @@
 //   - Nothing is raised on what could not be measured, and nothing is resolved on it.
 //   - It changes nothing but its own keys, and costs Redis a handful of commands for each look; mail is counted once a minute.
 //
-// It never mends anything, and never alerts about single messages or deliveries: messageFailed, accountError and webhookDisabled do.
+// It never mends anything, and never alerts about single messages or deliveries: messageFailed,
+// accountError and webhookDisabled do.
 //
-// Keys, in partition 0: alerts (hash: an alert's name, with its queue, to its state as JSON), alerts:looked (string: when a process last
-// looked, written to see whether Redis takes writes; an hour). It appends to the stream events, which outbox owns.
+// Keys, in partition 0: alerts (hash: an alert's name, with its queue, to its state as JSON), alerts:looked
+// (string: when a process last looked, written to see whether Redis takes writes; an hour). It appends to
+// the stream events, which outbox owns.
 //
-// When Redis is away, or refuses to write, there is no event, and no state that processes share: each then logs and shows in its metrics
-// what it notices, redisAway first of all, and writes what still stands once Redis is back. When a process dies, the others look on.
-// When an alert is switched off in the settings, or nobody can measure it any more, it is resolved after five minutes.
+// When Redis is unavailable, or refuses to write, there is no event, and no state that processes share:
+// each then logs and shows in its metrics what it notices, redisAway first of all, and writes what still
+// stands once Redis is back. When a process dies, the others look on. When an alert is switched off in the
+// settings, or nobody can measure it any more, it is resolved after five minutes.
 package watch

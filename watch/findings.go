@@ -33,7 +33,8 @@ const (
 	namedAtMax = 5   // accounts in a text
 )
 
-// findings asks every source and judges what it says. A source that fails has no findings, which is logged once.
+// findings asks every source and judges what it says. A source that fails has no findings, which is logged
+// once.
 func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	var all []finding
 	failed := map[string]bool{}
@@ -94,7 +95,8 @@ func judgeAge(q Queue, counts []queue.Counts) finding {
 	}
 }
 
-// judgePause judges how long a queue has been paused. Where the beginning is not known, the pause is not judged.
+// judgePause judges how long a queue has been paused. Where the beginning is not known, the pause is not
+// judged.
 func judgePause(name string, counts []queue.Counts, most time.Duration, now time.Time) finding {
 	var longest time.Duration
 	for _, c := range counts {
@@ -108,7 +110,8 @@ func judgePause(name string, counts []queue.Counts, most time.Duration, now time
 	}
 }
 
-// mailEvery is how often mail is counted: what happened within an hour changes slowly, and adding it up reads some thousand numbers.
+// mailEvery is how often mail is counted: what happened within an hour changes slowly, and adding it up
+// reads some thousand numbers.
 const mailEvery = time.Minute
 
 func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
@@ -130,7 +133,8 @@ func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
 	return all, nil
 }
 
-// judgeFailures judges the failures of the last hour, by their number and by their share. Of the two, it speaks of the one that is too much.
+// judgeFailures judges the failures of the last hour, by their number and by their share. Of the two, it
+// speaks of the one that is too much.
 func judgeFailures(c api.Counters, most int, mostShare float64) finding {
 	f := finding{alert: mailFails, value: float64(c.FailedHour), threshold: float64(most)}
 	share := 0.0
@@ -222,7 +226,8 @@ func judgeDurability(d redisdb.Durability) finding {
 	}
 }
 
-// awayState is the alert about a Redis that failed a look, by the clock of this process. The cause is only logged: it may name addresses.
+// awayState is the alert about a Redis that failed a look, by the clock of this process. The cause is only
+// logged: it may name addresses.
 func awayState(answers bool, now time.Time) state {
 	now = now.UTC().Truncate(time.Millisecond)
 	s := state{Alert: redisAway, Value: 1, Threshold: 1, Since: now, Judged: now}

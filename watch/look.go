@@ -114,8 +114,9 @@ func (w *Watch) logResolved(ctx context.Context, s state, now time.Time) {
 	w.log.InfoContext(ctx, "alert resolved", args...)
 }
 
-// Standing lists the alerts that stand, the oldest first: those of the instance, and those of this process that could not be written
-// down. While Redis is away it gives the latter and an error of kind Unavailable.
+// Standing lists the alerts that stand, the oldest first: those of the instance, and those of this process
+// that could not be written down. While Redis is unavailable it gives the latter and an error of kind
+// Unavailable.
 func (w *Watch) Standing(ctx context.Context) ([]api.Alert, error) {
 	standing, err := w.store.standing(ctx)
 	all := map[string]state{}

@@ -45,7 +45,7 @@ type seen struct {
 	standing map[string]entry
 }
 
-// find gives an alert that stands; nil: it does not.
+// find returns an alert that stands; nil: it does not.
 func (s seen) find(key string) *state {
 	if e, ok := s.standing[key]; ok {
 		return &e.state
@@ -53,8 +53,8 @@ func (s seen) find(key string) *state {
 	return nil
 }
 
-// read asks for the time and the standing alerts, and tries to write. When only the writing is refused, it gives both the answer and the
-// error.
+// read asks for the time and the standing alerts, and tries to write. When only the writing is refused, it
+// gives both the answer and the error.
 func (s store) read(ctx context.Context) (seen, error) {
 	pipe := s.client.Pipeline()
 	clock := pipe.Time(ctx)
@@ -87,8 +87,8 @@ func (s store) standing(ctx context.Context) (map[string]entry, error) {
 	return entries(rows), nil
 }
 
-// entries reads states. One that can't be read, written by another version, is as good as one that nobody has judged for ages: it is
-// struck out.
+// entries reads states. One that can't be read, written by another version, is as good as one that nobody
+// has judged for ages: it is struck out.
 func entries(rows map[string]string) map[string]entry {
 	all := make(map[string]entry, len(rows))
 	for key, raw := range rows {
@@ -101,7 +101,8 @@ func entries(rows map[string]string) map[string]entry {
 	return all
 }
 
-// swap changes an alert from what was seen to what was decided, with the event of that; false when it is another one by now.
+// swap changes an alert from what was seen to what was decided, with the event of that; false when it is
+// another one by now.
 func (s store) swap(ctx context.Context, key string, now seen, d decision) (bool, error) {
 	next, line := "", ""
 	if d.do != resolve {

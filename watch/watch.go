@@ -99,7 +99,8 @@ func New(p Parts, o Options) (*Watch, error) {
 	}, nil
 }
 
-// Run looks until ctx ends, then returns nil. The first look is one interval after the start, when what was just started has settled.
+// Run looks until ctx ends, then returns nil. The first look is one interval after the start, when what was
+// just started has settled.
 func (w *Watch) Run(ctx context.Context) error {
 	tick := time.NewTicker(w.opts.Every)
 	defer tick.Stop()
