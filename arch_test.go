@@ -20,9 +20,11 @@ var free = regexp.MustCompile(`^(internal/.*|bench.*|examples/.*|config/gendocs)
 
 // homes says where a third party may be imported: the package, or "redis.go" style rules are left to review.
 var homes = map[string][]string{
-	"github.com/hibiken/asynq":                       {"queue"},
-	"github.com/hibiken/asynqmon":                    {"queue"},
-	"github.com/redis/go-redis/v9":                   {"redisdb", "queue", "outbox", "webhooks", "redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/settings", "watch", "documents", "suppression", "feedback"},
+	"github.com/hibiken/asynq":    {"queue"},
+	"github.com/hibiken/asynqmon": {"queue"},
+	"github.com/redis/go-redis/v9": {"redisdb", "queue", "outbox", "webhooks",
+		"redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/settings", "watch",
+		"documents", "suppression", "feedback"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
 	"github.com/go-json-experiment/json/jsontext":    {"server"},
@@ -59,7 +61,8 @@ func TestImportsPointDown(t *testing.T) {
 		for _, imported := range p.Imports {
 			below, ours := strings.CutPrefix(imported, module)
 			if ours && !(floors[below] < floor) {
-				t.Errorf("%s (floor %g) imports %s (floor %g): imports point down only", name, floor, below, floors[below])
+				t.Errorf("%s (floor %g) imports %s (floor %g): imports point down only", name, floor, below,
+					floors[below])
 			}
 			if ours && free.MatchString(below) {
 				t.Errorf("%s imports %s, which is for tests and measurements", name, below)
@@ -73,7 +76,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestThirdPartiesHaveOneHome keeps a dependency that may have to be replaced one day in the package made for it.
+// TestThirdPartiesHaveOneHome keeps a dependency that may have to be replaced one day in the package made for
+// it.
 func TestThirdPartiesHaveOneHome(t *testing.T) {
 	for _, p := range list(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
@@ -119,7 +123,8 @@ func readFloors(t *testing.T) map[string]float64 {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports,GoFiles", "./...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports,GoFiles",
+		"./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -29,10 +29,12 @@ var (
 	// codeFile is a file of the repository as pages name it: a path with a folder, in backticks.
 	codeFile = regexp.MustCompile("`((?:[a-z]+/)+[a-zA-Z0-9_.-]+\\.(?:go|lua|tsv|md|yml|yaml|sh|txt))`")
 	// codeFolder is a package or folder as pages name it.
-	codeFolder = regexp.MustCompile("`((?:internal|examples|deploy|outbox|smtpsend|message|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
+	codeFolder = regexp.MustCompile(
+		"`((?:internal|examples|deploy|outbox|smtpsend|message|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
 )
 
-// TestLinksLeadSomewhere follows every link of the documentation that stays in the repository, to the heading it names.
+// TestLinksLeadSomewhere follows every link of the documentation that stays in the repository, to the heading
+// it names.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, file := range pages(t) {
 		for _, found := range link.FindAllStringSubmatch(prose(t, file), -1) {
@@ -59,7 +61,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestNamedFilesExist(t *testing.T) {
 	for _, file := range pages(t) {
 		text := prose(t, file)
-		for _, found := range append(codeFile.FindAllStringSubmatch(text, -1), codeFolder.FindAllStringSubmatch(text, -1)...) {
+		for _, found := range append(codeFile.FindAllStringSubmatch(text, -1),
+			codeFolder.FindAllStringSubmatch(text, -1)...) {
 			if _, err := os.Stat(found[1]); err != nil {
 				t.Errorf("%s names %s, which is not there", file, found[1])
 			}
@@ -77,7 +80,8 @@ func prose(t *testing.T, file string) string {
 	return fenced.ReplaceAllString(string(text), "")
 }
 
-// hasHeading looks for the heading an anchor means: in lower case, with hyphens for blanks and without punctuation.
+// hasHeading looks for the heading an anchor means: in lower case, with hyphens for blanks and without
+// punctuation.
 func hasHeading(t *testing.T, file, anchor string) bool {
 	t.Helper()
 	for _, h := range heading.FindAllStringSubmatch(prose(t, file), -1) {

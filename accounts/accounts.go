@@ -20,16 +20,19 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// DefaultID is the account that messages go through which name none, and the name of the account from the configuration.
+// DefaultID is the account that messages go through which name none, and the name of the account from the
+// configuration.
 const DefaultID = "default"
 
 // Options are the choices of the one who runs Postroom.
 type Options struct {
 	// Default is the account from the configuration; its id is DefaultID, whatever it says. Nil: there is none.
 	Default *api.Account
-	// Hold lets the mail of accounts that don't say otherwise wait while the account itself is refused. False: it fails.
+	// Hold lets the mail of accounts that don't say otherwise wait while the account itself is refused. False:
+	// it fails.
 	Hold bool
-	// Logger gets troubles of accounts, gateways that are missing, and outcomes that could not be written. Nil: nothing is logged.
+	// Logger gets troubles of accounts, gateways that are missing, and outcomes that could not be written. Nil:
+	// nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: the machine's.
 	Now func() time.Time
@@ -52,7 +55,8 @@ type Accounts struct {
 	outcomes map[string]outcome // what was last written of each account's state
 }
 
-// New prepares the package on an open database. It does no I/O. An account from the configuration that can't work is an error.
+// New prepares the package on an open database. It does no I/O. An account from the configuration that can't
+// work is an error.
 func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*Accounts, error) {
 	if db == nil || ring == nil || shared == nil {
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
@@ -64,8 +68,9 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 		o.Now = time.Now
 	}
 	a := &Accounts{
-		client: db.Client(), gateways: shared, hold: o.Hold, log: o.Logger, now: o.Now, configured: o.Default != nil,
-		outcomes: map[string]outcome{},
+		client: db.Client(), gateways: shared, hold: o.Hold, log: o.Logger, now: o.Now,
+		configured: o.Default != nil,
+		outcomes:   map[string]outcome{},
 	}
 	kept := records.Options[api.Account]{Now: o.Now}
 	if o.Default != nil {
@@ -100,10 +105,12 @@ func fingerprint(ring *seal.Ring, account api.Account) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// Create stores an account, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every
-// wrong field.
+// Create stores an account, in place of one with the same id if there is one (state "existing", else "new").
+// Invalid reports every wrong field.
 func (a *Accounts) Create(ctx context.Context, account api.Account) (api.AccountCreated, error) {
-	existed, err := a.change(ctx, account.Account, func(old *stored) (api.Account, error) { return a.checked(ctx, account, old) })
+	existed, err := a.change(ctx, account.Account, func(old *stored) (api.Account, error) {
+		return a.checked(ctx, account, old)
+	})
 	if err != nil {
 		return api.AccountCreated{}, err
 	}
@@ -114,8 +121,9 @@ func (a *Accounts) Create(ctx context.Context, account api.Account) (api.Account
 	return api.AccountCreated{Account: account.Account, State: state}, nil
 }
 
-// Update changes the fields that the patch has; smtp, oauth2, dkim, limits and lists are replaced as a whole. If the account's mail is
-// held, the next check is due at once. Unknown account: NotFound. Invalid reports every wrong field.
+// Update changes the fields that the patch has; smtp, oauth2, dkim, limits and lists are replaced as a whole.
+// If the account's mail is held, the next check is due at once. Unknown account: NotFound. Invalid reports
+// every wrong field.
 func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error) {
 	_, err := a.change(ctx, id, func(old *stored) (api.Account, error) {
 		if old == nil {
@@ -129,8 +137,10 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 	return a.Get(ctx, id)
 }
 
-// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether there was one.
-func (a *Accounts) change(ctx context.Context, id string, edit func(old *stored) (api.Account, error)) (bool, error) {
+// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether
+// there was one.
+func (a *Accounts) change(ctx context.Context, id string, edit func(old *stored) (api.Account, error)) (bool,
+	error) {
 	existed, err := a.store.Change(ctx, id, edit)
 	if err == nil {
 		a.forget(id)
@@ -150,14 +160,15 @@ func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) 
 	return a.info(s), nil
 }
 
-// List shows a page of accounts: a configured one that nothing stored stands in for comes first, then all by id. Pages count from 0;
-// pageSize is 1 to 1000, zero means 20.
+// List shows a page of accounts: a configured one that nothing stored stands in for comes first, then all by
+// id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
 	p, err := a.store.Page(ctx, page, pageSize)
 	if err != nil {
 		return api.AccountPage{}, err
 	}
-	answer := api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Accounts: make([]api.AccountInfo, len(p.Records))}
+	answer := api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Accounts: make([]api.AccountInfo,
+		len(p.Records))}
 	for i, s := range p.Records {
 		answer.Accounts[i] = a.info(s)
 	}
@@ -190,10 +201,12 @@ func (a *Accounts) Delete(ctx context.Context, id string) error {
 	return a.notFound(id)
 }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
+// [records.Store.Reseal].
 func (a *Accounts) Reseal(ctx context.Context) (int, error) { return a.store.Reseal(ctx) }
 
-// Configured reports whether an account of this id comes from the configuration, and so exists even with nothing stored.
+// Configured reports whether an account of this id comes from the configuration, and so exists even with
+// nothing stored.
 func (a *Accounts) Configured(id string) bool {
 	return a.configured && id == DefaultID
 }
@@ -204,5 +217,6 @@ func (a *Accounts) notFound(id string) error {
 		return fault.New(fault.NotFound, "AccountNotFound",
 			"There is no default account: set smtp and from in the configuration, or add an account with POST /v1/account and name it")
 	}
-	return fault.New(fault.NotFound, "AccountNotFound", "Account record was not found for requested ID; add it with POST /v1/account")
+	return fault.New(fault.NotFound, "AccountNotFound",
+		"Account record was not found for requested ID; add it with POST /v1/account")
 }

@@ -59,7 +59,8 @@ func processWith(t *testing.T, url string, ring *seal.Ring, configured *api.Acco
 func account(id string) api.Account {
 	return api.Account{
 		Account: id, Name: "Sender One", Email: "sender@example.com",
-		SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "correct horse"}},
+		SMTP: &api.SMTPServer{Host: "smtp.example.com", Port: 587, Auth: &api.SMTPAuth{
+			User: "u", Pass: "correct horse"}},
 	}
 }
 
@@ -117,7 +118,8 @@ func TestAnswersAsTheOriginal(t *testing.T) {
 	}
 	readJSON(t, "submit-404-account.json", &missing)
 	_, err = b.Resolve(t.Context(), "nosuch")
-	if !fault.Is(err, fault.NotFound) || fault.CodeOf(err) != "AccountNotFound" || !strings.HasPrefix(err.Error(), missing.Response.Body.Message) {
+	if !fault.Is(err, fault.NotFound) || fault.CodeOf(err) != "AccountNotFound" ||
+		!strings.HasPrefix(err.Error(), missing.Response.Body.Message) {
 		t.Errorf("an unknown account: %v", err)
 	}
 }
@@ -163,7 +165,8 @@ func TestCreateReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.SMTP.Auth.Pass = records.Mask
-	want := api.AccountInfo{Account: second, State: "unset", Created: testrecords.Start, Updated: testrecords.Start.Add(time.Hour)}
+	want := api.AccountInfo{Account: second, State: "unset", Created: testrecords.Start,
+		Updated: testrecords.Start.Add(time.Hour)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -185,7 +188,8 @@ func TestListPages(t *testing.T) {
 			got = append(got, info.Account.Account+" "+info.State+" "+info.SMTP.Auth.Pass)
 		}
 	}
-	if diff := cmp.Diff([]string{DefaultID + " unset ******", "a unset ******", "b unset ******", "c connected ******"}, got); diff != "" {
+	if diff := cmp.Diff([]string{DefaultID + " unset ******", "a unset ******", "b unset ******",
+		"c connected ******"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if n, err := b.Count(t.Context()); err != nil || n != 4 {

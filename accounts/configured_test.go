@@ -18,12 +18,14 @@ func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 	b := setup(t, configuredAccount())
 	for _, id := range []string{"", DefaultID} {
 		s, err := b.Resolve(t.Context(), id)
-		if err != nil || s.ID != DefaultID || s.Name != "Configured" || s.Relays[0].SMTP.Password != "from the configuration" {
+		if err != nil || s.ID != DefaultID || s.Name != "Configured" ||
+			s.Relays[0].SMTP.Password != "from the configuration" {
 			t.Errorf("%q: %v, %v", id, s, err)
 		}
 	}
 	info, err := b.Get(t.Context(), DefaultID)
-	if err != nil || info.SMTP.Auth.Pass != records.Mask || !info.Created.Equal(testrecords.Start) || info.State != "unset" {
+	if err != nil || info.SMTP.Auth.Pass != records.Mask || !info.Created.Equal(testrecords.Start) ||
+		info.State != "unset" {
 		t.Errorf("%+v, %v", info, err)
 	}
 	b.Outcome(t.Context(), DefaultID, nil)
@@ -49,18 +51,22 @@ func TestConfiguredAccountCannotBeDeleted(t *testing.T) {
 func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	b := setup(t, configuredAccount())
 	b.create(t, account("other"))
-	patch := api.AccountPatch{Name: new("Patched"), SMTP: new(&api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}})}
+	patch := api.AccountPatch{Name: new("Patched"),
+		SMTP: new(&api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{
+			User: "u", Pass: records.Mask}})}
 	if _, err := b.Update(t.Context(), DefaultID, patch); err != nil {
 		t.Fatal(err)
 	}
 	s, err := b.Resolve(t.Context(), "")
-	if err != nil || s.Name != "Patched" || s.Relays[0].SMTP.Port != 2525 || s.Relays[0].SMTP.Password != "from the configuration" {
+	if err != nil || s.Name != "Patched" || s.Relays[0].SMTP.Port != 2525 ||
+		s.Relays[0].SMTP.Password != "from the configuration" {
 		t.Errorf("patched: %v %+v, %v", s, s.Relays[0].SMTP.Port, err)
 	}
 	if testredis.Holds(t, b.db, "from the configuration") {
 		t.Error("the configured password is in Redis")
 	}
-	if page, err := b.List(t.Context(), 0, 0); err != nil || page.Total != 2 || page.Accounts[0].Name != "Patched" {
+	if page, err := b.List(t.Context(), 0, 0); err != nil || page.Total != 2 ||
+		page.Accounts[0].Name != "Patched" {
 		t.Errorf("list: %+v, %v", page, err)
 	}
 	if created := b.create(t, account(DefaultID)); created.State != "existing" {
@@ -88,7 +94,8 @@ func TestWithoutAnyAccountTheErrorSaysWhatToDo(t *testing.T) {
 	b := setup(t, nil)
 	for _, id := range []string{"", DefaultID} {
 		_, err := b.Resolve(t.Context(), id)
-		if fault.CodeOf(err) != "AccountNotFound" || !strings.Contains(err.Error(), "smtp") || !strings.Contains(err.Error(), "POST /v1/account") {
+		if fault.CodeOf(err) != "AccountNotFound" || !strings.Contains(err.Error(), "smtp") ||
+			!strings.Contains(err.Error(), "POST /v1/account") {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

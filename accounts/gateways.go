@@ -8,7 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// UsingGateway names the accounts that list a gateway, in the order of the alphabet. Whoever deletes a gateway asks this first.
+// UsingGateway names the accounts that list a gateway, in the order of the alphabet. Whoever deletes a
+// gateway asks this first.
 func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, error) {
 	using := []string{}
 	err := a.store.Each(ctx, func(s *stored) error {
@@ -24,8 +25,9 @@ func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, 
 	return using, nil
 }
 
-// GatewayEdited tells that a gateway was changed, which is how the trouble of an account that has only gateways is mended: where the mail
-// of an account that lists it is held, the next check is due at once. Unavailable: Redis is away, and the checks come when they are due.
+// GatewayEdited tells that a gateway was changed, which is how the trouble of an account that has only
+// gateways is mended: where the mail of an account that lists it is held, the next check is due at once.
+// Unavailable: Redis is away, and the checks come when they are due.
 func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 	using, err := a.UsingGateway(ctx, gateway)
 	if err != nil {

@@ -54,7 +54,8 @@ func hosts(s Sender) []string {
 
 func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	b := setup(t, nil)
-	b.gateway(t, api.Gateway{Gateway: "g1", User: "u", Pass: "p", Limits: &api.Limits{PerSecond: 7, Connections: 2}})
+	b.gateway(t, api.Gateway{Gateway: "g1", User: "u", Pass: "p", Limits: &api.Limits{
+		PerSecond: 7, Connections: 2}})
 	b.gateway(t, api.Gateway{Gateway: "g2"})
 	a := throughGateways("a", "g1", "g2")
 	a.SMTP, a.Limits = account("a").SMTP, &api.Limits{PerMinute: 30, Connections: 4}
@@ -63,14 +64,17 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	if err := s.Ready(api.Transactional); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{" smtp.example.com", "g1 g1.example.net", "g2 g2.example.net"}, hosts(s)); diff != "" {
+	if diff := cmp.Diff([]string{" smtp.example.com", "g1 g1.example.net", "g2 g2.example.net"},
+		hosts(s)); diff != "" {
 		t.Fatal(diff)
 	}
 	own, first := s.Relays[0], s.Relays[1]
-	if s.Rate != (limits.Rate{PerMinute: 30}) || own.Rate != (limits.Rate{}) || own.Connections != 4 || own.SMTP.Shared != "account:a" {
+	if s.Rate != (limits.Rate{PerMinute: 30}) || own.Rate != (limits.Rate{}) || own.Connections != 4 ||
+		own.SMTP.Shared != "account:a" {
 		t.Errorf("own relay: rate %v %v, connections %d of %q", s.Rate, own.Rate, own.Connections, own.SMTP.Shared)
 	}
-	if first.Rate != (limits.Rate{PerSecond: 7}) || first.Connections != 2 || first.SMTP.Shared != "gateway:g1" || first.SMTP.Password != "p" {
+	if first.Rate != (limits.Rate{PerSecond: 7}) || first.Connections != 2 ||
+		first.SMTP.Shared != "gateway:g1" || first.SMTP.Password != "p" {
 		t.Errorf("gateway: rate %v, connections %d of %q", first.Rate, first.Connections, first.SMTP.Shared)
 	}
 	if n := countCommands(b, func() {
@@ -80,7 +84,8 @@ func TestRoutesAreTheOwnRelayThenTheGateways(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%d commands for 100 messages", n)
 	}
-	if _, err := b.relays.Update(t.Context(), "g1", api.GatewayPatch{Host: new("moved.example.net"), Pass: new("p")}); err != nil {
+	if _, err := b.relays.Update(t.Context(), "g1", api.GatewayPatch{Host: new("moved.example.net"),
+		Pass: new("p")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.resolve(t, "a").Relays[1].SMTP.Host; got != "moved.example.net" {
@@ -105,13 +110,15 @@ func TestUnknownGatewaysAreRefused(t *testing.T) {
 	b.gateway(t, api.Gateway{Gateway: "g1"})
 	a := throughGateways("a", "g1", "nosuch", "g1", "x:state")
 	a.Email, a.Gateways[1].Weight = "", 2000
-	want := []string{"email", "gateways[1].weight", "gateways[2].gateway", "gateways[3].gateway", "gateways[1].gateway"}
+	want := []string{"email", "gateways[1].weight", "gateways[2].gateway", "gateways[3].gateway",
+		"gateways[1].gateway"}
 	_, err := b.Create(t.Context(), a)
 	if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 	b.create(t, throughGateways("a", "g1"))
-	_, err = b.Update(t.Context(), "a", api.AccountPatch{Gateways: &[]api.Route{{Gateway: "g1"}, {Gateway: "nosuch"}}})
+	_, err = b.Update(t.Context(), "a", api.AccountPatch{
+		Gateways: &[]api.Route{{Gateway: "g1"}, {Gateway: "nosuch"}}})
 	if diff := cmp.Diff([]string{"gateways[1].gateway"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
@@ -144,7 +151,8 @@ func TestDeletedGatewayIsLeftOut(t *testing.T) {
 	if err := b.relays.Delete(t.Context(), "g2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.resolve(t, "a").Ready(api.Transactional); !fault.Is(err, fault.Conflict) || fault.CodeOf(err) != "AccountWithoutRelay" || !strings.Contains(err.Error(), "PUT /v1/account/a") {
+	if err := b.resolve(t, "a").Ready(api.Transactional); !fault.Is(err, fault.Conflict) ||
+		fault.CodeOf(err) != "AccountWithoutRelay" || !strings.Contains(err.Error(), "PUT /v1/account/a") {
 		t.Errorf("without any route: %v", err)
 	}
 	if _, err := b.Webhooks(t.Context(), "a"); err != nil {
@@ -197,13 +205,15 @@ func TestOAuthIsOfTheOwnRelay(t *testing.T) {
 	a.OAuth2 = &api.OAuth2{ClientID: "id", ClientSecret: "cs", RefreshToken: "rt", User: "me@example.com"}
 	b.create(t, a)
 	r := b.resolve(t, "a").Relays[0]
-	if r.OAuth == nil || r.OAuth.Provider != "gmail" || r.OAuth.RefreshToken != "rt" || r.OAuthUser != "me@example.com" {
+	if r.OAuth == nil || r.OAuth.Provider != "gmail" || r.OAuth.RefreshToken != "rt" ||
+		r.OAuthUser != "me@example.com" {
 		t.Errorf("%v of %s", r.OAuth, r.OAuthUser)
 	}
 	if rate := b.resolve(t, "a").Rate; rate.PerDay != 2000 {
 		t.Errorf("the preset's limit is not the account's: %+v", rate)
 	}
-	info, err := b.Update(t.Context(), "a", api.AccountPatch{SMTP: new(&api.SMTPServer{Preset: "gmail", Auth: &api.SMTPAuth{User: "me", Pass: "app password"}})})
+	info, err := b.Update(t.Context(), "a", api.AccountPatch{
+		SMTP: new(&api.SMTPServer{Preset: "gmail", Auth: &api.SMTPAuth{User: "me", Pass: "app password"}})})
 	if err != nil || info.OAuth2 != nil {
 		t.Errorf("a password in place of OAuth: %+v, %v", info.OAuth2, err)
 	}

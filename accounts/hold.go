@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// checks are the waits before a message of a held account is tried again; the last repeats. Many a provider locks an account whose login
-// is tried too often.
+// checks are the waits before a message of a held account is tried again; the last repeats. Many a provider
+// locks an account whose login is tried too often.
 var checks = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour}
 
 // Held is an account whose mail waits, because the account itself was refused.
@@ -25,8 +25,9 @@ func holds(account api.Account, byDefault bool) bool {
 	return account.AccountTrouble == "hold" || account.AccountTrouble == "" && byDefault
 }
 
-// Trial asks whether one message of a held account may be tried now, and claims the check that is due: of all processes one gets true,
-// and the next check is later. It is true for an account that is not held. It asks Redis only when a check is due. Unknown: NotFound.
+// Trial asks whether one message of a held account may be tried now, and claims the check that is due: of all
+// processes one gets true, and the next check is later. It is true for an account that is not held. It asks
+// Redis only when a check is due. Unknown: NotFound.
 func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	e, err := a.find(ctx, id)
 	if err != nil {
@@ -47,7 +48,8 @@ func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	return may, nil
 }
 
-// noticeEdit makes the next check due at once when the account from the configuration is not the one that is held.
+// noticeEdit makes the next check due at once when the account from the configuration is not the one that is
+// held.
 func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	if s["state"] != stateHeld || s["of"] == a.is {
 		return nil
@@ -62,9 +64,9 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	return nil
 }
 
-// state is what Redis keeps of what an account met: state, lastError, lastErrorAt, and of trouble its kinds since mail got through, the
-// last one seen and when, since when the account is held, the next check, how many there were, whether one is under way, and of which
-// configured account that is.
+// state is what Redis keeps of what an account met: state, lastError, lastErrorAt, and of trouble its kinds
+// since mail got through, the last one seen and when, since when the account is held, the next check, how
+// many there were, whether one is under way, and of which configured account that is.
 type state map[string]string
 
 // hold reads whether the account is held; nil: it is not.
@@ -72,7 +74,8 @@ func (s state) hold() *Held {
 	if s["state"] != stateHeld {
 		return nil
 	}
-	return &Held{Since: redisdb.ParseTime(s["since"]), Next: redisdb.ParseTime(s["next"]), Reason: s["lastError"], Code: s["seen"]}
+	return &Held{Since: redisdb.ParseTime(s["since"]), Next: redisdb.ParseTime(s["next"]),
+		Reason: s["lastError"], Code: s["seen"]}
 }
 
 // show puts the state into an answer. A hold that the account no longer wants is an error.

@@ -19,12 +19,14 @@ import (
 
 // untrusted is what we say to a wrong certificate.
 func untrusted() *smtpsend.Error {
-	return &smtpsend.Error{Phase: smtpsend.PhaseTLS, Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount, Err: errors.New("x509: expired")}
+	return &smtpsend.Error{Phase: smtpsend.PhaseTLS, Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
+		Err: errors.New("x509: expired")}
 }
 
 // unreachable is a relay that can't be reached.
 func unreachable() error {
-	return &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")}
+	return &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection,
+		Err: errors.New("refused")}
 }
 
 // events reads the stream.
@@ -107,7 +109,8 @@ func TestOneTroubleMakesOneEvent(t *testing.T) {
 	code := 535
 	data := event.Trouble{
 		Failure: event.Failure{
-			Error: "smtp auth: 535 5.7.8 no", ErrorCode: "EAUTH", SMTPResponse: "535 5.7.8 no", SMTPResponseCode: &code, SMTPCommand: "AUTH PLAIN",
+			Error: "smtp auth: 535 5.7.8 no", ErrorCode: "EAUTH", SMTPResponse: "535 5.7.8 no",
+			SMTPResponseCode: &code, SMTPCommand: "AUTH PLAIN",
 		},
 		Gateway: "g", Since: testrecords.Start,
 	}
@@ -171,7 +174,8 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 	var waits []time.Duration
 	for range 6 {
 		s := b.resolve(t, "a")
-		if s.Held == nil || !s.Hold || s.Held.Code != "EAUTH" || s.Held.Reason != "smtp auth: 535 5.7.8 no" || !s.Held.Since.Equal(since) {
+		if s.Held == nil || !s.Hold || s.Held.Code != "EAUTH" || s.Held.Reason != "smtp auth: 535 5.7.8 no" ||
+			!s.Held.Since.Equal(since) {
 			t.Fatalf("%+v", s.Held)
 		}
 		waits = append(waits, s.Held.Next.Sub(b.clock.Now()))
@@ -185,7 +189,8 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 		}
 		b.Outcome(t.Context(), "a", refused())
 	}
-	want := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, time.Hour}
+	want := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
+		time.Hour}
 	if diff := cmp.Diff(want, waits); diff != "" {
 		t.Error(diff)
 	}
@@ -210,7 +215,8 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 	}
 }
 
-// TestMailOverOldLoginsEndsNoHold: when a password was changed, connections that logged in before go on for a while.
+// TestMailOverOldLoginsEndsNoHold: when a password was changed, connections that logged in before go on for a
+// while.
 func TestMailOverOldLoginsEndsNoHold(t *testing.T) {
 	b := setup(t, nil)
 	b.create(t, holdingAccount("a"))
@@ -314,7 +320,8 @@ func TestConfiguredAccountIsCheckedAtOnceWhenTheConfigurationChanged(t *testing.
 		t.Error("tried early though nothing was changed")
 	}
 	changed := *configured
-	changed.SMTP = &api.SMTPServer{Host: "relay.example.com", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "another"}}
+	changed.SMTP = &api.SMTPServer{Host: "relay.example.com", Port: 587, Auth: &api.SMTPAuth{
+		User: "u", Pass: "another"}}
 	restarted := process(t, b.url, "secret", &changed)
 	if !restarted.trial(t, DefaultID) || restarted.trial(t, DefaultID) {
 		t.Error("not tried once, at once")

@@ -15,7 +15,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// What an attempt can say about the account. The states of an account are these but trouble, which shows as an error or a hold.
+// What an attempt can say about the account. The states of an account are these but trouble, which shows as
+// an error or a hold.
 const (
 	stateUnset     = "unset"     // no attempt yet, or none since the account was changed
 	stateConnected = "connected" // the relay was reached and let us in
@@ -24,11 +25,12 @@ const (
 	metTrouble     = "trouble"   // it refused the account's login, token, certificate or sender
 )
 
-// rewriteAfter is how often a state is written again that did not change: for its time, and in case another process saw another one.
+// rewriteAfter is how often a state is written again that did not change: for its time, and in case another
+// process saw another one.
 const rewriteAfter = time.Minute
 
-// settling is for how long after a refused login messages may still pass over connections that logged in before it: such a success ends
-// no hold, and the next refusal of the same kind is the same trouble still.
+// settling is for how long after a refused login messages may still pass over connections that logged in
+// before it: such a success ends no hold, and the next refusal of the same kind is the same trouble still.
 const settling = 5 * time.Second
 
 // outcome is what was last written of an account's state.
@@ -45,11 +47,12 @@ type met struct {
 	line  string // the event of trouble, for the stream
 }
 
-// Outcome notes what an attempt through an account met; nil is success. A refused recipient or message is no trouble of the account: the
-// relay was there and let us in. Trouble is an *smtpsend.Error of verdict auth, or a permanent *oauth.Error; [relays.Via] may have noted
-// at which gateway. The first of its kind since mail last got through, or since the account was edited, makes one event, and holds the
-// account if that is its way; a success ends both. Except for trouble, Outcome writes to Redis only when the state changed, or once a
-// minute.
+// Outcome notes what an attempt through an account met; nil is success. A refused recipient or message is no
+// trouble of the account: the relay was there and let us in. Trouble is an *smtpsend.Error of verdict auth,
+// or a permanent *oauth.Error; [relays.Via] may have noted at which gateway. The first of its kind since mail
+// last got through, or since the account was edited, makes one event, and holds the account if that is its
+// way; a success ends both. Except for trouble, Outcome writes to Redis only when the state changed, or once
+// a minute.
 func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	now := a.now()
 	m := metOf(err)
@@ -77,7 +80,8 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 		a.remember(id, outcome{state: m.state, written: now.Add(settling - rewriteAfter)})
 	case "trouble":
 		a.senders.Clear()
-		a.log.ErrorContext(ctx, "account refused", "account", id, "code", m.kind, "gateway", gateways.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
+		a.log.ErrorContext(ctx, "account refused", "account", id, "code", m.kind, "gateway",
+			gateways.GatewayOf(err), "held", e.sender.Hold, "error", m.text)
 	case "over":
 		a.senders.Clear()
 		a.log.InfoContext(ctx, "account held no longer", "account", id)
@@ -107,7 +111,8 @@ func troubleKind(err error) string {
 	return ""
 }
 
-// troubleLine writes the event of a trouble as it stands in the stream. Whether it goes there is up to the script.
+// troubleLine writes the event of a trouble as it stands in the stream. Whether it goes there is up to the
+// script.
 func troubleLine(id string, err error, hold bool, now time.Time) (string, error) {
 	data := event.Trouble{
 		Failure: event.Failure{Error: gateways.Printable(err.Error()), ErrorCode: troubleKind(err)},
@@ -119,7 +124,8 @@ func troubleLine(id string, err error, hold bool, now time.Time) (string, error)
 			data.SMTPResponseCode = &e.Code
 		}
 	}
-	e, err := event.New(ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(), event.AccountError, id, now, data)
+	e, err := event.New(ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(), event.AccountError, id, now,
+		data)
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +143,8 @@ func (a *Accounts) fingerprintOf(id string) string {
 // maxOutcomes bounds what is remembered of accounts' states; beyond it remembering starts over.
 const maxOutcomes = 10_000
 
-// worthWriting reports whether a state has to be written, and assumes that it then is. Trouble always is: the script knows what is new.
+// worthWriting reports whether a state has to be written, and assumes that it then is. Trouble always is: the
+// script knows what is new.
 func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

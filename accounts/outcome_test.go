@@ -19,14 +19,18 @@ func TestWhatAnAttemptSaysAboutTheAccount(t *testing.T) {
 		want met
 	}{
 		{"success", nil, met{state: stateConnected}},
-		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient}, met{state: stateConnected}},
+		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Verdict: smtpsend.Hard,
+			Scope: smtpsend.ScopeRecipient}, met{state: stateConnected}},
 		{"login refused", refused(), met{state: metTrouble, text: "smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
-		{"login refused at a gateway", fmt.Errorf("send: %w", gateways.Via("g", refused())), met{state: metTrouble, text: "send: smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
-		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")},
+		{"login refused at a gateway", fmt.Errorf("send: %w", gateways.Via("g", refused())),
+			met{state: metTrouble, text: "send: smtp auth: 535 5.7.8 no", kind: "EAUTH"}},
+		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft,
+			Scope: smtpsend.ScopeConnection, Err: errors.New("refused")},
 			met{state: stateError, text: "smtp connect: refused"}},
 		{"consent taken back", &oauth.Error{Owner: "account:a", Permanent: true, Code: "invalid_grant"},
 			met{state: metTrouble, text: "access token of account:a: invalid_grant", kind: "EOAUTH2"}},
-		{"the token server is away", &oauth.Error{Owner: "account:a", Status: 503}, met{state: stateError, text: "access token of account:a: the token server answers 503"}},
+		{"the token server is away", &oauth.Error{Owner: "account:a", Status: 503},
+			met{state: stateError, text: "access token of account:a: the token server answers 503"}},
 		{"we stopped", fmt.Errorf("send: %w", context.Canceled), met{}},
 	}
 	for _, tt := range tests {
@@ -41,7 +45,8 @@ func TestWhatAnAttemptSaysAboutTheAccount(t *testing.T) {
 // refused is what a relay says to a wrong password.
 func refused() *smtpsend.Error {
 	return &smtpsend.Error{
-		Phase: smtpsend.PhaseAuth, Command: "AUTH PLAIN", Code: 535, Enhanced: "5.7.8", Line: "535 5.7.8 no", Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
+		Phase: smtpsend.PhaseAuth, Command: "AUTH PLAIN", Code: 535, Enhanced: "5.7.8", Line: "535 5.7.8 no",
+		Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
 	}
 }
 
@@ -70,8 +75,13 @@ func TestOutcomeShowsInTheAccount(t *testing.T) {
 		{"at first", func() {}, "unset"},
 		{"success", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},
 		{"an error", func() { b.Outcome(t.Context(), "a", errors.New("refused")) }, "error refused 12:00:00"},
-		{"the next error within a minute", func() { b.clock.Advance(59 * time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error refused 12:00:00"},
-		{"after a minute", func() { b.clock.Advance(time.Second); b.Outcome(t.Context(), "a", errors.New("away")) }, "error away 12:01:00"},
+		{"the next error within a minute", func() {
+			b.clock.Advance(59 * time.Second)
+			b.Outcome(t.Context(), "a",
+				errors.New("away"))
+		}, "error refused 12:00:00"},
+		{"after a minute", func() { b.clock.Advance(time.Second); b.Outcome(t.Context(), "a", errors.New("away")) },
+			"error away 12:01:00"},
 		{"success again", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},
 		{"another relay", func() { b.create(t, account("a")) }, "unset"},
 		{"success with that", func() { b.Outcome(t.Context(), "a", nil) }, "connected"},

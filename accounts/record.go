@@ -22,7 +22,8 @@ func secrets(account *api.Account) []records.Secret {
 	return all
 }
 
-// patched lays the fields that a patch has over an account. A login that the patch names replaces one of the other kind.
+// patched lays the fields that a patch has over an account. A login that the patch names replaces one of the
+// other kind.
 func patched(account api.Account, p api.AccountPatch) api.Account {
 	api.Set(&account.Name, p.Name)
 	api.Set(&account.Email, p.Email)

@@ -25,7 +25,8 @@ func secretive(t *testing.T, id string) api.Account {
 	}
 	a := account(id)
 	a.SMTP.Auth = nil
-	a.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", ClientSecret: "client battery", RefreshToken: "refresh battery", User: "u"}
+	a.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", ClientSecret: "client battery",
+		RefreshToken: "refresh battery", User: "u"}
 	a.Proxy = "socks5://u:proxy-battery@proxy.example.com:1080"
 	a.DKIM = &api.DKIM{Domain: "Example.com", Selector: "S1", PrivateKey: key}
 	return a
@@ -52,12 +53,14 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 	key, _, _ = strings.Cut(key, "\n")
 	secrets := []string{"correct horse battery", "battery", "ya29.access-token", key}
 	for _, secret := range secrets {
-		if testredis.Holds(t, b.db, secret) || testredis.Holds(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
+		if testredis.Holds(t, b.db, secret) ||
+			testredis.Holds(t, b.db, base64.StdEncoding.EncodeToString([]byte(secret))) {
 			t.Errorf("%q is in Redis", secret)
 		}
 	}
 	s := b.resolve(t, "b")
-	if r := s.Relays[0]; r.OAuth.RefreshToken != "refresh battery" || r.OAuth.ClientSecret != "client battery" || r.SMTP.Proxy != other.Proxy {
+	if r := s.Relays[0]; r.OAuth.RefreshToken != "refresh battery" || r.OAuth.ClientSecret != "client battery" ||
+		r.SMTP.Proxy != other.Proxy {
 		t.Error("a secret was lost on the way")
 	}
 	if *s.DKIM != (api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: other.DKIM.PrivateKey}) {
@@ -81,7 +84,8 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 	}
 }
 
-// TestMaskedSecretsStayWhereTheyGo: the rules are those of relays; here is that they know what goes where in an account.
+// TestMaskedSecretsStayWhereTheyGo: the rules are those of relays; here is that they know what goes where in
+// an account.
 func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 	b := setup(t, nil)
 	b.create(t, secretive(t, "a"))
@@ -91,10 +95,14 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		patch api.AccountPatch
 		want  []string
 	}{
-		{"all as shown", api.AccountPatch{SMTP: new(shown.SMTP), OAuth2: new(shown.OAuth2), Proxy: &shown.Proxy, DKIM: new(shown.DKIM)}, nil},
-		{"another selector", api.AccountPatch{DKIM: new(&api.DKIM{Domain: "example.com", Selector: "s2", PrivateKey: records.Mask})}, nil},
-		{"another relay", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "evil.example.net", Port: 25})}, []string{"oauth2.clientSecret", "oauth2.refreshToken"}},
-		{"another proxy", api.AccountPatch{Proxy: new("socks5://u:******@evil.example.net")}, []string{"oauth2.clientSecret", "oauth2.refreshToken", "proxy"}},
+		{"all as shown", api.AccountPatch{SMTP: new(shown.SMTP), OAuth2: new(shown.OAuth2), Proxy: &shown.Proxy,
+			DKIM: new(shown.DKIM)}, nil},
+		{"another selector", api.AccountPatch{
+			DKIM: new(&api.DKIM{Domain: "example.com", Selector: "s2", PrivateKey: records.Mask})}, nil},
+		{"another relay", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "evil.example.net", Port: 25})},
+			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
+		{"another proxy", api.AccountPatch{Proxy: new("socks5://u:******@evil.example.net")},
+			[]string{"oauth2.clientSecret", "oauth2.refreshToken", "proxy"}},
 		{"no proxy any more", api.AccountPatch{Proxy: new("")}, nil},
 	}
 	for _, tt := range tests {
@@ -134,14 +142,16 @@ func TestReseal(t *testing.T) {
 	if s := after.resolve(t, "a"); s.Relays[0].SMTP.Password != "correct horse" {
 		t.Error("the password was lost")
 	}
-	if s := after.resolve(t, "b"); s.Relays[0].OAuth.RefreshToken != "refresh battery" || s.DKIM.PrivateKey == "" {
+	if s := after.resolve(t, "b"); s.Relays[0].OAuth.RefreshToken != "refresh battery" ||
+		s.DKIM.PrivateKey == "" {
 		t.Error("a secret was lost")
 	}
 	if info := after.show(t, "a"); info.State != "connected" || !info.Updated.Equal(updated) {
 		t.Errorf("sealing anew passes for an edit: %+v", info)
 	}
 	broken := processWith(t, url, testrecords.Ring(t, "last", "wrong"), nil)
-	if n, err := broken.Reseal(t.Context()); n != 0 || err == nil || !strings.Contains(err.Error(), "account:a") || !strings.Contains(err.Error(), "account:b") {
+	if n, err := broken.Reseal(t.Context()); n != 0 || err == nil ||
+		!strings.Contains(err.Error(), "account:a") || !strings.Contains(err.Error(), "account:b") {
 		t.Errorf("under unknown secrets: %d, %v", n, err)
 	}
 }

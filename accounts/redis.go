@@ -39,11 +39,13 @@ func troubledKey() string { return redisdb.Key(0, "accounts", "troubled") }
 
 func newStore(db *redisdb.DB, ring *seal.Ring, o records.Options[api.Account]) *records.Store[api.Account] {
 	return records.New(db, ring, records.Kind[api.Account]{
-		Key: "account", Index: "accounts", Name: "account", Code: "AccountChanged", Changed: changedSource, Secrets: secrets,
+		Key: "account", Index: "accounts", Name: "account", Code: "AccountChanged", Changed: changedSource,
+		Secrets: secrets,
 	}, o)
 }
 
-// met notes what an attempt through an account met, if it still exists, and says what became of that in the words of the script.
+// met notes what an attempt through an account met, if it still exists, and says what became of that in the
+// words of the script.
 func (a *Accounts) met(ctx context.Context, id, of string, m met, hold bool, now time.Time) (string, error) {
 	keys := []string{a.store.Key(id), a.store.StateKey(id), a.store.VersionKey(), eventsKey(), troubledKey()}
 	return stateScript.Run(ctx, a.client, keys, of != "", m.state, m.text, now.UnixMilli(), m.kind, m.line, hold,
@@ -56,11 +58,13 @@ func (a *Accounts) trial(ctx context.Context, id string, now time.Time) (bool, e
 	for _, wait := range checks {
 		args = append(args, wait.Milliseconds())
 	}
-	may, err := trialScript.Run(ctx, a.client, []string{a.store.StateKey(id), a.store.VersionKey()}, args...).Int()
+	may, err := trialScript.Run(ctx, a.client, []string{a.store.StateKey(id), a.store.VersionKey()},
+		args...).Int()
 	return may == 1, err
 }
 
-// edited makes the next check of a held account from the configuration due at once, if it was held for another one.
+// edited makes the next check of a held account from the configuration due at once, if it was held for
+// another one.
 func (a *Accounts) edited(ctx context.Context, id, of string) (bool, error) {
 	done, err := editedScript.Run(ctx, a.client, []string{a.store.StateKey(id)}, of).Int()
 	return done == 1, err

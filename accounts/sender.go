@@ -18,22 +18,24 @@ type Sender struct {
 	ID       string
 	Name     string // display name; empty: none
 	Email    string
-	Locale   string           // of the templates it uses; empty: en
-	TZ       string           // time zone of dates in templates; empty: UTC
-	Opens    *bool            // whether opens of its mail are counted; nil: the setting
-	Clicks   *bool            // whether clicks are, likewise
-	Webhooks string           // URL that gets the account's events; empty: none
-	Relays   []gateways.Relay // the account's own relay first, then its gateways in order; see Ready. Not to be changed
-	Retry    []time.Duration  // delays between attempts, the last repeats; nil: the setting. Not to be changed
-	Rate     limits.Rate      // of the account, whichever route its mail takes; zero: not bounded
-	Hold     bool             // mail waits while the account itself is refused, instead of failing
-	Held     *Held            // nil: it does not wait now
-	DKIM     *api.DKIM        // signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
+	Locale   string // of the templates it uses; empty: en
+	TZ       string // time zone of dates in templates; empty: UTC
+	Opens    *bool  // whether opens of its mail are counted; nil: the setting
+	Clicks   *bool  // whether clicks are, likewise
+	Webhooks string // URL that gets the account's events; empty: none
+	// the account's own relay first, then its gateways in order; see Ready. Not to be changed
+	Relays []gateways.Relay
+	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
+	Rate   limits.Rate     // of the account, whichever route its mail takes; zero: not bounded
+	Hold   bool            // mail waits while the account itself is refused, instead of failing
+	Held   *Held           // nil: it does not wait now
+	// signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
+	DKIM *api.DKIM
 }
 
-// Ready says whether there is any relay that the sender's mail of a lane can go through. Conflict, code AccountWithoutRelay, with a message
-// that says what to do: all gateways of its list were deleted, can't be opened, or are for the other lane. A message that names a gateway
-// itself can go all the same.
+// Ready says whether there is any relay that the sender's mail of a lane can go through. Conflict, code
+// AccountWithoutRelay, with a message that says what to do: all gateways of its list were deleted, can't be
+// opened, or are for the other lane. A message that names a gateway itself can go all the same.
 func (s Sender) Ready(lane api.Lane) error {
 	for _, r := range s.Relays {
 		if r.Serves(lane) {
@@ -45,7 +47,8 @@ func (s Sender) Ready(lane api.Lane) error {
 			"No relay of account %q is for %s mail; add one with PUT /v1/account/%s, or leave the lane of a gateway out", s.ID, lane, s.ID)
 	}
 	return fault.New(fault.Conflict, "AccountWithoutRelay",
-		"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID, s.ID)
+		"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID,
+		s.ID)
 }
 
 // LogValue keeps the sender's secrets out of logs.
@@ -68,9 +71,10 @@ type entry struct {
 	warned   *sync.Map   // gateways whose absence was logged
 }
 
-// Resolve gives an account ready to use; the empty id means DefaultID. What it gives is at most about a second old, and mostly costs no
-// round trip. Gateways of its list that were deleted, or whose secrets don't open, are left out, which [Sender.Ready] tells if none is
-// left. Unknown: NotFound, code AccountNotFound, with a message that says what to do.
+// Resolve gives an account ready to use; the empty id means DefaultID. What it gives is at most about a
+// second old, and mostly costs no round trip. Gateways of its list that were deleted, or whose secrets don't
+// open, are left out, which [Sender.Ready] tells if none is left. Unknown: NotFound, code AccountNotFound,
+// with a message that says what to do.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	e, err := a.find(ctx, id)
 	switch {
@@ -84,7 +88,8 @@ func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	return a.withGateways(ctx, e)
 }
 
-// Webhooks gives the URL that an account's events go to, empty for none, even when its relays can't be used. Unknown: NotFound.
+// Webhooks gives the URL that an account's events go to, empty for none, even when its relays can't be used.
+// Unknown: NotFound.
 func (a *Accounts) Webhooks(ctx context.Context, id string) (string, error) {
 	e, err := a.find(ctx, id)
 	return e.sender.Webhooks, err
@@ -113,7 +118,8 @@ func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 			return Sender{}, err
 		case err != nil:
 			if _, again := e.warned.LoadOrStore(g.Gateway, true); !again {
-				a.log.WarnContext(ctx, "gateway of an account left out", "account", s.ID, "gateway", g.Gateway, "error", err)
+				a.log.WarnContext(ctx, "gateway of an account left out", "account", s.ID, "gateway", g.Gateway, "error",
+					err)
 			}
 			continue
 		}
@@ -147,11 +153,13 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 	return e, err
 }
 
-// newEntry makes an account, with its secrets in clear, ready to use. holdByDefault stands in for an absent accountTrouble.
+// newEntry makes an account, with its secrets in clear, ready to use. holdByDefault stands in for an absent
+// accountTrouble.
 func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	settings := gateways.OfAccount(account)
 	s := Sender{
-		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks, DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
+		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks,
+		DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
 		Opens: account.TrackOpens, Clicks: account.TrackClicks,
 		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
@@ -171,7 +179,8 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 // Described gives the relay that a request to verify settings describes. Invalid reports every wrong field.
 func Described(req api.VerifyRequest) (gateways.Relay, error) {
 	settings := gateways.OfAccount(api.Account{
-		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName,
+		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress,
+		SMTPEhloName: req.SMTPEhloName,
 	})
 	f := settings.Check()
 	if req.SMTP == nil {

@@ -65,7 +65,8 @@ func check(account api.Account) *faults {
 	return f
 }
 
-// withoutRelay checks an account that has no relay of its own. What would be said about that one must not be lost in silence.
+// withoutRelay checks an account that has no relay of its own. What would be said about that one must not be
+// lost in silence.
 func (f *faults) withoutRelay(account api.Account) {
 	if len(account.Gateways) == 0 {
 		f.Add("smtp", "is required, or gateways: where this account's mail is handed to")
@@ -79,8 +80,10 @@ func (f *faults) withoutRelay(account api.Account) {
 		key   string
 		given bool
 	}{
-		{"oauth2", account.OAuth2 != nil}, {"proxy", account.Proxy != ""}, {"localAddress", account.LocalAddress != ""},
-		{"smtpEhloName", account.SMTPEhloName != ""}, {"limits.connections", l.Connections != 0}, {"limits.perConnection", l.PerConnection != 0},
+		{"oauth2", account.OAuth2 != nil}, {"proxy", account.Proxy != ""},
+		{"localAddress", account.LocalAddress != ""},
+		{"smtpEhloName", account.SMTPEhloName != ""}, {"limits.connections", l.Connections != 0},
+		{"limits.perConnection", l.PerConnection != 0},
 	} {
 		if field.given {
 			f.Add(field.key, "goes with smtp: each gateway has its own")
@@ -115,8 +118,8 @@ func (f *faults) gateways(account api.Account) {
 	}
 }
 
-// unknownGateways adds the gateways of an account's list that don't exist. Those that were listed before may have been deleted since; that
-// must not stand in the way of other changes.
+// unknownGateways adds the gateways of an account's list that don't exist. Those that were listed before may
+// have been deleted since; that must not stand in the way of other changes.
 func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.Account, old *stored) error {
 	for i, g := range account.Gateways {
 		listed := func(r api.Route) bool { return r.Gateway == g.Gateway }
@@ -128,7 +131,8 @@ func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.A
 			return err
 		}
 		if !exists {
-			f.Add(fmt.Sprintf("gateways[%d].gateway", i), "there is no gateway %q; add it with POST /v1/gateway", g.Gateway)
+			f.Add(fmt.Sprintf("gateways[%d].gateway", i), "there is no gateway %q; add it with POST /v1/gateway",
+				g.Gateway)
 		}
 	}
 	return nil
@@ -150,7 +154,8 @@ func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored
 	return account, nil
 }
 
-// webhooks checks the URL that gets the account's events. It is shown in answers, so it must not carry a password.
+// webhooks checks the URL that gets the account's events. It is shown in answers, so it must not carry a
+// password.
 func (f *faults) webhooks(s string) {
 	if s == "" {
 		return

@@ -34,7 +34,8 @@ func TestWrongAccounts(t *testing.T) {
 		{"no address", func(a *api.Account) { a.Email = "" }, []string{"email"}},
 		{"an address with a name", func(a *api.Account) { a.Email = "A <a@example.com>" }, []string{"email"}},
 		{"no relay", func(a *api.Account) { a.SMTP = nil }, []string{"smtp"}},
-		{"no host, no port", func(a *api.Account) { a.SMTP = &api.SMTPServer{} }, []string{"smtp.host", "smtp.port"}},
+		{"no host, no port", func(a *api.Account) { a.SMTP = &api.SMTPServer{} },
+			[]string{"smtp.host", "smtp.port"}},
 		{"a host with a port", func(a *api.Account) { a.SMTP.Host = "a.example.com:25" }, []string{"smtp.host"}},
 		{"a URL for a host", func(a *api.Account) { a.SMTP.Host = "smtp://a" }, []string{"smtp.host"}},
 		{"a host with an empty label", func(a *api.Account) { a.SMTP.Host = "a..b" }, []string{"smtp.host"}},
@@ -42,19 +43,30 @@ func TestWrongAccounts(t *testing.T) {
 		{"a password without user", func(a *api.Account) { a.SMTP.Auth.User = "" }, []string{"smtp.auth.user"}},
 		{"a user without password", func(a *api.Account) { a.SMTP.Auth.Pass = "" }, []string{"smtp.auth.pass"}},
 		{"a NUL in the password", func(a *api.Account) { a.SMTP.Auth.Pass = "a\x00b" }, []string{"smtp.auth.pass"}},
-		{"a line in user and token", func(a *api.Account) { a.SMTP.Auth = &api.SMTPAuth{User: "a\n", AccessToken: "b\r"} },
+		{"a line in user and token", func(a *api.Account) {
+			a.SMTP.Auth = &api.SMTPAuth{User: "a\n", AccessToken: "b\r"}
+		},
 			[]string{"smtp.auth.user", "smtp.auth.accessToken"}},
-		{"TLS words unknown", func(a *api.Account) { a.SMTP.TLS = &api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"} },
+		{"TLS words unknown", func(a *api.Account) {
+			a.SMTP.TLS = &api.SMTPTLS{MinVersion: "TLSv1",
+				StartTLS: "yes"}
+		},
 			[]string{"smtp.tls.minVersion", "smtp.tls.starttls"}},
-		{"STARTTLS inside TLS", func(a *api.Account) { a.SMTP.Secure, a.SMTP.TLS = true, &api.SMTPTLS{StartTLS: "required"} }, []string{"smtp.tls.starttls"}},
+		{"STARTTLS inside TLS", func(a *api.Account) {
+			a.SMTP.Secure, a.SMTP.TLS = true,
+				&api.SMTPTLS{StartTLS: "required"}
+		}, []string{"smtp.tls.starttls"}},
 		{"limits", func(a *api.Account) { a.Limits = &api.Limits{Connections: 1001, PerConnection: -1} },
 			[]string{"limits.connections", "limits.perConnection"}},
 		{"webhooks to a file", func(a *api.Account) { a.Webhooks = "file:///etc/passwd" }, []string{"webhooks"}},
 		{"webhooks without host", func(a *api.Account) { a.Webhooks = "https:///x" }, []string{"webhooks"}},
-		{"webhooks with a password", func(a *api.Account) { a.Webhooks = "https://u:p@example.com/" }, []string{"webhooks"}},
-		{"a name for the local address", func(a *api.Account) { a.LocalAddress = "localhost" }, []string{"localAddress"}},
+		{"webhooks with a password", func(a *api.Account) { a.Webhooks = "https://u:p@example.com/" },
+			[]string{"webhooks"}},
+		{"a name for the local address", func(a *api.Account) { a.LocalAddress = "localhost" },
+			[]string{"localAddress"}},
 		{"two words for EHLO", func(a *api.Account) { a.SMTPEhloName = "a b" }, []string{"smtpEhloName"}},
-		{"an IPv6 literal without its tag", func(a *api.Account) { a.SMTPEhloName = "[::1]" }, []string{"smtpEhloName"}},
+		{"an IPv6 literal without its tag", func(a *api.Account) { a.SMTPEhloName = "[::1]" },
+			[]string{"smtpEhloName"}},
 		{"delays", func(a *api.Account) { a.Retry = []string{"5m", "soon", "0s", "-1m", "721h", "5"} },
 			[]string{"retry[1]", "retry[2]", "retry[3]", "retry[4]", "retry[5]"}},
 		{"too many delays", func(a *api.Account) { a.Retry = many }, []string{"retry"}},
@@ -64,24 +76,36 @@ func TestWrongAccounts(t *testing.T) {
 			}
 		}, []string{"gateways"}},
 		{"a gateway twice, one without name, a weight below zero", func(a *api.Account) {
-			a.SMTP, a.Gateways = nil, []api.Route{{Gateway: "g"}, {Gateway: "g"}, {Gateway: ""}, {Gateway: "h", Weight: -1}}
+			a.SMTP, a.Gateways = nil, []api.Route{{Gateway: "g"}, {Gateway: "g"}, {Gateway: ""},
+				{Gateway: "h", Weight: -1}}
 		}, []string{"gateways[1].gateway", "gateways[2].gateway", "gateways[3].weight"}},
-		{"weights beside the own relay", func(a *api.Account) { a.Gateways = []api.Route{{Gateway: "g", Weight: 1}} }, []string{"gateways"}},
+		{"weights beside the own relay", func(a *api.Account) {
+			a.Gateways = []api.Route{{Gateway: "g", Weight: 1}}
+		}, []string{"gateways"}},
 		{"what goes with the own relay, without one", func(a *api.Account) {
 			a.SMTP, a.Gateways = nil, []api.Route{{Gateway: "g"}}
-			a.OAuth2, a.Proxy, a.LocalAddress, a.SMTPEhloName = &api.OAuth2{}, "http://proxy.example.com", "192.0.2.1", "me.example.com"
+			a.OAuth2, a.Proxy, a.LocalAddress, a.SMTPEhloName = &api.OAuth2{}, "http://proxy.example.com", "192.0.2.1",
+				"me.example.com"
 			a.Limits = &api.Limits{PerSecond: 1, Connections: 1, PerConnection: 1}
-		}, []string{"oauth2", "proxy", "localAddress", "smtpEhloName", "limits.connections", "limits.perConnection"}},
+		}, []string{"oauth2", "proxy", "localAddress", "smtpEhloName", "limits.connections",
+			"limits.perConnection"}},
 		{"a password and OAuth", func(a *api.Account) {
 			a.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
 		}, []string{"oauth2"}},
-		{"a CA and a pin that are none", func(a *api.Account) { a.SMTP.TLS = &api.SMTPTLS{CA: "x", PinSHA256: "x"} }, []string{"smtp.tls.ca", "smtp.tls.pinSha256"}},
+		{"a CA and a pin that are none", func(a *api.Account) {
+			a.SMTP.TLS = &api.SMTPTLS{CA: "x", PinSHA256: "x"}
+		}, []string{"smtp.tls.ca", "smtp.tls.pinSha256"}},
 		{"a proxy that is none", func(a *api.Account) { a.Proxy = "proxy:1080" }, []string{"proxy"}},
-		{"a DKIM key that is none", func(a *api.Account) { a.DKIM = &api.DKIM{Domain: "-", Selector: " ", PrivateKey: "x"} },
+		{"a DKIM key that is none", func(a *api.Account) {
+			a.DKIM = &api.DKIM{Domain: "-", Selector: " ",
+				PrivateKey: "x"}
+		},
 			[]string{"dkim.domain", "dkim.selector", "dkim.privateKey"}},
-		{"another way to take trouble", func(a *api.Account) { a.AccountTrouble = "panic" }, []string{"accountTrouble"}},
+		{"another way to take trouble", func(a *api.Account) { a.AccountTrouble = "panic" },
+			[]string{"accountTrouble"}},
 		{"everything", func(a *api.Account) {
-			*a = api.Account{Account: "/", Name: "\x00", Email: "@", Webhooks: "x", LocalAddress: "x", SMTPEhloName: "-", Retry: []string{""}}
+			*a = api.Account{Account: "/", Name: "\x00", Email: "@", Webhooks: "x", LocalAddress: "x",
+				SMTPEhloName: "-", Retry: []string{""}}
 		}, []string{"account", "name", "email", "webhooks", "localAddress", "smtpEhloName", "smtp", "retry[0]"}},
 	}
 	for _, tt := range tests {
@@ -108,10 +132,12 @@ func TestGoodAccounts(t *testing.T) {
 		"EHLO literals":    func(a *api.Account) { a.SMTPEhloName = "[192.0.2.1]" },
 		"EHLO IPv6":        func(a *api.Account) { a.SMTPEhloName = "[IPv6:2001:db8::1]" },
 		"a foreign sender": func(a *api.Account) { a.Email = "jörg@bücher.example" },
-		"a preset":         func(a *api.Account) { a.SMTP = &api.SMTPServer{Preset: "postmark", Auth: a.SMTP.Auth} },
-		"gateways beside":  func(a *api.Account) { a.Gateways = []api.Route{{Gateway: "g"}} },
-		"trouble waits":    func(a *api.Account) { a.AccountTrouble = "hold" },
-		"a schedule":       func(a *api.Account) { a.Retry = []string{"1m", "1h30m", "720h"} },
+		"a preset": func(a *api.Account) {
+			a.SMTP = &api.SMTPServer{Preset: "postmark", Auth: a.SMTP.Auth}
+		},
+		"gateways beside": func(a *api.Account) { a.Gateways = []api.Route{{Gateway: "g"}} },
+		"trouble waits":   func(a *api.Account) { a.AccountTrouble = "hold" },
+		"a schedule":      func(a *api.Account) { a.Retry = []string{"1m", "1h30m", "720h"} },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +161,8 @@ func TestWeightsBesideTheOwnRelayAreExplained(t *testing.T) {
 	a := account("a")
 	a.Gateways = []api.Route{{Gateway: "g", Weight: 1}}
 	err := validate(a)
-	if err == nil || !strings.Contains(err.Error(), "make the account's own relay a gateway, or leave the weights out") {
+	if err == nil || !strings.Contains(err.Error(),
+		"make the account's own relay a gateway, or leave the weights out") {
 		t.Errorf("%v", err)
 	}
 }
@@ -148,12 +175,16 @@ func TestRelayOfAnAccount(t *testing.T) {
 		want smtpsend.Relay
 	}{
 		{"plain", api.SMTPServer{Host: "h", Port: 25}, smtpsend.Relay{Host: "h", Port: 25}},
-		{"TLS from the start", api.SMTPServer{Host: "h", Port: 465, Secure: true}, smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}},
-		{"STARTTLS required", api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required", MinVersion: "TLSv1.3"}},
+		{"TLS from the start", api.SMTPServer{Host: "h", Port: 465, Secure: true},
+			smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}},
+		{"STARTTLS required", api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required",
+			MinVersion: "TLSv1.3"}},
 			smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired, MinVersion: tls.VersionTLS13}},
-		{"STARTTLS if offered", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic", RejectUnauthorized: &no}},
+		{"STARTTLS if offered", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic",
+			RejectUnauthorized: &no}},
 			smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic, InsecureSkipVerify: true}},
-		{"in clear", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "off"}}, smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}},
+		{"in clear", api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "off"}},
+			smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}},
 		{"login", api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "p"}},
 			smtpsend.Relay{Host: "h", Port: 587, Username: "u", Password: "p"}},
 		{"login by token", api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", AccessToken: "t"}},
@@ -161,7 +192,8 @@ func TestRelayOfAnAccount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			route, err := Described(api.VerifyRequest{SMTP: &tt.smtp, LocalAddress: "192.0.2.1", SMTPEhloName: "me.example"})
+			route, err := Described(api.VerifyRequest{SMTP: &tt.smtp, LocalAddress: "192.0.2.1",
+				SMTPEhloName: "me.example"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,8 +224,10 @@ func TestSenderDoesNotShowItsPassword(t *testing.T) {
 	}
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "sender", s)
-	for _, text := range []string{log.String(), string(json), fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%#v", s), fmt.Sprintf("%v", &s)} {
-		if strings.Contains(text, "correct horse") || strings.Contains(text, "-secret") || !strings.Contains(text, "a") {
+	for _, text := range []string{log.String(), string(json), fmt.Sprint(s), fmt.Sprintf("%+v", s),
+		fmt.Sprintf("%#v", s), fmt.Sprintf("%v", &s)} {
+		if strings.Contains(text, "correct horse") || strings.Contains(text, "-secret") ||
+			!strings.Contains(text, "a") {
 			t.Errorf("shown: %s", text)
 		}
 	}

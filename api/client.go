@@ -17,9 +17,9 @@ import (
 // maxAnswer limits the size of a response. The largest page of the outbox is far below it.
 const maxAnswer = 256 << 20
 
-// Client talks to one Postroom, through the routes of this package: Submit.Do(ctx, client, request). It is safe
-// for concurrent use. It never retries: a submit that is repeated after an error without an answer needs an
-// idempotency key, and the caller decides whether to repeat.
+// Client talks to one Postroom, through the routes of this package: Submit.Do(ctx, client, request). It is
+// safe for concurrent use. It never retries: a submit that is repeated after an error without an answer needs
+// an idempotency key, and the caller decides whether to repeat.
 type Client struct {
 	base  string
 	token string

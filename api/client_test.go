@@ -46,12 +46,16 @@ func TestClientReadsWhateverAnswers(t *testing.T) {
 		body    string
 		want    api.Failure
 	}{
-		{"a problem", 503, map[string]string{"Retry-After": "5"}, `{"statusCode":503,"error":"Service Unavailable","message":"Redis is away","code":"RedisAway","requestId":"r1"}`,
-			api.Failure{Problem: api.Problem{StatusCode: 503, Error: "Service Unavailable", Message: "Redis is away", Code: "RedisAway", RequestID: "r1"}, RetryAfter: 5 * time.Second}},
+		{"a problem", 503, map[string]string{"Retry-After": "5"},
+			`{"statusCode":503,"error":"Service Unavailable","message":"Redis is away","code":"RedisAway","requestId":"r1"}`,
+			api.Failure{Problem: api.Problem{StatusCode: 503, Error: "Service Unavailable", Message: "Redis is away",
+				Code: "RedisAway", RequestID: "r1"}, RetryAfter: 5 * time.Second}},
 		{"a proxy", 502, map[string]string{"X-Request-Id": "p1"}, `<html>Bad Gateway</html>`,
-			api.Failure{Problem: api.Problem{StatusCode: 502, Error: "Bad Gateway", Message: "the answer is not one of Postroom's", RequestID: "p1"}}},
+			api.Failure{Problem: api.Problem{StatusCode: 502, Error: "Bad Gateway",
+				Message: "the answer is not one of Postroom's", RequestID: "p1"}}},
 		{"nothing", 404, nil, ``,
-			api.Failure{Problem: api.Problem{StatusCode: 404, Error: "Not Found", Message: "the answer is not one of Postroom's"}}},
+			api.Failure{Problem: api.Problem{StatusCode: 404, Error: "Not Found",
+				Message: "the answer is not one of Postroom's"}}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -63,7 +67,8 @@ func TestClientReadsWhateverAnswers(t *testing.T) {
 				fmt.Fprint(w, tc.body)
 			}))
 			defer server.Close()
-			_, err := api.GetStats.Do(t.Context(), api.NewClient(server.URL+"/", "t", server.Client()), api.CounterQuery{})
+			_, err := api.GetStats.Do(t.Context(), api.NewClient(server.URL+"/", "t", server.Client()),
+				api.CounterQuery{})
 			f, ok := errors.AsType[*api.Failure](err)
 			if !ok {
 				t.Fatalf("got %v", err)
@@ -94,7 +99,8 @@ func TestAllOutboxFollowsTheCursor(t *testing.T) {
 	client := api.NewClient(server.URL, "t", server.Client())
 
 	walk := func() (ids []string, failed error) {
-		for m, err := range api.All(t.Context(), client, api.ListOutbox, api.OutboxQuery{State: api.Delayed, PageSize: 2}) {
+		for m, err := range api.All(t.Context(), client, api.ListOutbox, api.OutboxQuery{State: api.Delayed,
+			PageSize: 2}) {
 			if err != nil {
 				failed = err
 				continue
@@ -113,7 +119,8 @@ func TestAllOutboxFollowsTheCursor(t *testing.T) {
 	}
 }
 
-// TestAllMessagesGoesOnAfterAnEmptyPage: a search that found nothing among those looked at has more to look at all the same.
+// TestAllMessagesGoesOnAfterAnEmptyPage: a search that found nothing among those looked at has more to look
+// at all the same.
 func TestAllMessagesGoesOnAfterAnEmptyPage(t *testing.T) {
 	pages := map[string]string{
 		"":   `{"total":0,"page":0,"pages":0,"cursor":"c1","messages":[]}`,
@@ -129,7 +136,8 @@ func TestAllMessagesGoesOnAfterAnEmptyPage(t *testing.T) {
 	}))
 	defer server.Close()
 	var ids []string
-	for m, err := range api.All(t.Context(), api.NewClient(server.URL, "t", server.Client()), api.ListMessages, api.LogQuery{Search: "a b", Status: api.StatusSent}) {
+	for m, err := range api.All(t.Context(), api.NewClient(server.URL, "t", server.Client()), api.ListMessages,
+		api.LogQuery{Search: "a b", Status: api.StatusSent}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +149,8 @@ func TestAllMessagesGoesOnAfterAnEmptyPage(t *testing.T) {
 }
 
 func TestEmails(t *testing.T) {
-	for text, want := range map[string]api.Emails{`"a@x.example"`: {"a@x.example"}, `["a@x.example","b@x.example"]`: {"a@x.example", "b@x.example"}, `[]`: {}, `null`: nil} {
+	for text, want := range map[string]api.Emails{`"a@x.example"`: {"a@x.example"},
+		`["a@x.example","b@x.example"]`: {"a@x.example", "b@x.example"}, `[]`: {}, `null`: nil} {
 		var got api.Emails
 		if err := json.Unmarshal([]byte(text), &got); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%s: %v, %v", text, got, err)
@@ -157,7 +166,8 @@ func TestErrorsDoNotHoldTheToken(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	_, err := api.GetStats.Do(t.Context(), api.NewClient(server.URL, "hunter2", nil), api.CounterQuery{})
-	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "GET /v1/stats") {
+	if err == nil || strings.Contains(err.Error(), "hunter2") ||
+		!strings.Contains(err.Error(), "GET /v1/stats") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -175,12 +185,14 @@ func TestTimeOrFalse(t *testing.T) {
 	}
 }
 
-// TestRequestsAreWrittenAsTheServerReadsThem: ids go into the path, queries and bodies where the method has them.
+// TestRequestsAreWrittenAsTheServerReadsThem: ids go into the path, queries and bodies where the method has
+// them.
 func TestRequestsAreWrittenAsTheServerReadsThem(t *testing.T) {
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = strings.TrimSpace(strings.Join([]string{r.Method, r.RequestURI, r.Header.Get("Content-Type"), string(body)}, " "))
+		got = strings.TrimSpace(strings.Join([]string{r.Method, r.RequestURI, r.Header.Get("Content-Type"),
+			string(body)}, " "))
 		fmt.Fprint(w, `{}`)
 	}))
 	defer server.Close()
@@ -193,11 +205,13 @@ func TestRequestsAreWrittenAsTheServerReadsThem(t *testing.T) {
 			return err
 		},
 		"GET /v1/outbox?account=acme&createdAfter=2030-12-24T07%3A00%3A00Z&pageSize=7&state=delayed": func() error {
-			_, err := api.ListOutbox.Do(ctx, c, api.OutboxQuery{State: api.Delayed, Account: "acme", CreatedAfter: at, PageSize: 7})
+			_, err := api.ListOutbox.Do(ctx, c, api.OutboxQuery{State: api.Delayed, Account: "acme", CreatedAfter: at,
+				PageSize: 7})
 			return err
 		},
 		"DELETE /v1/outbox?account=acme": func() error {
-			_, err := api.CancelMessages.Do(ctx, c, api.OutboxQuery{Account: "acme", Page: 2, PageSize: 7, Cursor: "c"})
+			_, err := api.CancelMessages.Do(ctx, c, api.OutboxQuery{Account: "acme", Page: 2, PageSize: 7,
+				Cursor: "c"})
 			return err
 		},
 		`PUT /v1/settings/queue/bulk application/json {"paused":true}`: func() error {
@@ -209,7 +223,8 @@ func TestRequestsAreWrittenAsTheServerReadsThem(t *testing.T) {
 			return err
 		},
 		"POST /v1/suppressions/import?id=import-1&list=news&source=crm text/csv a@example.com": func() error {
-			o := api.SuppressionImportOptions{ID: "import-1", Source: "crm", SuppressionScope: api.SuppressionScope{List: "news"}}
+			o := api.SuppressionImportOptions{ID: "import-1", Source: "crm", SuppressionScope: api.SuppressionScope{
+				List: "news"}}
 			_, err := api.ImportSuppressions.Do(ctx, c, strings.NewReader("a@example.com"), o)
 			return err
 		},

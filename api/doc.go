@@ -14,7 +14,7 @@
 //
 // An error response is a *Failure.
 //
-// The types have no methods but those that read and write them. The tags doc, minLength, maxLength, minimum, maximum,
-// minItems, maxItems, enum and format are the limits that the server enforces and the OpenAPI document states. Times
-// are RFC 3339 in UTC.
+// The types have no methods but those that read and write them. The tags doc, minLength, maxLength, minimum,
+// maximum, minItems, maxItems, enum and format are the limits that the server enforces and the OpenAPI
+// document states. Times are RFC 3339 in UTC.
 package api

@@ -70,7 +70,9 @@ const (
 
 // DocumentQuery searches for messages. The zero query matches all, newest first.
 type DocumentQuery struct {
-	Q        string // words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane: id: before: after:
+	// words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane:
+	// id: before: after:
+	Q        string
 	Account  string `query:"-"` // only this account; over HTTP use the token, or account: in Q
 	Page     int
 	PageSize int // 1 to 500; 0 means 20

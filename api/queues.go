@@ -86,7 +86,8 @@ type LaterCounters struct {
 	ClickedBots  int `json:"clickedBots"`
 }
 
-// Settings are the settings that can be changed while Postroom runs. Absent fields of a request stay as they are.
+// Settings are the settings that can be changed while Postroom runs. Absent fields of a request stay as they
+// are.
 type Settings struct {
 	Webhooks              *string         `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives every event in webhookEvents; empty switches it off"`
 	WebhookEvents         *[]string       `json:"webhookEvents,omitempty" doc:"Event types sent to webhooks; * for all"`

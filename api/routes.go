@@ -88,7 +88,8 @@ const (
 	// DeleteGateway deletes a gateway that no account lists.
 	DeleteGateway Fetch[GatewayDeleted] = "DELETE /v1/gateway/{gateway}"
 
-	// PutDomainKey stores the DKIM key of a domain, or replaces it. A masked privateKey ("******") keeps the old one.
+	// PutDomainKey stores the DKIM key of a domain, or replaces it. A masked privateKey ("******") keeps the old
+	// one.
 	PutDomainKey Call[DKIM, DomainKey] = "PUT /v1/dkim/{domain}"
 	// ListDomainKeys lists the DKIM keys of all domains, masked.
 	ListDomainKeys Fetch[DomainKeyPage] = "GET /v1/dkim"
@@ -160,7 +161,8 @@ const (
 	RemoveSuppression Call[SuppressionRemoval, SuppressionRemoved] = "DELETE /v1/suppressions"
 	// ImportSuppressions imports a CSV file and returns at its end. Meanwhile GetSuppressionImport shows the
 	// progress. After an error the same file may be imported again.
-	ImportSuppressions Upload[SuppressionImportOptions, SuppressionImport] = "POST /v1/suppressions/import text/csv"
+	ImportSuppressions Upload[SuppressionImportOptions,
+		SuppressionImport] = "POST /v1/suppressions/import text/csv"
 	// GetSuppressionImport shows the progress of an import.
 	GetSuppressionImport Fetch[SuppressionImport] = "GET /v1/suppressions/imports/{id}"
 	// ExportSuppressions writes suppressions as CSV.

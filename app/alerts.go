@@ -14,14 +14,16 @@ import (
 // buildWatch makes what alerts the team. Every process watches; they share the state of alerts.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts}, watch.Options{
-		Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters, FailedShare: c.Alerts.FailedShare,
-		Queues: []watch.Queue{
-			watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
-			{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},
-		},
-		MaxLive: c.Outbox.MaxLive, MemoryShare: c.Redis.MaxMemoryShare, Logger: a.log, Registry: a.metrics,
-	})
+	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts},
+		watch.Options{
+			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
+			FailedShare: c.Alerts.FailedShare,
+			Queues: []watch.Queue{
+				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
+				{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},
+			},
+			MaxLive: c.Outbox.MaxLive, MemoryShare: c.Redis.MaxMemoryShare, Logger: a.log, Registry: a.metrics,
+		})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a monitoring system.
+// TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a
+// monitoring system.
 func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 	t.Parallel()
 	slow := newGate("MAIL")
@@ -30,7 +31,8 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 		"alerts.every": "1s", "alerts.queueAge": "2s",
 	}, slog.New(slog.NewTextHandler(log, nil)))
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	_, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: team.URL, Events: []string{"alertRaised", "alertResolved"}})
+	_, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: team.URL, Events: []string{
+		"alertRaised", "alertResolved"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,15 +47,19 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 	if raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "what they talk to is slow") {
 		t.Errorf("%+v", raised)
 	}
-	eventually(t, "the log has a line", func() bool { return log.has(`level=ERROR msg="alert raised" alert=queueAge`) })
-	eventually(t, "the metric shows it", func() bool { return strings.Contains(metrics(t, a), "postroom_alert{alert=\"queueAge\"} 1\n") })
+	eventually(t, "the log has a line",
+		func() bool { return log.has(`level=ERROR msg="alert raised" alert=queueAge`) })
+	eventually(t, "the metric shows it",
+		func() bool { return strings.Contains(metrics(t, a), "postroom_alert{alert=\"queueAge\"} 1\n") })
 
 	slow.open()
 	resolved := team.wait(t, event.AlertResolved, "queueAge", "submit")
-	if !resolved.Since.Equal(raised.Since) || resolved.Resolved == nil || !resolved.Resolved.After(raised.Since) {
+	if !resolved.Since.Equal(raised.Since) || resolved.Resolved == nil ||
+		!resolved.Resolved.After(raised.Since) {
 		t.Errorf("%+v", resolved)
 	}
-	others := func(a event.Alert) bool { return a.Queue != "submit" } // on a busy machine webhooks may wait for 2 s, too
+	// on a busy machine webhooks may wait for 2 s, too
+	others := func(a event.Alert) bool { return a.Queue != "submit" }
 	if raised := slices.DeleteFunc(team.all(event.AlertRaised), others); len(raised) != 1 {
 		t.Errorf("%d alerts about one trouble: %+v", len(raised), raised)
 	}
@@ -66,13 +72,15 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	relay, team := testsmtp.Start(t, testsmtp.Options{}), alerted(t)
 	settings := func() map[string]string {
 		return map[string]string{
-			"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "alerts.every": "1s",
+			"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com",
+			"webhooks.allowPrivate": "true", "alerts.every": "1s",
 			"secret": strings.Repeat("s", 32), "token": strings.Repeat("t", 32),
 		}
 	}
 	a := start(t, settings())
 	start(t, settings())
-	if _, err := api.CreateEndpoint.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.EndpointRequest{URL: team.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.EndpointRequest{
+		URL: team.URL}); err != nil {
 		t.Fatal(err)
 	}
 	persist := func(set string) {
@@ -88,7 +96,8 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	}
 	persist("yes")
 	team.wait(t, event.AlertResolved, "redisForgets", "")
-	if raised, resolved := team.all(event.AlertRaised), team.all(event.AlertResolved); len(raised) != 1 || len(resolved) != 1 {
+	if raised, resolved := team.all(event.AlertRaised), team.all(event.AlertResolved); len(raised) != 1 ||
+		len(resolved) != 1 {
 		t.Errorf("of two processes: raised %+v, resolved %+v", raised, resolved)
 	}
 }
@@ -116,7 +125,8 @@ func alerted(t *testing.T) *team {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if !slices.ContainsFunc(r.got, func(g alertHook) bool { return g.ID == h.ID }) { // webhooks come at least once
+		// webhooks come at least once
+		if !slices.ContainsFunc(r.got, func(g alertHook) bool { return g.ID == h.ID }) {
 			r.got = append(r.got, h)
 		}
 	}))

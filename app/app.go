@@ -99,7 +99,8 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		o.Version = "dev"
 	}
 	a := newApp(cfg, o.Version, o.Logger)
-	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.metrics.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
 		a.openRedis,       // connects, or starts a Redis of our own
 		a.openSecrets,     // the secret of the instance and the admin token; made at the first start
@@ -134,7 +135,8 @@ func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 // Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
 	preempt()
-	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor", a.Addrs().Monitor, "redis", a.db.Mode(), "data", a.cfg.Data)
+	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor",
+		a.Addrs().Monitor, "redis", a.db.Mode(), "data", a.cfg.Data)
 	return errors.Join(a.life.run(ctx), a.life.close())
 }
 
@@ -174,7 +176,8 @@ func (a *App) openRedis(ctx context.Context) error {
 	c := a.cfg
 	workers := c.Workers.Submit + c.Workers.Bulk + c.Workers.Notify + c.Workers.Documents
 	db, err := redisdb.Open(ctx, redisdb.Options{
-		URL: c.Redis.URL.Reveal(), Partitions: c.Redis.Partitions, Dir: c.Data, Fsync: c.Redis.Fsync, PoolSize: workers + 100, Logger: a.log,
+		URL: c.Redis.URL.Reveal(), Partitions: c.Redis.Partitions, Dir: c.Data, Fsync: c.Redis.Fsync,
+		PoolSize: workers + 100, Logger: a.log,
 		WaitReplicas: c.Redis.WaitReplicas, WaitTimeout: c.Redis.WaitTimeout,
 	})
 	if err != nil {
@@ -197,7 +200,8 @@ func (a *App) openSecrets(ctx context.Context) error {
 		a.log.Warn("credentials", "warning", w)
 	}
 	if creds.FirstStart {
-		a.log.Info("first start: secret and admin token made", "secret_file", creds.SecretFile, "token_file", creds.TokenFile)
+		a.log.Info("first start: secret and admin token made", "secret_file", creds.SecretFile, "token_file",
+			creds.TokenFile)
 	}
 	a.ring, err = newRing(a.cfg, creds.Secret)
 	return err
@@ -261,7 +265,8 @@ func (a *App) buildWorkers(context.Context) error {
 		return nil
 	}
 	c := a.cfg
-	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver, webhooks.TaskType: a.webhooks.Deliver}
+	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver,
+		webhooks.TaskType: a.webhooks.Deliver}
 	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
 		Pools: []queue.Pool{
 			{Name: queue.Submit, Queues: spread(queue.Submit, a.db), Workers: c.Workers.Submit, Servers: takers},
@@ -287,10 +292,14 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Intake: a.outbox, Outbox: a.outbox, Queues: a.outbox, Accounts: a.accounts, Gateways: a.gateways, OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Tokens: a.access, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback, Returns: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
+		Intake: a.outbox, Outbox: a.outbox, Queues: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
+		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
+		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Tokens: a.access,
+		Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback,
+		Returns: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
-		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, MaxMessage: int64(c.Message.MaxSize),
+		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
+		MaxMessage:      int64(c.Message.MaxSize),
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
 		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
 	})
@@ -308,7 +317,8 @@ func (a *App) queueKeep() int { return a.settings.Current().QueueKeep }
 
 // queueNames are the names of all queues.
 func queueNames(db *redisdb.DB) []string {
-	return slices.Concat([]string{queue.Notify, queue.Documents}, slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))
+	return slices.Concat([]string{queue.Notify, queue.Documents},
+		slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))
 }
 
 // spread are the queues of a lane, one for each partition, all of the same weight.
@@ -325,13 +335,15 @@ func defaultAccount(c *config.Config) *api.Account {
 	if c.SMTP.Host == "" {
 		return nil
 	}
-	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address, SMTP: SMTPServer(c.SMTP)}
+	return &api.Account{Account: accounts.DefaultID, Name: c.From.Name, Email: c.From.Address,
+		SMTP: SMTPServer(c.SMTP)}
 }
 
 // SMTPServer returns the relay of a URL of the settings as a type of the API. Its password is not masked.
 func SMTPServer(r config.Relay) *api.SMTPServer {
 	verify := !r.Insecure
-	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{RejectUnauthorized: &verify, StartTLS: r.StartTLS}}
+	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{
+		RejectUnauthorized: &verify, StartTLS: r.StartTLS}}
 	if r.User != "" {
 		s.Auth = &api.SMTPAuth{User: r.User, Pass: r.Pass.Reveal()}
 	}

@@ -19,13 +19,14 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestFirstMail is what a newcomer does: no Redis, no file, one relay; a message submitted over HTTP reaches the relay, and its webhook the
-// receiver.
+// TestFirstMail is what a newcomer does: no Redis, no file, one relay; a message submitted over HTTP reaches
+// the relay, and its webhook the receiver.
 func TestFirstMail(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	hooks := receive(t)
-	a := start(t, map[string]string{"smtp": relay.URL(), "from": "Shop <shop@example.com>", "webhooks.allowPrivate": "true"})
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "Shop <shop@example.com>",
+		"webhooks.allowPrivate": "true"})
 
 	ctx := t.Context()
 	client := api.NewClient(a.URL(), a.Token(), nil)

@@ -23,7 +23,8 @@ func (a *App) buildArchive(ctx context.Context) error {
 	if dir == "" {
 		dir = filepath.Join(a.cfg.Data, "archive")
 	}
-	events, err := archive.New(a.db, archive.Options{Dir: dir, URL: c.URL.Reveal(), MaxSpool: int64(c.MaxSpool), Logger: a.log, Registry: a.metrics})
+	events, err := archive.New(a.db, archive.Options{Dir: dir, URL: c.URL.Reveal(), MaxSpool: int64(c.MaxSpool),
+		Logger: a.log, Registry: a.metrics})
 	if err != nil {
 		return err
 	}

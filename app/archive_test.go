@@ -16,7 +16,8 @@ func TestEventsAreArchived(t *testing.T) {
 	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "archive.dir": dir})
-	answer, err := api.Submit.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+	answer, err := api.Submit.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func TestEventsAreArchived(t *testing.T) {
 			}
 			text += string(lines)
 		}
-		if strings.Contains(text, `"event":"messageQueued"`) && strings.Contains(text, `"event":"messageSent"`) && strings.Contains(text, answer.QueueID) {
+		if strings.Contains(text, `"event":"messageQueued"`) && strings.Contains(text, `"event":"messageSent"`) &&
+			strings.Contains(text, answer.QueueID) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -9,14 +9,17 @@ import (
 // listener is not part of a process that only delivers.
 func (a *App) buildBounces() (err error) {
 	c := a.cfg.Bounce
-	a.bounces, err = feedback.NewBounces(a.feedback, a.signedTokens, feedback.BounceOptions{Domain: c.Domain, Address: c.Address, Registry: a.metrics})
+	a.bounces, err = feedback.NewBounces(a.feedback, a.signedTokens, feedback.BounceOptions{Domain: c.Domain,
+		Address: c.Address, Registry: a.metrics})
 	if err != nil || !a.serves || c.Listen == "" && c.LMTP == "" {
 		return err
 	}
 	tls := a.cfg.SMTPD.TLS
-	a.bounceInlet, err = smtpd.NewBounceListener(a.bounces, smtpd.BounceOptions{LMTP: c.LMTP, Options: smtpd.Options{
-		Listen: c.Listen, TLSCert: tls.Cert, TLSKey: tls.Key, Hostname: c.Hostname, MaxConnections: c.MaxConnections, Metrics: a.metrics, Logger: a.log,
-	}})
+	a.bounceInlet, err = smtpd.NewBounceListener(a.bounces, smtpd.BounceOptions{
+		LMTP: c.LMTP, Options: smtpd.Options{
+			Listen: c.Listen, TLSCert: tls.Cert, TLSKey: tls.Key, Hostname: c.Hostname,
+			MaxConnections: c.MaxConnections, Metrics: a.metrics, Logger: a.log,
+		}})
 	if err != nil {
 		return err
 	}

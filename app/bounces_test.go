@@ -16,34 +16,41 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// TestPostfixSendsMailBack sends a message to a living and a dead address through a real Postfix, which takes it and then sends it back, to where
-// the return path leads. The dead address is suppressed, and the message tells.
+// TestPostfixSendsMailBack sends a message to a living and a dead address through a real Postfix, which takes
+// it and then sends it back, to where the return path leads. The dead address is suppressed, and the message
+// tells.
 func TestPostfixSendsMailBack(t *testing.T) {
 	t.Parallel()
-	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock", testport.Free(t)))
+	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock",
+		testport.Free(t)))
 	for name, way := range map[string]struct{ setting, value, transport string }{
 		"over SMTP": {"bounce.listen", fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("smtp:[127.0.0.1]:%d", port)},
 		"over LMTP": {"bounce.lmtp", socket, "lmtp:unix:" + socket},
 	} {
 		t.Run(name, func(t *testing.T) {
-			postfix := testpostfix.Start(t, testpostfix.Options{Users: []string{"ann"}, Transports: map[string]string{"bounce.example.com": way.transport}})
+			postfix := testpostfix.Start(t, testpostfix.Options{Users: []string{"ann"}, Transports: map[string]string{
+				"bounce.example.com": way.transport}})
 			a := start(t, map[string]string{
-				"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Shop <shop@example.com>", "bounce.domain": "bounce.example.com", way.setting: way.value,
+				"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Shop <shop@example.com>",
+				"bounce.domain": "bounce.example.com", way.setting: way.value,
 			})
 			client := api.NewClient(a.URL(), a.Token(), nil)
 			sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
-				To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello", Text: "Hello",
+				To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello",
+				Text: "Hello",
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			bounced := awaitEvent(t, client, sent.QueueID, "messageBounce", postfix.Log)
-			if !slices.Equal(bounced.Recipients, []string{"nobody@example.net"}) || bounced.Details == nil || bounced.Details.BounceType != "hard" || bounced.Details.Status != "5.1.1" ||
+			if !slices.Equal(bounced.Recipients, []string{"nobody@example.net"}) || bounced.Details == nil ||
+				bounced.Details.BounceType != "hard" || bounced.Details.Status != "5.1.1" ||
 				bounced.Details.Source != "bounce" {
 				t.Errorf("the bounce reads %+v, %+v", bounced, bounced.Details)
 			}
 			awaitSuppressed(t, client, "nobody@example.net")
-			again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}, Subject: "Again", Text: "Again"})
+			again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+				To: api.Addresses{{Address: "nobody@example.net"}}, Subject: "Again", Text: "Again"})
 			if err != nil || again.Skipped == nil {
 				t.Errorf("the dead address is mailed again: %+v, %v", again, err)
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, starts it again, and counts.
+// TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, starts it again, and
+// counts.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 1000
@@ -30,11 +31,13 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	second := spawn(t, set)
 	restarted := time.Now()
 	empty(t, second.client)
-	t.Logf("all delivered %s after the restart, %d of them before the kill", time.Since(restarted).Round(time.Millisecond), before)
+	t.Logf("all delivered %s after the restart, %d of them before the kill",
+		time.Since(restarted).Round(time.Millisecond), before)
 	take(t, relay, connect(t, redis.URL())).check(t, accepted)
 }
 
-// TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load: what is in flight finishes, and nothing is sent twice.
+// TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load: what is in flight finishes, and
+// nothing is sent twice.
 func TestStoppedWorkerCutsNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 400
@@ -68,7 +71,8 @@ func TestRedisAwayForAWhile(t *testing.T) {
 	refused := 0
 	for time.Since(away) < 5*time.Second {
 		to := fmt.Sprintf("away%d@example.net", refused)
-		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"})
+		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: to}},
+			Text: "x"})
 		if err == nil {
 			accepted = append(accepted, to)
 			continue
@@ -81,7 +85,8 @@ func TestRedisAwayForAWhile(t *testing.T) {
 		t.Error("no submit was refused while Redis was away")
 	}
 	eventually(t, "submits are taken again", func() bool {
-		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
+		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{
+			To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
 		return err == nil
 	})
 	empty(t, p.client)
@@ -96,7 +101,8 @@ func wantUnavailable(t *testing.T, err error) {
 	}
 }
 
-// submitAll submits messages from several clients at once and tells the recipients whose message was accepted.
+// submitAll submits messages from several clients at once and tells the recipients whose message was
+// accepted.
 func submitAll(t *testing.T, client *api.Client, n int) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -120,11 +126,12 @@ func submitAll(t *testing.T, client *api.Client, n int) []string {
 	return accepted
 }
 
-// insist submits a message until it is taken, as clients do that are told to come back, under a key, so that it is one message: on a busy machine
-// Redis may once take too long to answer.
+// insist submits a message until it is taken, as clients do that are told to come back, under a key, so that
+// it is one message: on a busy machine Redis may once take too long to answer.
 func insist(t *testing.T, client *api.Client, to string) error {
 	t.Helper()
-	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello", IdempotencyKey: to}
+	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello",
+		IdempotencyKey: to}
 	for late := time.Now().Add(patience); ; {
 		_, err := api.Submit.Do(t.Context(), client, req)
 		failure, ok := errors.AsType[*api.Failure](err)

@@ -37,11 +37,14 @@ func (a *App) buildDelivery(context.Context) error {
 			v := a.settings.Current()
 			return v.TrackOpens, v.TrackClicks
 		},
-		RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain, StrictWords: c.Templates.Missing == "error",
-		Attempts: func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c), Lease: c.Delivery.Lease,
+		RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain,
+		StrictWords: c.Templates.Missing == "error",
+		Attempts:    func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),
+		Lease:       c.Delivery.Lease,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
-		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention, KeepDeadLetters: orNone(c.DeadLetters.Retention),
-		MaxDeadLetters: c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
+		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,
+		KeepDeadLetters: orNone(c.DeadLetters.Retention),
+		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
 		KeepText: keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
@@ -55,7 +58,8 @@ func (a *App) buildDelivery(context.Context) error {
 // what becomes of mail.
 func (a *App) keepReferences() time.Duration {
 	c := a.cfg
-	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) && c.Feedback.Providers == (config.Providers{}) {
+	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) &&
+		c.Feedback.Providers == (config.Providers{}) {
 		return 0
 	}
 	return c.Feedback.Window
@@ -79,7 +83,8 @@ func (a *App) buildRouting() error {
 	}
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
-	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth, Gateways: a.gateways},
+	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth,
+		Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics})
 	return err
 }

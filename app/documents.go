@@ -18,9 +18,11 @@ import (
 // buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox, Pace: (&pace{count: a.outbox.Handled}).perSecond}
+	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox,
+		Pace: (&pace{count: a.outbox.Handled}).perSecond}
 	o := documents.Options{
-		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers && c.Store != "none",
+		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers &&
+			c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
 	}
 	if c.Text == 0 {
@@ -116,10 +118,12 @@ func place(of string) string {
 
 // workDocuments runs the workers of the queue documents, which come and go with the index.
 func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
-	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle}, queue.ServerOptions{
-		Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: a.cfg.Workers.Documents, Poll: 100 * time.Millisecond}},
-		Keep:  a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log,
-	})
+	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle},
+		queue.ServerOptions{
+			Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1},
+				Workers: a.cfg.Workers.Documents, Poll: 100 * time.Millisecond}},
+			Keep: a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log,
+		})
 	if err != nil {
 		return fmt.Errorf("make the workers of the search index: %w", err)
 	}

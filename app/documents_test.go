@@ -39,7 +39,8 @@ func finds(t *testing.T, client *api.Client, q string, n int) {
 func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAnswer {
 	t.Helper()
 	answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
-		To: api.Addresses{{Address: to}}, Subject: "Your invoice", HTML: "<p>Dear <b>customer</b>, " + text + "</p>", Tags: []string{"invoice"},
+		To: api.Addresses{{Address: to}}, Subject: "Your invoice", HTML: "<p>Dear <b>customer</b>, " + text +
+			"</p>", Tags: []string{"invoice"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,8 @@ func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAns
 	return answer
 }
 
-// TestAnyMailIsFound: by its text, while it waits and after it was sent; with indexing paused mail goes out all the same.
+// TestAnyMailIsFound: by its text, while it waits and after it was sent; with indexing paused mail goes out
+// all the same.
 func TestAnyMailIsFound(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -64,11 +66,13 @@ func TestAnyMailIsFound(t *testing.T) {
 	relay.Wait(1)
 	finds(t, client, "status:sent wonderful", 1)
 	page, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{Q: "wonderful"})
-	if err != nil || page.Documents[0].QueueID != answer.QueueID || page.Documents[0].Ended == nil || page.Facets.Status[0] != (api.FacetCount{Value: "sent", Count: 1}) {
+	if err != nil || page.Documents[0].QueueID != answer.QueueID || page.Documents[0].Ended == nil ||
+		page.Facets.Status[0] != (api.FacetCount{Value: "sent", Count: 1}) {
 		t.Errorf("%+v, %v", page, err)
 	}
 
-	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(true)}, "documents"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(true)},
+		"documents"); err != nil {
 		t.Fatal(err)
 	}
 	submitText(t, client, "bob@example.net", "the second parcel is wonderful")
@@ -80,7 +84,8 @@ func TestAnyMailIsFound(t *testing.T) {
 	if n := found(t.Context(), client, "wonderful"); n != 1 {
 		t.Errorf("%d are found while indexing is paused, want 1", n)
 	}
-	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(false)}, "documents"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: new(false)},
+		"documents"); err != nil {
 		t.Fatal(err)
 	}
 	finds(t, client, "status:sent wonderful", 2)
@@ -121,7 +126,8 @@ func TestMailIsFoundAfterAKill(t *testing.T) {
 	finds(t, third.client, "status:sent subject:invoice", mails) // texts of ended messages are nowhere else
 }
 
-// TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another one delivers.
+// TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another one
+// delivers.
 func TestSearchInARoleOfItsOwn(t *testing.T) {
 	t.Parallel()
 	relay, url := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL()
@@ -136,7 +142,8 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 	submitText(t, door.client, "ann@example.net", "a parcel")
 	finds(t, door.client, "status:sent parcel", 1)
 	other := spawn(t, second)
-	if _, err := api.SearchDocuments.Do(t.Context(), other.client, api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+	if _, err := api.SearchDocuments.Do(t.Context(), other.client, api.DocumentQuery{}); failureCode(
+		err) != "SearchElsewhere" {
 		t.Errorf("another process with another data directory: %v", err)
 	}
 	eventually(t, "another process tells how the index is doing", func() bool {
@@ -144,21 +151,24 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 		return err == nil && s.Documents == 1 && s.Keeper != ""
 	})
 	heir := spawn(t, mine) // as when a process is replaced by one that starts before it has ended
-	if _, err := api.SearchDocuments.Do(t.Context(), heir.client, api.DocumentQuery{}); failureCode(err) != "SearchElsewhere" {
+	if _, err := api.SearchDocuments.Do(t.Context(), heir.client, api.DocumentQuery{}); failureCode(
+		err) != "SearchElsewhere" {
 		t.Errorf("another process with the same data directory: %v", err)
 	}
 	door.kill()
 	finds(t, heir.client, "status:sent parcel", 1)
 }
 
-// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and indexes, and all that serve the API
-// search. The cluster is away at first, and lost later.
+// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and
+// indexes, and all that serve the API search. The cluster is away at first, and lost later.
 func TestSearchInEveryProcess(t *testing.T) {
 	t.Parallel()
-	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t).URL(), testopensearch.Start(t)
+	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(
+		t).URL(), testopensearch.Start(t)
 	set := func(role string) map[string]string {
 		s := settingsFor(t, url, relay)
-		s["role"], s["documents.store"], s["documents.url"] = role, "opensearch", cluster.Address(testopensearch.User)
+		s["role"], s["documents.store"], s["documents.url"] = role, "opensearch", cluster.Address(
+			testopensearch.User)
 		return s
 	}
 	for range 3 {
@@ -189,7 +199,8 @@ func TestWithoutASearchIndex(t *testing.T) {
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	submitText(t, client, "ann@example.net", "a parcel")
 	relay.Wait(1)
-	if _, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{}); failureCode(err) != "SearchOff" {
+	if _, err := api.SearchDocuments.Do(t.Context(), client, api.DocumentQuery{}); failureCode(
+		err) != "SearchOff" {
 		t.Errorf("search: %v", err)
 	}
 	if s, err := api.GetDocuments.Do(t.Context(), client); err != nil || s.Store != "none" {

@@ -18,10 +18,12 @@ func (a *App) buildFeedback(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions}, feedback.Options{
-		Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every, StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,
-		Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
-	})
+	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions},
+		feedback.Options{
+			Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every,
+			StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,
+			Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
+		})
 	if err != nil {
 		return err
 	}
@@ -37,7 +39,8 @@ func eventSources(r config.Reconcile) ([]feedback.Source, error) {
 	if m.APIKey == "" && m.Domain == "" {
 		return nil, nil
 	}
-	source, err := feedback.NewMailgun(feedback.MailgunOptions{APIKey: m.APIKey.Reveal(), Domain: m.Domain, BaseURL: m.BaseURL})
+	source, err := feedback.NewMailgun(feedback.MailgunOptions{APIKey: m.APIKey.Reveal(), Domain: m.Domain,
+		BaseURL: m.BaseURL})
 	if err != nil {
 		return nil, fmt.Errorf("feedback.reconcile.mailgun: %w", err)
 	}
@@ -48,8 +51,10 @@ func eventSources(r config.Reconcile) ([]feedback.Source, error) {
 func providerSecrets(p config.Providers) map[provider.Name][]string {
 	all := map[provider.Name][]string{}
 	for name, text := range map[provider.Name]config.Secret{
-		provider.SES: p.SES, provider.SendGrid: p.SendGrid, provider.Mailgun: p.Mailgun, provider.Postmark: p.Postmark, provider.Mailjet: p.Mailjet,
-		provider.SparkPost: p.SparkPost, provider.Brevo: p.Brevo, provider.Resend: p.Resend, provider.Generic: p.Generic,
+		provider.SES: p.SES, provider.SendGrid: p.SendGrid, provider.Mailgun: p.Mailgun,
+		provider.Postmark: p.Postmark, provider.Mailjet: p.Mailjet,
+		provider.SparkPost: p.SparkPost, provider.Brevo: p.Brevo, provider.Resend: p.Resend,
+		provider.Generic: p.Generic,
 	} {
 		for secret := range strings.SplitSeq(text.Reveal(), ",") {
 			if secret = strings.TrimSpace(secret); secret != "" {

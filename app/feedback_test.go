@@ -28,7 +28,8 @@ const tellSecret = "a shared secret of the tests"
 func eventsAPI(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, key, _ := r.BasicAuth(); user != "api" || key != "key" || r.URL.Path != "/v3/mg.example.com/events" {
+		if user, key, _ := r.BasicAuth(); user != "api" || key != "key" ||
+			r.URL.Path != "/v3/mg.example.com/events" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -43,14 +44,16 @@ func feedbackSettings(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"feedback.providers.generic": tellSecret, "feedback.providers.mailgun": tellSecret,
-		"feedback.reconcile.mailgun.apiKey": "key", "feedback.reconcile.mailgun.domain": "mg.example.com", "feedback.reconcile.mailgun.baseUrl": eventsAPI(t).URL,
+		"feedback.reconcile.mailgun.apiKey": "key", "feedback.reconcile.mailgun.domain": "mg.example.com",
+		"feedback.reconcile.mailgun.baseUrl": eventsAPI(t).URL,
 	}
 }
 
 // tell posts a webhook of a provider, and wants it taken.
 func tell(t *testing.T, url, name, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/webhooks/provider/"+name, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/webhooks/provider/"+name,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,29 +70,38 @@ func tell(t *testing.T, url, name, body string) {
 	}
 }
 
-// exerciseFeedback has facts of all sorts told: about a message that is found by a Message-ID of its sender's, and about one that nobody knows.
+// exerciseFeedback has facts of all sorts told: about a message that is found by a Message-ID of its
+// sender's, and about one that nobody knows.
 func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 	t.Helper()
-	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello", MessageID: "<own@elsewhere.example>"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "dan@example.net"}}, Text: "Hello",
+		MessageID: "<own@elsewhere.example>"}); err != nil {
 		t.Fatal(err)
 	}
-	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`) // before it is known, perhaps
+	// before it is known, perhaps
+	tell(t, a.URL(), "generic",
+		`{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`)
 	for _, kind := range []string{`"complained"`, `"delivered"`, `"opened"`, `"bounced","bounce":"soft"`} {
-		tell(t, a.URL(), "generic", `{"type":`+kind+`,"recipient":"ann@example.net","providerMessageId":"nobody-knows"}`)
+		tell(t, a.URL(), "generic",
+			`{"type":`+kind+`,"recipient":"ann@example.net","providerMessageId":"nobody-knows"}`)
 	}
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(tellSecret))
 	mac.Write([]byte(stamp + "token"))
-	tell(t, a.URL(), "mailgun", fmt.Sprintf(`{"signature":{"timestamp":%q,"token":"token","signature":%q},"event-data":{"event":"delivered","id":"e","timestamp":%s,"recipient":"ann@example.net"}}`,
-		stamp, hex.EncodeToString(mac.Sum(nil)), stamp))
+	tell(t, a.URL(), "mailgun",
+		fmt.Sprintf(`{"signature":{"timestamp":%q,"token":"token","signature":%q},"event-data":{"event":"delivered","id":"e","timestamp":%s,"recipient":"ann@example.net"}}`,
+			stamp, hex.EncodeToString(mac.Sum(nil)), stamp))
 }
 
-// What a provider tells of a message is on its timeline, in webhooks, and against its recipient, who is not mailed again.
+// What a provider tells of a message is on its timeline, in webhooks, and against its recipient, who is not
+// mailed again.
 func TestProvidersAreHeard(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	settings := feedbackSettings(t)
-	for name, value := range map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"} {
+	for name, value := range map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+		"webhooks.allowPrivate": "true"} {
 		settings[name] = value
 	}
 	a := start(t, settings)
@@ -97,19 +109,22 @@ func TestProvidersAreHeard(t *testing.T) {
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+	sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hooks.wait(t, "messageSent")
-	tell(t, a.URL(), "generic", `{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
+	tell(t, a.URL(), "generic",
+		`{"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user","recipient":"Ann@example.NET","metadata":{"postroom_id":"`+sent.QueueID+`"}}`)
 	hooks.wait(t, "messageBounce")
 	story, err := api.ListMessageEvents.Do(t.Context(), client, sent.QueueID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := story.Events[len(story.Events)-1]
-	if last.Event != "messageBounce" || last.Details == nil || last.Details.BounceType != "hard" || last.Details.Source != "generic" || last.Details.Diagnostic != "550 5.1.1 no such user" {
+	if last.Event != "messageBounce" || last.Details == nil || last.Details.BounceType != "hard" ||
+		last.Details.Source != "generic" || last.Details.Diagnostic != "550 5.1.1 no such user" {
 		t.Errorf("the last event is %+v, %+v", last, last.Details)
 	}
 	eventually(t, "ann is suppressed, and the events API was asked", func() bool {
@@ -117,9 +132,11 @@ func TestProvidersAreHeard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return status.Inbox.Urgent == 0 && len(status.Reconciliation) == 1 && status.Reconciliation[0].Position != nil
+		return status.Inbox.Urgent == 0 && len(status.Reconciliation) == 1 &&
+			status.Reconciliation[0].Position != nil
 	})
-	again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello again"})
+	again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello again"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +146,9 @@ func TestProvidersAreHeard(t *testing.T) {
 	}
 }
 
-// TestKilledWorkerLosesNoFacts kills Postroom while it applies what was told: another process does the rest, and what the first one had in hand
-// once more. Each bounce is on its timeline and in the event stream once, and each address is suppressed.
+// TestKilledWorkerLosesNoFacts kills Postroom while it applies what was told: another process does the rest,
+// and what the first one had in hand once more. Each bounce is on its timeline and in the event stream once,
+// and each address is suppressed.
 func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	t.Parallel()
 	const messages = 300
@@ -140,7 +158,8 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	first := spawn(t, set)
 	ids := make([]string, messages)
 	for i := range ids {
-		answer, err := api.Submit.Do(t.Context(), first.client, api.SubmitRequest{To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Text: "Hello"})
+		answer, err := api.Submit.Do(t.Context(), first.client, api.SubmitRequest{
+			To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Text: "Hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +168,8 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	empty(t, first.client)
 	var facts []string
 	for i, id := range ids {
-		facts = append(facts, fmt.Sprintf(`{"type":"bounced","bounce":"hard","recipient":"ann%d@example.net","metadata":{"postroom_id":%q}}`, i, id))
+		facts = append(facts, fmt.Sprintf(
+			`{"type":"bounced","bounce":"hard","recipient":"ann%d@example.net","metadata":{"postroom_id":%q}}`, i, id))
 	}
 	for some := range slices.Chunk(facts, 50) {
 		tell(t, first.url, "generic", "["+strings.Join(some, ",")+"]")
@@ -166,7 +186,8 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 		return status.Inbox.Urgent == 0 && len(status.Sources) == 1 && status.Sources[0].Received == messages+50
 	})
 	told := map[string]int{}
-	entries, err := connect(t, redis.URL()).Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
+	entries, err := connect(t, redis.URL()).Client().XRange(t.Context(), redisdb.Key(0, "events"), "-",
+		"+").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,11 @@ func (a *App) buildInlet(context.Context) error {
 		return nil
 	}
 	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access}, smtpd.Options{
-		Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname, InsecureAuth: c.InsecureAuth,
-		MaxMessage: int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients, MaxConnections: c.MaxConnections,
-		IdleTimeout: c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
+		Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,
+		InsecureAuth: c.InsecureAuth,
+		MaxMessage:   int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients,
+		MaxConnections: c.MaxConnections,
+		IdleTimeout:    c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
 	})
 	if err != nil {
 		return err

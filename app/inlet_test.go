@@ -22,7 +22,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// startInlet runs Postroom with an inlet for SMTP, with STARTTLS and implicit TLS, and an account that the default token may send as.
+// startInlet runs Postroom with an inlet for SMTP, with STARTTLS and implicit TLS, and an account that the
+// default token may send as.
 func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmtp.Server, ca string) {
 	t.Helper()
 	relay = testsmtp.Start(t, testsmtp.Options{})
@@ -34,7 +35,8 @@ func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmt
 	return start(t, set), relay, files.Cert
 }
 
-// TestSwaksHandsMailIn has the tool that mail administrators use send a message with an attachment, by every way into the inlet.
+// TestSwaksHandsMailIn has the tool that mail administrators use send a message with an attachment, by every
+// way into the inlet.
 func TestSwaksHandsMailIn(t *testing.T) {
 	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
@@ -47,7 +49,8 @@ func TestSwaksHandsMailIn(t *testing.T) {
 		flags         []string
 	}{
 		{"STARTTLS", a.Addrs().SMTP, []string{"--tls", "--tls-verify", "--tls-ca-path", ca, "--auth", "PLAIN"}},
-		{"implicit TLS", a.Addrs().SMTPS, []string{"--tls-on-connect", "--tls-verify", "--tls-ca-path", ca, "--auth", "LOGIN"}},
+		{"implicit TLS", a.Addrs().SMTPS, []string{"--tls-on-connect", "--tls-verify", "--tls-ca-path", ca,
+			"--auth", "LOGIN"}},
 		{"in the clear, from this machine", a.Addrs().SMTP, []string{"--auth", "LOGIN"}},
 		{"in one go", a.Addrs().SMTP, []string{"--auth", "PLAIN", "--pipeline"}},
 	}
@@ -55,8 +58,10 @@ func TestSwaksHandsMailIn(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			out := runProgram(t, "swaks", append([]string{
-				"--server", way.address, "--ehlo", "app.example.com", "--auth-user", "default", "--auth-password", a.Token(),
-				"--from", "shop@example.com", "--to", "ann@example.net,bob@example.net", "--header", "Subject: " + way.name,
+				"--server", way.address, "--ehlo", "app.example.com", "--auth-user", "default", "--auth-password",
+				a.Token(),
+				"--from", "shop@example.com", "--to", "ann@example.net,bob@example.net", "--header",
+				"Subject: " + way.name,
 				"--add-header", "X-EE-Delivery-Attempts: 3", "--body", "Hello\n.\n..dots", "--attach", "@" + attachment,
 			}, way.flags...)...)
 			if !strings.Contains(out, "250 2.0.0 Ok: queued as ") {
@@ -106,7 +111,8 @@ func TestPythonHandsMailIn(t *testing.T) {
 	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
 	host, port, _ := net.SplitHostPort(a.Addrs().SMTP)
-	if out := runProgram(t, "python3", "-c", sendWithPython, strings.ReplaceAll(host, "127.0.0.1", "localhost"), port, ca, a.Token()); strings.TrimSpace(out) != "553" {
+	if out := runProgram(t, "python3", "-c", sendWithPython, strings.ReplaceAll(host, "127.0.0.1", "localhost"),
+		port, ca, a.Token()); strings.TrimSpace(out) != "553" {
 		t.Errorf("python says %q", out)
 	}
 	mail := relay.Wait(1)[0]
@@ -134,13 +140,16 @@ func TestRepeatedOverSMTP(t *testing.T) {
 	if got := s.hand(t, "X-EE-Gateway: nowhere\r\n"+mail, 550); !strings.Contains(got, "5.5.") {
 		t.Errorf("an unknown gateway: %q", got)
 	}
-	if got := s.hand(t, "X-EE-Send-At: soon\r\n"+mail, 550); !strings.Contains(got, "5.6.0") || !strings.Contains(got, "Send-At") {
+	if got := s.hand(t, "X-EE-Send-At: soon\r\n"+mail, 550); !strings.Contains(got, "5.6.0") ||
+		!strings.Contains(got, "Send-At") {
 		t.Errorf("a wrong time: %q", got)
 	}
-	later := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n", 250)
+	later := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n",
+		250)
 	_, id, _ := strings.Cut(later, "queued as ")
 	m, err := api.GetMessage.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), id)
-	if err != nil || m.Source != "smtp" || m.Account != "default" || m.Attempts != 3 || m.Scheduled.Year() != 2099 {
+	if err != nil || m.Source != "smtp" || m.Account != "default" || m.Attempts != 3 ||
+		m.Scheduled.Year() != 2099 {
 		t.Errorf("the scheduled message is %+v (%v)", m, err)
 	}
 	relay.Wait(1)

@@ -51,7 +51,8 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 		return api.VerifyAnswer{}, err
 	}
 	if req.Account == "" { // what was had for somebody who does not exist is not kept
-		defer func() { _ = v.tokens.Forget(context.WithoutCancel(ctx), "account:"+sender.ID) }() // it expires by itself
+		// it expires by itself
+		defer func() { _ = v.tokens.Forget(context.WithoutCancel(ctx), "account:"+sender.ID) }()
 	}
 	var answer api.VerifyAnswer
 	for i, login := range v.router.Verify(ctx, sender) {
@@ -60,7 +61,8 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 			answer.SMTP = result
 		}
 		if login.Gateway != "" {
-			answer.Gateways = append(answer.Gateways, api.GatewayVerifyResult{Gateway: login.Gateway, VerifyResult: result})
+			answer.Gateways = append(answer.Gateways, api.GatewayVerifyResult{Gateway: login.Gateway,
+				VerifyResult: result})
 		}
 	}
 	return answer, nil
@@ -68,13 +70,15 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 
 // sender is the one whose relays are to be tried: a stored one, or one made up for the occasion.
 func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.Sender, error) {
-	described := req.SMTP != nil || req.OAuth2 != nil || req.Proxy != "" || req.LocalAddress != "" || req.SMTPEhloName != ""
+	described := req.SMTP != nil || req.OAuth2 != nil || req.Proxy != "" || req.LocalAddress != "" ||
+		req.SMTPEhloName != ""
 	made := accounts.Sender{ID: "verify-" + rand.Text()}
 	switch {
 	case req.Account != "" && req.Gateway != "":
 		return made, fault.InvalidFields([]fault.Field{{Key: "gateway", Message: "can't be combined with account"}})
 	case req.Account+req.Gateway != "" && described:
-		return made, fault.InvalidFields([]fault.Field{{Key: "smtp", Message: "and what belongs to it can't be combined with account or gateway"}})
+		return made, fault.InvalidFields([]fault.Field{
+			{Key: "smtp", Message: "and what belongs to it can't be combined with account or gateway"}})
 	case req.Account != "":
 		return v.accounts.Resolve(ctx, req.Account)
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestRedisKeysAreDocumented holds docs/redis-keys.md to what Postroom writes: it does all that makes keys, with Redis reporting each key
-// it touches, and compares.
+// TestRedisKeysAreDocumented holds docs/redis-keys.md to what Postroom writes: it does all that makes keys,
+// with Redis reporting each key it touches, and compares.
 func TestRedisKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	listed := readKeys(t)
@@ -35,8 +35,9 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	settings := feedbackSettings(t)
 	maps.Copy(settings, map[string]string{
-		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
-		"alerts.every": "1s",
+		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com",
+		"webhooks.allowPrivate": "true",
+		"alerts.every":          "1s",
 	})
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -55,7 +56,8 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 			t.Errorf("docs/redis-keys.md lists %s, which nothing wrote", pattern)
 		}
 	}()
-	eventually(t, "every listed key of Postroom was written", func() bool { return len(neverSeen(listed, touched.all())) == 0 })
+	eventually(t, "every listed key of Postroom was written",
+		func() bool { return len(neverSeen(listed, touched.all())) == 0 })
 	for _, key := range touched.all() {
 		if find(listed, key) == nil {
 			t.Errorf("docs/redis-keys.md does not list %s", key)
@@ -81,7 +83,9 @@ func readKeys(t *testing.T) []documented {
 	}
 	placeholder := regexp.MustCompile(`<[a-z]+>|\{p\}`)
 	var rows []documented
-	for _, row := range regexp.MustCompile("(?m)^\\| `((?:postroom|asynq):[^`]+)` \\| ([a-z]+) \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `((?:postroom|asynq):[^`]+)` \\| ([a-z]+) \\| ([^|]+) \\|").FindAllStringSubmatch(
+		string(page), -1) {
 		var expression strings.Builder
 		last := 0
 		for _, at := range placeholder.FindAllStringIndex(row[1], -1) {
@@ -95,8 +99,9 @@ func readKeys(t *testing.T) []documented {
 		}
 		expression.WriteString(regexp.QuoteMeta(row[1][last:]))
 		rows = append(rows, documented{
-			pattern: row[1], match: regexp.MustCompile("^" + expression.String() + "$"), literal: len(placeholder.ReplaceAllString(row[1], "")),
-			kind: row[2], expires: row[3],
+			pattern: row[1], match: regexp.MustCompile("^" + expression.String() + "$"),
+			literal: len(placeholder.ReplaceAllString(row[1], "")),
+			kind:    row[2], expires: row[3],
 		})
 	}
 	if len(rows) < 50 {
@@ -179,10 +184,13 @@ func (w *touches) all() []string {
 // exerciseWebhooks makes an endpoint that works, within a rate limit, and one that says it is gone.
 func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	t.Helper()
-	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL, RateLimit: 10_000}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL,
+		RateLimit: 10_000}); err != nil {
 		t.Fatal(err)
 	}
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusGone)
+	}))
 	t.Cleanup(gone.Close)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: gone.URL}); err != nil {
 		t.Fatal(err)
@@ -198,7 +206,9 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{Name: "Order", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "Hello"}}}); err != nil {
+	if _, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{
+		Name: "Order", TemplateDefinition: api.TemplateDefinition{
+			Content: api.TemplateContent{Text: "Hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 5
@@ -206,11 +216,13 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 		t.Fatal(err)
 	}
 	limit := &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 10, TimeWindow: 60}}
-	token, err := api.CreateToken.Do(ctx, client, api.TokenRequest{Description: "test", Account: "shop", Restrictions: limit})
+	token, err := api.CreateToken.Do(ctx, client, api.TokenRequest{Description: "test", Account: "shop",
+		Restrictions: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.ListOutbox.Do(ctx, api.NewClient(a.URL(), token.Token, nil), api.OutboxQuery{}); err != nil {
+	if _, err := api.ListOutbox.Do(ctx, api.NewClient(a.URL(), token.Token, nil),
+		api.OutboxQuery{}); err != nil {
 		t.Fatal(err)
 	}
 	soon := time.Now().Add(time.Hour)
@@ -244,14 +256,16 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		{To: api.Addresses{{Address: "rcpt-451@example.net"}}},
 		{To: api.Addresses{{Address: "later@example.net"}}, SendAt: &later},
 		{To: api.Addresses{{Address: "ben@example.net"}}, Account: "shop", Lane: api.Bulk},
-		{To: api.Addresses{{Address: "cat@example.net"}}, Attachments: []api.Attachment{{Filename: "x.bin", Content: noise(1 << 20)}}},
+		{To: api.Addresses{{Address: "cat@example.net"}}, Attachments: []api.Attachment{
+			{Filename: "x.bin", Content: noise(1 << 20)}}},
 	} {
 		req.Text = "Hello"
 		if _, err := api.Submit.Do(ctx, client, req); err != nil {
 			t.Fatal(err)
 		}
 	}
-	merged, err := api.Submit.Do(ctx, client, api.SubmitRequest{Text: "Hello {{params.name}}", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
+	merged, err := api.Submit.Do(ctx, client, api.SubmitRequest{Text: "Hello {{params.name}}",
+		MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
 	if err != nil || !merged.MailMerge[0].Success {
 		t.Fatal(merged, err)
 	}
@@ -271,14 +285,16 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 	}
 	for _, e := range page.Endpoints {
 		if e.URL == hooks.URL {
-			if _, err := api.ReplayEndpoint.Do(ctx, client, api.EndpointReplay{Since: time.Now().Add(-time.Hour)}, e.ID); err != nil {
+			if _, err := api.ReplayEndpoint.Do(ctx, client, api.EndpointReplay{Since: time.Now().Add(-time.Hour)},
+				e.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// exerciseDelivery makes a gateway with limits that asks for a pause, a key that signs, a token that is asked for, and an account in trouble.
+// exerciseDelivery makes a gateway with limits that asks for a pause, a key that signs, a token that is asked
+// for, and an account in trouble.
 func exerciseDelivery(t *testing.T, client *api.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -295,12 +311,15 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		return testsmtp.Action{}
 	}})
 	_, err := api.CreateGateway.Do(ctx, client, api.Gateway{
-		Gateway: "gw", Name: "GW", Host: busy.Host(), Port: busy.Port(), Limits: &api.Limits{PerMinute: 100, Connections: 1},
+		Gateway: "gw", Name: "GW", Host: busy.Host(), Port: busy.Port(), Limits: &api.Limits{PerMinute: 100,
+			Connections: 1},
 	})
 	must(err)
-	_, err = api.CreateAccount.Do(ctx, client, api.Account{Account: "routed", Email: "routed@example.com", Gateways: []api.Route{{Gateway: "gw"}}})
+	_, err = api.CreateAccount.Do(ctx, client, api.Account{Account: "routed", Email: "routed@example.com",
+		Gateways: []api.Route{{Gateway: "gw"}}})
 	must(err)
-	_, err = api.PutDomainKey.Do(ctx, client, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}.Domain)
+	_, err = api.PutDomainKey.Do(ctx, client, api.DKIM{Domain: "example.com", Selector: "s1",
+		PrivateKey: dkimKey(t)}, api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}.Domain)
 	must(err)
 	guarded := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me", Token: "other"})
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -311,12 +330,14 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 	trust := false
 	_, err = api.CreateAccount.Do(ctx, client, api.Account{
 		Account: "troubled", Email: "troubled@example.com", AccountTrouble: "hold",
-		SMTP:   &api.SMTPServer{Host: guarded.Host(), Port: guarded.Port(), TLS: &api.SMTPTLS{RejectUnauthorized: &trust}},
+		SMTP: &api.SMTPServer{Host: guarded.Host(), Port: guarded.Port(), TLS: &api.SMTPTLS{
+			RejectUnauthorized: &trust}},
 		OAuth2: &api.OAuth2{TokenURL: tokens.URL, ClientID: "id", RefreshToken: "r", User: "me"},
 	})
 	must(err)
 	for _, account := range []string{"routed", "troubled"} {
-		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{Account: account, To: api.Addresses{
+			{Address: "ann@example.net"}}, Text: "Hello"})
 		must(err)
 	}
 	eventually(t, "the account in trouble is held", func() bool {

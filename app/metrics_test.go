@@ -21,13 +21,15 @@ import (
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
-	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+		"webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
 		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir()})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 	hooks.wait(t, event.MessageSent)
@@ -80,8 +82,12 @@ func listedMetrics(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(postroom_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*)\\|").FindAllStringSubmatch(string(page), -1) {
-		out[row[1]] = described(row[2], strings.FieldsFunc(row[3], func(r rune) bool { return r == ' ' || r == ',' }))
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `(postroom_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*)\\|").FindAllStringSubmatch(string(page), -1) {
+		out[row[1]] = described(row[2], strings.FieldsFunc(row[3], func(r rune) bool {
+			return r == ' ' ||
+				r == ','
+		}))
 	}
 	if len(out) == 0 {
 		t.Fatal("docs/metrics.md has no table of metrics")

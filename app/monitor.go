@@ -20,7 +20,8 @@ func (a *App) buildMonitor(context.Context) error {
 		return nil
 	}
 	s, err := server.NewMonitor(a.access, a.state(), server.Options{
-		Listen: c.Monitor.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version, Metrics: a.metrics, Logger: a.log,
+		Listen: c.Monitor.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
+		Metrics: a.metrics, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func durability(d redisdb.Durability) api.Durability {
 		fsync = "none"
 	}
 	return api.Durability{
-		Mode: string(d.Mode), Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas, Policy: d.Policy, Warnings: d.Warnings,
+		Mode: string(d.Mode), Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas, Policy: d.Policy,
+		Warnings: d.Warnings,
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// TestWorkerTellsHowItIs asks a worker, which has no API, over its monitoring listener, while Redis goes and comes.
+// TestWorkerTellsHowItIs asks a worker, which has no API, over its monitoring listener, while Redis goes and
+// comes.
 func TestWorkerTellsHowItIs(t *testing.T) {
 	t.Parallel()
 	redis, relay := testredis.Server(t), slowRelay(t, 0)
@@ -19,41 +20,48 @@ func TestWorkerTellsHowItIs(t *testing.T) {
 	}
 	eventually(t, "the worker is ready", func() bool {
 		status, body := look(t, w.monitor+"/ready", "")
-		return status == http.StatusOK && strings.Contains(body, `"take tasks"`) && !strings.Contains(body, `"outbox"`)
+		return status == http.StatusOK && strings.Contains(body, `"take tasks"`) &&
+			!strings.Contains(body, `"outbox"`)
 	})
-	if status, body := look(t, w.monitor+"/metrics", testToken); status != http.StatusOK || !strings.Contains(body, "postroom_outbox_attempts_total") {
+	if status, body := look(t, w.monitor+"/metrics", testToken); status != http.StatusOK ||
+		!strings.Contains(body, "postroom_outbox_attempts_total") {
 		t.Errorf("metrics: %d %s", status, body)
 	}
 	if status, _ := look(t, w.monitor+"/metrics", ""); status != http.StatusUnauthorized {
 		t.Errorf("metrics without a token: %d", status)
 	}
 	redis.Kill()
-	if status, body := look(t, w.monitor+"/ready", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "Redis does not answer") {
+	if status, body := look(t, w.monitor+"/ready", ""); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "Redis does not answer") {
 		t.Errorf("ready without Redis: %d %s", status, body)
 	}
 	if status, _ := look(t, w.monitor+"/health", ""); status != http.StatusOK {
 		t.Errorf("health without Redis: %d", status)
 	}
 	redis.Restart(t)
-	eventually(t, "the worker is ready again", func() bool { status, _ := look(t, w.monitor+"/ready", ""); return status == http.StatusOK })
+	eventually(t, "the worker is ready again",
+		func() bool { status, _ := look(t, w.monitor+"/ready", ""); return status == http.StatusOK })
 	w.stop(t)
 }
 
-// TestMetricsMoveToTheMonitor: beside an API the monitoring listener takes the metrics with it, and leaves health where load balancers ask.
+// TestMetricsMoveToTheMonitor: beside an API the monitoring listener takes the metrics with it, and leaves
+// health where load balancers ask.
 func TestMetricsMoveToTheMonitor(t *testing.T) {
 	t.Parallel()
 	set := settingsFor(t, testredis.URL(t), slowRelay(t, 0))
 	set["monitor.listen"] = "127.0.0.1:0"
 	p := spawnAs(t, set, "all")
 	for path, want := range map[string]int{
-		p.url + "/metrics": http.StatusNotFound, p.monitor + "/metrics": http.StatusOK, p.url + "/health": http.StatusOK,
+		p.url + "/metrics": http.StatusNotFound, p.monitor + "/metrics": http.StatusOK,
+		p.url + "/health":     http.StatusOK,
 		p.monitor + "/health": http.StatusOK, p.monitor + "/v1/outbox": http.StatusNotFound,
 	} {
 		if status, body := look(t, path, testToken); status != want {
 			t.Errorf("%s: %d %s, want %d", path, status, body, want)
 		}
 	}
-	if _, body := look(t, p.monitor+"/metrics", testToken); !strings.Contains(body, "postroom_http_requests_in_flight") {
+	if _, body := look(t, p.monitor+"/metrics", testToken); !strings.Contains(body,
+		"postroom_http_requests_in_flight") {
 		t.Error("the metrics of the API are missing at the monitor")
 	}
 }

@@ -21,14 +21,17 @@ func (a *App) buildPages(ctx context.Context) error {
 		a.log.Warn("queues not registered yet", "error", err)
 	}
 	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
-		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: beforeAction(a.outbox), Logger: a.log,
+		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: beforeAction(a.outbox),
+		Logger: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	pages, err := ui.New(ui.Parts{
-		Outbox: a.outbox, Webhooks: a.webhooks, Deliveries: a.webhooks, Suppressions: a.suppressions, Accounts: a.accounts,
-		Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access, State: a.state(), Dashboard: board,
+		Outbox: a.outbox, Webhooks: a.webhooks, Deliveries: a.webhooks, Suppressions: a.suppressions,
+		Accounts: a.accounts,
+		Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access, State: a.state(),
+		Dashboard: board,
 	}, ui.Options{Version: a.version, Logger: a.log})
 	if err != nil {
 		return err
@@ -39,7 +42,8 @@ func (a *App) buildPages(ctx context.Context) error {
 
 // beforeAction does to messages what an operator does in the dashboard to their tasks. The pause of a queue
 // belongs to the queue alone.
-func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State, []string) []error {
+func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State,
+	[]string) []error {
 	actions := map[queue.Action]func(context.Context, string) error{
 		queue.ActionDelete: o.TaskDeleted, queue.ActionRun: o.TaskRun, queue.ActionArchive: o.TaskArchived,
 	}

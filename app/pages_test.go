@@ -24,16 +24,18 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestOperatorAtThePages is a working day of an operator, in a real browser: nothing on the way may complain on the console, break the
-// content security policy, or ask another host for anything.
+// TestOperatorAtThePages is a working day of an operator, in a real browser: nothing on the way may complain
+// on the console, break the content security policy, or ask another host for anything.
 func TestOperatorAtThePages(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
+	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(),
+		"from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	later := func(subject string) string {
 		at := time.Now().Add(24 * time.Hour)
-		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ada@example.net"}}, Subject: subject, SendAt: &at})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+			To: api.Addresses{{Address: "ada@example.net"}}, Subject: subject, SendAt: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +80,8 @@ func TestOperatorAtThePages(t *testing.T) {
 
 	v.click("#pause")
 	v.sees("Sending is paused.")
-	held, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
+	held, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +120,18 @@ func TestOperatorAtThePages(t *testing.T) {
 	v.sees("Access token")
 }
 
-// TestDashboardActsOnMessages does to tasks what the buttons of the dashboard do, and looks at the messages behind them.
+// TestDashboardActsOnMessages does to tasks what the buttons of the dashboard do, and looks at the messages
+// behind them.
 func TestDashboardActsOnMessages(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
+	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(),
+		"from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	at := time.Now().Add(24 * time.Hour)
 	task := func(to string) string {
-		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "x", SendAt: &at})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: to}},
+			Subject: "x", SendAt: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +191,8 @@ type visitor struct {
 	complaints []string
 }
 
-// patience is how long a page, or whatever is waited for, may take on a machine that is busy with other tests.
+// patience is how long a page, or whatever is waited for, may take on a machine that is busy with other
+// tests.
 const patience = 3 * time.Minute
 
 func visit(t *testing.T, base string) *visitor {
@@ -194,7 +201,8 @@ func visit(t *testing.T, base string) *visitor {
 	if err != nil {
 		t.Fatal("the pages are tested in chromium, which is not installed here; `make test` installs it")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(2*time.Minute))
 	alloc, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	ctx, cancel := chromedp.NewContext(alloc)
@@ -206,10 +214,12 @@ func visit(t *testing.T, base string) *visitor {
 		stop()
 	})
 	v := &visitor{t: t, base: base, ctx: ctx}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1300, 900)); err != nil { // starts the browser; its context must have no deadline
+	// starts the browser; its context must have no deadline
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1300, 900)); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
-	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"}); err != nil {
+	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{
+		TimezoneID: "Asia/Tokyo"}); err != nil {
 		t.Fatal(err)
 	}
 	v.listen()
@@ -241,7 +251,8 @@ func (v *visitor) listen() {
 		if !ok {
 			return
 		}
-		if u, err := url.Parse(sent.Request.URL); err == nil && u.Scheme != "data" && !strings.HasPrefix(sent.Request.URL, v.base+"/") {
+		if u, err := url.Parse(sent.Request.URL); err == nil && u.Scheme != "data" &&
+			!strings.HasPrefix(sent.Request.URL, v.base+"/") {
 			v.complain("the page asks for " + sent.Request.URL)
 		}
 	})
@@ -298,13 +309,15 @@ func (v *visitor) sees(words ...string) {
 	}
 }
 
-// waitFor waits until the page says a word. A page that gives way to another takes the question with it; then the other is asked.
+// waitFor waits until the page says a word. A page that gives way to another takes the question with it; then
+// the other is asked.
 func (v *visitor) waitFor(word string) error {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
 	for {
 		_, err := chromedp.Run(ctx, chromedp.PollFunction[bool](`(word) => document.body?.innerText.includes(word)`,
-			chromedp.WithPollingArgs(word), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+			chromedp.WithPollingArgs(word), chromedp.WithPollingInterval(
+				50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "context with specified id") {
 			return err
 		}

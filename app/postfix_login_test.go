@@ -9,15 +9,18 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// TestPostfixWithLoginAndReports goes through a real Postfix that insists on TLS and a password, and has it report the delivery.
+// TestPostfixWithLoginAndReports goes through a real Postfix that insists on TLS and a password, and has it
+// report the delivery.
 func TestPostfixWithLoginAndReports(t *testing.T) {
 	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{Login: map[string]string{"shop": "open sesame"}})
 	a := start(t, map[string]string{})
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
-	shop := api.Account{Account: "shop", Email: "shop@example.net", AccountTrouble: "hold", SMTP: &api.SMTPServer{
-		Host: "127.0.0.1", Port: postfix.Port, Auth: &api.SMTPAuth{User: "shop", Pass: "open says me"}, TLS: &api.SMTPTLS{CA: postfix.CA},
-	}}
+	shop := api.Account{Account: "shop", Email: "shop@example.net", AccountTrouble: "hold",
+		SMTP: &api.SMTPServer{
+			Host: "127.0.0.1", Port: postfix.Port, Auth: &api.SMTPAuth{User: "shop", Pass: "open says me"},
+			TLS: &api.SMTPTLS{CA: postfix.CA},
+		}}
 	if _, err := api.CreateAccount.Do(ctx, client, shop); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,8 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 			mail = string(raw)
 		}
 	}
-	for _, want := range []string{"Original-Envelope-Id: env-4711", "Original-Recipient: rfc822;ann@example.net", "Action: delivered"} {
+	for _, want := range []string{"Original-Envelope-Id: env-4711", "Original-Recipient: rfc822;ann@example.net",
+		"Action: delivered"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}

@@ -33,18 +33,21 @@ print(json.dumps({'subject': m['Subject'], 'to': m['To'], 'from': m['From'], 'de
 
 type readPart struct{ Type, Name, SHA256 string }
 
-// TestPostfixTakesWhatWeSend sends a mail with attachments and names of many scripts through a real Postfix, and has Python read it back.
+// TestPostfixTakesWhatWeSend sends a mail with attachments and names of many scripts through a real Postfix,
+// and has Python read it back.
 func TestPostfixTakesWhatWeSend(t *testing.T) {
 	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{})
 	a := start(t, map[string]string{
-		"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Büro für Öffentlichkeit <app@example.com>",
+		"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port),
+		"from": "Büro für Öffentlichkeit <app@example.com>",
 	})
 	binary := bytes.Repeat([]byte{0, 1, 2, 0xff, '\r', '\n', '.', '\r'}, 5000)
 	text := "Grüße,\n.\n..leading dots\nFrom here on\n" + strings.Repeat("a long line of text ", 80)
 	html := "<p>Grüße <b>aus</b> Köln</p>"
 	_, err := api.Submit.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), api.SubmitRequest{
-		To:      api.Addresses{{Name: "Jörg Müller, Vertrieb", Address: "joerg@example.net"}, {Address: "info@bücher.example"}},
+		To: api.Addresses{{Name: "Jörg Müller, Vertrieb", Address: "joerg@example.net"},
+			{Address: "info@bücher.example"}},
 		Subject: "Rechnung für März – 請求書 🎉", Text: text, HTML: html,
 		Attachments: []api.Attachment{
 			{Filename: "Übersicht 2026 – 概要.pdf", Content: binary, ContentType: "application/pdf"},
@@ -71,7 +74,8 @@ func TestPostfixTakesWhatWeSend(t *testing.T) {
 		if len(got.Defects) != 0 {
 			t.Errorf("defects: %v", got.Defects)
 		}
-		if got.Subject != "Rechnung für März – 請求書 🎉" || !strings.Contains(got.To, "Jörg Müller, Vertrieb") || !strings.HasPrefix(got.From, "Büro für") {
+		if got.Subject != "Rechnung für März – 請求書 🎉" || !strings.Contains(got.To, "Jörg Müller, Vertrieb") ||
+			!strings.HasPrefix(got.From, "Büro für") {
 			t.Errorf("headers came out as %q, %q, %q", got.Subject, got.To, got.From)
 		}
 		want := []readPart{

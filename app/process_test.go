@@ -27,7 +27,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// asProcess names the variable that makes this test binary run Postroom instead of tests: the settings, as JSON.
+// asProcess names the variable that makes this test binary run Postroom instead of tests: the settings, as
+// JSON.
 const asProcess = "TEST_POSTROOM_SETTINGS"
 
 func TestMain(m *testing.M) {
@@ -175,7 +176,8 @@ func take(t *testing.T, relay *testsmtp.Server, db *redisdb.DB) tally {
 	return c
 }
 
-// check holds the tally to the promises: nobody is forgotten, nobody is mailed twice but in doubt, and everybody has one last word.
+// check holds the tally to the promises: nobody is forgotten, nobody is mailed twice but in doubt, and
+// everybody has one last word.
 func (c tally) check(t *testing.T, accepted []string) {
 	t.Helper()
 	twice := 0
@@ -207,6 +209,7 @@ func slowRelay(t *testing.T, pause time.Duration) *testsmtp.Server {
 
 func settingsFor(t *testing.T, redis string, relay *testsmtp.Server) map[string]string {
 	return map[string]string{
-		"redis.url": redis, "data": filepath.Join(t.TempDir(), "data"), "smtp": relay.URL(), "from": "app@example.com", "delivery.lease": "4s",
+		"redis.url": redis, "data": filepath.Join(t.TempDir(), "data"), "smtp": relay.URL(),
+		"from": "app@example.com", "delivery.lease": "4s",
 	}
 }

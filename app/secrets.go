@@ -27,12 +27,14 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger)
 	if beside.Redis.URL == "" {
 		url := redisdb.Running(ctx, beside.Data)
 		if url == "" {
-			return nil, errors.New("no embedded Redis runs in the data directory " + beside.Data + ": start Postroom first, or set redis.url or data to those of the running one")
+			return nil, errors.New("no embedded Redis runs in the data directory " + beside.Data +
+				": start Postroom first, or set redis.url or data to those of the running one")
 		}
 		beside.Redis.URL = config.Secret(url)
 	}
 	a := newApp(&beside, "dev", logger)
-	for _, build := range []func(context.Context) error{a.openRedis, a.readSecrets, a.buildStores, a.buildDelivery, a.buildWebhooks} {
+	for _, build := range []func(context.Context) error{a.openRedis, a.readSecrets, a.buildStores,
+		a.buildDelivery, a.buildWebhooks} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())
 		}

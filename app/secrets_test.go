@@ -29,18 +29,22 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestNoSecretIsReadableAnywhere gives Postroom one of every kind of secret, lets it use them, and then looks for them in Redis, in the log at
-// its most talkative, in the metrics, in every page and in every answer of the API.
+// TestNoSecretIsReadableAnywhere gives Postroom one of every kind of secret, lets it use them, and then looks
+// for them in Redis, in the log at its most talkative, in the metrics, in every page and in every answer of
+// the API.
 func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	t.Parallel()
 	p := &planted{t: t, secrets: map[string]string{}}
-	relay := testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "none of the accounts has this one", Token: "nor this one"})
+	relay := testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "none of the accounts has this one",
+		Token: "nor this one"})
 	server := testredis.Server(t, "--rdbcompression", "no") // or DUMP hides text by compressing it
 	log, hooks := &journal{}, receive(t)
 	a := startLogging(t, map[string]string{
 		"redis.url": server.URL(), "webhooks.allowPrivate": "true", "log.level": "debug", "delivery.attempts": "1",
-		"secret": p.secret("secret"), "secretPrevious": p.secret("secretPrevious"), "webhooks.signingSecret": p.secret("signing secret"), "token": p.secret("admin token"),
-		"smtp": "smtp://shop:" + p.secret("configured password") + "@" + relay.Addr() + "?starttls=off", "from": "shop@example.com",
+		"secret": p.secret("secret"), "secretPrevious": p.secret("secretPrevious"),
+		"webhooks.signingSecret": p.secret("signing secret"), "token": p.secret("admin token"),
+		"smtp": "smtp://shop:" + p.secret("configured password") + "@" + relay.Addr() + "?starttls=off",
+		"from": "shop@example.com",
 	}, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	p.plantWebhooks(client, hooks.URL)
@@ -56,7 +60,8 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	accounts = append(accounts, "default", "oauth")
 	var ids []string
 	for _, account := range accounts {
-		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: account, To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"})
+		answer, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: account, To: api.Addresses{
+			{Address: "ann@example.net"}}, Text: "Hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +88,10 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	places := p.everyAnswer(a.URL(), a.Token())
 	places["Redis"], places["the log"] = dump(t, server.URL()), log.String()
 	p.search(places)
-	for place, sign := range map[string]string{"Redis": "oauth@example.com", "the log": "message_id", "GET /accounts": "oauth@example.com", "GET /metrics": "postroom_", "GET /v1/account/oauth": "oauth@example.com", "GET /v1/gateways": "spare", "GET /v1/dkim": "gated.example"} {
+	for place, sign := range map[string]string{"Redis": "oauth@example.com", "the log": "message_id",
+		"GET /accounts": "oauth@example.com", "GET /metrics": "postroom_",
+		"GET /v1/account/oauth": "oauth@example.com", "GET /v1/gateways": "spare",
+		"GET /v1/dkim": "gated.example"} {
 		if !strings.Contains(places[place], sign) {
 			t.Errorf("%s does not even hold %q: the search would find nothing", place, sign)
 		}
@@ -121,17 +129,19 @@ func (p *planted) key(name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// plantWebhooks makes an endpoint and the instance's own target. Only whoever may change settings can read the headers of the latter in
-// the API, and does: they are looked for everywhere else.
+// plantWebhooks makes an endpoint and the instance's own target. Only whoever may change settings can read
+// the headers of the latter in the API, and does: they are looked for everywhere else.
 func (p *planted) plantWebhooks(client *api.Client, hooks string) {
 	p.t.Helper()
-	e, err := api.CreateEndpoint.Do(p.t.Context(), client, api.EndpointRequest{URL: hooks, Headers: map[string]string{"X-Key": p.secret("header of an endpoint")}})
+	e, err := api.CreateEndpoint.Do(p.t.Context(), client, api.EndpointRequest{
+		URL: hooks, Headers: map[string]string{"X-Key": p.secret("header of an endpoint")}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.note("secret of an endpoint", strings.TrimPrefix(e.Secret, "whsec_"))
 	if _, err := api.UpdateSettings.Do(p.t.Context(), client, api.Settings{
-		Webhooks: &hooks, WebhooksCustomHeaders: &[]api.CustomHeader{{Key: "X-Key", Value: p.secret(settingsHeader)}},
+		Webhooks: &hooks, WebhooksCustomHeaders: &[]api.CustomHeader{
+			{Key: "X-Key", Value: p.secret(settingsHeader)}},
 	}); err != nil {
 		p.t.Fatal(err)
 	}
@@ -152,34 +162,42 @@ func (p *planted) plantAccounts(client *api.Client, relay *testsmtp.Server) []st
 		})
 	}
 	p.create(client, api.Account{
-		Account: "proxy", Email: "proxy@example.com", SMTP: plain(relay, nil), Proxy: "http://user:" + p.secret("password of a proxy") + "@127.0.0.1:1",
+		Account: "proxy", Email: "proxy@example.com", SMTP: plain(relay, nil), Proxy: "http://user:" +
+			p.secret("password of a proxy") + "@127.0.0.1:1",
 	})
 	return []string{"password", "token", "proxy"}
 }
 
-// plantGateways makes an account that goes through gateways, none of which lets it in, and a key for the domain it writes from.
+// plantGateways makes an account that goes through gateways, none of which lets it in, and a key for the
+// domain it writes from.
 func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) string {
 	p.t.Helper()
 	for _, g := range []api.Gateway{
 		{Gateway: "main", User: "shop", Pass: p.secret("password of a gateway")},
-		{Gateway: "spare", Proxy: "socks5://user:" + p.secret("password of a gateway's proxy") + "@127.0.0.1:1", OAuth2: &api.OAuth2{
-			TokenURL: "http://127.0.0.1:1/token", ClientID: "client", ClientSecret: p.secret("client secret of a gateway"),
-			RefreshToken: p.secret("refresh token of a gateway"), User: "shop",
-		}},
+		{Gateway: "spare", Proxy: "socks5://user:" + p.secret("password of a gateway's proxy") + "@127.0.0.1:1",
+			OAuth2: &api.OAuth2{
+				TokenURL: "http://127.0.0.1:1/token", ClientID: "client",
+				ClientSecret: p.secret("client secret of a gateway"),
+				RefreshToken: p.secret("refresh token of a gateway"), User: "shop",
+			}},
 	} {
 		g.Name, g.Host, g.Port, g.TLS = g.Gateway, relay.Host(), relay.Port(), &api.SMTPTLS{StartTLS: "off"}
 		if _, err := api.CreateGateway.Do(p.t.Context(), client, g); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	if _, err := api.PutDomainKey.Do(p.t.Context(), client, api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}, api.DKIM{Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}.Domain); err != nil {
+	if _, err := api.PutDomainKey.Do(p.t.Context(), client, api.DKIM{Domain: "gated.example", Selector: "s",
+		PrivateKey: p.key("DKIM key of a domain")}, api.DKIM{
+		Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}.Domain); err != nil {
 		p.t.Fatal(err)
 	}
-	p.create(client, api.Account{Account: "gated", Email: "shop@gated.example", Gateways: []api.Route{{Gateway: "main"}, {Gateway: "spare"}}})
+	p.create(client, api.Account{Account: "gated", Email: "shop@gated.example", Gateways: []api.Route{
+		{Gateway: "main"}, {Gateway: "spare"}}})
 	return "gated"
 }
 
-// plantOAuth makes an account that gets its access tokens from a server, which rotates refresh tokens. The answer counts what it gave.
+// plantOAuth makes an account that gets its access tokens from a server, which rotates refresh tokens. The
+// answer counts what it gave.
 func (p *planted) plantOAuth(client *api.Client, relay *testsmtp.Server) (given func() int) {
 	p.t.Helper()
 	var mu sync.Mutex
@@ -189,13 +207,15 @@ func (p *planted) plantOAuth(client *api.Client, relay *testsmtp.Server) (given 
 		defer mu.Unlock()
 		n++
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"access_token": p.secret(fmt.Sprint("access token ", n)), "refresh_token": p.secret(fmt.Sprint("rotated refresh token ", n)), "expires_in": 3600,
+			"access_token":  p.secret(fmt.Sprint("access token ", n)),
+			"refresh_token": p.secret(fmt.Sprint("rotated refresh token ", n)), "expires_in": 3600,
 		})
 	}))
 	p.t.Cleanup(server.Close)
 	p.create(client, api.Account{
 		Account: "oauth", Email: "oauth@example.com", SMTP: plain(relay, nil), OAuth2: &api.OAuth2{
-			TokenURL: server.URL, ClientID: "client", ClientSecret: p.secret("client secret"), RefreshToken: p.secret("refresh token"), User: "shop",
+			TokenURL: server.URL, ClientID: "client", ClientSecret: p.secret("client secret"),
+			RefreshToken: p.secret("refresh token"), User: "shop",
 		},
 	})
 	return func() int {
@@ -214,7 +234,8 @@ func (p *planted) create(client *api.Client, account api.Account) {
 
 // plain is how the relay is reached without TLS, which a login on the loopback interface may do without.
 func plain(relay *testsmtp.Server, auth *api.SMTPAuth) *api.SMTPServer {
-	return &api.SMTPServer{Host: relay.Host(), Port: relay.Port(), Auth: auth, TLS: &api.SMTPTLS{StartTLS: "off"}}
+	return &api.SMTPServer{Host: relay.Host(), Port: relay.Port(), Auth: auth, TLS: &api.SMTPTLS{
+		StartTLS: "off"}}
 }
 
 // search looks for every secret in every place.
@@ -227,15 +248,16 @@ func (p *planted) search(places map[string]string) {
 					continue
 				}
 				if at := strings.Index(text, form); at >= 0 {
-					p.t.Errorf("%s holds the %s as %q: …%q…", place, name, form, text[max(0, at-100):min(len(text), at+len(form)+20)])
+					p.t.Errorf("%s holds the %s as %q: …%q…", place, name, form,
+						text[max(0, at-100):min(len(text), at+len(form)+20)])
 				}
 			}
 		}
 	}
 }
 
-// forms are the ways in which a secret may be written: plain, in hex, in a URL, and in base64 wherever it stands in what was encoded, such as
-// "\x00user\x00password".
+// forms are the ways in which a secret may be written: plain, in hex, in a URL, and in base64 wherever it
+// stands in what was encoded, such as "\x00user\x00password".
 func forms(secret string) []string {
 	all := []string{secret, hex.EncodeToString([]byte(secret)), url.QueryEscape(secret)}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -254,7 +276,9 @@ func TestFormsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"", "u", "us", "use"} {
 		text := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00hunter2?>\x00more"))
-		if !slices.ContainsFunc(forms("hunter2?>"), func(form string) bool { return strings.Contains(text, form) }) {
+		if !slices.ContainsFunc(forms("hunter2?>"), func(form string) bool {
+			return strings.Contains(text, form)
+		}) {
 			t.Errorf("not found in %s", text)
 		}
 	}
@@ -314,7 +338,8 @@ func (p *planted) everyAnswer(base, token string) map[string]string {
 	for _, path := range describedPaths(t, get("/openapi.json")) {
 		fill(path, get)
 	}
-	for _, path := range []string{"/metrics", "/admin/queues/api/queues", "/admin/queues/api/redis_info", "/admin/queues/api/servers", "/admin/queues/api/queues/submit/archived_tasks"} {
+	for _, path := range []string{"/metrics", "/admin/queues/api/queues", "/admin/queues/api/redis_info",
+		"/admin/queues/api/servers", "/admin/queues/api/queues/submit/archived_tasks"} {
 		get(path)
 	}
 	link := regexp.MustCompile(`(?:href|src)="(/[^"#]*)`)
@@ -393,7 +418,8 @@ func fill(path string, get func(string) string) {
 // idsIn are all texts in an answer that stand where ids do.
 func idsIn(answer string) []string {
 	var ids []string
-	for _, found := range regexp.MustCompile(`"(?:id|queueId|account|gateway|domain|name)": ?"([^"]+)"`).FindAllStringSubmatch(answer, -1) {
+	for _, found := range regexp.MustCompile(
+		`"(?:id|queueId|account|gateway|domain|name)": ?"([^"]+)"`).FindAllStringSubmatch(answer, -1) {
 		if !slices.Contains(ids, found[1]) {
 			ids = append(ids, found[1])
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/app"
 )
 
-// TestTheLargestMessage: a message of exactly message.maxSize goes, by whichever door it comes, and one octet more is refused, with the limit.
+// TestTheLargestMessage: a message of exactly message.maxSize goes, by whichever door it comes, and one octet
+// more is refused, with the limit.
 func TestTheLargestMessage(t *testing.T) {
 	const limit = 300_000 // beyond what is held in one piece anywhere
 	a, relay, _ := startInlet(t, map[string]string{"message.maxSize": fmt.Sprint(limit)})
@@ -43,10 +44,12 @@ func TestTheLargestMessage(t *testing.T) {
 			t.Errorf("%s, one octet more: %v", door.name, err)
 		}
 		if door.name == "SMTP" {
-			if e, ok := errors.AsType[*textproto.Error](err); !ok || e.Code != 552 || !strings.HasPrefix(e.Msg, "5.3.4 ") {
+			if e, ok := errors.AsType[*textproto.Error](err); !ok || e.Code != 552 ||
+				!strings.HasPrefix(e.Msg, "5.3.4 ") {
 				t.Errorf("%s, one octet more: %v", door.name, err)
 			}
-		} else if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != http.StatusRequestEntityTooLarge {
+		} else if f, ok := errors.AsType[*api.Failure](err); !ok ||
+			f.Problem.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s, one octet more: %v", door.name, err)
 		}
 	}
@@ -61,13 +64,15 @@ func rawMessage(size int) []byte {
 		"Message-ID: <1@example.com>\r\nMIME-Version: 1.0\r\nContent-Type: text/plain\r\n\r\n"
 	room := size - len(head)
 	last := 2 + (room-2)%50 // octets of the last line, with its end
-	return []byte(head + strings.Repeat(strings.Repeat("x", 48)+"\r\n", (room-last)/50) + strings.Repeat("x", last-2) + "\r\n")
+	return []byte(head + strings.Repeat(strings.Repeat("x", 48)+"\r\n", (room-last)/50) + strings.Repeat("x",
+		last-2) + "\r\n")
 }
 
 // submitFields has a message of a size composed: how large one is a dry run tells.
 func submitFields(t *testing.T, client *api.Client, size int) error {
 	t.Helper()
-	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "large", MessageID: "<2@example.com>", DryRun: true}
+	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "large",
+		MessageID: "<2@example.com>", DryRun: true}
 	lines := func(n int) string {
 		return strings.Repeat(strings.Repeat("x", 48)+"\r\n", (n-1)/50) + strings.Repeat("x", (n-1)%50+1)
 	}

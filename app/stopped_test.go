@@ -21,11 +21,11 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// The tests in here stop a process with SIGSTOP in the middle of a delivery, as a paused container, a suspended machine or a debugger does,
-// and let it go on later. It does not know that time has passed.
+// The tests in here stop a process with SIGSTOP in the middle of a delivery, as a paused container, a
+// suspended machine or a debugger does, and let it go on later. It does not know that time has passed.
 
-// stage is a message on its way in a process that can be stopped: two processes on one Redis, each with a relay of its own, so that it
-// shows who delivered.
+// stage is a message on its way in a process that can be stopped: two processes on one Redis, each with a
+// relay of its own, so that it shows who delivered.
 type stage struct {
 	t     *testing.T
 	db    *redisdb.DB
@@ -39,10 +39,12 @@ type stage struct {
 
 const onStage = "ann@example.net"
 
-// newStage has the first process take a message to its relay, which keeps it waiting for an answer to a command.
+// newStage has the first process take a message to its relay, which keeps it waiting for an answer to a
+// command.
 func newStage(t *testing.T, redis *testredis.Process, verb string, set map[string]string) *stage {
 	t.Helper()
-	s := &stage{t: t, db: connect(t, redis.URL()), slow: newGate(verb), other: testsmtp.Start(t, testsmtp.Options{})}
+	s := &stage{t: t, db: connect(t, redis.URL()), slow: newGate(verb),
+		other: testsmtp.Start(t, testsmtp.Options{})}
 	s.relay = testsmtp.Start(t, testsmtp.Options{Respond: s.slow.respond})
 	t.Cleanup(s.slow.open) // before the relay is closed
 	mine := settingsFor(t, redis.URL(), s.relay)
@@ -50,7 +52,8 @@ func newStage(t *testing.T, redis *testredis.Process, verb string, set map[strin
 	s.set = maps.Clone(mine)
 	s.set["redis.url"], s.set["smtp"] = redis.URL(), s.other.URL()
 	s.first = spawn(t, mine)
-	answer, err := api.Submit.Do(t.Context(), s.first.client, api.SubmitRequest{To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
+	answer, err := api.Submit.Do(t.Context(), s.first.client, api.SubmitRequest{
+		To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +62,14 @@ func newStage(t *testing.T, redis *testredis.Process, verb string, set map[strin
 	return s
 }
 
-// end stops the first process in good order, so that whatever it still had to do is done, and holds what came of the message to what is
-// wanted: copies at either relay, and whether it is told to be in doubt.
+// end stops the first process in good order, so that whatever it still had to do is done, and holds what came
+// of the message to what is wanted: copies at either relay, and whether it is told to be in doubt.
 func (s *stage) end(mine, others int, doubted bool) {
 	s.t.Helper()
 	s.first.stop(s.t)
 	if n, m := s.relay.Count(), s.other.Count(); n != mine || m != others {
-		s.t.Errorf("the stopped process delivered %d copies and the other one %d; want %d and %d", n, m, mine, others)
+		s.t.Errorf("the stopped process delivered %d copies and the other one %d; want %d and %d", n, m, mine,
+			others)
 	}
 	got := take(s.t, s.other, s.db)
 	if got.terminal[onStage] != 1 || got.doubted[onStage] != doubted {
@@ -137,8 +141,8 @@ func (p *process) thaw(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeItsDot: a process is stopped before its dot for longer than its lease. Another one delivers. The first one finds its
-// connection ready for the dot when it goes on, and does not write it.
+// TestStoppedBeforeItsDot: a process is stopped before its dot for longer than its lease. Another one
+// delivers. The first one finds its connection ready for the dot when it goes on, and does not write it.
 func TestStoppedBeforeItsDot(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"RCPT", "DATA"} {
@@ -157,8 +161,9 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 	}
 }
 
-// TestStoppedAfterItsDot: the dot was written and the answer not read, which no sender can tell from a message lost. It is sent again, or
-// not, as the setting says; either way that is marked, and the answer the first process reads later changes nothing any more.
+// TestStoppedAfterItsDot: the dot was written and the answer not read, which no sender can tell from a
+// message lost. It is sent again, or not, as the setting says; either way that is marked, and the answer the
+// first process reads later changes nothing any more.
 func TestStoppedAfterItsDot(t *testing.T) {
 	t.Parallel()
 	for inDoubt, others := range map[string]int{"resend": 1, "hold": 0} {
@@ -169,15 +174,17 @@ func TestStoppedAfterItsDot(t *testing.T) {
 			s.slow.open()
 			s.relay.Wait(1)
 			spawn(t, s.set)
-			eventually(t, "the message is done, or set aside", func() bool { st := s.record("state"); return st == "" || st == "failed" })
+			eventually(t, "the message is done, or set aside",
+				func() bool { st := s.record("state"); return st == "" || st == "failed" })
 			s.first.thaw(t)
 			s.end(1, others, true)
 		})
 	}
 }
 
-// TestKilledWorkerIsReplaced kills a process with a message on its way, under the default settings: another one delivers it once the lease
-// has run out. That is in less than ten seconds, of which eight are the lease's; a busy machine may take longer over the rest.
+// TestKilledWorkerIsReplaced kills a process with a message on its way, under the default settings: another
+// one delivers it once the lease has run out. That is in less than ten seconds, of which eight are the
+// lease's; a busy machine may take longer over the rest.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "RCPT", map[string]string{"delivery.lease": "8s"})
@@ -193,11 +200,12 @@ func TestKilledWorkerIsReplaced(t *testing.T) {
 	take(t, s.other, s.db).check(t, []string{onStage})
 }
 
-// TestStoppedAlone: a process that was stopped after its dot, with nobody there to take over, reads the answer when it goes on. That is
-// in time, however late: nothing is in doubt, and nothing is sent twice.
+// TestStoppedAlone: a process that was stopped after its dot, with nobody there to take over, reads the
+// answer when it goes on. That is in time, however late: nothing is in doubt, and nothing is sent twice.
 func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.lease": "8s"}) // half of it to write the answer down
+	// half of it to write the answer down
+	s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.lease": "8s"})
 	s.first.freeze(t)
 	s.slow.open()
 	s.relay.Wait(1)
@@ -237,14 +245,15 @@ func (s *stage) waitForLease(most time.Duration) {
 	})
 }
 
-// TestStoppedBetweenMarkAndDot stops a process at the one place where its lease has been looked at for the last time and the dot not been
-// written. It looks at its watch before it writes, and leaves the message to whoever has taken it over; who can't know that, and says
-// that it was in doubt.
+// TestStoppedBetweenMarkAndDot stops a process at the one place where its lease has been looked at for the
+// last time and the dot not been written. It looks at its watch before it writes, and leaves the message to
+// whoever has taken it over; who can't know that, and says that it was in doubt.
 func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	t.Parallel()
 	redis := testredis.Server(t)
 	line := faultproxy.New(t, "unix", redis.Socket())
-	s := newStage(t, redis, "DATA", map[string]string{"redis.url": "redis://" + line.Addr(), "delivery.lease": "8s"})
+	s := newStage(t, redis, "DATA", map[string]string{"redis.url": "redis://" + line.Addr(),
+		"delivery.lease": "8s"})
 	line.Delay(2 * time.Second) // the mark is set at Redis, and its answer is on the way for long enough
 	s.slow.open()
 	eventually(t, "the mark is set", func() bool { return s.record("doubt") != "" })

@@ -11,7 +11,8 @@ import (
 )
 
 // newSuppressions makes the store of addresses that get no mail. Any process may sweep it; one does.
-func newSuppressions(db *redisdb.DB, c config.Suppression, log *slog.Logger, metrics prometheus.Registerer) (*suppression.Store, error) {
+func newSuppressions(db *redisdb.DB, c config.Suppression, log *slog.Logger, metrics prometheus.Registerer) (
+	*suppression.Store, error) {
 	soft := c.SoftBounces
 	if soft == 0 {
 		soft = -1 // never, for suppression

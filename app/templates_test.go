@@ -15,11 +15,13 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestTemplatesInTheBrowser looks at a template, its preview in another locale, and goes back to an earlier version.
+// TestTemplatesInTheBrowser looks at a template, its preview in another locale, and goes back to an earlier
+// version.
 func TestTemplatesInTheBrowser(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>"})
+	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(),
+		"from": "Shop <shop@example.com>"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	definition := api.TemplateDefinition{
 		Content: api.TemplateContent{
@@ -29,10 +31,12 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 		Locales: map[string]api.TemplateContent{"de": {Subject: "Neues vom {{date params.at \"MMMM\"}}"}},
 		Sample:  json.RawMessage(`{"name":"<Ann>","at":"2026-03-21"}`),
 	}
-	if _, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{ID: "news", Name: "Newsletter", Description: "Every month", TemplateDefinition: definition}); err != nil {
+	if _, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{ID: "news", Name: "Newsletter",
+		Description: "Every month", TemplateDefinition: definition}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.UpdateTemplate.Do(t.Context(), client, api.TemplatePatch{Content: &api.TemplateContent{Text: "Only text"}}, "news"); err != nil {
+	if _, err := api.UpdateTemplate.Do(t.Context(), client, api.TemplatePatch{
+		Content: &api.TemplateContent{Text: "Only text"}}, "news"); err != nil {
 		t.Fatal(err)
 	}
 	v := visit(t, a.URL())
@@ -54,14 +58,15 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 	}
 }
 
-// TestAMailOfATemplate sends one, from the template as it is when the mail is accepted, and finds nothing of what templates and data say in
-// the log.
+// TestAMailOfATemplate sends one, from the template as it is when the mail is accepted, and finds nothing of
+// what templates and data say in the log.
 func TestAMailOfATemplate(t *testing.T) {
 	t.Parallel()
 	var log logbook
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := startLogging(t, map[string]string{
-		"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "templates.missing": "error",
+		"redis.url": testredis.URL(t), "smtp": relay.URL(), "from": "Shop <shop@example.com>",
+		"serviceUrl": "https://mail.example.com", "templates.missing": "error",
 	}, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
 	must := func(err error) {
@@ -71,24 +76,30 @@ func TestAMailOfATemplate(t *testing.T) {
 		}
 	}
 	content := func(c api.TemplateContent) api.TemplateDefinition { return api.TemplateDefinition{Content: c} }
-	_, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "foot", Name: "foot", Kind: "partial", TemplateDefinition: content(api.TemplateContent{Text: "-- {{account.name}} {{service.url}}"})})
+	_, err := api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "foot", Name: "foot", Kind: "partial",
+		TemplateDefinition: content(api.TemplateContent{Text: "-- {{account.name}} {{service.url}}"})})
 	must(err)
-	order := content(api.TemplateContent{Subject: "Order {{params.no}}", Text: "Dear {{rcpt.name}}, templatesecret {{params.secret}}\n{{> foot}}"})
+	order := content(api.TemplateContent{Subject: "Order {{params.no}}",
+		Text: "Dear {{rcpt.name}}, templatesecret {{params.secret}}\n{{> foot}}"})
 	order.Locales = map[string]api.TemplateContent{"de": {Subject: "Bestellung {{params.no}}"}}
-	_, err = api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "order", Name: "Order", TemplateDefinition: order})
+	_, err = api.CreateTemplate.Do(ctx, client, api.TemplateRequest{ID: "order", Name: "Order",
+		TemplateDefinition: order})
 	must(err)
 	submit := func(params string) error {
 		at := time.Now().Add(2 * time.Second)
 		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{
-			To: api.Addresses{{Name: "Ann", Address: "ann@example.net"}}, Template: "order", Locale: "de-CH", Render: &api.Render{Params: json.RawMessage(params)}, SendAt: &at,
+			To: api.Addresses{{Name: "Ann", Address: "ann@example.net"}}, Template: "order", Locale: "de-CH",
+			Render: &api.Render{Params: json.RawMessage(params)}, SendAt: &at,
 		})
 		return err
 	}
 	must(submit(`{"no":7,"secret":"paramsecret"}`))
-	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{Content: &api.TemplateContent{Text: "changed"}}, "foot")
+	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{
+		Content: &api.TemplateContent{Text: "changed"}}, "foot")
 	must(err)
 	mail := string(relay.Wait(1)[0].Data)
-	for _, want := range []string{"Subject: Bestellung 7", "Dear Ann, templatesecret paramsecret", "-- Shop https://mail.example.com"} {
+	for _, want := range []string{"Subject: Bestellung 7", "Dear Ann, templatesecret paramsecret",
+		"-- Shop https://mail.example.com"} {
 		if !strings.Contains(mail, want) {
 			t.Errorf("the mail lacks %q:\n%s", want, mail)
 		}
@@ -104,11 +115,13 @@ func TestAMailOfATemplate(t *testing.T) {
 	if code := failure(submit(`{"no":"paramsecret"}`)); code != "TemplateVariablesMissing" {
 		t.Errorf("a variable is missing: %s", code)
 	}
-	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{Content: &api.TemplateContent{Text: "templatesecret {{#if"}}, "order")
+	_, err = api.UpdateTemplate.Do(ctx, client, api.TemplatePatch{
+		Content: &api.TemplateContent{Text: "templatesecret {{#if"}}, "order")
 	if code := failure(err); code != "TemplateFault" {
 		t.Errorf("a fault: %s", code)
 	}
-	_, err = api.PreviewTemplate.Do(ctx, client, api.TemplatePreviewRequest{Params: json.RawMessage(`{"secret":"paramsecret"}`)}, "order")
+	_, err = api.PreviewTemplate.Do(ctx, client, api.TemplatePreviewRequest{
+		Params: json.RawMessage(`{"secret":"paramsecret"}`)}, "order")
 	must(err)
 	for _, secret := range []string{"templatesecret", "paramsecret"} {
 		if log.has(secret) {

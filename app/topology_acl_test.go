@@ -16,7 +16,8 @@ const (
 	otherPassword        = "hunter2"
 )
 
-// TestSmallestRedisUser goes through everything as the user that docs/operations.md describes, wherever a Redis user can be asked for.
+// TestSmallestRedisUser goes through everything as the user that docs/operations.md describes, wherever a
+// Redis user can be asked for.
 func TestSmallestRedisUser(t *testing.T) {
 	t.Parallel()
 	locked := testredis.Topology{Password: otherPassword}
@@ -25,9 +26,10 @@ func TestSmallestRedisUser(t *testing.T) {
 		topology testredis.Topology
 		settings map[string]string
 	}{
-		"one server, and a replica": {testredis.Replicated, locked, map[string]string{"redis.waitReplicas": "1", "redis.waitTimeout": "5s"}},
-		"Sentinels":                 {testredis.Sentinel, locked, map[string]string{"redis.partitions": "2"}},
-		"a Cluster":                 {testredis.Cluster, locked, map[string]string{"redis.partitions": "6"}},
+		"one server, and a replica": {testredis.Replicated, locked, map[string]string{"redis.waitReplicas": "1",
+			"redis.waitTimeout": "5s"}},
+		"Sentinels": {testredis.Sentinel, locked, map[string]string{"redis.partitions": "2"}},
+		"a Cluster": {testredis.Cluster, locked, map[string]string{"redis.partitions": "6"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +38,8 @@ func TestSmallestRedisUser(t *testing.T) {
 			address := g.URLFor(aclUser, strings.NewReplacer("/", "%2F", "?", "%3F").Replace(aclPassword))
 			for _, s := range g.Sentinels {
 				s.AddUser(t, "watcher", aclPassword, documentedRules(t, "watcher")...)
-				address = strings.Replace(address, "?sentinel_password="+otherPassword, "?sentinel_user=watcher&sentinel_password="+url.QueryEscape(aclPassword), 1)
+				address = strings.Replace(address, "?sentinel_password="+otherPassword,
+					"?sentinel_user=watcher&sentinel_password="+url.QueryEscape(aclPassword), 1)
 			}
 			row.settings["redis.url"] = address
 			everything(t, row.settings)
@@ -46,7 +49,8 @@ func TestSmallestRedisUser(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, refused := range log {
-					t.Errorf("%s was refused %d times: %s %s", refused.Username, refused.Count, refused.Reason, refused.Object)
+					t.Errorf("%s was refused %d times: %s %s", refused.Username, refused.Count, refused.Reason,
+						refused.Object)
 				}
 			}
 		})

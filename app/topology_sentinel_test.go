@@ -16,8 +16,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestMasterLostUnderLoad kills the master of a Sentinel set while mail comes in and goes out. Postroom waits for a replica, and a master
-// without one refuses writes: so what was accepted is on the next master, and what was sent is known there.
+// TestMasterLostUnderLoad kills the master of a Sentinel set while mail comes in and goes out. Postroom waits
+// for a replica, and a master without one refuses writes: so what was accepted is on the next master, and
+// what was sent is known there.
 func TestMasterLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := testredis.Sentinel(t, testredis.Topology{Replicas: 2, Args: []string{"--min-replicas-to-write", "1"}})
@@ -34,7 +35,8 @@ func TestMasterLostUnderLoad(t *testing.T) {
 	eventually(t, "submits to be refused", func() bool { return clients.refusals() > 0 })
 	before := clients.successes()
 	eventually(t, "submits to be taken again", func() bool { return clients.successes() > before+100 })
-	t.Logf("100 more messages were accepted %s after the master was lost; %d submits were refused", time.Since(lost).Round(time.Millisecond), clients.refusals())
+	t.Logf("100 more messages were accepted %s after the master was lost; %d submits were refused",
+		time.Since(lost).Round(time.Millisecond), clients.refusals())
 	accepted := clients.stop()
 
 	empty(t, one.client)
@@ -55,7 +57,8 @@ func tellsReplicas(t *testing.T, p *process, want int) {
 	})
 }
 
-// crowd submits to several APIs until it is told to stop, each message under a key of its own, repeated until it is accepted.
+// crowd submits to several APIs until it is told to stop, each message under a key of its own, repeated until
+// it is accepted.
 type crowd struct {
 	apis []*api.Client
 	end  context.CancelFunc
@@ -81,7 +84,8 @@ func (c *crowd) start(t *testing.T) {
 	}
 }
 
-// submit insists until the message is accepted, if it has a key: then a repetition is harmless. Without one, a refusal is the end of it.
+// submit insists until the message is accepted, if it has a key: then a repetition is harmless. Without one,
+// a refusal is the end of it.
 func (c *crowd) submit(t *testing.T, to string, client *api.Client, keyed bool) {
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"}
 	if keyed {
@@ -98,7 +102,8 @@ func (c *crowd) submit(t *testing.T, to string, client *api.Client, keyed bool) 
 		}
 		c.refused++
 		c.mu.Unlock()
-		if failure, ok := errors.AsType[*api.Failure](err); !ok || failure.Problem.StatusCode != http.StatusServiceUnavailable {
+		if failure, ok := errors.AsType[*api.Failure](err); !ok ||
+			failure.Problem.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("submit: %v, want 503", err)
 			return
 		}
@@ -134,12 +139,14 @@ func TestReplicasGoneIsSaid(t *testing.T) {
 	set := settingsFor(t, g.URL(), testsmtp.Start(t, testsmtp.Options{}))
 	set["redis.waitReplicas"] = "1"
 	p := spawnAs(t, set, "all")
-	eventually(t, "it is ready", func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
+	eventually(t, "it is ready",
+		func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
 	g.Replicas[0].Kill()
 	eventually(t, "it is not ready, and says why", func() bool {
 		status, body := look(t, p.url+"/ready", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "redis.waitReplicas is 1")
 	})
 	g.Replicas[0].Restart(t)
-	eventually(t, "it is ready again", func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
+	eventually(t, "it is ready again",
+		func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
 }

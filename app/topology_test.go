@@ -32,7 +32,8 @@ func spawnAs(t *testing.T, set map[string]string, role string) *process {
 func (p *process) sent(t *testing.T) int {
 	t.Helper()
 	_, body := look(t, p.monitor+"/metrics", testToken)
-	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(body)
+	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(
+		body)
 	if found == nil {
 		t.Fatalf("no count of attempts in:\n%s", body)
 	}
@@ -54,11 +55,13 @@ func TestAPIAndWorkersApart(t *testing.T) {
 	apis := []*process{spawnAs(t, set, "api"), spawnAs(t, set, "api")}
 	workers := []*process{spawnAs(t, set, "worker"), spawnAs(t, set, "worker"), spawnAs(t, set, "worker")}
 
-	if _, err := api.PutQueue.Do(t.Context(), apis[0].client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), apis[0].client, api.QueuePatch{Paused: new(true)},
+		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 7
-	if _, err := api.UpdateSettings.Do(t.Context(), apis[0].client, api.Settings{DeliveryAttempts: &attempts}); err != nil {
+	if _, err := api.UpdateSettings.Do(t.Context(), apis[0].client,
+		api.Settings{DeliveryAttempts: &attempts}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other API sees the pause and the settings", func() bool {
@@ -79,7 +82,8 @@ func TestAPIAndWorkersApart(t *testing.T) {
 		}
 	}
 
-	if _, err := api.PutQueue.Do(t.Context(), apis[1].client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), apis[1].client, api.QueuePatch{Paused: new(false)},
+		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	relay.Wait(messages / 6)
@@ -118,7 +122,8 @@ func TestPartitionsOnACluster(t *testing.T) {
 	t.Parallel()
 	const partitions = 6
 	g := testredis.Cluster(t, testredis.Topology{Replicas: 1})
-	everything(t, map[string]string{"redis.url": g.URL(), "redis.partitions": fmt.Sprint(partitions), "redis.waitReplicas": "1", "redis.waitTimeout": "5s"})
+	everything(t, map[string]string{"redis.url": g.URL(), "redis.partitions": fmt.Sprint(partitions),
+		"redis.waitReplicas": "1", "redis.waitTimeout": "5s"})
 	for i, p := range g.Masters {
 		c := p.Client(t)
 		streams, err := c.Keys(t.Context(), "postroom:*:events").Result()
@@ -158,19 +163,23 @@ type everyday struct {
 
 func (d *everyday) subscribe(t *testing.T) {
 	t.Helper()
-	if _, err := api.CreateEndpoint.Do(t.Context(), d.one.client, api.EndpointRequest{URL: d.hooks.URL}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), d.one.client, api.EndpointRequest{
+		URL: d.hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := api.CreateToken.Do(t.Context(), d.other.client, api.TokenRequest{Description: "app", Scopes: []api.Scope{api.ScopeSend}})
+	token, err := api.CreateToken.Do(t.Context(), d.other.client, api.TokenRequest{Description: "app",
+		Scopes: []api.Scope{api.ScopeSend}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := api.Account{Account: "shop", Name: "Shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: d.relay.Host(), Port: d.relay.Port()}}
+	account := api.Account{Account: "shop", Name: "Shop", Email: "shop@example.com", SMTP: &api.SMTPServer{
+		Host: d.relay.Host(), Port: d.relay.Port()}}
 	if _, err := api.CreateAccount.Do(t.Context(), d.one.client, account); err != nil {
 		t.Fatal(err)
 	}
 	client := api.NewClient(d.one.url, token.Token, nil)
-	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "first@example.net"}}, Text: "x"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: "shop", To: api.Addresses{
+		{Address: "first@example.net"}}, Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	d.relay.Wait(1)
@@ -197,10 +206,12 @@ func (d *everyday) send(t *testing.T) {
 		if i%5 == 0 {
 			lane = api.Bulk
 		}
-		ids[d.submit(t, i, api.SubmitRequest{To: toOne("ann%d@example.net", i), Text: "x", Lane: lane}).QueueID] = true
+		ids[d.submit(t, i, api.SubmitRequest{To: toOne("ann%d@example.net", i), Text: "x",
+			Lane: lane}).QueueID] = true
 	}
 	d.relay.Wait(n)
-	eventually(t, "a webhook about each message sent", func() bool { return d.hooks.about(event.MessageSent, ids) == n })
+	eventually(t, "a webhook about each message sent",
+		func() bool { return d.hooks.about(event.MessageSent, ids) == n })
 	keyed := api.SubmitRequest{To: toOne("key%d@example.net", 0), Text: "x", IdempotencyKey: "order-1"}
 	if first, again := d.submit(t, 0, keyed), d.submit(t, 1, keyed); first.QueueID != again.QueueID {
 		t.Errorf("one key, two messages: %s, %s", first.QueueID, again.QueueID)
@@ -214,7 +225,8 @@ func (d *everyday) pause(t *testing.T) {
 	const n = 13
 	empty(t, d.one.client)
 	d.relay.Forget()
-	if _, err := api.PutQueue.Do(t.Context(), d.one.client, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), d.one.client, api.QueuePatch{Paused: new(true)},
+		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the pause is seen everywhere", func() bool {
@@ -225,7 +237,8 @@ func (d *everyday) pause(t *testing.T) {
 		d.submit(t, i, api.SubmitRequest{To: toOne("held%d@example.net", i), Text: "x"})
 	}
 	var listed []string
-	for m, err := range api.All(t.Context(), d.other.client, api.ListOutbox, api.OutboxQuery{PageSize: 4, State: api.Paused}) {
+	for m, err := range api.All(t.Context(), d.other.client, api.ListOutbox,
+		api.OutboxQuery{PageSize: 4, State: api.Paused}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,17 +247,20 @@ func (d *everyday) pause(t *testing.T) {
 	if len(listed) != n {
 		t.Fatalf("%d paused messages are listed, want %d", len(listed), n)
 	}
-	if answer, err := api.CancelMessage.Do(t.Context(), d.other.client, listed[0]); err != nil || !answer.Deleted {
+	if answer, err := api.CancelMessage.Do(t.Context(), d.other.client, listed[0]); err != nil ||
+		!answer.Deleted {
 		t.Errorf("cancel: %+v, %v", answer, err)
 	}
-	if answer, err := api.CancelMessages.Do(t.Context(), d.one.client, api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
+	if answer, err := api.CancelMessages.Do(t.Context(), d.one.client,
+		api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
 		t.Errorf("cancel by search: %+v, %v", answer, err)
 	}
 	page, err := api.ListOutbox.Do(t.Context(), d.one.client, api.OutboxQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.PutQueue.Do(t.Context(), d.other.client, api.QueuePatch{Paused: new(false)}, "submit"); err != nil {
+	if _, err := api.PutQueue.Do(t.Context(), d.other.client, api.QueuePatch{Paused: new(false)},
+		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	d.relay.Wait(page.Total)
@@ -261,7 +277,8 @@ func (d *everyday) reschedule(t *testing.T) {
 	d.relay.Forget()
 	tomorrow := time.Now().Add(24 * time.Hour)
 	for i := range n {
-		later := d.submit(t, i, api.SubmitRequest{To: toOne("later%d@example.net", i), Text: "x", SendAt: &tomorrow})
+		later := d.submit(t, i, api.SubmitRequest{To: toOne("later%d@example.net", i), Text: "x",
+			SendAt: &tomorrow})
 		if _, err := api.RetryMessage.Do(t.Context(), d.other.client, later.QueueID); err != nil {
 			t.Errorf("retry now: %v", err)
 		}
@@ -291,7 +308,8 @@ func (d *everyday) replay(t *testing.T) {
 	if status := post(t, d.one.url+"/v1/dead-letters/"+one+"/replay"); status != http.StatusOK {
 		t.Errorf("replay of %s: %d", one, status)
 	}
-	if answer, err := api.ReplayDeadLetters.Do(t.Context(), d.other.client, api.ReplayRequest{Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
+	if answer, err := api.ReplayDeadLetters.Do(t.Context(), d.other.client, api.ReplayRequest{
+		Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
 		t.Errorf("replay of the others: %+v, %v", answer, err)
 	}
 	d.relay.Wait(n)
@@ -303,10 +321,12 @@ func (d *everyday) replay(t *testing.T) {
 func (d *everyday) operate(t *testing.T) {
 	t.Helper()
 	for path, says := range map[string]string{
-		"/": "Outbox", "/admin/queues": "<html", "/admin/queues/api/queues": `"queue":"submit"`, "/metrics": "postroom_redis_up 1", "/v1/stats": "queues",
+		"/": "Outbox", "/admin/queues": "<html", "/admin/queues/api/queues": `"queue":"submit"`,
+		"/metrics": "postroom_redis_up 1", "/v1/stats": "queues",
 		"/ready": `"ready":true`,
 	} {
-		if status, body := look(t, d.other.url+path, testToken); status != http.StatusOK || !strings.Contains(body, says) {
+		if status, body := look(t, d.other.url+path, testToken); status != http.StatusOK ||
+			!strings.Contains(body, says) {
 			t.Errorf("%s: %d, without %q: %.500s", path, status, says, body)
 		}
 	}

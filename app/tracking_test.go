@@ -43,10 +43,13 @@ func sendOffer(t *testing.T, a *app.App, relay *testsmtp.Server, change func(*ap
 	}
 	mails := relay.Wait(before + 1)
 	m := marked{id: answer.QueueID, client: client, html: htmlOf(t, mails[before].Data)}
-	if found := regexp.MustCompile(`href="https://mail\.example\.com(/c/[^"]*)"`).FindStringSubmatch(m.html); found != nil {
+	if found := regexp.MustCompile(`href="https://mail\.example\.com(/c/[^"]*)"`).FindStringSubmatch(
+		m.html); found != nil {
 		m.link = found[1]
 	}
-	if found := regexp.MustCompile(`<img src="https://mail\.example\.com(/o/[^"]*)" width="1" height="1" alt=""></body>`).FindStringSubmatch(m.html); found != nil {
+	if found := regexp.MustCompile(
+		`<img src="https://mail\.example\.com(/o/[^"]*)" width="1" height="1" alt=""></body>`).FindStringSubmatch(
+		m.html); found != nil {
 		m.pixel = found[1]
 	}
 	return m
@@ -59,7 +62,8 @@ func htmlOf(t *testing.T, content []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return htmlPart(t, letter.Header.Get("Content-Type"), letter.Header.Get("Content-Transfer-Encoding"), letter.Body)
+	return htmlPart(t, letter.Header.Get("Content-Type"), letter.Header.Get("Content-Transfer-Encoding"),
+		letter.Body)
 }
 
 func htmlPart(t *testing.T, contentType, encoding string, body io.Reader) string {
@@ -75,7 +79,8 @@ func htmlPart(t *testing.T, contentType, encoding string, body io.Reader) string
 			if err != nil {
 				t.Fatalf("no html in the mail: %v", err)
 			}
-			if html := htmlPart(t, part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part); html != "" {
+			if html := htmlPart(t, part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"),
+				part); html != "" {
 				return html
 			}
 		}
@@ -134,28 +139,34 @@ func TestOpensAndClicks(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{
-		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true", "serviceUrl": "https://mail.example.com",
+		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true",
+		"serviceUrl":     "https://mail.example.com",
 		"tracking.opens": "true", "tracking.clicks": "true",
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL, Events: []string{"trackOpen", "trackClick"}}); err != nil {
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL, Events: []string{
+		"trackOpen", "trackClick"}}); err != nil {
 		t.Fatal(err)
 	}
 	m := sendOffer(t, a, relay, nil)
 	if m.link == "" || m.pixel == "" || !strings.Contains(m.html, `<a href="mailto:shop@example.com">`) {
 		t.Fatalf("the reader got %s", m.html)
 	}
-	if resp := browse(t, a, m.pixel, thunderbird); resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "image/gif" {
+	if resp := browse(t, a, m.pixel, thunderbird); resp.StatusCode != 200 ||
+		resp.Header.Get("Content-Type") != "image/gif" {
 		t.Errorf("the picture: %d %v", resp.StatusCode, resp.Header)
 	}
-	if resp := browse(t, a, m.link, "curl/8.5.0"); resp.StatusCode != 302 || resp.Header.Get("Location") != "https://shop.test/offer?a=1&b=2" {
+	if resp := browse(t, a, m.link, "curl/8.5.0"); resp.StatusCode != 302 ||
+		resp.Header.Get("Location") != "https://shop.test/offer?a=1&b=2" {
 		t.Errorf("the link: %d %v", resp.StatusCode, resp.Header)
 	}
 	opens, clicks := m.story(t, event.TrackOpen, 1), m.story(t, event.TrackClick, 1)
-	if d := opens[0].Details; d == nil || d.Bot || d.RemoteAddress != "127.0.0.0" || d.UserAgent != thunderbird || opens[0].Recipients[0] != "ann@example.net" {
+	if d := opens[0].Details; d == nil || d.Bot || d.RemoteAddress != "127.0.0.0" ||
+		d.UserAgent != thunderbird || opens[0].Recipients[0] != "ann@example.net" {
 		t.Errorf("open: %+v %+v", opens[0], d)
 	}
-	if d := clicks[0].Details; d == nil || !d.Bot || d.BotReason != "crawler" || d.URL != "https://shop.test/offer?a=1&b=2" {
+	if d := clicks[0].Details; d == nil || !d.Bot || d.BotReason != "crawler" ||
+		d.URL != "https://shop.test/offer?a=1&b=2" {
 		t.Errorf("click: %+v %+v", clicks[0], d)
 	}
 	if told := hooks.wait(t, event.TrackClick); told.QueueID != m.id {
@@ -163,7 +174,8 @@ func TestOpensAndClicks(t *testing.T) {
 	}
 	hooks.wait(t, event.TrackOpen)
 	stats, err := api.GetStats.Do(t.Context(), client, api.CounterQuery{})
-	if l := stats.Counters.LaterHour; err != nil || l.Opened != 1 || l.ClickedBots != 1 || l.Clicked != 0 || l.OpenedBots != 0 {
+	if l := stats.Counters.LaterHour; err != nil || l.Opened != 1 || l.ClickedBots != 1 || l.Clicked != 0 ||
+		l.OpenedBots != 0 {
 		t.Errorf("counted: %+v, %v", stats.Counters, err)
 	}
 	for _, path := range []string{"/o/forged", m.pixel + "x"} {
@@ -171,7 +183,8 @@ func TestOpensAndClicks(t *testing.T) {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
-	for _, path := range []string{"/c/forged", m.link[:len(m.link)-1], "/c/" + strings.TrimPrefix(m.pixel, "/o/"), "/track/click?mid=" + m.link[3:] + "&url=https://evil.test/"} {
+	for _, path := range []string{"/c/forged", m.link[:len(m.link)-1], "/c/" + strings.TrimPrefix(m.pixel,
+		"/o/"), "/track/click?mid=" + m.link[3:] + "&url=https://evil.test/"} {
 		if resp := browse(t, a, path, thunderbird); resp.StatusCode != 404 || resp.Header.Get("Location") != "" {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, resp.Header.Get("Location"))
 		}
@@ -182,9 +195,11 @@ func TestOpensAndClicks(t *testing.T) {
 func TestWhoseMailIsTracked(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "serviceUrl": "https://mail.example.com"})
+	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+		"serviceUrl": "https://mail.example.com"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	account := api.Account{Account: "loud", Email: "loud@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()}, TrackOpens: new(true)}
+	account := api.Account{Account: "loud", Email: "loud@example.com", SMTP: &api.SMTPServer{Host: relay.Host(),
+		Port: relay.Port()}, TrackOpens: new(true)}
 	if _, err := api.CreateAccount.Do(t.Context(), client, account); err != nil {
 		t.Fatal(err)
 	}
@@ -193,15 +208,20 @@ func TestWhoseMailIsTracked(t *testing.T) {
 	}
 	expect := func(when string, change func(*api.SubmitRequest), opens, clicks bool) {
 		t.Helper()
-		if m := sendOffer(t, a, relay, change); (m.pixel != "") != opens || (m.link != "") != clicks || !opens && !clicks && strings.TrimSpace(m.html) != offer {
+		if m := sendOffer(t, a, relay, change); (m.pixel != "") != opens || (m.link != "") != clicks || !opens &&
+			!clicks && strings.TrimSpace(m.html) != offer {
 			t.Errorf("%s: opens %q, clicks %q, want %v, %v", when, m.pixel, m.link, opens, clicks)
 		}
 	}
 	expect("nobody says", nil, false, false)
 	expect("the message says", func(r *api.SubmitRequest) { r.TrackClicks = new(true) }, false, true)
-	expect("the message says, as of old", func(r *api.SubmitRequest) { r.TrackingEnabled = new(true) }, true, true)
+	expect("the message says, as of old", func(r *api.SubmitRequest) { r.TrackingEnabled = new(true) }, true,
+		true)
 	expect("the account says", by("loud"), true, false)
-	expect("the message says otherwise", func(r *api.SubmitRequest) { r.Account, r.TrackOpens = "loud", new(false) }, false, false)
+	expect("the message says otherwise", func(r *api.SubmitRequest) {
+		r.Account, r.TrackOpens = "loud",
+			new(false)
+	}, false, false)
 	if _, err := api.UpdateSettings.Do(t.Context(), client, api.Settings{TrackClicks: new(true)}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +235,8 @@ func TestLinksWorkWhileRedisIsAway(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	server := testredis.Server(t)
 	a := start(t, map[string]string{
-		"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com", "serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
+		"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com",
+		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
 		"documents.store": "none",
 	})
 	m := sendOffer(t, a, relay, nil)

@@ -18,7 +18,8 @@ import (
 // news is a mail of a list.
 func news(sendAt *time.Time) api.SubmitRequest {
 	return api.SubmitRequest{
-		ListID: "news", Lane: api.Bulk, SendAt: sendAt, Subject: "News", HTML: `<p>News. <a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>`,
+		ListID: "news", Lane: api.Bulk, SendAt: sendAt, Subject: "News",
+		HTML:   `<p>News. <a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>`,
 		Render: &api.Render{}, To: api.Addresses{{Address: "ann@example.net"}},
 	}
 }
@@ -56,14 +57,16 @@ func asRecipient(t *testing.T, a *app.App, method, link, form string) (int, stri
 	return resp.StatusCode, string(body)
 }
 
-// TestOneClickStopsTheMail follows the button of a mail client through the house: the mail has what RFC 8058 asks for; links that are merely
-// followed change nothing; the button stops what is queued already, and what is submitted from then on, and is told on the timeline and
-// to webhooks, once; and the receipt still goes out.
+// TestOneClickStopsTheMail follows the button of a mail client through the house: the mail has what RFC 8058
+// asks for; links that are merely followed change nothing; the button stops what is queued already, and what
+// is submitted from then on, and is told on the timeline and to webhooks, once; and the receipt still goes
+// out.
 func TestOneClickStopsTheMail(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{
-		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "webhooks.allowPrivate": "true",
+		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com",
+		"webhooks.allowPrivate": "true",
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
@@ -75,7 +78,9 @@ func TestOneClickStopsTheMail(t *testing.T) {
 	}
 	mails := relay.Wait(1)
 	link := strings.Trim(header(t, mails[0], "List-Unsubscribe"), "<>")
-	if header(t, mails[0], "List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || !strings.HasPrefix(link, "https://mail.example.com/unsubscribe?t=") || header(t, mails[0], "List-Id") != "<news.example.com>" {
+	if header(t, mails[0], "List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" ||
+		!strings.HasPrefix(link, "https://mail.example.com/unsubscribe?t=") ||
+		header(t, mails[0], "List-Id") != "<news.example.com>" {
 		t.Fatalf("headers: %s", mails[0].Data)
 	}
 	later := time.Now().Add(time.Hour)
@@ -96,7 +101,8 @@ func TestOneClickStopsTheMail(t *testing.T) {
 	relay.Wait(2)
 
 	for range 2 {
-		if status, body := asRecipient(t, a, "POST", link, "List-Unsubscribe=One-Click"); status != 200 || body != "Unsubscribed\n" {
+		if status, body := asRecipient(t, a, "POST", link, "List-Unsubscribe=One-Click"); status != 200 ||
+			body != "Unsubscribed\n" {
 			t.Fatalf("one click: %d %s", status, body)
 		}
 	}
@@ -110,7 +116,8 @@ func TestOneClickStopsTheMail(t *testing.T) {
 	if answer, err := api.Submit.Do(t.Context(), client, news(nil)); err != nil || answer.QueueID != "" {
 		t.Errorf("another mail of the list is queued: %+v, %v", answer, err)
 	}
-	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Receipt", Text: "Thank you"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Subject: "Receipt", Text: "Thank you"}); err != nil {
 		t.Fatal(err)
 	}
 	if mails = relay.Wait(3); header(t, mails[2], "Subject") != "Receipt" {
@@ -118,11 +125,13 @@ func TestOneClickStopsTheMail(t *testing.T) {
 	}
 
 	hooks.wait(t, event.ListUnsubscribe)
-	eventually(t, "it is on the timeline", func() bool { return told(t, client, first.QueueID, event.ListUnsubscribe) == 1 })
+	eventually(t, "it is on the timeline",
+		func() bool { return told(t, client, first.QueueID, event.ListUnsubscribe) == 1 })
 	if n := relay.Count(); n != 3 {
 		t.Errorf("%d mails went out, want 3", n)
 	}
-	status, page := asRecipient(t, a, "POST", "/preferences", strings.Replace(link, "https://mail.example.com/unsubscribe?", "", 1)+"&action=return&from=list")
+	status, page := asRecipient(t, a, "POST", "/preferences",
+		strings.Replace(link, "https://mail.example.com/unsubscribe?", "", 1)+"&action=return&from=list")
 	if status != 200 || !strings.Contains(page, "Saved.") {
 		t.Errorf("coming back: %d\n%s", status, page)
 	}

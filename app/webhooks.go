@@ -14,8 +14,10 @@ func (a *App) buildWebhooks(context.Context) error {
 		return err
 	}
 	a.webhooks, err = webhooks.New(a.db, a.tasks, a.control, a.ring, webhooks.Options{
-		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c), DisableAfter: orNever(c.Webhooks.DisableAfter),
-		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version, Logger: a.log, Metrics: a.metrics,
+		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c),
+		DisableAfter: orNever(c.Webhooks.DisableAfter),
+		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version,
+		Logger: a.log, Metrics: a.metrics,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Implicit: a.implicitEndpoints,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 			return a.documents.Match(ctx, q, ids) // a.documents is made later
@@ -39,7 +41,8 @@ func (a *App) implicitEndpoints(ctx context.Context, account string) ([]webhooks
 		for _, h := range w.Headers {
 			headers[h.Key] = h.Value
 		}
-		targets = append(targets, webhooks.Target{ID: webhooks.SettingsID, URL: w.URL, Events: w.Events, Headers: headers})
+		targets = append(targets, webhooks.Target{ID: webhooks.SettingsID, URL: w.URL, Events: w.Events,
+			Headers: headers})
 	}
 	if account == "" {
 		return targets, nil

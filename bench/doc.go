@@ -1,5 +1,6 @@
-// Command bench measures Postroom against what it is built on, side by side in one run, and prints ratios: figures of one machine mean
-// little on another, ratios a lot. docs/performance.md says how each is measured.
+// Command bench measures Postroom against what it is built on, side by side in one run, and prints ratios:
+// figures of one machine mean little on another, ratios a lot. docs/performance.md says how each is measured.
 //
-// It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and stops by itself.
+// It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and
+// stops by itself.
 package main

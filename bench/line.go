@@ -19,9 +19,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// overALongLine compares SMTP clients where a round trip takes 50 ms, as to a relay on another continent. Both keep their connections
-// and send the same messages to the same sink; go-smtp waits for the answer to each command, ours sends commands in groups and the next
-// envelope with the dot.
+// overALongLine compares SMTP clients where a round trip takes 50 ms, as to a relay on another continent.
+// Both keep their connections and send the same messages to the same sink; go-smtp waits for the answer to
+// each command, ours sends commands in groups and the next envelope with the dot.
 func overALongLine(ctx context.Context) error {
 	sink, err := testsmtp.New(testsmtp.Options{Discard: true})
 	if err != nil {
@@ -104,7 +104,8 @@ func oneByOne(c *smtp.Client, message string) error {
 	return w.Close()
 }
 
-// chainedRate is how many messages a second our client sends over so many connections, with always somebody in line.
+// chainedRate is how many messages a second our client sends over so many connections, with always somebody
+// in line.
 func chainedRate(ctx context.Context, address string, n, connections int) (float64, error) {
 	s, err := smtpsend.New(smtpsend.Options{})
 	if err != nil {
@@ -122,7 +123,8 @@ func chainedRate(ctx context.Context, address string, n, connections int) (float
 	message := []byte(lineMessage())
 	began := time.Now()
 	err = rig.InParallel(ctx, n, 3*connections, func(ctx context.Context, _ int) error {
-		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo}, Body: smtpsend.Bytes(message)})
+		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo},
+			Body: smtpsend.Bytes(message)})
 		return err
 	})
 	return float64(n) / time.Since(began).Seconds(), err

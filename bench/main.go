@@ -14,7 +14,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// emailEngineBest is the highest rate, in messages a second, that EmailEngine 2.79.2 reached from submit to SMTP on two cores.
+// emailEngineBest is the highest rate, in messages a second, that EmailEngine 2.79.2 reached from submit to
+// SMTP on two cores.
 const emailEngineBest = 32
 
 func main() {
@@ -32,14 +33,16 @@ func main() {
 	})
 }
 
-// againstSlowRelay compares throughput where the relay needs its time, as relays do that write a message to disk before they answer.
+// againstSlowRelay compares throughput where the relay needs its time, as relays do that write a message to
+// disk before they answer.
 func againstSlowRelay(ctx context.Context, messages, senders int) error {
-	relay, err := testsmtp.New(testsmtp.Options{Discard: true, Respond: func(c testsmtp.Command) testsmtp.Action {
-		if c.Verb == "DOT" {
-			return testsmtp.Action{Delay: 10 * time.Millisecond}
-		}
-		return testsmtp.Action{}
-	}})
+	relay, err := testsmtp.New(testsmtp.Options{
+		Discard: true, Respond: func(c testsmtp.Command) testsmtp.Action {
+			if c.Verb == "DOT" {
+				return testsmtp.Action{Delay: 10 * time.Millisecond}
+			}
+			return testsmtp.Action{}
+		}})
 	if err != nil {
 		return err
 	}
@@ -95,8 +98,10 @@ func againstSink(ctx context.Context, messages, senders int, profile string) err
 		rig.Tell("HTTP, and the SMTP client at once: nothing between", perSecond(bare))
 		rig.Tell("  ÷ the client alone", fmt.Sprintf("%.2f", bare/raw))
 		rig.Tell("submit over HTTP to SMTP ÷ that", fmt.Sprintf("%.2f", through/bare))
-		rig.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60", through/emailEngineBest >= 60)
-		rig.Tell("  CPU time a message, client and sink included, Redis not", (used / time.Duration(messages)).Round(time.Microsecond).String())
+		rig.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60",
+			through/emailEngineBest >= 60)
+		rig.Tell("  CPU time a message, client and sink included, Redis not",
+			(used / time.Duration(messages)).Round(time.Microsecond).String())
 		return r.latencies(ctx, sink)
 	})
 }
@@ -107,17 +112,20 @@ func (r *room) latencies(ctx context.Context, sink *testsmtp.Server) error {
 	if err != nil {
 		return err
 	}
-	rig.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms", accept.p99 < 10*time.Millisecond)
+	rig.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms",
+		accept.p99 < 10*time.Millisecond)
 	pickup, err := r.pickup(ctx, sink, 100)
 	if err != nil {
 		return err
 	}
-	rig.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms", pickup.p50 < 10*time.Millisecond)
+	rig.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms",
+		pickup.p50 < 10*time.Millisecond)
 	list, err := r.list(ctx, 10_000)
 	if err != nil {
 		return err
 	}
-	rig.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms", list < 50*time.Millisecond)
+	rig.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms",
+		list < 50*time.Millisecond)
 	return nil
 }
 
@@ -155,7 +163,8 @@ func withRoom(ctx context.Context, relay *testsmtp.Server, do func(*room) error)
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	a, stop, err := rig.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(), "from": "bench@example.com"})
+	a, stop, err := rig.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(),
+		"from": "bench@example.com"})
 	if err != nil {
 		return err
 	}

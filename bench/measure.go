@@ -23,7 +23,8 @@ import (
 var body = strings.Repeat("All work and no play makes a dull boy. \r\n", 100)
 
 func client() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200}, Timeout: 30 * time.Second}
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200, MaxConnsPerHost: 200},
+		Timeout: 30 * time.Second}
 }
 
 // often is how often is looked whether something has come about.
@@ -51,14 +52,16 @@ func rawRate(ctx context.Context, sink *testsmtp.Server, n, senders int) (float6
 	data := []byte("From: bench@example.com\r\nTo: ann@example.net\r\nSubject: bench\r\n\r\n" + body)
 	began := time.Now()
 	err = rig.InParallel(ctx, n, senders, func(ctx context.Context, _ int) error {
-		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"}, Body: smtpsend.Bytes(data)})
+		_, err := s.Send(ctx, relay, smtpsend.Message{From: "bench@example.com", To: []string{"ann@example.net"},
+			Body: smtpsend.Bytes(data)})
 		return err
 	})
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-// handOver is how many messages a second go over HTTP and on to the sink with nothing between: a server that decodes the request, hands its text to
-// the SMTP client, and answers. It writes nothing down and composes nothing; it is what two protocols cost on this machine.
+// handOver is how many messages a second go over HTTP and on to the sink with nothing between: a server that
+// decodes the request, hands its text to the SMTP client, and answers. It writes nothing down and composes
+// nothing; it is what two protocols cost on this machine.
 func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float64, error) {
 	s, err := smtpsend.New(smtpsend.Options{})
 	if err != nil {
@@ -70,8 +73,10 @@ func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float
 		var req api.SubmitRequest
 		err := json.NewDecoder(r.Body).Decode(&req)
 		if err == nil {
-			data := []byte("From: bench@example.com\r\nTo: " + req.To[0].Address + "\r\nSubject: bench\r\n\r\n" + req.Text)
-			_, err = s.Send(r.Context(), relay, smtpsend.Message{From: "bench@example.com", To: []string{req.To[0].Address}, Body: smtpsend.Bytes(data)})
+			data := []byte("From: bench@example.com\r\nTo: " + req.To[0].Address + "\r\nSubject: bench\r\n\r\n" +
+				req.Text)
+			_, err = s.Send(r.Context(), relay, smtpsend.Message{From: "bench@example.com",
+				To: []string{req.To[0].Address}, Body: smtpsend.Bytes(data)})
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -82,18 +87,25 @@ func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float
 	defer server.Close()
 	r := &room{client: api.NewClient(server.URL, "", client())}
 	began := time.Now()
-	err = rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
+	err = rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error {
+		return r.submit(ctx, i, nil)
+	})
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
 // throughput is how many messages a second go from submit over HTTP to the relay, all of them delivered.
 func (r *room) throughput(ctx context.Context, relay *testsmtp.Server, n, senders int) (float64, error) {
 	before, began := relay.Count(), time.Now()
-	err := rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error { return r.submit(ctx, i, nil) })
+	err := rig.InParallel(ctx, n, senders, func(ctx context.Context, i int) error {
+		return r.submit(ctx, i, nil)
+	})
 	if err != nil {
 		return 0, err
 	}
-	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return relay.Count()-before >= n, nil }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) {
+		return relay.Count()-before >= n,
+			nil
+	}); err != nil {
 		return 0, fmt.Errorf("%d of %d messages arrived: %w", relay.Count()-before, n, err)
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
@@ -162,7 +174,9 @@ func (r *room) pickup(ctx context.Context, sink *testsmtp.Server, n int) (quanti
 // list is the slowest page of an outbox with n scheduled messages.
 func (r *room) list(ctx context.Context, n int) (time.Duration, error) {
 	later := time.Now().Add(time.Hour)
-	if err := rig.InParallel(ctx, n, 50, func(ctx context.Context, i int) error { return r.submit(ctx, i, &later) }); err != nil {
+	if err := rig.InParallel(ctx, n, 50, func(ctx context.Context, i int) error {
+		return r.submit(ctx, i, &later)
+	}); err != nil {
 		return 0, err
 	}
 	var slowest time.Duration

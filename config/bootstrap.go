@@ -95,7 +95,8 @@ func (c *Credentials) read(s *Secret, file string, check func(string) string) er
 	}
 	*s = Secret(text)
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by other users of this machine; run: chmod 600 %s", file, file))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("%s can be read by other users of this machine; run: chmod 600 %s", file, file))
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func bootstrap(t *testing.T, c config.Config) *config.Credentials {
 func TestFirstStartMakesCredentials(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	first := bootstrap(t, config.Config{Data: dir})
-	if !first.FirstStart || len(first.Secret.Reveal()) != 64 || len(first.Token.Reveal()) != 64 || first.Secret == first.Token {
+	if !first.FirstStart || len(first.Secret.Reveal()) != 64 || len(first.Token.Reveal()) != 64 ||
+		first.Secret == first.Token {
 		t.Errorf("first start gave %+v", first)
 	}
 	for _, file := range []string{first.SecretFile, first.TokenFile} {
@@ -114,7 +115,8 @@ func TestReadableSecretIsWarnedAbout(t *testing.T) {
 	if err := os.Chmod(made.SecretFile, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{made.SecretFile + " can be read by other users of this machine; run: chmod 600 " + made.SecretFile}
+	want := []string{made.SecretFile + " can be read by other users of this machine; run: chmod 600 " +
+		made.SecretFile}
 	if diff := cmp.Diff(want, bootstrap(t, config.Config{Data: dir}).Warnings); diff != "" {
 		t.Error(diff)
 	}
@@ -129,7 +131,8 @@ func TestStuckLockEndsWithTheContext(t *testing.T) {
 	defer func() { _ = lock.Unlock() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := config.Bootstrap(ctx, &config.Config{Data: dir}); err == nil || !strings.Contains(err.Error(), "bootstrap.lock") {
+	if _, err := config.Bootstrap(ctx, &config.Config{Data: dir}); err == nil ||
+		!strings.Contains(err.Error(), "bootstrap.lock") {
 		t.Errorf("Bootstrap beside a held lock: %v", err)
 	}
 }

@@ -38,10 +38,15 @@ func TestWrongEnvironment(t *testing.T) {
 		env  []string
 		want string
 	}{
-		{"no such file", []string{"POSTROOM_TOKEN_FILE=/nowhere/token"}, "token: can't be read from its file: no such file or directory (POSTROOM_TOKEN_FILE /nowhere/token)"},
-		{"empty file", []string{"POSTROOM_SECRET_FILE=" + empty}, "secret: has nothing in its file; write the value there, or remove the variable (POSTROOM_SECRET_FILE " + empty + ")"},
-		{"both", []string{"POSTROOM_DATA=x", "POSTROOM_DATA_FILE=y"}, "data: is set twice; keep one of the two variables (POSTROOM_DATA and POSTROOM_DATA_FILE)"},
-		{"wrong value", []string{"POSTROOM_WORKERS_BULK=x"}, `workers.bulk: "x" is not a whole number; write a whole number, from 1 to 10000 (POSTROOM_WORKERS_BULK)`},
+		{"no such file", []string{"POSTROOM_TOKEN_FILE=/nowhere/token"},
+			"token: can't be read from its file: no such file or directory (POSTROOM_TOKEN_FILE /nowhere/token)"},
+		{"empty file", []string{"POSTROOM_SECRET_FILE=" + empty},
+			"secret: has nothing in its file; write the value there, or remove the variable (POSTROOM_SECRET_FILE " +
+				empty + ")"},
+		{"both", []string{"POSTROOM_DATA=x", "POSTROOM_DATA_FILE=y"},
+			"data: is set twice; keep one of the two variables (POSTROOM_DATA and POSTROOM_DATA_FILE)"},
+		{"wrong value", []string{"POSTROOM_WORKERS_BULK=x"},
+			`workers.bulk: "x" is not a whole number; write a whole number, from 1 to 10000 (POSTROOM_WORKERS_BULK)`},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -55,8 +60,10 @@ func TestWrongEnvironment(t *testing.T) {
 func TestUnknownVariablesAreWarnedAbout(t *testing.T) {
 	l := load(t, config.Sources{
 		Env: []string{
-			"PATH=/bin", "POSTROOM_DELIVERY_ATTEMPT=5", "POSTROOM_COLOUR=blue", "POSTROOM_URL=http://localhost:3000", "POSTROOM_CONFIG=" + os.DevNull,
-			"POSTROOM_SERVICE_HOST=10.0.0.1", "POSTROOM_SERVICE_PORT_HTTP=80", "POSTROOM_PORT=tcp://10.0.0.1:80", "POSTROOM_PORT_80_TCP_ADDR=10.0.0.1",
+			"PATH=/bin", "POSTROOM_DELIVERY_ATTEMPT=5", "POSTROOM_COLOUR=blue", "POSTROOM_URL=http://localhost:3000",
+			"POSTROOM_CONFIG=" + os.DevNull,
+			"POSTROOM_SERVICE_HOST=10.0.0.1", "POSTROOM_SERVICE_PORT_HTTP=80", "POSTROOM_PORT=tcp://10.0.0.1:80",
+			"POSTROOM_PORT_80_TCP_ADDR=10.0.0.1",
 		},
 		OtherEnv: []string{"POSTROOM_URL"},
 	})

@@ -63,7 +63,8 @@ func checkServiceURL(text string) (usual, fault string) {
 // certificates.
 func checkRedis(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
-	if kind := strings.TrimSuffix(strings.TrimSuffix(scheme, "+sentinel"), "+cluster"); kind != "redis" && kind != "rediss" && scheme != "unix" {
+	if kind := strings.TrimSuffix(strings.TrimSuffix(scheme, "+sentinel"), "+cluster"); kind != "redis" &&
+		kind != "rediss" && scheme != "unix" {
 		return "is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://"
 	}
 	place, _, _ := strings.Cut(rest, "?")
@@ -80,7 +81,8 @@ func checkRedis(text string) string {
 func checkSearch(text string) string {
 	for _, node := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(node))
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" ||
+			u.Fragment != "" {
 			return "is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200"
 		}
 	}
@@ -89,7 +91,8 @@ func checkSearch(text string) string {
 
 // checkIndex allows what OpenSearch and Elasticsearch allow in names of indexes, with room for a suffix.
 func checkIndex(text string) string {
-	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
+	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" ||
+		strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
 		return "is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"
 	}
 	return ""
@@ -104,7 +107,8 @@ func checkDomain(text string) string {
 	labels := strings.Split(text, ".")
 	wrong := len(text) > maxReturnDomain || len(labels) < 2
 	for _, label := range labels {
-		wrong = wrong || label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
+		wrong = wrong || label == "" || len(label) > 63 ||
+			strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
 			strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
 	}
 	if wrong {

@@ -45,8 +45,10 @@ func walk(keys []Key, t reflect.Type, prefix string, index []int) []Key {
 
 func newKey(f reflect.StructField, path, kind string, at []int) Key {
 	k := Key{
-		Path: path, Env: envName(path), Kind: kind, Default: f.Tag.Get("default"), Empty: f.Tag.Get("empty"), Doc: f.Tag.Get("doc"),
-		Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), check: f.Tag.Get("check"), mask: f.Tag.Get("secret"), index: at,
+		Path: path, Env: envName(path), Kind: kind, Default: f.Tag.Get("default"), Empty: f.Tag.Get("empty"),
+		Doc: f.Tag.Get("doc"),
+		Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), check: f.Tag.Get("check"), mask: f.Tag.Get("secret"),
+		index: at,
 	}
 	k.Secret = k.mask != ""
 	if k.check != "" {

@@ -10,9 +10,11 @@ import (
 
 // Sources are the sources of the settings in ascending precedence: defaults, File, Env, Flags.
 type Sources struct {
-	File  string            // the file named by --config; empty: POSTROOM_CONFIG, else config.yaml where it exists
-	Env   []string          // as os.Environ gives it; nil: no environment
-	Flags map[string]string // path of a setting to its value, as given on the command line; an empty value empties the setting
+	// the file named by --config; empty: POSTROOM_CONFIG, else config.yaml where it exists
+	File string
+	Env  []string // as os.Environ gives it; nil: no environment
+	// path of a setting to its value, as given on the command line; an empty value empties the setting
+	Flags map[string]string
 	// OtherEnv names POSTROOM_ variables that other parts of the program read. They cause no warning.
 	OtherEnv []string
 }
@@ -83,7 +85,8 @@ func (l *loading) fill(c *Config) {
 			text = strings.TrimSpace(text)
 		}
 		if message := k.parse(text, root.FieldByIndex(k.index).Addr().Interface()); message != "" {
-			l.problems = append(l.problems, Problem{Key: k.Path, Value: k.show(g.text), Source: g.source, Message: message})
+			l.problems = append(l.problems, Problem{Key: k.Path, Value: k.show(g.text), Source: g.source,
+				Message: message})
 		}
 	}
 }
@@ -104,25 +107,32 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckInlet(c.SMTPD)
 	l.crossCheckBounce(c.Bounce)
 	if c.From != (Mailbox{}) && c.SMTP == (Relay{}) && l.fine("smtp") {
-		l.problem("from", l.given["from"].source, "is the sender of the default account, which needs a relay; set smtp too")
+		l.problem("from", l.given["from"].source,
+			"is the sender of the default account, which needs a relay; set smtp too")
 	}
 	if c.Redis.URL == "" && c.Role != "all" && l.fine("redis.url", "role") {
-		l.problem("role", l.given["role"].source, "is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
+		l.problem("role", l.given["role"].source,
+			"is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
 	}
 	if c.Redis.URL == "" && c.Redis.WaitReplicas > 0 && l.fine("redis.url", "redis.waitReplicas") {
-		l.problem("redis.waitReplicas", l.given["redis.waitReplicas"].source, "is "+strconv.Itoa(c.Redis.WaitReplicas)+", but the embedded Redis has no replicas; set redis.url, or it to 0")
+		l.problem("redis.waitReplicas", l.given["redis.waitReplicas"].source,
+			"is "+strconv.Itoa(c.Redis.WaitReplicas)+
+				", but the embedded Redis has no replicas; set redis.url, or it to 0")
 	}
 	if c.Documents.Store == "opensearch" && c.Documents.URL == "" && l.fine("documents.url", "documents.store") {
-		l.problem("documents.url", l.given["documents.store"].source, "is missing, but documents.store is opensearch; say where it is")
+		l.problem("documents.url", l.given["documents.store"].source,
+			"is missing, but documents.store is opensearch; say where it is")
 	}
 	if g, ok := l.given["documents.url"]; ok && c.Documents.URL != "" && c.Documents.Store != "opensearch" {
-		l.warnings = append(l.warnings, "documents.url ("+g.source+") has no effect: documents.store is "+c.Documents.Store)
+		l.warnings = append(l.warnings, "documents.url ("+g.source+") has no effect: documents.store is "+
+			c.Documents.Store)
 	}
 	if g, ok := l.given["secretPrevious"]; ok && c.SecretPrevious != "" && c.SecretPrevious == c.Secret {
 		l.warnings = append(l.warnings, "secretPrevious ("+g.source+") has no effect: it is the same as secret")
 	}
 	if g, ok := l.given["redis.fsync"]; ok && c.Redis.URL != "" {
-		l.warnings = append(l.warnings, "redis.fsync ("+g.source+") has no effect: it is for the embedded Redis, and redis.url names another")
+		l.warnings = append(l.warnings, "redis.fsync ("+g.source+
+			") has no effect: it is for the embedded Redis, and redis.url names another")
 	}
 }
 
@@ -130,20 +140,25 @@ func (l *loading) crossCheck(c *Config) {
 func (l *loading) crossCheckPair(tls, cert, key string) {
 	switch {
 	case cert != "" && key == "" && l.fine(tls+".key"):
-		l.problem(tls+".key", l.given[tls+".cert"].source, "is missing, but "+tls+".cert is set; TLS needs both files")
+		l.problem(tls+".key", l.given[tls+".cert"].source, "is missing, but "+tls+
+			".cert is set; TLS needs both files")
 	case cert == "" && key != "" && l.fine(tls+".cert"):
-		l.problem(tls+".cert", l.given[tls+".key"].source, "is missing, but "+tls+".key is set; TLS needs both files")
+		l.problem(tls+".cert", l.given[tls+".key"].source, "is missing, but "+tls+
+			".key is set; TLS needs both files")
 	}
 }
 
 // crossCheckInlet finds an SMTP listener that no client could use.
 func (l *loading) crossCheckInlet(c SMTPD) {
 	if c.ListenTLS != "" && c.TLS.Cert == "" && l.fine("smtpd.tls.cert", "smtpd.listenTls") {
-		l.problem("smtpd.tls.cert", l.given["smtpd.listenTls"].source, "is missing, but smtpd.listenTls is set; TLS needs a certificate")
+		l.problem("smtpd.tls.cert", l.given["smtpd.listenTls"].source,
+			"is missing, but smtpd.listenTls is set; TLS needs a certificate")
 	}
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		l.warnings = append(l.warnings, "smtpd.listen ("+l.given["smtpd.listen"].source+") has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
+	if c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && host != "localhost" &&
+		!net.ParseIP(host).IsLoopback() {
+		l.warnings = append(l.warnings, "smtpd.listen ("+l.given["smtpd.listen"].source+
+			") has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
 	}
 }
 
@@ -157,7 +172,8 @@ func (l *loading) crossCheckBounce(c Bounce) {
 		path = "bounce.lmtp"
 	}
 	if (c.Listen != "" || c.LMTP != "") && l.fine(path, "bounce.domain", "bounce.address") {
-		l.problem("bounce.domain", l.given[path].source, "is missing, but "+path+" is set; say which domain mail comes back to, or set bounce.address")
+		l.problem("bounce.domain", l.given[path].source, "is missing, but "+path+
+			" is set; say which domain mail comes back to, or set bounce.address")
 	}
 }
 

@@ -74,21 +74,26 @@ func TestDefaults(t *testing.T) {
 		DeadLetters: config.DeadLetters{Retention: 168 * time.Hour, Max: 100_000},
 		Messages:    config.Messages{Retention: 168 * time.Hour, Max: 1_000_000},
 		Idempotency: config.Idempotency{Retention: 168 * time.Hour},
-		Documents:   config.Documents{Store: "embedded", Index: "postroom", Text: 4000, Retention: 2160 * time.Hour},
-		Webhooks:    config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
-		Archive:     config.Archive{MaxSpool: 1_000_000_000},
-		Tracking:    config.Tracking{Expiry: 180 * 24 * time.Hour, StoreAddress: "masked"},
-		Feedback:    config.Feedback{Window: 30 * 24 * time.Hour, Reconcile: config.Reconcile{Mailgun: config.ReconcileMailgun{BaseURL: "https://api.mailgun.net", Every: time.Hour}}},
-		SMTPD:       config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
-		Bounce:      config.Bounce{MaxConnections: 50},
-		Suppression: config.Suppression{Scope: "instance", SoftBounces: 5, SoftWindow: 168 * time.Hour, SoftExpiry: 336 * time.Hour},
+		Documents: config.Documents{Store: "embedded", Index: "postroom", Text: 4000,
+			Retention: 2160 * time.Hour},
+		Webhooks: config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
+		Archive:  config.Archive{MaxSpool: 1_000_000_000},
+		Tracking: config.Tracking{Expiry: 180 * 24 * time.Hour, StoreAddress: "masked"},
+		Feedback: config.Feedback{Window: 30 * 24 * time.Hour, Reconcile: config.Reconcile{
+			Mailgun: config.ReconcileMailgun{BaseURL: "https://api.mailgun.net", Every: time.Hour}}},
+		SMTPD:  config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
+		Bounce: config.Bounce{MaxConnections: 50},
+		Suppression: config.Suppression{Scope: "instance", SoftBounces: 5, SoftWindow: 168 * time.Hour,
+			SoftExpiry: 336 * time.Hour},
 		Alerts: config.Alerts{
-			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour, DeadLetters: 100, FailedShare: 0.5,
+			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour,
+			DeadLetters: 100, FailedShare: 0.5,
 		},
 		Log:      config.Log{Level: slog.LevelInfo, Format: "auto"},
 		Shutdown: config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
-			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend", AccountTrouble: "fail", Classifier: "full",
+			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend",
+			AccountTrouble: "fail", Classifier: "full",
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
 		},
 	}
@@ -227,43 +232,65 @@ func samples() map[string]string {
 	return map[string]string{
 		"monitor.listen": "127.0.0.1:3001",
 		"http.listen":    ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
-		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4", "redis.maxMemoryShare": "0.5", "redis.waitReplicas": "2", "redis.waitTimeout": "300ms", "outbox.maxLive": "7",
-		"data": "elsewhere", "secret": strings.Repeat("s", 32), "secretPrevious": strings.Repeat("p", 32), "token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
+		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4",
+		"redis.maxMemoryShare": "0.5", "redis.waitReplicas": "2", "redis.waitTimeout": "300ms",
+		"outbox.maxLive": "7",
+		"data":           "elsewhere", "secret": strings.Repeat("s", 32), "secretPrevious": strings.Repeat("p", 32),
+		"token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
 		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
 		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
-		"delivery.attempts": "3", "delivery.retry.base": "1s", "delivery.retry.factor": "3", "delivery.retry.jitter": "0", "delivery.retry.max": "1h",
-		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s", "delivery.inDoubt": "hold", "delivery.accountTrouble": "hold",
+		"delivery.attempts": "3", "delivery.retry.base": "1s", "delivery.retry.factor": "3",
+		"delivery.retry.jitter": "0", "delivery.retry.max": "1h",
+		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s",
+		"delivery.inDoubt": "hold", "delivery.accountTrouble": "hold",
 		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
 		"templates.missing": "error", "templates.escapedOnly": "true", "templates.max": "50",
-		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8", "idempotency.retention": "1h",
-		"documents.store": "opensearch", "documents.url": "https://finder:pw@search.internal:9200", "documents.index": "mail-2", "documents.text": "1KB", "documents.retention": "0",
-		"alerts.every": "2s", "alerts.queueAge": "1m", "alerts.bulkAge": "1h", "alerts.paused": "30m", "alerts.deadLetters": "3", "alerts.failedShare": "0.25",
-		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s", "webhooks.disableAfter": "0",
+		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8",
+		"idempotency.retention": "1h",
+		"documents.store":       "opensearch", "documents.url": "https://finder:pw@search.internal:9200",
+		"documents.index": "mail-2", "documents.text": "1KB", "documents.retention": "0",
+		"alerts.every": "2s", "alerts.queueAge": "1m", "alerts.bulkAge": "1h", "alerts.paused": "30m",
+		"alerts.deadLetters": "3", "alerts.failedShare": "0.25",
+		"webhooks.allowPrivate": "true", "webhooks.attempts": "2", "webhooks.timeout": "3s",
+		"webhooks.disableAfter":  "0",
 		"webhooks.signingSecret": strings.Repeat("w", 32),
-		"tracking.opens":         "true", "tracking.clicks": "true", "tracking.expiry": "24h", "tracking.storeAddress": "none",
+		"tracking.opens":         "true", "tracking.clicks": "true", "tracking.expiry": "24h",
+		"tracking.storeAddress":       "none",
 		"unsubscribe.getUnsubscribes": "true",
-		"feedback.keepRaw":            "true", "feedback.window": "48h", "feedback.providers.ses": "arn:aws:sns:eu-west-1:123456789012:mail", "feedback.providers.sendgrid": "sendgrid key",
-		"feedback.providers.mailgun": "mailgun key", "feedback.providers.postmark": "postmark secret", "feedback.providers.mailjet": "mailjet secret",
-		"feedback.providers.sparkpost": "sparkpost secret", "feedback.providers.brevo": "brevo secret", "feedback.providers.resend": "whsec_resend",
-		"feedback.providers.generic": "generic secret", "feedback.reconcile.mailgun.apiKey": "api key", "feedback.reconcile.mailgun.domain": "mg.example.com",
-		"feedback.reconcile.mailgun.baseUrl": "https://api.eu.mailgun.net", "feedback.reconcile.mailgun.every": "30m",
-		"suppression.refuse": "true", "suppression.scope": "account", "suppression.hardBounceExpiry": "1h", "suppression.complaintExpiry": "2h",
-		"suppression.softBounces": "3", "suppression.softWindow": "24h", "suppression.softExpiry": "48h",
-		"bounce.domain": "bounce.example.com", "bounce.address": "returns@example.com", "bounce.listen": ":25", "bounce.lmtp": "/run/bounce.sock",
+		"feedback.keepRaw":            "true", "feedback.window": "48h",
+		"feedback.providers.ses":      "arn:aws:sns:eu-west-1:123456789012:mail",
+		"feedback.providers.sendgrid": "sendgrid key",
+		"feedback.providers.mailgun":  "mailgun key", "feedback.providers.postmark": "postmark secret",
+		"feedback.providers.mailjet":   "mailjet secret",
+		"feedback.providers.sparkpost": "sparkpost secret", "feedback.providers.brevo": "brevo secret",
+		"feedback.providers.resend":  "whsec_resend",
+		"feedback.providers.generic": "generic secret", "feedback.reconcile.mailgun.apiKey": "api key",
+		"feedback.reconcile.mailgun.domain":  "mg.example.com",
+		"feedback.reconcile.mailgun.baseUrl": "https://api.eu.mailgun.net",
+		"feedback.reconcile.mailgun.every":   "30m",
+		"suppression.refuse":                 "true", "suppression.scope": "account",
+		"suppression.hardBounceExpiry": "1h",
+		"suppression.complaintExpiry":  "2h",
+		"suppression.softBounces":      "3", "suppression.softWindow": "24h", "suppression.softExpiry": "48h",
+		"bounce.domain": "bounce.example.com", "bounce.address": "returns@example.com", "bounce.listen": ":25",
+		"bounce.lmtp":     "/run/bounce.sock",
 		"bounce.hostname": "mx.example.com", "bounce.maxConnections": "5",
 		"archive.dir": "events", "archive.url": "https://store.internal/", "archive.maxSpool": "2MB",
-		"smtpd.listen": "127.0.0.1:2525", "smtpd.listenTls": ":465", "smtpd.tls.cert": "cert.pem", "smtpd.tls.key": "key.pem",
-		"smtpd.hostname": "mail.example.com", "smtpd.insecureAuth": "true", "smtpd.maxRecipients": "50", "smtpd.maxConnections": "60",
-		"smtpd.idleTimeout": "1m",
-		"log.level":         "debug", "log.format": "json", "shutdown.grace": "1m",
+		"smtpd.listen": "127.0.0.1:2525", "smtpd.listenTls": ":465", "smtpd.tls.cert": "cert.pem",
+		"smtpd.tls.key":  "key.pem",
+		"smtpd.hostname": "mail.example.com", "smtpd.insecureAuth": "true", "smtpd.maxRecipients": "50",
+		"smtpd.maxConnections": "60",
+		"smtpd.idleTimeout":    "1m",
+		"log.level":            "debug", "log.format": "json", "shutdown.grace": "1m",
 	}
 }
 
 func sampled() config.Config {
 	return config.Config{
-		HTTP:           config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
-		Monitor:        config.Monitor{Listen: "127.0.0.1:3001"},
-		Redis:          config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5, WaitReplicas: 2, WaitTimeout: 300 * time.Millisecond},
+		HTTP:    config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
+		Monitor: config.Monitor{Listen: "127.0.0.1:3001"},
+		Redis: config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5,
+			WaitReplicas: 2, WaitTimeout: 300 * time.Millisecond},
 		Outbox:         config.Outbox{MaxLive: 7},
 		Data:           "elsewhere",
 		Secret:         config.Secret(strings.Repeat("s", 32)),
@@ -279,36 +306,46 @@ func sampled() config.Config {
 		DeadLetters:    config.DeadLetters{Max: 9},
 		Messages:       config.Messages{Retention: 24 * time.Hour, Max: 8},
 		Idempotency:    config.Idempotency{Retention: time.Hour},
-		Documents:      config.Documents{Store: "opensearch", URL: "https://finder:pw@search.internal:9200", Index: "mail-2", Text: 1000},
-		Webhooks:       config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second, SigningSecret: config.Secret(strings.Repeat("w", 32))},
-		Tracking:       config.Tracking{Opens: true, Clicks: true, Expiry: 24 * time.Hour, StoreAddress: "none"},
-		Unsubscribe:    config.Unsubscribe{GetUnsubscribes: true},
+		Documents: config.Documents{Store: "opensearch", URL: "https://finder:pw@search.internal:9200",
+			Index: "mail-2", Text: 1000},
+		Webhooks: config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second,
+			SigningSecret: config.Secret(strings.Repeat("w", 32))},
+		Tracking:    config.Tracking{Opens: true, Clicks: true, Expiry: 24 * time.Hour, StoreAddress: "none"},
+		Unsubscribe: config.Unsubscribe{GetUnsubscribes: true},
 		Feedback: config.Feedback{
 			Window: 48 * time.Hour, KeepRaw: true,
 			Providers: config.Providers{
-				SES: "arn:aws:sns:eu-west-1:123456789012:mail", SendGrid: "sendgrid key", Mailgun: "mailgun key", Postmark: "postmark secret",
-				Mailjet: "mailjet secret", SparkPost: "sparkpost secret", Brevo: "brevo secret", Resend: "whsec_resend", Generic: "generic secret",
+				SES: "arn:aws:sns:eu-west-1:123456789012:mail", SendGrid: "sendgrid key", Mailgun: "mailgun key",
+				Postmark: "postmark secret",
+				Mailjet:  "mailjet secret", SparkPost: "sparkpost secret", Brevo: "brevo secret", Resend: "whsec_resend",
+				Generic: "generic secret",
 			},
 			Reconcile: config.Reconcile{Mailgun: config.ReconcileMailgun{
-				APIKey: "api key", Domain: "mg.example.com", BaseURL: "https://api.eu.mailgun.net", Every: 30 * time.Minute,
+				APIKey: "api key", Domain: "mg.example.com", BaseURL: "https://api.eu.mailgun.net",
+				Every: 30 * time.Minute,
 			}},
 		},
 		Archive: config.Archive{Dir: "events", URL: "https://store.internal/", MaxSpool: 2_000_000},
 		SMTPD: config.SMTPD{
-			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"}, Hostname: "mail.example.com",
+			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"},
+			Hostname:     "mail.example.com",
 			InsecureAuth: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
 		},
 		Suppression: config.Suppression{
-			Refuse: true, Scope: "account", HardBounceExpiry: time.Hour, ComplaintExpiry: 2 * time.Hour, SoftBounces: 3, SoftWindow: 24 * time.Hour, SoftExpiry: 48 * time.Hour,
+			Refuse: true, Scope: "account", HardBounceExpiry: time.Hour, ComplaintExpiry: 2 * time.Hour,
+			SoftBounces: 3, SoftWindow: 24 * time.Hour, SoftExpiry: 48 * time.Hour,
 		},
 		Bounce: config.Bounce{
-			Domain: "bounce.example.com", Address: "returns@example.com", Listen: ":25", LMTP: "/run/bounce.sock", Hostname: "mx.example.com", MaxConnections: 5,
+			Domain: "bounce.example.com", Address: "returns@example.com", Listen: ":25", LMTP: "/run/bounce.sock",
+			Hostname: "mx.example.com", MaxConnections: 5,
 		},
-		Alerts:   config.Alerts{Every: 2 * time.Second, QueueAge: time.Minute, BulkAge: time.Hour, Paused: 30 * time.Minute, DeadLetters: 3, FailedShare: 0.25},
+		Alerts: config.Alerts{Every: 2 * time.Second, QueueAge: time.Minute, BulkAge: time.Hour,
+			Paused: 30 * time.Minute, DeadLetters: 3, FailedShare: 0.25},
 		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},
 		Shutdown: config.Shutdown{Grace: time.Minute},
 		Delivery: config.Delivery{
-			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold", QueueKeep: 100, Classifier: "basic",
+			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold",
+			QueueKeep: 100, Classifier: "basic",
 			Retry: config.Retry{
 				Base: time.Second, Factor: 3, Max: time.Hour,
 				Schedule: []time.Duration{time.Minute, 5 * time.Minute},
@@ -317,7 +354,8 @@ func sampled() config.Config {
 	}
 }
 
-// TestEverySettingFromEveryPlace sets all of them by each way in turn: a key that one way forgets shows its default.
+// TestEverySettingFromEveryPlace sets all of them by each way in turn: a key that one way forgets shows its
+// default.
 func TestEverySettingFromEveryPlace(t *testing.T) {
 	all := samples()
 	var file strings.Builder
@@ -357,9 +395,12 @@ func TestLaterSourceWins(t *testing.T) {
 		source  string
 	}{
 		{"file beats default", config.Sources{File: file}, 2, file + ":2"},
-		{"environment beats file", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"}}, 3, "POSTROOM_DELIVERY_ATTEMPTS"},
-		{"flag beats environment", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"}, Flags: map[string]string{"delivery.attempts": "4"}}, 4, "flag delivery.attempts"},
-		{"empty variable is not set", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS="}}, 2, file + ":2"},
+		{"environment beats file", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"}}, 3,
+			"POSTROOM_DELIVERY_ATTEMPTS"},
+		{"flag beats environment", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS=3"},
+			Flags: map[string]string{"delivery.attempts": "4"}}, 4, "flag delivery.attempts"},
+		{"empty variable is not set", config.Sources{File: file, Env: []string{"POSTROOM_DELIVERY_ATTEMPTS="}}, 2,
+			file + ":2"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -375,7 +416,8 @@ func TestLaterSourceWins(t *testing.T) {
 }
 
 func TestEmptyFlagEmptiesSetting(t *testing.T) {
-	l := load(t, config.Sources{Env: []string{"POSTROOM_SMTP=smtp://relay"}, Flags: map[string]string{"smtp": ""}})
+	l := load(t, config.Sources{Env: []string{"POSTROOM_SMTP=smtp://relay"}, Flags: map[string]string{
+		"smtp": ""}})
 	if l.SMTP != (config.Relay{}) {
 		t.Errorf("relay %v, want none", l.SMTP)
 	}
@@ -387,15 +429,24 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 		flags map[string]string
 		want  []string
 	}{
-		{"certificate without key", map[string]string{"http.tls.cert": "c.pem"}, []string{"http.tls.key: is missing, but http.tls.cert is set; TLS needs both files (flag http.tls.cert)"}},
-		{"key without certificate", map[string]string{"http.tls.key": "k.pem"}, []string{"http.tls.cert: is missing, but http.tls.key is set; TLS needs both files (flag http.tls.key)"}},
-		{"inlet's certificate without key", map[string]string{"smtpd.tls.cert": "c.pem"}, []string{"smtpd.tls.key: is missing, but smtpd.tls.cert is set; TLS needs both files (flag smtpd.tls.cert)"}},
-		{"a door for bounces that is open to none", map[string]string{"bounce.lmtp": "/run/b.sock"}, []string{"bounce.domain: is missing, but bounce.lmtp is set; say which domain mail comes back to, or set bounce.address (flag bounce.lmtp)"}},
-		{"TLS inlet without certificate", map[string]string{"smtpd.listenTls": ":465"}, []string{"smtpd.tls.cert: is missing, but smtpd.listenTls is set; TLS needs a certificate (flag smtpd.listenTls)"}},
-		{"OpenSearch without address", map[string]string{"documents.store": "opensearch"}, []string{"documents.url: is missing, but documents.store is opensearch; say where it is (flag documents.store)"}},
-		{"sender without relay", map[string]string{"from": "a@example.com"}, []string{"from: is the sender of the default account, which needs a relay; set smtp too (flag from)"}},
-		{"worker alone without Redis", map[string]string{"role": "worker"}, []string{"role: is worker, but the embedded Redis serves one process only; set redis.url, or role to all (flag role)"}},
-		{"replicas of a Redis that has none", map[string]string{"redis.waitReplicas": "1"}, []string{"redis.waitReplicas: is 1, but the embedded Redis has no replicas; set redis.url, or it to 0 (flag redis.waitReplicas)"}},
+		{"certificate without key", map[string]string{"http.tls.cert": "c.pem"},
+			[]string{"http.tls.key: is missing, but http.tls.cert is set; TLS needs both files (flag http.tls.cert)"}},
+		{"key without certificate", map[string]string{"http.tls.key": "k.pem"},
+			[]string{"http.tls.cert: is missing, but http.tls.key is set; TLS needs both files (flag http.tls.key)"}},
+		{"inlet's certificate without key", map[string]string{"smtpd.tls.cert": "c.pem"},
+			[]string{"smtpd.tls.key: is missing, but smtpd.tls.cert is set; TLS needs both files (flag smtpd.tls.cert)"}},
+		{"a door for bounces that is open to none", map[string]string{"bounce.lmtp": "/run/b.sock"},
+			[]string{"bounce.domain: is missing, but bounce.lmtp is set; say which domain mail comes back to, or set bounce.address (flag bounce.lmtp)"}},
+		{"TLS inlet without certificate", map[string]string{"smtpd.listenTls": ":465"},
+			[]string{"smtpd.tls.cert: is missing, but smtpd.listenTls is set; TLS needs a certificate (flag smtpd.listenTls)"}},
+		{"OpenSearch without address", map[string]string{"documents.store": "opensearch"},
+			[]string{"documents.url: is missing, but documents.store is opensearch; say where it is (flag documents.store)"}},
+		{"sender without relay", map[string]string{"from": "a@example.com"},
+			[]string{"from: is the sender of the default account, which needs a relay; set smtp too (flag from)"}},
+		{"worker alone without Redis", map[string]string{"role": "worker"},
+			[]string{"role: is worker, but the embedded Redis serves one process only; set redis.url, or role to all (flag role)"}},
+		{"replicas of a Redis that has none", map[string]string{"redis.waitReplicas": "1"},
+			[]string{"redis.waitReplicas: is 1, but the embedded Redis has no replicas; set redis.url, or it to 0 (flag redis.waitReplicas)"}},
 		{
 			"a wrong relay is not also called missing", map[string]string{"from": "a@example.com", "smtp": "relay"},
 			[]string{`smtp: "relay" is not a relay URL: it must begin with smtp:// or smtps://; write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com (flag smtp)`},
@@ -430,8 +481,9 @@ func TestSamePreviousSecretIsWarnedAbout(t *testing.T) {
 func TestAllFaultsAtOnce(t *testing.T) {
 	file := write(t, "config.yaml", "delivry:\n  attempts: 2\nworkers:\n  submit: many\n")
 	got := faults(t, config.Sources{
-		File:  file,
-		Env:   []string{"POSTROOM_DELIVERY_TIMEOUT=30", "POSTROOM_SECRET_FILE=" + filepath.Join(t.TempDir(), "absent")},
+		File: file,
+		Env: []string{"POSTROOM_DELIVERY_TIMEOUT=30", "POSTROOM_SECRET_FILE=" + filepath.Join(t.TempDir(),
+			"absent")},
 		Flags: map[string]string{"role": "boss", "rol": "all"},
 	})
 	if len(got) != 6 {
@@ -447,7 +499,8 @@ func TestInletNobodyElseCanUseIsWarnedAbout(t *testing.T) {
 	}{
 		{"loopback", map[string]string{"smtpd.listen": "127.0.0.1:2525"}, nil},
 		{"localhost", map[string]string{"smtpd.listen": "localhost:2525"}, nil},
-		{"with TLS", map[string]string{"smtpd.listen": ":587", "smtpd.tls.cert": "c.pem", "smtpd.tls.key": "k.pem"}, nil},
+		{"with TLS", map[string]string{"smtpd.listen": ":587", "smtpd.tls.cert": "c.pem", "smtpd.tls.key": "k.pem"},
+			nil},
 		{"allowed without", map[string]string{"smtpd.listen": ":25", "smtpd.insecureAuth": "true"}, nil},
 		{"every network", map[string]string{"smtpd.listen": ":587"}, []string{
 			"smtpd.listen (flag smtpd.listen) has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust",

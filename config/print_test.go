@@ -28,7 +28,8 @@ func withSecrets(t *testing.T) *config.Loaded {
 		"POSTROOM_SECRET=" + hiddenSecret,
 		"POSTROOM_TOKEN=" + hiddenToken,
 		"POSTROOM_SMTP=smtp://user:" + hiddenRelay + "@relay.example.com:2525",
-		"POSTROOM_REDIS_URL=redis+sentinel://:" + hiddenRedis + "@s1:26379,s2:26379/main?sentinel_password=" + hiddenQuery + "&db=2",
+		"POSTROOM_REDIS_URL=redis+sentinel://:" + hiddenRedis + "@s1:26379,s2:26379/main?sentinel_password=" +
+			hiddenQuery + "&db=2",
 	}})
 }
 
@@ -49,9 +50,12 @@ func TestNoSecretIsShown(t *testing.T) {
 	if err := json.NewEncoder(&out).Encode(l); err != nil {
 		t.Fatal(err)
 	}
-	slog.New(slog.NewTextHandler(&out, nil)).Info("config", "config", l.Config, "secret", l.Secret, "smtp", l.SMTP)
-	slog.New(slog.NewJSONHandler(&out, nil)).Info("config", "config", l.Config, "secret", l.Secret, "smtp", l.SMTP)
-	for _, secret := range []string{hiddenSecret, hiddenToken, hiddenRelay, hiddenRedis, "redis/pass", hiddenQuery} {
+	slog.New(slog.NewTextHandler(&out, nil)).Info("config", "config", l.Config, "secret", l.Secret, "smtp",
+		l.SMTP)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("config", "config", l.Config, "secret", l.Secret, "smtp",
+		l.SMTP)
+	for _, secret := range []string{hiddenSecret, hiddenToken, hiddenRelay, hiddenRedis, "redis/pass",
+		hiddenQuery} {
 		for _, form := range []string{secret, fmt.Sprintf("%x", secret)} {
 			if i := strings.Index(out.String(), form); i >= 0 {
 				t.Errorf("%q is shown: …%s", secret, out.String()[max(0, i-80):i+len(form)])
@@ -63,11 +67,16 @@ func TestNoSecretIsShown(t *testing.T) {
 func TestRows(t *testing.T) {
 	l := withSecrets(t)
 	want := map[string]config.Row{
-		"smtp":        {Key: "smtp", Value: "smtp://user:******@relay.example.com:2525", Source: "POSTROOM_SMTP", Env: "POSTROOM_SMTP", Secret: true},
-		"secret":      {Key: "secret", Value: "******", Source: "POSTROOM_SECRET", Env: "POSTROOM_SECRET", Secret: true},
-		"redis.url":   {Key: "redis.url", Value: "redis+sentinel://:******@s1:26379,s2:26379/main?sentinel_password=******&db=2", Source: "POSTROOM_REDIS_URL", Env: "POSTROOM_REDIS_URL", Secret: true},
-		"from":        {Key: "from", Empty: "none", Source: "default", Env: "POSTROOM_FROM"},
-		"http.listen": {Key: "http.listen", Value: "127.0.0.1:3000", Source: "default", Env: "POSTROOM_HTTP_LISTEN"},
+		"smtp": {Key: "smtp", Value: "smtp://user:******@relay.example.com:2525", Source: "POSTROOM_SMTP",
+			Env: "POSTROOM_SMTP", Secret: true},
+		"secret": {Key: "secret", Value: "******", Source: "POSTROOM_SECRET", Env: "POSTROOM_SECRET",
+			Secret: true},
+		"redis.url": {Key: "redis.url",
+			Value:  "redis+sentinel://:******@s1:26379,s2:26379/main?sentinel_password=******&db=2",
+			Source: "POSTROOM_REDIS_URL", Env: "POSTROOM_REDIS_URL", Secret: true},
+		"from": {Key: "from", Empty: "none", Source: "default", Env: "POSTROOM_FROM"},
+		"http.listen": {Key: "http.listen", Value: "127.0.0.1:3000", Source: "default",
+			Env: "POSTROOM_HTTP_LISTEN"},
 	}
 	for key, w := range want {
 		if diff := cmp.Diff(w, row(t, l, key)); diff != "" {
@@ -85,7 +94,8 @@ func TestPrint(t *testing.T) {
 	if err := l.Print(&table); err != nil {
 		t.Fatal(err)
 	}
-	folded := regexp.MustCompile(" +").ReplaceAllString(table.String(), " ") // how wide the columns are depends on the longest name
+	// how wide the columns are depends on the longest name
+	folded := regexp.MustCompile(" +").ReplaceAllString(table.String(), " ")
 	for _, line := range []string{"secret ****** ", "from (none) ", "delivery.attempts 10 "} {
 		if !strings.Contains(folded, "\n"+line) {
 			t.Errorf("no line %q in\n%s", line, table.String())

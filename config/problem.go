@@ -7,7 +7,8 @@ import (
 
 // Problem is one fault of the settings.
 type Problem struct {
-	Key     string // path of the setting, or the unknown key as it was written; empty for a fault of the whole file
+	// path of the setting, or the unknown key as it was written; empty for a fault of the whole file
+	Key     string
 	Value   string // the value, masked if it is secret; empty if it does not help
 	Source  string // where it was given: a file and line, an environment variable, a flag
 	Message string // what is wrong and what to write instead

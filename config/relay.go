@@ -23,9 +23,10 @@ type Relay struct {
 
 // The meanings of ?starttls= in a relay URL.
 const (
-	StartTLSRequired      = "required"      // no mail without encryption; the default with credentials
-	StartTLSOpportunistic = "opportunistic" // encrypted where the relay offers it; the default without credentials
-	StartTLSOff           = "off"           // never encrypted
+	StartTLSRequired = "required" // no mail without encryption; the default with credentials
+	// encrypted where the relay offers it; the default without credentials
+	StartTLSOpportunistic = "opportunistic"
+	StartTLSOff           = "off" // never encrypted
 )
 
 const relayExample = "write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com"
@@ -46,10 +47,14 @@ func parseRelay(text string) (r Relay, fault string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return r, "is not a URL; " + relayExample + "; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"
+		return r, "is not a URL; " + relayExample +
+			"; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"
 	case u.Scheme != "smtp" && u.Scheme != "smtps":
 		return r, "is not a relay URL: it must begin with smtp:// or smtps://; " + relayExample
-	case u.Hostname() == "" || strings.ContainsFunc(u.Hostname(), func(c rune) bool { return c <= ' ' || c == 0x7f }):
+	case u.Hostname() == "" || strings.ContainsFunc(u.Hostname(), func(c rune) bool {
+		return c <= ' ' ||
+			c == 0x7f
+	}):
 		return r, "names no host; " + relayExample
 	case u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return r, "has something after its host; in user and password write / as %2F and # as %23"
@@ -82,7 +87,8 @@ func (r *Relay) options(query string) (fault string) {
 			return "has the option " + optionName(name) + " twice"
 		case name == "starttls" && r.Implicit:
 			return "has the option starttls, but smtps:// is encrypted from the first byte; remove it, or write smtp://"
-		case name == "starttls" && (value == StartTLSRequired || value == StartTLSOpportunistic || value == StartTLSOff):
+		case name == "starttls" && (value == StartTLSRequired || value == StartTLSOpportunistic ||
+			value == StartTLSOff):
 			r.StartTLS = value
 		case name == "starttls":
 			return "has an unknown starttls; write starttls=required, opportunistic or off"
@@ -156,7 +162,8 @@ func parseMailbox(text string) (m Mailbox, fault string) {
 	if err != nil {
 		return m, "is not an address" + example
 	}
-	local, domain := a.Address[:strings.LastIndex(a.Address, "@")], a.Address[strings.LastIndex(a.Address, "@")+1:]
+	local, domain := a.Address[:strings.LastIndex(a.Address, "@")], a.Address[strings.LastIndex(a.Address, "@")+
+		1:]
 	switch {
 	case len(a.Address) > 254 || len(local) > 64: // RFC 5321 section 4.5.3.1
 		return m, "is longer than an address may be (64 characters before the @, 254 in all)" + example

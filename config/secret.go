@@ -56,7 +56,8 @@ func maskQuery(rest string) string {
 	for i, p := range params {
 		name, _, _ := strings.Cut(p, "=")
 		low := strings.ToLower(name)
-		if strings.Contains(low, "pass") || strings.Contains(low, "secret") || strings.Contains(low, "token") || strings.Contains(low, "auth") {
+		if strings.Contains(low, "pass") || strings.Contains(low, "secret") || strings.Contains(low, "token") ||
+			strings.Contains(low, "auth") {
 			params[i] = name + "=" + masked
 		}
 	}

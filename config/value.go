@@ -35,7 +35,9 @@ func (k Key) parse(text string, p any) (fault string) {
 	case *int:
 		*p, fault = bounded(k, text, "is not a whole number", strconv.Atoi)
 	case *float64:
-		*p, fault = bounded(k, text, "is not a number", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+		*p, fault = bounded(k, text, "is not a number", func(s string) (float64, error) {
+			return strconv.ParseFloat(s, 64)
+		})
 	case *time.Duration:
 		*p, fault = bounded(k, text, "is not a duration", time.ParseDuration)
 	case *Size:
@@ -53,14 +55,16 @@ func (k Key) parse(text string, p any) (fault string) {
 }
 
 // bounded parses one value and checks the limits of its key, which are written like values.
-func bounded[T int | float64 | time.Duration | Size](k Key, text, wrong string, read func(string) (T, error)) (v T, fault string) {
+func bounded[T int | float64 | time.Duration | Size](k Key, text, wrong string,
+	read func(string) (T, error)) (v T, fault string) {
 	v, err := read(text)
 	if err != nil {
 		return v, wrong + "; " + k.want()
 	}
 	low, errLow := read(k.Min)
 	high, errHigh := read(k.Max)
-	if (errLow == nil && !(v >= low)) || (errHigh == nil && !(v <= high)) { // not v < low: NaN is out of range too
+	// not v < low: NaN is out of range too
+	if (errLow == nil && !(v >= low)) || (errHigh == nil && !(v <= high)) {
 		return v, "is out of range; " + k.want()
 	}
 	return v, ""
@@ -75,7 +79,8 @@ func (k Key) parseList(text string) (out []time.Duration, fault string) {
 		return nil, fmt.Sprintf("has %d entries; write %d at most", len(items), maxList)
 	}
 	for _, item := range items {
-		d, fault := bounded(k, strings.TrimSpace(item), "holds something that is not a duration", time.ParseDuration)
+		d, fault := bounded(k, strings.TrimSpace(item), "holds something that is not a duration",
+			time.ParseDuration)
 		if fault != "" {
 			return nil, fault
 		}

@@ -9,20 +9,26 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// TestWrongValues holds the sentence that each wrong value is answered with: it must name the key, the value, its place and the fix.
+// TestWrongValues holds the sentence that each wrong value is answered with: it must name the key, the value,
+// its place and the fix.
 func TestWrongValues(t *testing.T) {
 	const relay = "; write one such as smtp://user:password@smtp.example.com:587 or smtps://smtp.example.com"
 	const mailbox = "; write one such as shop@example.com or Example Shop <shop@example.com>"
 	const clear = " would send the password in clear; remove starttls="
 	rows := []struct{ key, value, want string }{
 		{"http.listen", "3000", `"3000" is not an address to listen on; write host:port, such as 127.0.0.1:3000, or :3000 for every network`},
-		{"http.listen", "localhost:http", `"localhost:http" has no valid port; write a number from 0 to 65535 after the colon`},
-		{"http.listen", "localhost:70000", `"localhost:70000" has no valid port; write a number from 0 to 65535 after the colon`},
+		{"http.listen", "localhost:http",
+			`"localhost:http" has no valid port; write a number from 0 to 65535 after the colon`},
+		{"http.listen", "localhost:70000",
+			`"localhost:70000" has no valid port; write a number from 0 to 65535 after the colon`},
 		{"http.listen", "", "must have a value; write host:port"},
 		{"redis.url", "db:6379", `"db:6379" is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://`},
-		{"redis.url", "http://user:hidden@db", `"http://user:******@db" is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://`},
-		{"redis.url", "redis://user:hidden@/0", `"redis://user:******@/0" names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock`},
-		{"redis.url", "unix://?db=1", `"unix://?db=1" names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock`},
+		{"redis.url", "http://user:hidden@db",
+			`"http://user:******@db" is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://`},
+		{"redis.url", "redis://user:hidden@/0",
+			`"redis://user:******@/0" names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock`},
+		{"redis.url", "unix://?db=1",
+			`"unix://?db=1" names no host; write one such as redis://localhost:6379, or unix:///run/redis.sock`},
 		{"redis.fsync", "never", `"never" is not one of the choices; write everysec or always`},
 		{"redis.partitions", "0", `"0" is out of range; write a whole number, from 1 to 256`},
 		{"redis.partitions", "2.5", `"2.5" is not a whole number; write a whole number, from 1 to 256`},
@@ -32,57 +38,95 @@ func TestWrongValues(t *testing.T) {
 		{"data", "", "must have a value; write a path"},
 		{"secret", "hidden", `"******" is too short: 32 bytes or more are needed; make one with: openssl rand -hex 32`},
 		{"token", "hidden", `"******" is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32`},
-		{"token", "hidden hidden hidden", `"******" is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32`},
-		{"serviceUrl", "mail.example.com", `"mail.example.com" is not a web address; write one such as https://mail.example.com`},
-		{"serviceUrl", "ftp://mail.example.com", `"ftp://mail.example.com" is not a web address; write one such as https://mail.example.com`},
-		{"serviceUrl", "https://u@mail.example.com", `"https://u@mail.example.com" must not hold credentials: it is shown to everybody who gets mail`},
-		{"serviceUrl", "https://mail.example.com/?a=b", `"https://mail.example.com/?a=b" must end with its host or path; remove what follows ? or #`},
-		{"documents.url", "search:9200", `"search:9200" is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200`},
-		{"documents.index", "My Index", `"My Index" is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first`},
+		{"token", "hidden hidden hidden",
+			`"******" is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32`},
+		{"serviceUrl", "mail.example.com",
+			`"mail.example.com" is not a web address; write one such as https://mail.example.com`},
+		{"serviceUrl", "ftp://mail.example.com",
+			`"ftp://mail.example.com" is not a web address; write one such as https://mail.example.com`},
+		{"serviceUrl", "https://u@mail.example.com",
+			`"https://u@mail.example.com" must not hold credentials: it is shown to everybody who gets mail`},
+		{"serviceUrl", "https://mail.example.com/?a=b",
+			`"https://mail.example.com/?a=b" must end with its host or path; remove what follows ? or #`},
+		{"documents.url", "search:9200",
+			`"search:9200" is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200`},
+		{"documents.index", "My Index",
+			`"My Index" is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first`},
 		{"bounce.domain", "example", `"example" is no domain of mail; write one such as bounce.example.com`},
-		{"bounce.domain", "bücher.example", `"bücher.example" is no domain of mail; write one such as bounce.example.com`},
-		{"bounce.address", "bounce.example.com", `"bounce.example.com" is no email address; write one such as bounces@example.com`},
-		{"bounce.lmtp", "bounce.sock", `"bounce.sock" is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24`},
-		{"smtp", "relay.example.com:25", `"relay.example.com:25" is not a relay URL: it must begin with smtp:// or smtps://` + relay},
-		{"smtp", "http://relay", `"http://relay" is not a relay URL: it must begin with smtp:// or smtps://` + relay},
+		{"bounce.domain", "bücher.example",
+			`"bücher.example" is no domain of mail; write one such as bounce.example.com`},
+		{"bounce.address", "bounce.example.com",
+			`"bounce.example.com" is no email address; write one such as bounces@example.com`},
+		{"bounce.lmtp", "bounce.sock",
+			`"bounce.sock" is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24`},
+		{"smtp", "relay.example.com:25",
+			`"relay.example.com:25" is not a relay URL: it must begin with smtp:// or smtps://` + relay},
+		{"smtp", "http://relay", `"http://relay" is not a relay URL: it must begin with smtp:// or smtps://` +
+			relay},
 		{"smtp", "smtp://", `"smtp://" names no host` + relay},
-		{"smtp", "smtp://u:hid%zzden@relay", `"smtp://u:******@relay" is not a URL` + relay + "; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"},
-		{"smtp", "smtp://u:hid/den@relay", `"smtp://u:******@relay" is not a URL` + relay + "; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"},
-		{"smtp", "smtp://u:12#hidden@relay", `"smtp://u:******@relay" has something after its host; in user and password write / as %2F and # as %23`},
-		{"smtp", "smtp://relay/path", `"smtp://relay/path" has something after its host; in user and password write / as %2F and # as %23`},
-		{"smtp", "smtp://u:12?hidden@relay", `"smtp://u:******@relay" has an unknown option; there are starttls=required|opportunistic|off and insecure=true. In user and password write ? as %3F`},
-		{"smtp", "smtp://user@relay", `"smtp://******@relay" has a user or a password, but not both; write user:password@ before the host, or nothing`},
-		{"smtp", "smtp://:hidden@relay", `"smtp://:******@relay" has a user or a password, but not both; write user:password@ before the host, or nothing`},
-		{"smtp", "smtp://u:hidden%00@relay", `"smtp://u:******@relay" has a NUL in its credentials, which SMTP can't carry`},
-		{"smtp", "smtp://relay:0", `"smtp://relay:0" has no valid port; write a number from 1 to 65535 after the host`},
-		{"smtp", "smtp://relay:70000", `"smtp://relay:70000" has no valid port; write a number from 1 to 65535 after the host`},
-		{"smtp", "smtp://relay?starttls=maybe", `"smtp://relay?starttls=maybe" has an unknown starttls; write starttls=required, opportunistic or off`},
-		{"smtp", "smtps://relay?starttls=off", `"smtps://relay?starttls=off" has the option starttls, but smtps:// is encrypted from the first byte; remove it, or write smtp://`},
-		{"smtp", "smtp://relay?insecure=perhaps", `"smtp://relay?insecure=perhaps" has an unknown insecure; write insecure=true to accept any certificate`},
-		{"smtp", "smtp://relay?starttls=off&starttls=required", `"smtp://relay?starttls=off&starttls=required" has the option starttls twice`},
-		{"smtp", "smtp://u:hidden@relay?starttls=off", `"smtp://u:******@relay?starttls=off"` + clear + "off, or the credentials"},
-		{"smtp", "smtp://u:hidden@relay?starttls=opportunistic", `"smtp://u:******@relay?starttls=opportunistic"` + clear + "opportunistic, or the credentials"},
+		{"smtp", "smtp://u:hid%zzden@relay", `"smtp://u:******@relay" is not a URL` + relay +
+			"; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"},
+		{"smtp", "smtp://u:hid/den@relay", `"smtp://u:******@relay" is not a URL` + relay +
+			"; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"},
+		{"smtp", "smtp://u:12#hidden@relay",
+			`"smtp://u:******@relay" has something after its host; in user and password write / as %2F and # as %23`},
+		{"smtp", "smtp://relay/path",
+			`"smtp://relay/path" has something after its host; in user and password write / as %2F and # as %23`},
+		{"smtp", "smtp://u:12?hidden@relay",
+			`"smtp://u:******@relay" has an unknown option; there are starttls=required|opportunistic|off and insecure=true. In user and password write ? as %3F`},
+		{"smtp", "smtp://user@relay",
+			`"smtp://******@relay" has a user or a password, but not both; write user:password@ before the host, or nothing`},
+		{"smtp", "smtp://:hidden@relay",
+			`"smtp://:******@relay" has a user or a password, but not both; write user:password@ before the host, or nothing`},
+		{"smtp", "smtp://u:hidden%00@relay",
+			`"smtp://u:******@relay" has a NUL in its credentials, which SMTP can't carry`},
+		{"smtp", "smtp://relay:0",
+			`"smtp://relay:0" has no valid port; write a number from 1 to 65535 after the host`},
+		{"smtp", "smtp://relay:70000",
+			`"smtp://relay:70000" has no valid port; write a number from 1 to 65535 after the host`},
+		{"smtp", "smtp://relay?starttls=maybe",
+			`"smtp://relay?starttls=maybe" has an unknown starttls; write starttls=required, opportunistic or off`},
+		{"smtp", "smtps://relay?starttls=off",
+			`"smtps://relay?starttls=off" has the option starttls, but smtps:// is encrypted from the first byte; remove it, or write smtp://`},
+		{"smtp", "smtp://relay?insecure=perhaps",
+			`"smtp://relay?insecure=perhaps" has an unknown insecure; write insecure=true to accept any certificate`},
+		{"smtp", "smtp://relay?starttls=off&starttls=required",
+			`"smtp://relay?starttls=off&starttls=required" has the option starttls twice`},
+		{"smtp", "smtp://u:hidden@relay?starttls=off", `"smtp://u:******@relay?starttls=off"` + clear +
+			"off, or the credentials"},
+		{"smtp", "smtp://u:hidden@relay?starttls=opportunistic", `"smtp://u:******@relay?starttls=opportunistic"` +
+			clear + "opportunistic, or the credentials"},
 		{"from", "shop", `"shop" is not an address` + mailbox},
 		{"from", "a@example.com, b@example.com", `"a@example.com, b@example.com" is not an address` + mailbox},
 		{"from", "a@[127.0.0.1]", `"a@[127.0.0.1]" has no domain name after the @` + mailbox},
 		{"from", "Caf\u0085 <a@example.com>", `"Caf\u0085 <a@example.com>" holds a control character` + mailbox},
-		{"from", strings.Repeat("a", 65) + "@example.com", `"` + strings.Repeat("a", 65) + `@example.com" is longer than an address may be (64 characters before the @, 254 in all)` + mailbox},
+		{"from", strings.Repeat("a", 65) + "@example.com", `"` + strings.Repeat("a", 65) +
+			`@example.com" is longer than an address may be (64 characters before the @, 254 in all)` + mailbox},
 		{"role", "both", `"both" is not one of the choices; write all, api or worker`},
 		{"workers.submit", "0", `"0" is out of range; write a whole number, from 1 to 10000`},
-		{"workers.submit", "99999999999999999999", `"99999999999999999999" is not a whole number; write a whole number, from 1 to 10000`},
+		{"workers.submit", "99999999999999999999",
+			`"99999999999999999999" is not a whole number; write a whole number, from 1 to 10000`},
 		{"delivery.attempts", "101", `"101" is out of range; write a whole number, from 1 to 100`},
-		{"delivery.retry.base", "5", `"5" is not a duration; write a duration with its unit, such as 5s, 30m or 168h, from 1ms to 24h`},
-		{"delivery.retry.base", "-5s", `"-5s" is out of range; write a duration with its unit, such as 5s, 30m or 168h, from 1ms to 24h`},
+		{"delivery.retry.base", "5",
+			`"5" is not a duration; write a duration with its unit, such as 5s, 30m or 168h, from 1ms to 24h`},
+		{"delivery.retry.base", "-5s",
+			`"-5s" is out of range; write a duration with its unit, such as 5s, 30m or 168h, from 1ms to 24h`},
 		{"delivery.retry.factor", "Inf", `"Inf" is out of range; write a number, from 1 to 100`},
 		{"delivery.retry.jitter", "20", `"20" is out of range; write a number, from 0 to 1`},
-		{"delivery.retry.schedule", "1m,soon", `"1m,soon" holds something that is not a duration; write durations with their units, such as 1m, 5m, 2h, 1s or more`},
-		{"delivery.retry.schedule", "1m,0", `"1m,0" is out of range; write durations with their units, such as 1m, 5m, 2h, 1s or more`},
+		{"delivery.retry.schedule", "1m,soon",
+			`"1m,soon" holds something that is not a duration; write durations with their units, such as 1m, 5m, 2h, 1s or more`},
+		{"delivery.retry.schedule", "1m,0",
+			`"1m,0" is out of range; write durations with their units, such as 1m, 5m, 2h, 1s or more`},
 		{"delivery.inDoubt", "drop", `"drop" is not one of the choices; write resend or hold`},
 		{"delivery.classifier", "FULL", `"FULL" is not one of the choices; write full or basic`},
-		{"message.maxSize", "25M", `"25M" is not a size; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
-		{"message.maxSize", "9999999999GB", `"9999999999GB" is not a size; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
-		{"message.maxSize", "1GB", `"1GB" is out of range; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
-		{"deadLetters.retention", "7d", `"7d" is not a duration; write a duration with its unit, such as 5s, 30m or 168h, 0 or more`},
+		{"message.maxSize", "25M",
+			`"25M" is not a size; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
+		{"message.maxSize", "9999999999GB",
+			`"9999999999GB" is not a size; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
+		{"message.maxSize", "1GB",
+			`"1GB" is out of range; write a size such as 25MB, 10MiB or plain bytes, from 1KB to 256MB`},
+		{"deadLetters.retention", "7d",
+			`"7d" is not a duration; write a duration with its unit, such as 5s, 30m or 168h, 0 or more`},
 		{"deadLetters.max", "0", `"0" is out of range; write a whole number, 1 or more`},
 		{"webhooks.allowPrivate", "maybe", `"maybe" is neither true nor false; write true or false`},
 		{"log.level", "trace", `"trace" is not one of the choices; write debug, info, warn or error`},
@@ -104,7 +148,8 @@ func TestWrongValues(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	rows := map[string]config.Size{
-		"25MB": 25_000_000, "10MiB": 10 << 20, "2048": 2048, "64KB": 64_000, "64kb": 64_000, "64 KiB": 64 << 10, "4096B": 4096,
+		"25MB": 25_000_000, "10MiB": 10 << 20, "2048": 2048, "64KB": 64_000, "64kb": 64_000, "64 KiB": 64 << 10,
+		"4096B": 4096,
 	}
 	for text, want := range rows {
 		t.Run(text, func(t *testing.T) {
@@ -117,7 +162,8 @@ func TestSizes(t *testing.T) {
 }
 
 func TestServiceURLLosesItsLastSlash(t *testing.T) {
-	got := load(t, config.Sources{Flags: map[string]string{"serviceUrl": "https://example.com/mail/"}}).ServiceURL
+	got := load(t, config.Sources{
+		Flags: map[string]string{"serviceUrl": "https://example.com/mail/"}}).ServiceURL
 	if want := "https://example.com/mail"; got != want {
 		t.Errorf("serviceUrl %q, want %q", got, want)
 	}
@@ -125,7 +171,8 @@ func TestServiceURLLosesItsLastSlash(t *testing.T) {
 
 func TestSecretIsTakenToTheLetter(t *testing.T) {
 	secret := " " + strings.Repeat("s", 32) + "\n"
-	got := load(t, config.Sources{Env: []string{"POSTROOM_SECRET_FILE=" + write(t, "secret", secret+"\n")}}).Secret
+	got := load(t, config.Sources{
+		Env: []string{"POSTROOM_SECRET_FILE=" + write(t, "secret", secret+"\n")}}).Secret
 	if got.Reveal() != secret {
 		t.Errorf("secret %q, want %q", got.Reveal(), secret)
 	}
@@ -137,7 +184,8 @@ func TestRedisAddresses(t *testing.T) {
 		"redis+cluster://a:7000,b:7000", "unix:///run/redis.sock?db=3", "redis://[::1]:6379",
 	} {
 		t.Run(text, func(t *testing.T) {
-			if got := load(t, config.Sources{Flags: map[string]string{"redis.url": text}}).Redis.URL.Reveal(); got != text {
+			if got := load(t, config.Sources{
+				Flags: map[string]string{"redis.url": text}}).Redis.URL.Reveal(); got != text {
 				t.Errorf("redis.url %q, want %q", got, text)
 			}
 		})

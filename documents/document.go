@@ -32,8 +32,10 @@ type Document struct {
 // documentOf returns the document of a message, with at most maxText bytes of text.
 func documentOf(m outbox.Document, maxText int, revision int64) Document {
 	d := Document{
-		QueueID: m.QueueID, Account: m.Account, MessageID: m.MessageID, Key: m.IdempotencyKey, Subject: m.Subject, From: m.Envelope.From,
-		To: m.Envelope.To, Status: m.Status, Lane: m.Lane, Tags: m.Tags, Created: m.Created.UTC().Truncate(time.Millisecond), Ended: m.Ended,
+		QueueID: m.QueueID, Account: m.Account, MessageID: m.MessageID, Key: m.IdempotencyKey, Subject: m.Subject,
+		From: m.Envelope.From,
+		To:   m.Envelope.To, Status: m.Status, Lane: m.Lane, Tags: m.Tags,
+		Created: m.Created.UTC().Truncate(time.Millisecond), Ended: m.Ended,
 		TextKnown: m.TextKnown, Revision: revision,
 	}
 	if m.Gateway != nil {

@@ -38,8 +38,9 @@ type Options struct {
 	Kind      string // kind of the index: embedded, opensearch, none
 	Read      bool   // whether this process turns events into tasks
 	Exclusive bool   // the index belongs to one process: only its keeper indexes and searches
-	TakeOver  bool   // whether to take over a claim of the same Place: this process has the place's lock, so the other one died
-	Place     string // host and directory of this process, for logs and its own restart
+	// whether to take over a claim of the same Place: this process has the place's lock, so the other one died
+	TakeOver bool
+	Place    string // host and directory of this process, for logs and its own restart
 
 	// NoLog means that the outbox forgets ended messages. Then their events update the index.
 	NoLog bool

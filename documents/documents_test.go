@@ -39,7 +39,8 @@ func TestFoundWhileQueuedAndAfterItWasSent(t *testing.T) {
 	w.finds("status:dead number1", 1)
 }
 
-// TestWithoutALog: the outbox forgets messages the moment they end; what the index has of them is told by their events.
+// TestWithoutALog: the outbox forgets messages the moment they end; what the index has of them is told by
+// their events.
 func TestWithoutALog(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(_ *documents.Parts, o *documents.Options) { o.NoLog = true })
@@ -81,7 +82,8 @@ func TestPausePausesIndexingOnly(t *testing.T) {
 	w.finds("", 2)
 }
 
-// TestTooManyTasksWait: beyond MaxWaiting no task is made, and what is missing is read from the log once the queue is short.
+// TestTooManyTasksWait: beyond MaxWaiting no task is made, and what is missing is read from the log once the
+// queue is short.
 func TestTooManyTasksWait(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(_ *documents.Parts, o *documents.Options) { o.MaxWaiting = 2 })
@@ -175,7 +177,8 @@ func (s *brokenStore) Search(ctx context.Context, q documents.Search) (documents
 	return s.Store.Search(ctx, q)
 }
 
-// TestAnIndexThatBeginsIsFilled: what was sent before there was an index is found, as far as the log remembers.
+// TestAnIndexThatBeginsIsFilled: what was sent before there was an index is found, as far as the log
+// remembers.
 func TestAnIndexThatBeginsIsFilled(t *testing.T) {
 	t.Parallel()
 	db, mail, dir := testredis.Open(t, redisdb.Options{Partitions: 2}), newMailbox(), t.TempDir()
@@ -201,7 +204,8 @@ func TestAnIndexThatBeginsIsFilled(t *testing.T) {
 	runOn(t, db, mail, dir).finds("", 1201) // another index seems to have been kept meanwhile
 }
 
-// TestALostIndexComesBack: the directory is deleted; the next process fills a new index, at once, though the claim of the old one still holds.
+// TestALostIndexComesBack: the directory is deleted; the next process fills a new index, at once, though the
+// claim of the old one still holds.
 func TestALostIndexComesBack(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -226,7 +230,8 @@ func TestALostIndexComesBack(t *testing.T) {
 	again.finds("", 20)
 }
 
-// TestOneProcessKeepsTheIndex: a second process with an index of its own waits, and says where to search; it takes over when the first is gone.
+// TestOneProcessKeepsTheIndex: a second process with an index of its own waits, and says where to search; it
+// takes over when the first is gone.
 func TestOneProcessKeepsTheIndex(t *testing.T) {
 	t.Parallel()
 	first := setup(t)
@@ -243,7 +248,8 @@ func TestOneProcessKeepsTheIndex(t *testing.T) {
 	first.tell(event.MessageQueued, message(2))
 	first.finds("", 2)
 	first.stop()
-	if err := first.db.Client().Del(t.Context(), redisdb.Key(0, "documents", "keeper")).Err(); err != nil { // as time does
+	// as time does
+	if err := first.db.Client().Del(t.Context(), redisdb.Key(0, "documents", "keeper")).Err(); err != nil {
 		t.Fatal(err)
 	}
 	second.finds("", 2)
@@ -273,7 +279,8 @@ func TestRebuildKeepsWhatTheLogForgot(t *testing.T) {
 	w.tell(event.MessageQueued, message(101))
 	w.finds("", 32)
 	s, err := w.State(t.Context())
-	if err != nil || s.Rebuild.Done < 31 || s.Rebuild.Total < s.Rebuild.Done || s.Rebuild.Started == nil || s.Rebuild.Ended == nil {
+	if err != nil || s.Rebuild.Done < 31 || s.Rebuild.Total < s.Rebuild.Done || s.Rebuild.Started == nil ||
+		s.Rebuild.Ended == nil {
 		t.Errorf("%+v, %v", s.Rebuild, err)
 	}
 }
@@ -284,7 +291,8 @@ func TestRebuildThatDiedBeginsAgain(t *testing.T) {
 	w := setup(t)
 	w.tell(event.MessageQueued, message(1))
 	w.finds("", 1)
-	err := w.db.Client().Set(t.Context(), redisdb.Key(0, "documents", "rebuild"), `{"status":"running","wanted":"2030-01-01T00:00:00Z"}`, time.Hour).Err()
+	err := w.db.Client().Set(t.Context(), redisdb.Key(0, "documents", "rebuild"),
+		`{"status":"running","wanted":"2030-01-01T00:00:00Z"}`, time.Hour).Err()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +306,8 @@ func TestRebuildThatDiedBeginsAgain(t *testing.T) {
 func TestRebuildIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
-	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()}, documents.Options{Kind: "embedded"})
+	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()},
+		documents.Options{Kind: "embedded"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +332,9 @@ func TestRetention(t *testing.T) {
 	w.tell(event.MessageSent, sent(2))
 	w.finds("", 2)
 	w.stop()
-	again := runOn(t, db, mail, dir, func(_ *documents.Parts, o *documents.Options) { o.Retention = 50 * time.Hour })
+	again := runOn(t, db, mail, dir, func(_ *documents.Parts, o *documents.Options) {
+		o.Retention = 50 * time.Hour
+	})
 	again.finds("", 1)
 	again.finds("number2", 1)
 }
@@ -341,7 +352,8 @@ func TestLeaveLetsTheStreamGo(t *testing.T) {
 		}
 	}
 	for p := range 2 {
-		if groups, err := w.db.Client().XInfoGroups(t.Context(), redisdb.Key(p, "events")).Result(); err != nil || len(groups) != 0 {
+		if groups, err := w.db.Client().XInfoGroups(t.Context(), redisdb.Key(p, "events")).Result(); err != nil ||
+			len(groups) != 0 {
 			t.Errorf("partition %d: groups %v, %v", p, groups, err)
 		}
 	}
@@ -353,7 +365,8 @@ func TestLeaveLetsTheStreamGo(t *testing.T) {
 func TestWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
-	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()}, documents.Options{Kind: "none"})
+	d, err := documents.New(documents.Parts{DB: db, Queues: queue.NewControl(db.Client()), Outbox: newMailbox()},
+		documents.Options{Kind: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

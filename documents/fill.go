@@ -42,7 +42,8 @@ const fillBatch = 500
 // fill indexes messages of the log that changed since a time: live ones, and those accepted or ended since.
 // Messages beyond the retention are skipped. It rests as long as it works, and returns the number of indexed
 // messages.
-func (d *Documents) fill(ctx context.Context, since time.Time, progress func(done, total int) error) (int, error) {
+func (d *Documents) fill(ctx context.Context, since time.Time, progress func(done, total int) error) (int,
+	error) {
 	put, seen, cursor, oldest := 0, 0, "", d.oldest()
 	for {
 		began := time.Now()

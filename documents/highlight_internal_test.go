@@ -27,14 +27,19 @@ func TestMark(t *testing.T) {
 		want    []api.Fragment
 	}{
 		"nothing asked": {"", "Your invoice", []api.Fragment{{Text: "Your invoice"}}},
-		"a word":        {"invoice", "Your Invoice, no. 7", []api.Fragment{{Text: "Your "}, {Text: "Invoice", Match: true}, {Text: ", no. 7"}}},
-		"accents":       {"brulee", "Crème brûlée!", []api.Fragment{{Text: "Crème "}, {Text: "brûlée", Match: true}, {Text: "!"}}},
-		"a prefix":      {"inv*", "invoices invite", []api.Fragment{{Text: "invoices", Match: true}, {Text: " "}, {Text: "invite", Match: true}}},
-		"a phrase":      {`"your invoice"`, "invoice your - invoice", []api.Fragment{{Text: "invoice "}, {Text: "your - invoice", Match: true}}},
-		"overlapping":   {`"a1 b1" "b1 c1"`, "a1 b1 c1 b1", []api.Fragment{{Text: "a1 b1 c1", Match: true}, {Text: " b1"}}},
-		"not wanted":    {"-invoice", "invoice", []api.Fragment{{Text: "invoice"}}},
-		"elsewhere":     {"to:invoice text:invoice", "invoice", []api.Fragment{{Text: "invoice"}}},
-		"an empty one":  {"invoice", "", []api.Fragment{}},
+		"a word": {"invoice", "Your Invoice, no. 7", []api.Fragment{{Text: "Your "},
+			{Text: "Invoice", Match: true}, {Text: ", no. 7"}}},
+		"accents": {"brulee", "Crème brûlée!", []api.Fragment{{Text: "Crème "}, {Text: "brûlée", Match: true},
+			{Text: "!"}}},
+		"a prefix": {"inv*", "invoices invite", []api.Fragment{{Text: "invoices", Match: true}, {Text: " "},
+			{Text: "invite", Match: true}}},
+		"a phrase": {`"your invoice"`, "invoice your - invoice", []api.Fragment{{Text: "invoice "},
+			{Text: "your - invoice", Match: true}}},
+		"overlapping": {`"a1 b1" "b1 c1"`, "a1 b1 c1 b1", []api.Fragment{{Text: "a1 b1 c1", Match: true},
+			{Text: " b1"}}},
+		"not wanted":   {"-invoice", "invoice", []api.Fragment{{Text: "invoice"}}},
+		"elsewhere":    {"to:invoice text:invoice", "invoice", []api.Fragment{{Text: "invoice"}}},
+		"an empty one": {"invoice", "", []api.Fragment{}},
 	} {
 		if diff := cmp.Diff(c.want, mark(c.text, marksOf(t, c.q, query.Subject))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -48,16 +53,19 @@ func TestPassage(t *testing.T) {
 		text  string
 		check func(f []api.Fragment, all string) bool
 	}{
-		"far behind": {long + "here is the parcel, and another parcel " + long, func(_ []api.Fragment, all string) bool {
-			return strings.HasPrefix(all, "… ") && strings.HasSuffix(all, " …")
-		}},
+		"far behind": {long + "here is the parcel, and another parcel " + long,
+			func(_ []api.Fragment, all string) bool {
+				return strings.HasPrefix(all, "… ") && strings.HasSuffix(all, " …")
+			}},
 		"at the start": {"parcel " + long, func(f []api.Fragment, _ string) bool { return f[0].Match }},
 		"at the end":   {long + "parcel", func(f []api.Fragment, _ string) bool { return f[len(f)-1].Match }},
 		"nowhere": {long, func(_ []api.Fragment, all string) bool {
 			return strings.HasPrefix(all, "some words") && strings.HasSuffix(all, " …")
 		}},
-		"short":         {"a parcel", func(_ []api.Fragment, all string) bool { return all == "a parcel" }},
-		"one long word": {strings.Repeat("é", 3000), func(_ []api.Fragment, all string) bool { return utf8.ValidString(all) }},
+		"short": {"a parcel", func(_ []api.Fragment, all string) bool { return all == "a parcel" }},
+		"one long word": {strings.Repeat("é", 3000), func(_ []api.Fragment, all string) bool {
+			return utf8.ValidString(all)
+		}},
 	} {
 		f, all := passage(c.text, marksOf(t, "parcel", query.Text)), ""
 		found := false
@@ -87,7 +95,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// FuzzHighlight shows mail of strangers: the subject comes out whole, whatever it is, and a passage is no longer than it may be.
+// FuzzHighlight shows mail of strangers: the subject comes out whole, whatever it is, and a passage is no
+// longer than it may be.
 func FuzzHighlight(f *testing.F) {
 	f.Add("Crème brûlée <b>invoice</b>", "invoice")
 	f.Add("発票\x00\xff é́ invoice invoice", `"invoice invoice" OR in*`)

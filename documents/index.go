@@ -9,14 +9,14 @@ import (
 
 // Writer writes documents.
 type Writer interface {
-	// Put writes documents. Each replaces the one with its queue id, unless that has a higher revision. If the text of a document is not
-	// known, the earlier text stays. After nil the documents are durable and soon found. After an error any of them may be written, and
-	// they may be put again.
+	// Put writes documents. Each replaces the one with its queue id, unless that has a higher revision. If the
+	// text of a document is not known, the earlier text stays. After nil the documents are durable and soon
+	// found. After an error any of them may be written, and they may be put again.
 	Put(ctx context.Context, docs []Document) error
 }
 
-// Index stores and finds documents. Packages documents/bleve and documents/opensearch implement it; internal/testdocuments is their common
-// test. It is safe for concurrent use.
+// Index stores and finds documents. Packages documents/bleve and documents/opensearch implement it;
+// internal/testdocuments is their common test. It is safe for concurrent use.
 type Index interface {
 	Writer
 	// Search finds documents.
@@ -32,10 +32,11 @@ type Index interface {
 // Store is an Index that can be built anew beside the one in use.
 type Store interface {
 	Index
-	// Ready creates the missing parts of the index and returns its name, which stays the same until its documents are lost.
+	// Ready creates the missing parts of the index and returns its name, which stays the same until its
+	// documents are lost.
 	Ready(ctx context.Context) (name string, err error)
-	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget change both. The returned
-	// Writer writes only to the new one.
+	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget
+	// change both. The returned Writer writes only to the new one.
 	Build(ctx context.Context) (Writer, error)
 	// Swap replaces the index in use by the one begun by Build, and deletes the old one.
 	Swap(ctx context.Context) error
@@ -67,7 +68,8 @@ type Search struct {
 	Facets    bool      // whether facets are counted
 }
 
-// Position is the place of a document in the order of an answer: best or newest first, of equal ones the highest queue id.
+// Position is the place of a document in the order of an answer: best or newest first, of equal ones the
+// highest queue id.
 type Position struct {
 	Score   float64 // zero where the newest are first
 	Created int64   // Unix milliseconds
@@ -76,9 +78,10 @@ type Position struct {
 
 // Found is the result of a search.
 type Found struct {
-	Total  int
-	Hits   []Hit
-	Facets map[query.Field][]Count // of status, account, tag and lane: the most frequent first, equal ones by name
+	Total int
+	Hits  []Hit
+	// of status, account, tag and lane: the most frequent first, equal ones by name
+	Facets map[query.Field][]Count
 }
 
 // Hit is a document that was found.

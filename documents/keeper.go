@@ -27,7 +27,8 @@ func (d *Documents) keep(ctx context.Context) error {
 		case err != nil:
 			// A keeper continues. If only this process cannot reach Redis, it learns of a new keeper later.
 			// Until then it does no harm.
-			told = d.tell(ctx, told, err.Error(), slog.LevelError, "the search index can't be kept at the moment", "error", err)
+			told = d.tell(ctx, told, err.Error(), slog.LevelError, "the search index can't be kept at the moment",
+				"error", err)
 		case held:
 			takeOver = false
 			if stop == nil {
@@ -60,7 +61,8 @@ func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 }
 
 // tell logs a lasting condition once.
-func (d *Documents) tell(ctx context.Context, told, what string, level slog.Level, line string, attrs ...any) string {
+func (d *Documents) tell(ctx context.Context, told, what string, level slog.Level, line string,
+	attrs ...any) string {
 	if what != told {
 		d.log.Log(ctx, level, line, attrs...)
 	}
@@ -100,7 +102,8 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 }
 
 // repeat runs a function repeatedly. It logs an error if it differs from the last one.
-func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble string, do func(context.Context) error) {
+func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble string,
+	do func(context.Context) error) {
 	last := ""
 	for {
 		err := do(ctx)
@@ -137,7 +140,8 @@ func (d *Documents) count(ctx context.Context) error {
 		behind = d.opts.Now().Sub(k.behind).Seconds()
 	}
 	d.metrics.behind.Set(behind)
-	return d.keys.tell(ctx, counted{Documents: size.Documents, Bytes: size.Bytes, At: d.opts.Now().UTC().Truncate(time.Millisecond)})
+	return d.keys.tell(ctx, counted{Documents: size.Documents, Bytes: size.Bytes,
+		At: d.opts.Now().UTC().Truncate(time.Millisecond)})
 }
 
 const (

@@ -24,17 +24,23 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		indexed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_documents_indexed_total", Help: "Documents put into the search index; a message is put again with each change.",
+			Name: "postroom_documents_indexed_total",
+			Help: "Documents put into the search index; a message is put again with each change.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_documents_failures_total", Help: "Jobs of the queue documents that failed and are tried again.",
+			Name: "postroom_documents_failures_total",
+			Help: "Jobs of the queue documents that failed and are tried again.",
 		}),
-		lag:       gauge("postroom_documents_lag_seconds", "Age of the oldest change in the job indexed last, when it was done."),
-		behind:    gauge("postroom_documents_behind_seconds", "How far back the search index misses changes; 0: it misses none."),
+		lag: gauge("postroom_documents_lag_seconds",
+			"Age of the oldest change in the job indexed last, when it was done."),
+		behind: gauge("postroom_documents_behind_seconds",
+			"How far back the search index misses changes; 0: it misses none."),
 		documents: gauge("postroom_documents", "Messages in the search index, told by the process that keeps it."),
-		bytes:     gauge("postroom_documents_bytes", "Size of the search index on disk, told by the process that keeps it."),
+		bytes: gauge("postroom_documents_bytes",
+			"Size of the search index on disk, told by the process that keeps it."),
 		searches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "postroom_documents_search_seconds", Help: "How long searches took, by outcome: answered, refused (the query is wrong), failed.",
+			Name:    "postroom_documents_search_seconds",
+			Help:    "How long searches took, by outcome: answered, refused (the query is wrong), failed.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"outcome"}),
 	}

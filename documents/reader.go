@@ -46,20 +46,22 @@ type end struct {
 
 // endings are the statuses of events that end a message.
 var endings = map[event.Type]api.MessageStatus{
-	event.MessageSent: api.StatusSent, event.MessageFailed: api.StatusFailed, event.MessageCancelled: api.StatusCancelled, event.MessageSuppressed: api.StatusSuppressed,
+	event.MessageSent: api.StatusSent, event.MessageFailed: api.StatusFailed,
+	event.MessageCancelled: api.StatusCancelled, event.MessageSuppressed: api.StatusSuppressed,
 }
 
 // read reads events until ctx ends.
 func (d *Documents) read(ctx context.Context) error {
-	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch}, func(work context.Context, entries []redisdb.Entry) error {
-		if err := d.pass(work, entries); err != nil {
-			return err
-		}
-		if len(entries) < readBatch {
-			pause(ctx, gather)
-		}
-		return nil
-	})
+	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch},
+		func(work context.Context, entries []redisdb.Entry) error {
+			if err := d.pass(work, entries); err != nil {
+				return err
+			}
+			if len(entries) < readBatch {
+				pause(ctx, gather)
+			}
+			return nil
+		})
 }
 
 // pass turns events into a task. It never waits for the index: the stream is not trimmed before all groups
@@ -80,7 +82,8 @@ func (d *Documents) pass(ctx context.Context, entries []redisdb.Entry) error {
 	if err != nil {
 		return fmt.Errorf("write a task: %w", err)
 	}
-	return errors.Join(d.Tasks.Enqueue(ctx, queue.Task{Queue: queue.Documents, Type: TaskType, ID: taskID(entries), Payload: payload})...)
+	return errors.Join(d.Tasks.Enqueue(ctx, queue.Task{Queue: queue.Documents, Type: TaskType,
+		ID: taskID(entries), Payload: payload})...)
 }
 
 // job returns the messages of events, each once.
@@ -124,7 +127,8 @@ func taskID(entries []redisdb.Entry) string {
 	for _, e := range entries {
 		sum.Write([]byte(e.ID + "\n"))
 	}
-	return fmt.Sprintf("%d-%s.%s", entries[0].Partition, entries[0].ID, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9]))
+	return fmt.Sprintf("%d-%s.%s", entries[0].Partition, entries[0].ID,
+		base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9]))
 }
 
 // tooMany reports whether MaxWaiting is reached. It is called for every batch and counts once a second.

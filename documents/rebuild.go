@@ -79,7 +79,9 @@ func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err er
 	if err != nil {
 		return err
 	}
-	if _, err := d.fill(ctx, time.Time{}, func(done, total int) error { return progress(carried+done, carried+total) }); err != nil {
+	if _, err := d.fill(ctx, time.Time{}, func(done, total int) error {
+		return progress(carried+done, carried+total)
+	}); err != nil {
 		return err
 	}
 	return d.Store.Swap(ctx)
@@ -111,5 +113,6 @@ func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done 
 const kindNone = "none"
 
 func errOff() error {
-	return fault.New(fault.NotFound, "SearchOff", "There is no search index: the setting documents.store is none")
+	return fault.New(fault.NotFound, "SearchOff",
+		"There is no search index: the setting documents.store is none")
 }

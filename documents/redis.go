@@ -100,7 +100,8 @@ func (s store) revision(ctx context.Context) (int64, error) {
 
 // fallBehind stores that changes since a time are missing.
 func (s store) fallBehind(ctx context.Context, since time.Time) error {
-	if err := behindScript.Run(ctx, s.client, []string{behindKey()}, max(since.UnixMilli(), 1)).Err(); err != nil {
+	if err := behindScript.Run(ctx, s.client, []string{behindKey()},
+		max(since.UnixMilli(), 1)).Err(); err != nil {
 		return fmt.Errorf("note that the search index is behind: %w", err)
 	}
 	return nil
@@ -147,7 +148,8 @@ type counted struct {
 
 func (s store) read(ctx context.Context) (known, error) {
 	pipe := s.client.Pipeline()
-	keeper, behind, filling := pipe.Get(ctx, keeperKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx, fillingKey())
+	keeper, behind, filling := pipe.Get(ctx, keeperKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx,
+		fillingKey())
 	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return known{}, redisdb.Away(fmt.Errorf("ask how the search index is doing: %w", err))

@@ -94,8 +94,9 @@ func (d *Documents) reachable(ctx context.Context) error {
 	if keeper == "" {
 		keeper = "another process, or none"
 	}
-	f := fault.New(fault.Unavailable, "SearchElsewhere", "The embedded search index belongs to one process (%s), which is not this one. "+
-		"With the setting documents.store: opensearch every process can search", keeper)
+	f := fault.New(fault.Unavailable, "SearchElsewhere",
+		"The embedded search index belongs to one process (%s), which is not this one. "+
+			"With the setting documents.store: opensearch every process can search", keeper)
 	f.RetryAfter = claimEvery
 	return f
 }
@@ -119,19 +120,22 @@ func (d *Documents) ask(ctx context.Context, s Search) (Found, error) {
 	case ctx.Err() != nil:
 		return found, err
 	}
-	f := fault.Wrap(err, fault.Unavailable, "SearchFailed", "The search index does not answer; try again shortly")
+	f := fault.Wrap(err, fault.Unavailable, "SearchFailed",
+		"The search index does not answer; try again shortly")
 	f.RetryAfter = time.Second
 	return found, f
 }
 
 func slow(err error) error {
-	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow", "The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
+	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow",
+		"The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
 }
 
 // answer returns the API page of a search.
 func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
 	hits, size := found.Hits, s.Size-1
-	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size, Documents: []api.FoundMessage{}}
+	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size,
+		Documents: []api.FoundMessage{}}
 	if len(hits) > size {
 		hits = hits[:size]
 		page.Cursor = cursor(hits[size-1].Position())
@@ -139,13 +143,16 @@ func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
 	inSubject, inText := query.Marks(s.Query, query.Subject), query.Marks(s.Query, query.Text)
 	for _, h := range hits {
 		page.Documents = append(page.Documents, api.FoundMessage{
-			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To, Status: h.Status,
-			Lane: h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created, Ended: h.Ended,
+			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To,
+			Status: h.Status,
+			Lane:   h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created,
+			Ended:      h.Ended,
 			Highlights: api.Highlights{Subject: mark(h.Subject, inSubject), Text: passage(h.Text, inText)},
 		})
 	}
 	page.Facets = api.DocumentFacets{
-		Status: counts(found, query.Status), Account: counts(found, query.Account), Tag: counts(found, query.Tag), Lane: counts(found, query.Lane),
+		Status: counts(found, query.Status), Account: counts(found, query.Account), Tag: counts(found, query.Tag),
+		Lane: counts(found, query.Lane),
 	}
 	return page
 }

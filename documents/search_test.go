@@ -29,10 +29,13 @@ func TestSearch(t *testing.T) {
 	}
 
 	page := search(api.DocumentQuery{Q: "invoice"})
-	if page.Total != 45 || page.Pages != 3 || len(page.Documents) != 20 || page.Documents[0].QueueID != id(44) || page.Cursor == "" {
-		t.Errorf("the first page: %d of %d, %d pages, cursor %q", len(page.Documents), page.Total, page.Pages, page.Cursor)
+	if page.Total != 45 || page.Pages != 3 || len(page.Documents) != 20 || page.Documents[0].QueueID != id(44) ||
+		page.Cursor == "" {
+		t.Errorf("the first page: %d of %d, %d pages, cursor %q", len(page.Documents), page.Total, page.Pages,
+			page.Cursor)
 	}
-	second, next := search(api.DocumentQuery{Q: "invoice", Page: 1}), search(api.DocumentQuery{Q: "invoice", Cursor: page.Cursor})
+	second, next := search(api.DocumentQuery{Q: "invoice", Page: 1}), search(api.DocumentQuery{
+		Q: "invoice", Cursor: page.Cursor})
 	next.Page = 1
 	if diff := cmp.Diff(second, next); diff != "" {
 		t.Errorf("the second page (-by number +by cursor):\n%s", diff)
@@ -44,8 +47,10 @@ func TestSearch(t *testing.T) {
 		t.Errorf("beyond: %+v", beyond)
 	}
 	best := search(api.DocumentQuery{Q: "invoice number7 OR number8", Sort: api.SortRelevance, PageSize: 1})
-	rest := search(api.DocumentQuery{Q: "invoice number7 OR number8", Sort: api.SortRelevance, PageSize: 1, Cursor: best.Cursor})
-	if best.Total != 2 || len(rest.Documents) != 1 || rest.Cursor != "" || rest.Documents[0].QueueID == best.Documents[0].QueueID {
+	rest := search(api.DocumentQuery{Q: "invoice number7 OR number8", Sort: api.SortRelevance, PageSize: 1,
+		Cursor: best.Cursor})
+	if best.Total != 2 || len(rest.Documents) != 1 || rest.Cursor != "" ||
+		rest.Documents[0].QueueID == best.Documents[0].QueueID {
 		t.Errorf("the best %+v, the rest %+v", best, rest)
 	}
 
@@ -54,8 +59,10 @@ func TestSearch(t *testing.T) {
 		t.Errorf("shop finds %d of its own, want 23", own.Total)
 	}
 	want := api.DocumentFacets{
-		Status: []api.FacetCount{{Value: "queued", Count: 23}}, Account: []api.FacetCount{{Value: "shop", Count: 23}},
-		Tag: []api.FacetCount{{Value: "invoice", Count: 23}}, Lane: []api.FacetCount{{Value: "transactional", Count: 23}},
+		Status: []api.FacetCount{{Value: "queued", Count: 23}}, Account: []api.FacetCount{
+			{Value: "shop", Count: 23}},
+		Tag: []api.FacetCount{{Value: "invoice", Count: 23}}, Lane: []api.FacetCount{
+			{Value: "transactional", Count: 23}},
 	}
 	if diff := cmp.Diff(want, own.Facets); diff != "" {
 		t.Errorf("facets (-want +got):\n%s", diff)
@@ -67,7 +74,8 @@ func TestSearch(t *testing.T) {
 	one := search(api.DocumentQuery{Q: `"text of number7" invoice`}).Documents[0].Highlights
 	highlights := api.Highlights{
 		Subject: []api.Fragment{{Text: "Invoice", Match: true}, {Text: " 7"}},
-		Text:    []api.Fragment{{Text: "Dear customer, this is the "}, {Text: "text of number7", Match: true}, {Text: "."}},
+		Text: []api.Fragment{{Text: "Dear customer, this is the "}, {Text: "text of number7", Match: true},
+			{Text: "."}},
 	}
 	if diff := cmp.Diff(highlights, one); diff != "" {
 		t.Errorf("highlights (-want +got):\n%s", diff)
@@ -92,7 +100,8 @@ func TestSearchRefuses(t *testing.T) {
 		"half a cursor":     {api.DocumentQuery{Cursor: "WzAsMV0"}, "cursor: is none"},
 		"a cursor of words": {api.DocumentQuery{Cursor: "eyJhIjoxfQ"}, "cursor: is none"},
 	} {
-		if _, err := w.Search(t.Context(), c.query); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
+		if _, err := w.Search(t.Context(), c.query); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -129,7 +138,8 @@ func TestMatch(t *testing.T) {
 		}
 		return got
 	}
-	if diff := cmp.Diff(map[string]bool{id(3): true}, match("number3 OR number4", id(2), id(3), "unknown")); diff != "" {
+	if diff := cmp.Diff(map[string]bool{id(3): true}, match("number3 OR number4", id(2), id(3),
+		"unknown")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := match("invoice", id(1), id(2)); len(got) != 2 {

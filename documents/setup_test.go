@@ -134,7 +134,8 @@ func setup(t *testing.T, change ...func(*documents.Parts, *documents.Options)) *
 }
 
 // runOn is setup on what there is.
-func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...func(*documents.Parts, *documents.Options)) *world {
+func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...func(*documents.Parts,
+	*documents.Options)) *world {
 	t.Helper()
 	index, err := bleve.Open(dir, bleve.Options{})
 	if err != nil {
@@ -144,9 +145,11 @@ func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...fu
 	parts := documents.Parts{
 		DB: db, Tasks: queue.NewClient(db.Client(), queue.Options{}), Queues: w.control, Outbox: mail, Store: index,
 		Work: func(ctx context.Context, handle queue.Handler) error {
-			s, err := queue.NewServer(db.Client(), map[string]queue.Handler{documents.TaskType: handle}, queue.ServerOptions{
-				Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: 4}}, Grace: time.Second,
-			})
+			s, err := queue.NewServer(db.Client(), map[string]queue.Handler{documents.TaskType: handle},
+				queue.ServerOptions{
+					Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1}, Workers: 4}},
+					Grace: time.Second,
+				})
 			if err != nil {
 				return err
 			}
@@ -154,7 +157,8 @@ func runOn(t *testing.T, db *redisdb.DB, mail *mailbox, dir string, change ...fu
 		},
 	}
 	o := documents.Options{
-		Kind: "embedded", Read: true, Exclusive: true, TakeOver: index.Fresh(), Place: "here:" + dir, Every: 20 * time.Millisecond,
+		Kind: "embedded", Read: true, Exclusive: true, TakeOver: index.Fresh(), Place: "here:" + dir,
+		Every: 20 * time.Millisecond,
 	}
 	for _, c := range change {
 		c(&parts, &o)
@@ -186,9 +190,11 @@ func id(n int) string { return fmt.Sprintf("01HZZZZZZZZZZZZZZZZZ%04d%02d", n, n%
 func message(n int) outbox.Document {
 	return outbox.Document{
 		LoggedMessage: api.LoggedMessage{
-			QueueID: id(n), Account: []string{"shop", "news"}[n%2], MessageID: fmt.Sprintf("<m%d@shop.test>", n), Subject: fmt.Sprintf("Invoice %d", n),
-			Envelope: api.Envelope{From: "billing@shop.test", To: []string{fmt.Sprintf("ann%d@example.com", n)}}, Status: api.StatusQueued,
-			Created: began.Add(time.Duration(n) * time.Second), Lane: api.Transactional, Tags: []string{"invoice"},
+			QueueID: id(n), Account: []string{"shop", "news"}[n%2], MessageID: fmt.Sprintf("<m%d@shop.test>", n),
+			Subject:  fmt.Sprintf("Invoice %d", n),
+			Envelope: api.Envelope{From: "billing@shop.test", To: []string{fmt.Sprintf("ann%d@example.com", n)}},
+			Status:   api.StatusQueued,
+			Created:  began.Add(time.Duration(n) * time.Second), Lane: api.Transactional, Tags: []string{"invoice"},
 		},
 		Text: fmt.Sprintf("Dear customer, this is the text of number%d.", n), TextKnown: true,
 	}
@@ -211,7 +217,8 @@ func (w *world) tell(kind event.Type, m outbox.Document) {
 // emit writes an event.
 func (w *world) emit(kind event.Type, m outbox.Document) {
 	w.t.Helper()
-	e, err := event.New("e-"+m.QueueID+string(kind), kind, m.Account, time.Now(), event.Message{QueueID: m.QueueID})
+	e, err := event.New("e-"+m.QueueID+string(kind), kind, m.Account, time.Now(),
+		event.Message{QueueID: m.QueueID})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -220,7 +227,8 @@ func (w *world) emit(kind event.Type, m outbox.Document) {
 		w.t.Fatal(err)
 	}
 	partition := int(m.QueueID[len(m.QueueID)-1]-'0') % 2
-	err = w.db.Client().XAdd(w.t.Context(), &redis.XAddArgs{Stream: redisdb.Key(partition, "events"), Values: []any{"e", line}}).Err()
+	err = w.db.Client().XAdd(w.t.Context(), &redis.XAddArgs{Stream: redisdb.Key(partition, "events"),
+		Values: []any{"e", line}}).Err()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 
 // ValueFields are the fields that hold whole values.
 func ValueFields() []query.Field {
-	return []query.Field{query.To, query.From, query.Status, query.Lane, query.Account, query.Gateway, query.Tag, query.Code, query.ID}
+	return []query.Field{query.To, query.From, query.Status, query.Lane, query.Account, query.Gateway, query.Tag,
+		query.Code, query.ID}
 }
 
 // some removes empty values.

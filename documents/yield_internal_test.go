@@ -49,11 +49,13 @@ func TestIndexingThatYieldsEndsInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := d.yielding(ctx, func() error { time.Sleep(900 * time.Millisecond); return nil }); err != nil || time.Since(began) != time.Second {
+		if err := d.yielding(ctx, func() error { time.Sleep(900 * time.Millisecond); return nil }); err != nil ||
+			time.Since(began) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		d.turn <- struct{}{}
-		if err := d.yielding(ctx, func() error { return errors.New("never") }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := d.yielding(ctx, func() error { return errors.New("never") }); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -6,11 +6,12 @@ import "time"
 // watch. One trouble raises one alert, and once it is over for good resolves it, whatever number of
 // processes there are.
 type Alert struct {
-	Alert     string     `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
-	Queue     string     `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue
-	Text      string     `json:"text"`            // what is wrong, and what to do
-	Value     float64    `json:"value"`           // what was measured when the event was written: seconds, messages, a share
-	Threshold float64    `json:"threshold"`       // from where on it is wrong
-	Since     time.Time  `json:"since"`           // when it was raised
+	Alert string `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
+	Queue string `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue
+	Text  string `json:"text"`            // what is wrong, and what to do
+	// what was measured when the event was written: seconds, messages, a share
+	Value     float64    `json:"value"`
+	Threshold float64    `json:"threshold"` // from where on it is wrong
+	Since     time.Time  `json:"since"`     // when it was raised
 	Resolved  *time.Time `json:"resolved,omitempty"`
 }

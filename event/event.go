@@ -50,8 +50,10 @@ const (
 // Types lists every type that an endpoint can ask for, in the order of a message's life.
 func Types() []Type {
 	return []Type{
-		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed, MessageReplayed,
-		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe, ListSubscribe,
+		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed,
+		MessageReplayed,
+		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe,
+		ListSubscribe,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }
@@ -59,7 +61,8 @@ func Types() []Type {
 // Later reports whether a type is of those that become known about a message after a relay took it.
 func (t Type) Later() bool {
 	switch t {
-	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe, ListSubscribe:
+	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick,
+		ListUnsubscribe, ListSubscribe:
 		return true
 	}
 	return false
@@ -81,7 +84,8 @@ func New(id string, t Type, account string, at time.Time, data any) (Event, erro
 	if err != nil {
 		return Event{}, fmt.Errorf("write %s event of account %q as JSON: %w", t, account, err)
 	}
-	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond), Data: raw}, nil
+	return Event{Version: Version, ID: id, Type: t, Account: account, Time: at.UTC().Truncate(time.Millisecond),
+		Data: raw}, nil
 }
 
 // Line writes the event as it stands in the stream. Its data, which New wrote, is put in as it is: as a
@@ -114,7 +118,9 @@ func Parse(line []byte) (Event, error) {
 		return Event{}, fmt.Errorf("read event: %w", err)
 	}
 	if e.Version > Version {
-		return Event{}, fmt.Errorf("read event %s: written by a newer Postroom (version %d, this one reads up to %d)", e.ID, e.Version, Version)
+		return Event{}, fmt.Errorf(
+			"read event %s: written by a newer Postroom (version %d, this one reads up to %d)", e.ID, e.Version,
+			Version)
 	}
 	return e, nil
 }

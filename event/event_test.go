@@ -13,7 +13,8 @@ import (
 func TestLineComesBack(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.FixedZone("", 3600))
 	sent := event.Sent{
-		Message:  event.Message{QueueID: "q", MessageID: "<m@example.com>", Envelope: event.Envelope{To: []string{"ann@example.net"}}},
+		Message: event.Message{QueueID: "q", MessageID: "<m@example.com>", Envelope: event.Envelope{
+			To: []string{"ann@example.net"}}},
 		Response: "250 OK", Accepted: []string{"ann@example.net"},
 	}
 	e, err := event.New("id", event.MessageSent, "default", at, sent)
@@ -31,7 +32,8 @@ func TestLineComesBack(t *testing.T) {
 	if diff := cmp.Diff(e, back); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}
-	for _, want := range []string{`"messageId":"<m@example.com>"`, `"date":"2030-01-02T02:04:05.678Z"`, `"networkRouting":null`} {
+	for _, want := range []string{`"messageId":"<m@example.com>"`, `"date":"2030-01-02T02:04:05.678Z"`,
+		`"networkRouting":null`} {
 		if !strings.Contains(line, want) {
 			t.Errorf("%s is not in %s", want, line)
 		}

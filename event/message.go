@@ -86,8 +86,10 @@ type Failed struct {
 // concerned.
 type Cancelled struct {
 	Message
-	Reason  string `json:"reason"`            // api, dashboard, account deleted; or why the recipients must not be mailed
-	InDoubt bool   `json:"inDoubt,omitempty"` // an attempt died between the final dot and the reply: they may have the message
+	// api, dashboard, account deleted; or why the recipients must not be mailed
+	Reason string `json:"reason"`
+	// an attempt died between the final dot and the reply: they may have the message
+	InDoubt bool `json:"inDoubt,omitempty"`
 }
 
 // Replayed is the data of MessageReplayed.

@@ -7,7 +7,8 @@ import "time"
 // account was edited, in between, or when the trouble is of another kind (another ErrorCode).
 type Trouble struct {
 	Failure
-	Gateway string    `json:"gateway,omitempty"` // where it was met; empty: the account's own relay, or unknown
-	Held    bool      `json:"held"`              // the account's mail waits until the trouble is gone; false: it fails
-	Since   time.Time `json:"since"`
+	Gateway string `json:"gateway,omitempty"` // where it was met; empty: the account's own relay, or unknown
+	// the account's mail waits until the trouble is gone; false: it fails
+	Held  bool      `json:"held"`
+	Since time.Time `json:"since"`
 }

@@ -12,16 +12,17 @@ type Kind string
 
 // The kinds. Each says who has to do something about it.
 const (
-	Internal      Kind = "internal"      // a fault of ours: logged in full, shown to nobody
-	Invalid       Kind = "invalid"       // the request itself is wrong; Fields says where
-	Unauthorized  Kind = "unauthorized"  // no credentials, or none that hold
-	Forbidden     Kind = "forbidden"     // known, but not allowed to do this
-	NotFound      Kind = "not_found"     // what was named does not exist
-	Conflict      Kind = "conflict"      // it exists, in a state that does not allow this
-	TooLarge      Kind = "too_large"     // beyond a size limit
-	Unprocessable Kind = "unprocessable" // well formed, but it contradicts what is stored (a reused idempotency key, a template fault)
-	Limited       Kind = "limited"       // too many requests; RetryAfter says when to come back
-	Unavailable   Kind = "unavailable"   // something we depend on is away; RetryAfter says when to come back
+	Internal     Kind = "internal"     // a fault of ours: logged in full, shown to nobody
+	Invalid      Kind = "invalid"      // the request itself is wrong; Fields says where
+	Unauthorized Kind = "unauthorized" // no credentials, or none that hold
+	Forbidden    Kind = "forbidden"    // known, but not allowed to do this
+	NotFound     Kind = "not_found"    // what was named does not exist
+	Conflict     Kind = "conflict"     // it exists, in a state that does not allow this
+	TooLarge     Kind = "too_large"    // beyond a size limit
+	// well formed, but it contradicts what is stored (a reused idempotency key, a template fault)
+	Unprocessable Kind = "unprocessable"
+	Limited       Kind = "limited"     // too many requests; RetryAfter says when to come back
+	Unavailable   Kind = "unavailable" // something we depend on is away; RetryAfter says when to come back
 )
 
 // Field is one wrong field of a request.

@@ -38,7 +38,8 @@ func TestInvalidFieldsNamesAll(t *testing.T) {
 	if err := fault.InvalidFields(nil); err != nil {
 		t.Errorf("no fields, yet %v", err)
 	}
-	err := fault.InvalidFields([]fault.Field{{Key: "to", Message: "is required"}, {Key: "subject", Message: "is too long"}})
+	err := fault.InvalidFields([]fault.Field{{Key: "to", Message: "is required"},
+		{Key: "subject", Message: "is too long"}})
 	want := "Invalid input: to: is required; subject: is too long"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

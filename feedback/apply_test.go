@@ -31,8 +31,10 @@ const (
 
 func TestFactsFindTheirMessage(t *testing.T) {
 	for _, row := range []struct{ name, ref string }{
-		{"our id told back", byEcho}, {"a Message-ID of ours", byMessageID}, {"the sender's Message-ID", byHeader}, {"the provider's id", byProvider},
-		{"a wrong id told back, and the provider's", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"},` + byProvider},
+		{"our id told back", byEcho}, {"a Message-ID of ours", byMessageID}, {"the sender's Message-ID", byHeader},
+		{"the provider's id", byProvider},
+		{"a wrong id told back, and the provider's", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"},` +
+			byProvider},
 		{"nonsense told back, and the provider's", `"metadata":{"postroom_id":"\u0000../x"},` + byProvider},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -69,24 +71,44 @@ func TestWhoIsSuppressed(t *testing.T) {
 		want                string
 		learnt              int
 	}{
-		{name: "dead address", body: said("bounced", "ann@example.net", hardBounce, byEcho), whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
-		{name: "complaint", body: said("complained", "ann@example.net", byEcho), whom: "ann@example.net", want: "spam_report generic", learnt: 1},
-		{name: "not spam", body: said("complained", "ann@example.net", byEcho, `"diagnostic":"not-spam"`), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "unsubscribed from the account", body: said("unsubscribed", "ann@example.net", byEcho), whom: "ann@example.net", account: "shop", want: "unsubscribe generic", learnt: 1},
-		{name: "and not from another one", body: said("unsubscribed", "ann@example.net", byEcho), whom: "ann@example.net", account: "other", want: "", learnt: 1},
-		{name: "unsubscribed from the list", body: said("unsubscribed", "bob@example.net", toCrowd), whom: "bob@example.net", account: "other", list: "news", want: "unsubscribe generic", learnt: 1},
-		{name: "and not from the account", body: said("unsubscribed", "bob@example.net", toCrowd), whom: "bob@example.net", account: "shop", want: "", learnt: 1},
-		{name: "on the provider's list for a bounce", body: said("dropped", "ann@example.net", byEcho, `"reason":"bounced"`), whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
-		{name: "on the provider's list for a complaint", body: said("dropped", "ann@example.net", byEcho, `"reason":"spam"`), whom: "ann@example.net", want: "spam_report generic", learnt: 1},
-		{name: "one soft bounce", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "the same soft bounce twice", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), again: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "blocked", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","reason":"blocked"`), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "policy", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","enhanced":"5.7.26"`), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "delivered", body: said("delivered", "ann@example.net", byEcho), whom: "ann@example.net", want: "", learnt: 1},
-		{name: "somebody it was not sent to", body: said("complained", "victim@example.org", byEcho), whom: "victim@example.org", want: "", learnt: 1},
-		{name: "a message nobody knows", body: said("complained", "victim@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`), whom: "victim@example.org", want: "", learnt: 0},
-		{name: "no message at all", body: said("complained", "victim@example.org"), whom: "victim@example.org", want: "", learnt: 0},
-		{name: "what is no address", body: said("bounced", "ann at example", byEcho, hardBounce), whom: "ann@example.net", want: "", learnt: 1},
+		{name: "dead address", body: said("bounced", "ann@example.net", hardBounce, byEcho),
+			whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
+		{name: "complaint", body: said("complained", "ann@example.net", byEcho), whom: "ann@example.net",
+			want: "spam_report generic", learnt: 1},
+		{name: "not spam", body: said("complained", "ann@example.net", byEcho, `"diagnostic":"not-spam"`),
+			whom: "ann@example.net", want: "", learnt: 1},
+		{name: "unsubscribed from the account", body: said("unsubscribed", "ann@example.net", byEcho),
+			whom: "ann@example.net", account: "shop", want: "unsubscribe generic", learnt: 1},
+		{name: "and not from another one", body: said("unsubscribed", "ann@example.net", byEcho),
+			whom: "ann@example.net", account: "other", want: "", learnt: 1},
+		{name: "unsubscribed from the list", body: said("unsubscribed", "bob@example.net", toCrowd),
+			whom: "bob@example.net", account: "other", list: "news", want: "unsubscribe generic", learnt: 1},
+		{name: "and not from the account", body: said("unsubscribed", "bob@example.net", toCrowd),
+			whom: "bob@example.net", account: "shop", want: "", learnt: 1},
+		{name: "on the provider's list for a bounce", body: said("dropped", "ann@example.net", byEcho,
+			`"reason":"bounced"`), whom: "ann@example.net", want: "hard_bounce generic", learnt: 1},
+		{name: "on the provider's list for a complaint", body: said("dropped", "ann@example.net", byEcho,
+			`"reason":"spam"`), whom: "ann@example.net", want: "spam_report generic", learnt: 1},
+		{name: "one soft bounce", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`),
+			whom: "ann@example.net", want: "", learnt: 1},
+		{name: "the same soft bounce twice", body: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`),
+			again: said("bounced", "ann@example.net", byEcho, `"bounce":"soft"`), whom: "ann@example.net", want: "",
+			learnt: 1},
+		{name: "blocked", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","reason":"blocked"`),
+			whom: "ann@example.net", want: "", learnt: 1},
+		{name: "policy", body: said("bounced", "ann@example.net", byEcho, `"bounce":"hard","enhanced":"5.7.26"`),
+			whom: "ann@example.net", want: "", learnt: 1},
+		{name: "delivered", body: said("delivered", "ann@example.net", byEcho), whom: "ann@example.net", want: "",
+			learnt: 1},
+		{name: "somebody it was not sent to", body: said("complained", "victim@example.org", byEcho),
+			whom: "victim@example.org", want: "", learnt: 1},
+		{name: "a message nobody knows", body: said("complained", "victim@example.org",
+			`"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`), whom: "victim@example.org", want: "",
+			learnt: 0},
+		{name: "no message at all", body: said("complained", "victim@example.org"), whom: "victim@example.org",
+			want: "", learnt: 0},
+		{name: "what is no address", body: said("bounced", "ann at example", byEcho, hardBounce),
+			whom: "ann@example.net", want: "", learnt: 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +142,8 @@ func TestSoftBouncesAddUp(t *testing.T) {
 		if got := b.suppressed("ann@example.net", "", ""); got != "" {
 			t.Errorf("suppressed too early: %s", got)
 		}
-		if err := b.tell(said("bounced", "ann@example.net", `"bounce":"soft","metadata":{"postroom_id":"`+id+`"}`)); err != nil {
+		if err := b.tell(said("bounced", "ann@example.net", `"bounce":"soft","metadata":{"postroom_id":"`+id+
+			`"}`)); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.applyAll(); err != nil {
@@ -136,8 +159,10 @@ func TestSoftBouncesAddUp(t *testing.T) {
 func TestBatchWithBrokenAndUnknown(t *testing.T) {
 	b := setup(t)
 	body := "[" + strings.Join([]string{
-		said("bounced", "ann@example.net", byEcho, `"bounce":"neither"`), `17`, said("accepted", "ann@example.net", byEcho), said("snored", "ann@example.net", byEcho),
-		said("complained", "x@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`), said("delivered", "ann@example.net", byEcho), said("opened", "ann@example.net", byEcho),
+		said("bounced", "ann@example.net", byEcho, `"bounce":"neither"`), `17`, said("accepted", "ann@example.net",
+			byEcho), said("snored", "ann@example.net", byEcho),
+		said("complained", "x@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`),
+		said("delivered", "ann@example.net", byEcho), said("opened", "ann@example.net", byEcho),
 	}, ",") + "]"
 	receipt, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
 	if err != nil || receipt.Accepted != 3 || receipt.Ignored != 2 || receipt.Broken != 2 {
@@ -150,7 +175,8 @@ func TestBatchWithBrokenAndUnknown(t *testing.T) {
 	if diff := cmp.Diff(want, b.box.all()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "unknown": 1}, b.counts("generic")); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "unknown": 1},
+		b.counts("generic")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -159,25 +185,33 @@ func TestFactsInAnyOrderAndTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run()
-	for _, kind := range []string{"opened", "complained", "delivered", "deferred", "opened", "complained", "delivered"} {
+	for _, kind := range []string{"opened", "complained", "delivered", "deferred", "opened", "complained",
+		"delivered"} {
 		if err := b.tell(said(kind, "ann@example.net", byEcho, `"time":"2026-11-21T11:00:00Z"`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.eventually("all is applied", func() bool { c := b.counts("generic"); return c["applied"]+c["duplicates"] == 7 })
+	b.eventually("all is applied", func() bool {
+		c := b.counts("generic")
+		return c["applied"]+
+			c["duplicates"] == 7
+	})
 	want := []string{
-		"messageComplaint " + ann + " ann@example.net", "messageDeferred " + ann + " ann@example.net", "messageDelivered " + ann + " ann@example.net",
+		"messageComplaint " + ann + " ann@example.net", "messageDeferred " + ann + " ann@example.net",
+		"messageDelivered " + ann + " ann@example.net",
 		"trackOpen " + ann + " ann@example.net",
 	}
 	if diff := cmp.Diff(want, b.box.all()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]int64{"received": 7, "applied": 4, "duplicates": 3}, b.counts("generic")); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"received": 7, "applied": 4, "duplicates": 3},
+		b.counts("generic")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A process that dies between the timeline and the suppression leaves the fact to another one, which does both again.
+// A process that dies between the timeline and the suppression leaves the fact to another one, which does
+// both again.
 func TestDeathBetweenLearningAndSuppressing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -188,14 +222,16 @@ func TestDeathBetweenLearningAndSuppressing(t *testing.T) {
 	if err := b.applyAll(); !errors.Is(err, errFlaky) {
 		t.Fatalf("applied: %v", err)
 	}
-	if got := b.suppressed("ann@example.net", "", ""); got != "" || len(b.box.all()) != 1 || len(b.entries(urgent)) != 1 {
+	if got := b.suppressed("ann@example.net", "", ""); got != "" || len(b.box.all()) != 1 ||
+		len(b.entries(urgent)) != 1 {
 		t.Fatalf("suppressed %q, learnt %v, %d entries", got, b.box.all(), len(b.entries(urgent)))
 	}
 	other := setupOn(t, b.db)
 	other.box = b.box
 	other.Feedback.Outbox = b.box
 	other.run()
-	b.eventually("the other process suppresses", func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
+	b.eventually("the other process suppresses",
+		func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
 	b.eventually("the entry goes", func() bool { return len(b.entries(urgent)) == 0 })
 	if got := b.box.all(); len(got) != 1 {
 		t.Errorf("learnt %v", got)
@@ -280,7 +316,8 @@ func TestUnknownAfterThreeLooks(t *testing.T) {
 func TestComplaintAboutAForgottenMessage(t *testing.T) {
 	b := setup(t)
 	b.box.know("generic:long-ago", "01ARZ3NDEKTSV4RRFFQ69G5Y00")
-	for _, body := range []string{said("complained", "ann@example.net", `"providerMessageId":"long-ago"`), said("unsubscribed", "eve@example.net", `"providerMessageId":"long-ago"`)} {
+	for _, body := range []string{said("complained", "ann@example.net", `"providerMessageId":"long-ago"`),
+		said("unsubscribed", "eve@example.net", `"providerMessageId":"long-ago"`)} {
 		if err := b.tell(body); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +349,8 @@ func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, recipient := range []string{"ann@example.net", "poison@example.net", "ann@example.net"} {
-		if err := b.tell(said("complained", recipient, byEcho, fmt.Sprintf(`"id":"%s-%d"`, recipient, len(b.entries(urgent))))); err != nil {
+		if err := b.tell(said("complained", recipient, byEcho, fmt.Sprintf(`"id":"%s-%d"`, recipient,
+			len(b.entries(urgent))))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -320,7 +358,8 @@ func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 	b.eventually("the others are applied", func() bool { return len(b.box.all()) == 2 })
 	b.eventually("the poison is dropped", func() bool { return b.counts("generic")["failed"] == 1 })
 	b.eventually("nothing is left", func() bool { return len(b.entries(urgent)) == 0 })
-	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "failed": 1}, b.counts("generic")); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "failed": 1},
+		b.counts("generic")); diff != "" {
 		t.Error(diff)
 	}
 }

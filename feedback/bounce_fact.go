@@ -19,8 +19,9 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	e := entry{Received: now, Later: outbox.Later{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
 		Told: event.Later{
-			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code, Diagnostic: cut(t.said.Diagnostic, 500),
-			MTA: t.said.RemoteMTA,
+			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code,
+			Diagnostic: cut(t.said.Diagnostic, 500),
+			MTA:        t.said.RemoteMTA,
 		},
 	}}
 	if e.Told.MTA == "" {
@@ -31,7 +32,8 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 	} else {
 		e.fate(t)
 	}
-	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Told.Action, e.Told.FeedbackType, t.to}, "/"))
+	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Told.Action, e.Told.FeedbackType,
+		t.to}, "/"))
 	return e
 }
 

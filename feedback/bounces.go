@@ -41,7 +41,8 @@ func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounce
 	b := &Bounces{
 		feedback: f, tokens: tokens, opts: o,
 		mails: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_feedback_returned_total", Help: "Mails that came back, by what they are and what was done with them.",
+			Name: "postroom_feedback_returned_total",
+			Help: "Mails that came back, by what they are and what was done with them.",
 		}, []string{"kind", "result"}),
 		refused: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_feedback_return_paths_refused_total",
@@ -49,7 +50,8 @@ func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounce
 		}),
 	}
 	for _, kind := range []bounce.Kind{
-		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge, bounce.None,
+		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge,
+		bounce.None,
 	} {
 		for _, result := range []Result{Taken, Disproven, Forgotten, Ignored} {
 			b.mails.WithLabelValues(string(kind), string(result))
@@ -111,7 +113,8 @@ func (b *Bounces) Expected(address string) error {
 // A fact without proof changes nothing and is no error. An error comes from the reader, or means that the
 // inbox takes nothing now: the same mail should come again. Postroom never replies to such mail, because
 // replies to bounces are mail loops.
-func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome, error) {
+func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome,
+	error) {
 	now := b.feedback.opts.Now()
 	report, err := bounce.Read(mail, bounce.Options{EnvelopeTo: envelopeTo, Now: now})
 	if err != nil {
@@ -125,8 +128,10 @@ func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string
 		return report, Outcome{}, fmt.Errorf("take in a mail that came back: %w", err)
 	}
 	b.mails.WithLabelValues(string(report.Kind), string(out.Result)).Inc()
-	b.feedback.log.InfoContext(ctx, "mail came back", "message_id", out.MessageID, "kind", report.Kind, "form", report.Form,
-		"result", out.Result, "proof", out.Proof, "reporting_mta", report.ReportingMTA, "recipients", len(report.Recipients),
+	b.feedback.log.InfoContext(ctx, "mail came back", "message_id", out.MessageID, "kind", report.Kind, "form",
+		report.Form,
+		"result", out.Result, "proof", out.Proof, "reporting_mta", report.ReportingMTA, "recipients",
+		len(report.Recipients),
 		"original_message_id", report.Original.MessageID)
 	return report, out, nil
 }

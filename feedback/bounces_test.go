@@ -49,9 +49,11 @@ func (r *remembered) Recipients(_ context.Context, ids []string) ([]outbox.Addre
 	for i, id := range ids {
 		switch id {
 		case toOne:
-			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: "<" + toOne + "@app.example>", To: []string{ann}}
+			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: "<" + toOne + "@app.example>",
+				To: []string{ann}}
 		case toTwo:
-			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: rawID, ListID: "news", To: []string{ann, bob}}
+			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: rawID, ListID: "news",
+				To: []string{ann, bob}}
 		}
 	}
 	return out, r.present()
@@ -130,15 +132,18 @@ type postbox struct {
 func openPostbox(t *testing.T) *postbox {
 	t.Helper()
 	log := &remembered{}
-	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log}, feedback.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log}, feedback.Options{
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))}, signedtoken.Options{})
+	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))},
+		signedtoken.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := feedback.NewBounces(f, stamps, feedback.BounceOptions{Domain: domain, Address: "returns@example.com"})
+	r, err := feedback.NewBounces(f, stamps, feedback.BounceOptions{Domain: domain,
+		Address: "returns@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,15 +240,19 @@ x
 const noSuchUser = "550 5.1.1 <x>: Recipient address rejected: User unknown"
 
 func TestReturned(t *testing.T) {
-	hard := suppression.Entry{Address: ann, Reason: suppression.HardBounce, Source: "bounce", MessageID: toOne, Response: noSuchUser}
+	hard := suppression.Entry{Address: ann, Reason: suppression.HardBounce, Source: "bounce", MessageID: toOne,
+		Response: noSuchUser}
 	spam := suppression.Entry{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toOne}
 	failed := func(id, to, kind, status string, code int, said string) outbox.Later {
-		return outbox.Later{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1, Told: event.Later{
-			Source: "bounce", Action: "failed", BounceType: kind, Status: status, Code: code, Diagnostic: said, MTA: "mx.receiver.example",
-		}}
+		return outbox.Later{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1,
+			Told: event.Later{
+				Source: "bounce", Action: "failed", BounceType: kind, Status: status, Code: code, Diagnostic: said,
+				MTA: "mx.receiver.example",
+			}}
 	}
 	complained := func(kind string) outbox.Later {
-		return outbox.Later{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{Source: "bounce", FeedbackType: kind}}
+		return outbox.Later{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
+			Index: -1, Told: event.Later{Source: "bounce", FeedbackType: kind}}
 	}
 	rows := []struct {
 		name    string
@@ -256,73 +265,102 @@ func TestReturned(t *testing.T) {
 		soft    []string
 	}{
 		{
-			name: "dead, by token", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{hard},
+			name: "dead, by token", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<lost@x>"),
+			id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
+				hard},
 		},
 		{
-			name: "dead, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<"+toOne+"@app.example>"),
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{hard},
+			name: "dead, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example",
+				"<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
+				hard},
 		},
 		{
 			name: "dead, by a Message-ID of the application's", mail: dsn("failed", "5.1.1", noSuchUser, bob, rawID),
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo, Recipients: []string{bob}},
-			facts:   []outbox.Later{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
-			added:   []suppression.Entry{{Address: bob, Reason: suppression.HardBounce, Source: "bounce", MessageID: toTwo, Response: noSuchUser}},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Later{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
+			added: []suppression.Entry{{Address: bob, Reason: suppression.HardBounce, Source: "bounce",
+				MessageID: toTwo, Response: noSuchUser}},
 		},
 		{
-			name: "forged: a Message-ID that was sent to somebody else", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", rawID),
+			name: "forged: a Message-ID that was sent to somebody else", mail: dsn("failed", "5.1.1", noSuchUser,
+				"victim@receiver.example", rawID),
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
-			name: "forged: our Message-ID to one, who is not named", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<"+toOne+"@app.example>"),
+			name: "forged: our Message-ID to one, who is not named", mail: dsn("failed", "5.1.1", noSuchUser,
+				"victim@receiver.example", "<"+toOne+"@app.example>"),
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toOne},
 		},
 		{
-			name: "forged: an id of ours in another's Message-ID", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<"+toOne+"@evil.example>"),
+			name: "forged: an id of ours in another's Message-ID", mail: dsn("failed", "5.1.1", noSuchUser, ann,
+				"<"+toOne+"@evil.example>"),
 			outcome: feedback.Outcome{Result: feedback.Disproven},
 		},
 		{
-			name: "forged: nothing of ours in it", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<made-up@x>"), outcome: feedback.Outcome{Result: feedback.Disproven},
+			name: "forged: nothing of ours in it", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<made-up@x>"),
+			outcome: feedback.Outcome{Result: feedback.Disproven},
 		},
 		{
-			name: "by the token of one recipient, about the other", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"), id: toTwo, index: 1,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{bob}},
-			facts:   []outbox.Later{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
+			name: "by the token of one recipient, about the other", mail: dsn("failed", "5.1.1", noSuchUser, ann,
+				"<lost@x>"), id: toTwo, index: 1,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Later{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
 		},
 		{
-			name: "by the token of the whole message, about nobody it was sent to", mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo, index: signedtoken.Whole,
+			name: "by the token of the whole message, about nobody it was sent to",
+			mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo,
+			index:   signedtoken.Whole,
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
-			name: "dead is whom it was forwarded to", mail: dsn("failed", "5.1.1", noSuchUser, "ann@elsewhere.example", "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
+			name: "dead is whom it was forwarded to", mail: dsn("failed", "5.1.1", noSuchUser, "ann@elsewhere.example",
+				"<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
 		},
 		{
 			name: "full", mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", ann, "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")}, soft: []string{ann},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")},
+			soft:  []string{ann},
 		},
 		{
-			name: "the sender is not wanted", mail: dsn("failed", "5.7.1", "554 5.7.1 rejected as spam", ann, "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
+			name: "the sender is not wanted", mail: dsn("failed", "5.7.1", "554 5.7.1 rejected as spam", ann,
+				"<lost@x>"), id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
 		},
 		{
-			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{
-				Source: "bounce", Action: "delayed", Status: "4.4.1", Code: 451, Diagnostic: "451 4.4.1 connection timed out", MTA: "mx.receiver.example",
-			}}},
+			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"),
+			id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann,
+				Index: -1, Told: event.Later{
+					Source: "bounce", Action: "delayed", Status: "4.4.1", Code: 451,
+					Diagnostic: "451 4.4.1 connection timed out", MTA: "mx.receiver.example",
+				}}},
 		},
 		{
 			name: "delivered", mail: dsn("delivered", "2.0.0", "250 2.0.0 ok", ann, "<lost@x>"), id: toOne,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne, Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann, Index: -1, Told: event.Later{
-				Source: "bounce", Action: "delivered", Status: "2.0.0", Code: 250, Diagnostic: "250 2.0.0 ok", MTA: "mx.receiver.example",
-			}}},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann,
+				Index: -1, Told: event.Later{
+					Source: "bounce", Action: "delivered", Status: "2.0.0", Code: 250, Diagnostic: "250 2.0.0 ok",
+					MTA: "mx.receiver.example",
+				}}},
 		},
 		{
 			name: "the log has forgotten", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"), id: gone,
@@ -330,41 +368,52 @@ func TestReturned(t *testing.T) {
 		},
 		{
 			name: "complained, whoever it was", mail: arf("abuse", "<"+toOne+"@app.example>"),
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{complained("abuse")}, added: []suppression.Entry{spam},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{complained("abuse")}, added: []suppression.Entry{spam},
 		},
 		{
-			name: "complained of a message to two, hidden which", mail: arf("abuse", rawID), outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
+			name: "complained of a message to two, hidden which", mail: arf("abuse", rawID), outcome: feedback.Outcome{
+				Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
 			name: "complained, with the token of one of two", mail: arf("fraud", "<lost@x>"), id: toTwo, index: 0,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann, Index: -1, Told: event.Later{
-				Source: "bounce", FeedbackType: "fraud",
-			}}},
-			added: []suppression.Entry{{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toTwo}},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann,
+				Index: -1, Told: event.Later{
+					Source: "bounce", FeedbackType: "fraud",
+				}}},
+			added: []suppression.Entry{{Address: ann, Reason: suppression.SpamReport, Source: "bounce",
+				MessageID: toTwo}},
 		},
 		{
 			name: "took a complaint back", mail: arf("not-spam", "<"+toOne+"@app.example>"),
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne, Recipients: []string{ann}},
-			facts:   []outbox.Later{complained("not-spam")},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Later{complained("not-spam")},
 		},
 		{
 			name: "opted out", mail: arf("opt-out", "<lost@x>"), id: toTwo, index: 1,
-			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo, Recipients: []string{bob}},
-			facts: []outbox.Later{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob, Index: -1, Told: event.Later{
-				Source: "bounce", FeedbackType: "opt-out", ListID: "news",
-			}}},
-			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, List: "news", Source: "bounce", MessageID: toTwo}},
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Later{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob,
+				Index: -1, Told: event.Later{
+					Source: "bounce", FeedbackType: "opt-out", ListID: "news",
+				}}},
+			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, List: "news", Source: "bounce",
+				MessageID: toTwo}},
 		},
 		{
-			name: "a report about authentication", mail: arf("auth-failure", "<"+toOne+"@app.example>"), outcome: feedback.Outcome{Result: feedback.Ignored},
+			name: "a report about authentication", mail: arf("auth-failure", "<"+toOne+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Ignored},
 		},
 		{
 			name: "on holiday", mail: "From: ann@receiver.example\r\nAuto-Submitted: auto-replied\r\nSubject: Out of office\r\n\r\nBack on Monday.\r\n", id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Ignored},
 		},
-		{name: "a letter", mail: "From: ann@receiver.example\r\nSubject: Hello\r\n\r\nHow are you?\r\n", id: toOne, outcome: feedback.Outcome{Result: feedback.Ignored}},
+		{name: "a letter", mail: "From: ann@receiver.example\r\nSubject: Hello\r\n\r\nHow are you?\r\n", id: toOne,
+			outcome: feedback.Outcome{Result: feedback.Ignored}},
 		{name: "nothing", mail: "", id: toOne, outcome: feedback.Outcome{Result: feedback.Ignored}},
 	}
 	for _, row := range rows {
@@ -411,14 +460,18 @@ func TestReturned(t *testing.T) {
 	}
 }
 
-// TestTokenInTheMail: a pipe that doesn't tell the recipient, and a complaint, have the token somewhere in the mail.
+// TestTokenInTheMail: a pipe that doesn't tell the recipient, and a complaint, have the token somewhere in
+// the mail.
 func TestTokenInTheMail(t *testing.T) {
 	p := openPostbox(t)
 	path := p.returnPath(toOne, 0)
 	for name, mail := range map[string]string{
-		"the recipient of the notice": "Delivered-To: " + path + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"),
-		"the case was changed":        "Delivered-To: " + strings.ToUpper(path) + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"),
-		"the returned message":        strings.Replace(arf("abuse", "<lost@x>"), "To: redacted", "Return-Path: <"+path+">\r\nTo: redacted", 1),
+		"the recipient of the notice": "Delivered-To: " + path + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann,
+			"<lost@x>"),
+		"the case was changed": "Delivered-To: " + strings.ToUpper(path) + "\r\n" + dsn("failed", "5.1.1",
+			noSuchUser, ann, "<lost@x>"),
+		"the returned message": strings.Replace(arf("abuse", "<lost@x>"), "To: redacted",
+			"Return-Path: <"+path+">\r\nTo: redacted", 1),
 	} {
 		_, out, err := p.Receive(t.Context(), strings.NewReader(mail), "")
 		if err != nil || out.Result != feedback.Taken || out.Proof != feedback.ByToken {
@@ -431,7 +484,8 @@ func TestTokenInTheMail(t *testing.T) {
 func TestNothingIsTakenWhileRedisIsAway(t *testing.T) {
 	p := openPostbox(t)
 	p.away = true
-	report, _, err := p.Receive(t.Context(), strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
+	report, _, err := p.Receive(t.Context(),
+		strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
 	if !fault.Is(err, fault.Unavailable) || report.Kind != bounce.Bounced {
 		t.Errorf("%v, %v", report.Kind, err)
 	}

@@ -25,14 +25,16 @@ const confirmTimeout = 10 * time.Second
 func confirmingClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		guard := ssrf.New(ssrf.WithPorts(443))
-		dialer := net.Dialer{Timeout: 5 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
+		dialer := net.Dialer{Timeout: 5 * time.Second, Control: func(network, address string,
+			c syscall.RawConn) error {
 			target, err := netip.ParseAddrPort(address)
 			if err != nil {
 				return fmt.Errorf("%s is no address: %w", address, err)
 			}
 			return guard.SafeAddrPort(target)
 		}}
-		transport = &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second, DisableKeepAlives: true}
+		transport = &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second,
+			DisableKeepAlives: true}
 	}
 	return &http.Client{
 		Transport: transport, Timeout: confirmTimeout,
@@ -42,10 +44,12 @@ func confirmingClient(transport http.RoundTripper) *http.Client {
 
 // confirm fetches the URL of a confirmation. Its request was proven, and its topic is one that the operator
 // named.
-func (f *Feedback) confirm(ctx context.Context, name provider.Name, c provider.Confirmation) (api.FeedbackReceipt, error) {
+func (f *Feedback) confirm(ctx context.Context, name provider.Name, c provider.Confirmation) (
+	api.FeedbackReceipt, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {
-		return api.FeedbackReceipt{}, fault.Wrap(err, fault.Invalid, "ProviderBody", "The address that confirms the subscription is not one")
+		return api.FeedbackReceipt{}, fault.Wrap(err, fault.Invalid, "ProviderBody",
+			"The address that confirms the subscription is not one")
 	}
 	answer, err := f.confirmer.Do(request)
 	if err == nil {
@@ -55,7 +59,8 @@ func (f *Feedback) confirm(ctx context.Context, name provider.Name, c provider.C
 		}
 	}
 	if err != nil {
-		return api.FeedbackReceipt{}, fault.Wrap(err, fault.Unavailable, "SubscriptionNotConfirmed", "The subscription could not be confirmed; try again later")
+		return api.FeedbackReceipt{}, fault.Wrap(err, fault.Unavailable, "SubscriptionNotConfirmed",
+			"The subscription could not be confirmed; try again later")
 	}
 	f.log.Info("confirmed a subscription", "provider", name, "topic", c.Topic)
 	return api.FeedbackReceipt{Confirmed: true}, nil

@@ -76,7 +76,8 @@ func (e *entry) references() []string {
 
 // aboutNone reports whether a fact has no message, as an unsubscribe without one.
 func (e *entry) aboutNone() bool {
-	return e.Account != "" && len(e.Refs) == 0 && (e.Type == event.ListUnsubscribe || e.Type == event.ListSubscribe)
+	return e.Account != "" && len(e.Refs) == 0 && (e.Type == event.ListUnsubscribe ||
+		e.Type == event.ListSubscribe)
 }
 
 // lookUp finds messages by reference, and returns the facts whose message was found.

@@ -51,10 +51,11 @@ type Options struct {
 	// secrets.
 	Providers map[provider.Name][]string
 
-	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it, providers are
-	// answered 503; of hits, the oldest are dropped.
+	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it,
+	// providers are answered 503; of hits, the oldest are dropped.
 	MaxFacts int
-	// LookupDelays are the delays before the message of a fact is looked up again; nil: 5 seconds, 30 seconds, 2 minutes.
+	// LookupDelays are the delays before the message of a fact is looked up again; nil: 5 seconds, 30 seconds, 2
+	// minutes.
 	LookupDelays []time.Duration
 
 	// StoreAddress is the part of an IP address that is stored for opens, clicks and unsubscribes. "ip" is
@@ -73,7 +74,8 @@ type Options struct {
 	Pace func() float64
 
 	Certificates provider.Certificates // source of the SNS certificates; nil: HTTPS
-	Transport    http.RoundTripper     // for confirming SNS subscriptions; nil: one that reaches public addresses only
+	// for confirming SNS subscriptions; nil: one that reaches public addresses only
+	Transport http.RoundTripper
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is measured
@@ -128,11 +130,14 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	}
 	o = o.withDefaults()
 	f := &Feedback{
-		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry), verifiers: map[provider.Name]*provider.Verifier{},
-		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{}, said: map[provider.Name]time.Time{},
+		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
+		verifiers: map[provider.Name]*provider.Verifier{},
+		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{},
+		said: map[provider.Name]time.Time{},
 	}
 	for name, secrets := range o.Providers {
-		v, err := provider.New(name, provider.Options{Secrets: secrets, Certificates: o.Certificates, Tokens: tokens{f.keys, o.Now}})
+		v, err := provider.New(name, provider.Options{Secrets: secrets, Certificates: o.Certificates,
+			Tokens: tokens{f.keys, o.Now}})
 		if err != nil {
 			return nil, fmt.Errorf("feedback.providers.%s: %w", name, err)
 		}

@@ -7,11 +7,13 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// FuzzEventsAPI reads what an events API may answer: nothing of it may bring the reader down, and what is read fits into the inbox.
+// FuzzEventsAPI reads what an events API may answer: nothing of it may bring the reader down, and what is
+// read fits into the inbox.
 func FuzzEventsAPI(f *testing.F) {
 	for _, seed := range []string{
 		`{"event":"failed","severity":"permanent","id":"x","timestamp":1447255764.46,"recipient":"a@b.example","delivery-status":{"code":550,"message":"no such user"}}`,
-		`{"event":"complained","timestamp":-1e300,"recipient":17}`, `{"event":"opened","user-variables":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5F00"}}`, `17`, `null`, `"`,
+		`{"event":"complained","timestamp":-1e300,"recipient":17}`,
+		`{"event":"opened","user-variables":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5F00"}}`, `17`, `null`, `"`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -54,7 +56,8 @@ func checkTold(t *testing.T, e provider.Event) {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	if len(back.Key) > maxKey || len(back.Told.Diagnostic) > 500 || len(line) > 32<<10 || back.At.After(startOfTime.Add(5*time.Minute)) {
+	if len(back.Key) > maxKey || len(back.Told.Diagnostic) > 500 || len(line) > 32<<10 ||
+		back.At.After(startOfTime.Add(5*time.Minute)) {
 		t.Errorf("out of bounds: %s", line)
 	}
 	back.toldBack()

@@ -32,7 +32,8 @@ func TestInboxIsBounded(t *testing.T) {
 	}
 	var facts []outbox.Later
 	for n := range 5 {
-		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann, At: b.now(), Told: event.Later{Source: "track"}})
+		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
+			At: b.now(), Told: event.Later{Source: "track"}})
 	}
 	for _, f := range facts {
 		if err := b.Append(t.Context(), []outbox.Later{f}); err != nil {
@@ -56,7 +57,8 @@ func TestHitsDoNotDelayBounces(t *testing.T) {
 	b.box.failWith(nil)
 	var facts []outbox.Later
 	for n := range 3 * workBatch {
-		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann, At: b.now(), Told: event.Later{Source: "track"}})
+		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
+			At: b.now(), Told: event.Later{Source: "track"}})
 	}
 	if err := b.Append(t.Context(), facts); err != nil {
 		t.Fatal(err)
@@ -68,9 +70,11 @@ func TestHitsDoNotDelayBounces(t *testing.T) {
 	if err := b.tell(said("bounced", "ann@example.net", hardBounce, byEcho)); err != nil {
 		t.Fatal(err)
 	}
-	b.eventually("the bounce is applied", func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
+	b.eventually("the bounce is applied",
+		func() bool { return b.suppressed("ann@example.net", "", "") == "hard_bounce generic" })
 	close(stuck)
-	b.eventually("the hits are applied", func() bool { return b.counts("track")["applied"] == int64(len(facts)) })
+	b.eventually("the hits are applied",
+		func() bool { return b.counts("track")["applied"] == int64(len(facts)) })
 }
 
 // slowHits is an outbox that gets stuck with hits.
@@ -92,19 +96,23 @@ func (s *slowHits) Learn(ctx context.Context, facts []outbox.Later) ([]outbox.Le
 	return s.fakeOutbox.Learn(ctx, facts)
 }
 
-// Our own pages suppress by themselves, before they answer: doing that again later would undo a change of mind.
+// Our own pages suppress by themselves, before they answer: doing that again later would undo a change of
+// mind.
 func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 	b := setup(t)
 	if err := b.Append(t.Context(), []outbox.Later{
-		{Key: "u", Type: event.ListUnsubscribe, MessageID: ann, Recipient: "ann@example.net", At: b.now(), Told: event.Later{Source: "unsubscribe"}},
-		{Key: "v", Type: event.ListSubscribe, Account: "shop", Recipient: "zoe@example.net", At: b.now(), Told: event.Later{Source: "unsubscribe"}},
+		{Key: "u", Type: event.ListUnsubscribe, MessageID: ann, Recipient: "ann@example.net", At: b.now(),
+			Told: event.Later{Source: "unsubscribe"}},
+		{Key: "v", Type: event.ListSubscribe, Account: "shop", Recipient: "zoe@example.net", At: b.now(),
+			Told: event.Later{Source: "unsubscribe"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.applyAll(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"listSubscribe  zoe@example.net", "listUnsubscribe " + ann + " ann@example.net"}, b.box.all()); diff != "" {
+	if diff := cmp.Diff([]string{"listSubscribe  zoe@example.net", "listUnsubscribe " + ann +
+		" ann@example.net"}, b.box.all()); diff != "" {
 		t.Error(diff)
 	}
 	if got := b.suppressed("ann@example.net", "shop", ""); got != "" {
@@ -112,7 +120,8 @@ func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 	}
 }
 
-// With bounces kept to the account that met them, one whose account is forgotten holds for nobody, rather than for everybody.
+// With bounces kept to the account that met them, one whose account is forgotten holds for nobody, rather
+// than for everybody.
 func TestBouncesKeptToTheirAccount(t *testing.T) {
 	b := setup(t)
 	store, err := suppression.New(b.db, suppression.Options{Now: b.now, PerAccount: true})
@@ -121,7 +130,8 @@ func TestBouncesKeptToTheirAccount(t *testing.T) {
 	}
 	b.list.Store = store
 	b.box.know("generic:long-ago", "01ARZ3NDEKTSV4RRFFQ69G5Y00")
-	for _, body := range []string{said("complained", "ann@example.net", byEcho), said("complained", "zoe@example.net", `"providerMessageId":"long-ago"`)} {
+	for _, body := range []string{said("complained", "ann@example.net", byEcho),
+		said("complained", "zoe@example.net", `"providerMessageId":"long-ago"`)} {
 		if err := b.tell(body); err != nil {
 			t.Fatal(err)
 		}

@@ -17,9 +17,10 @@ import (
 )
 
 type MailgunOptions struct {
-	APIKey    string            // of the account or the domain; needed
-	Domain    string            // needed
-	BaseURL   string            // empty: https://api.mailgun.net; for domains in the EU https://api.eu.mailgun.net
+	APIKey string // of the account or the domain; needed
+	Domain string // needed
+	// empty: https://api.mailgun.net; for domains in the EU https://api.eu.mailgun.net
+	BaseURL   string
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	// Wait waits before a request is repeated, until ctx ends; nil: by the clock.
 	Wait func(ctx context.Context, d time.Duration)
@@ -50,7 +51,8 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 	}
 	base, err := url.Parse(o.BaseURL)
 	switch {
-	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
+	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" ||
+		base.RawQuery != "" || base.User != nil:
 		return nil, errors.New("the base URL of Mailgun's API must be an address such as https://api.mailgun.net")
 	case o.APIKey == "":
 		return nil, errors.New("the events API of Mailgun needs a key")
@@ -61,10 +63,12 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 		o.Wait = func(ctx context.Context, d time.Duration) { redisdb.Pause(ctx, d) }
 	}
 	return &Mailgun{
-		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey, wait: o.Wait,
+		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey,
+		wait: o.Wait,
 		client: &http.Client{
 			Transport: o.Transport, Timeout: mailgunTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key must not go to another host
+			// the key must not go to another host
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
@@ -134,13 +138,15 @@ func (m *Mailgun) address(from, to time.Time, page string) (string, error) {
 		u := *m.base
 		u.Path = m.path
 		u.RawQuery = url.Values{
-			"begin": {seconds(from)}, "end": {seconds(to)}, "ascending": {"yes"}, "limit": {strconv.Itoa(mailgunLimit)},
+			"begin": {seconds(from)}, "end": {seconds(to)}, "ascending": {"yes"},
+			"limit": {strconv.Itoa(mailgunLimit)},
 			"event": {"delivered OR failed OR rejected OR complained OR unsubscribed OR opened OR clicked"},
 		}.Encode()
 		return u.String(), nil
 	}
 	u, err := url.Parse(page)
-	if err != nil || u.Scheme != m.base.Scheme || u.Host != m.base.Host || u.User != nil || !strings.HasPrefix(u.Path, m.path+"/") || strings.Contains(u.Path, "..") {
+	if err != nil || u.Scheme != m.base.Scheme || u.Host != m.base.Host || u.User != nil ||
+		!strings.HasPrefix(u.Path, m.path+"/") || strings.Contains(u.Path, "..") {
 		return "", errors.New("the address of the next page does not lead to the events of the domain")
 	}
 	return page, nil

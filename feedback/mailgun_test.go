@@ -92,8 +92,9 @@ func (r *replay) questions() []string {
 // mailgunAt is the source that asks a server. Waits are noted, not waited.
 func mailgunAt(t *testing.T, url string, waits *[]time.Duration) *Mailgun {
 	t.Helper()
-	m, err := NewMailgun(MailgunOptions{APIKey: mailgunKey, Domain: "example.com", BaseURL: url, Transport: &http.Transport{DisableKeepAlives: true},
-		Wait: func(_ context.Context, d time.Duration) { *waits = append(*waits, d) }})
+	m, err := NewMailgun(MailgunOptions{APIKey: mailgunKey, Domain: "example.com", BaseURL: url,
+		Transport: &http.Transport{DisableKeepAlives: true},
+		Wait:      func(_ context.Context, d time.Duration) { *waits = append(*waits, d) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,8 @@ func TestMailgunEventsAsRecorded(t *testing.T) {
 		t.Errorf("pages %+v", pages)
 	}
 	e := pages[1].Events[0]
-	if e.Recipient != "james.vandyne@example.com" || e.MessageID != "<20151111152908.17071.97735@example.com>" || e.Key != "li2QK7xxQz-SM_0uruVQnw@1447255764463" {
+	if e.Recipient != "james.vandyne@example.com" || e.MessageID != "<20151111152908.17071.97735@example.com>" ||
+		e.Key != "li2QK7xxQz-SM_0uruVQnw@1447255764463" {
 		t.Errorf("read %+v", e)
 	}
 	want := []string{"/v3/example.com/events?" + firstQuery}
@@ -161,7 +163,8 @@ func TestMailgunEventsHaveTheKeysOfWebhooks(t *testing.T) {
 	if err := json.Unmarshal(answers[1].Body, &page); err != nil {
 		t.Fatal(err)
 	}
-	body := `{"signature":{"timestamp":"1","token":"t","signature":"s"},"event-data":` + string(page.Items[0]) + `}`
+	body := `{"signature":{"timestamp":"1","token":"t","signature":"s"},"event-data":` + string(page.Items[0]) +
+		`}`
 	batch, err := provider.Read(provider.Mailgun, provider.Request{Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
@@ -178,15 +181,17 @@ func TestMailgunRefusals(t *testing.T) {
 	loadAnswers(t, "refusal.json", &refusal)
 	refusal.Path = "/v3/example.com/events"
 	limit := func(after string) answer {
-		a := answer{Path: refusal.Path, Status: http.StatusTooManyRequests, Header: http.Header{}, Body: json.RawMessage(`{}`)}
+		a := answer{Path: refusal.Path, Status: http.StatusTooManyRequests, Header: http.Header{},
+			Body: json.RawMessage(`{}`)}
 		if after != "" {
 			a.Header.Set("Retry-After", after)
 		}
 		return a
 	}
 	empty := answer{Path: refusal.Path, Status: 200, Body: json.RawMessage(`{"items":[],"paging":{}}`)}
-	mixed := answer{Path: refusal.Path, Status: 200, Body: json.RawMessage(`{"items":[17,{"event":"delivered","timestamp":1447255764.1},{"event":"snored","id":"x","timestamp":1447255765,"recipient":"a@b.example"},{"id":"no event"}],"paging":{"next":"` +
-		"https://api.mailgun.net" + `/v3/example.com/events/next"}}`)}
+	mixed := answer{Path: refusal.Path, Status: 200,
+		Body: json.RawMessage(`{"items":[17,{"event":"delivered","timestamp":1447255764.1},{"event":"snored","id":"x","timestamp":1447255765,"recipient":"a@b.example"},{"id":"no event"}],"paging":{"next":"` +
+			"https://api.mailgun.net" + `/v3/example.com/events/next"}}`)}
 	for _, row := range []struct {
 		name    string
 		answers []answer
@@ -195,18 +200,26 @@ func TestMailgunRefusals(t *testing.T) {
 		page    Page
 	}{
 		{"the window has no inside", []answer{refusal}, nil, "status 400", Page{}},
-		{"wrong key", []answer{{Path: refusal.Path, Status: 401, Body: json.RawMessage(`"Forbidden"`)}}, nil, "status 401", Page{}},
-		{"not JSON", []answer{{Path: refusal.Path, Status: 200, Body: json.RawMessage(`<html>`)}}, nil, "read the answer", Page{}},
-		{"a redirect, the key is for nobody else", []answer{{Path: refusal.Path, Status: 302, Header: http.Header{"Location": {"/elsewhere"}}, Body: json.RawMessage(`{}`)}}, nil, "status 302", Page{}},
-		{"too many requests, then well", []answer{limit("7"), limit(""), empty}, []time.Duration{7 * time.Second, 10 * time.Second}, "", Page{}},
-		{"too many requests, for long", []answer{limit("1"), limit("86400"), limit("2"), limit("3")}, []time.Duration{time.Second, 2 * time.Minute, 2 * time.Second}, "too many requests", Page{}},
-		{"some can't be read", []answer{mixed}, nil, "", Page{Ignored: 1, Broken: 2, Until: time.Unix(1447255765, 0).UTC()}},
+		{"wrong key", []answer{{Path: refusal.Path, Status: 401, Body: json.RawMessage(`"Forbidden"`)}}, nil,
+			"status 401", Page{}},
+		{"not JSON", []answer{{Path: refusal.Path, Status: 200, Body: json.RawMessage(`<html>`)}}, nil,
+			"read the answer", Page{}},
+		{"a redirect, the key is for nobody else",
+			[]answer{{Path: refusal.Path, Status: 302, Header: http.Header{"Location": {"/elsewhere"}},
+				Body: json.RawMessage(`{}`)}}, nil, "status 302", Page{}},
+		{"too many requests, then well", []answer{limit("7"), limit(""), empty}, []time.Duration{7 * time.Second,
+			10 * time.Second}, "", Page{}},
+		{"too many requests, for long", []answer{limit("1"), limit("86400"), limit("2"), limit("3")},
+			[]time.Duration{time.Second, 2 * time.Minute, 2 * time.Second}, "too many requests", Page{}},
+		{"some can't be read", []answer{mixed}, nil, "",
+			Page{Ignored: 1, Broken: 2, Until: time.Unix(1447255765, 0).UTC()}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newReplay(t, row.answers)
 			var waits []time.Duration
 			page, err := mailgunAt(t, r.URL, &waits).Events(t.Context(), recordedFrom, recordedTo, "")
-			if row.err == "" && err != nil || row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
+			if row.err == "" && err != nil || row.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), row.err)) {
 				t.Errorf("%v, want %q", err, row.err)
 			}
 			if err != nil && strings.Contains(err.Error(), mailgunKey) {
@@ -230,9 +243,12 @@ func TestMailgunPagesStayAtHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	for address, ok := range map[string]bool{
-		"https://api.mailgun.net/v3/example.com/events/W3s=": true, "https://api.mailgun.net.example.org/v3/example.com/events/W3s=": false,
-		"http://api.mailgun.net/v3/example.com/events/W3s=": false, "https://x@api.mailgun.net/v3/example.com/events/W3s=": false,
-		"https://api.mailgun.net/v3/other.example/events/W3s=": false, "https://api.mailgun.net/v3/example.com/events/../../other": false, "::": false,
+		"https://api.mailgun.net/v3/example.com/events/W3s=":             true,
+		"https://api.mailgun.net.example.org/v3/example.com/events/W3s=": false,
+		"http://api.mailgun.net/v3/example.com/events/W3s=":              false,
+		"https://x@api.mailgun.net/v3/example.com/events/W3s=":           false,
+		"https://api.mailgun.net/v3/other.example/events/W3s=":           false,
+		"https://api.mailgun.net/v3/example.com/events/../../other":      false, "::": false,
 		"/v3/example.com/events/W3s=": false,
 	} {
 		if _, err := m.address(recordedFrom, recordedTo, address); (err == nil) != ok {
@@ -243,8 +259,10 @@ func TestMailgunPagesStayAtHome(t *testing.T) {
 
 func TestNewMailgunRefusesWhatCannotWork(t *testing.T) {
 	for _, o := range []MailgunOptions{
-		{}, {APIKey: "k"}, {Domain: "example.com"}, {APIKey: "k", Domain: "../x"}, {APIKey: "k", Domain: "example.com", BaseURL: "ftp://x"},
-		{APIKey: "k", Domain: "example.com", BaseURL: "https://user:pw@x"}, {APIKey: "k", Domain: "example.com", BaseURL: "nonsense"},
+		{}, {APIKey: "k"}, {Domain: "example.com"}, {APIKey: "k", Domain: "../x"},
+		{APIKey: "k", Domain: "example.com", BaseURL: "ftp://x"},
+		{APIKey: "k", Domain: "example.com", BaseURL: "https://user:pw@x"}, {APIKey: "k", Domain: "example.com",
+			BaseURL: "nonsense"},
 	} {
 		if _, err := NewMailgun(o); err == nil {
 			t.Errorf("%+v was taken", o)

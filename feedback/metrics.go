@@ -30,8 +30,8 @@ type metrics struct {
 	behind     *prometheus.GaugeVec
 }
 
-// Sources returns the sources of facts, as metrics and [Feedback.Status] name them: the providers, the parts of Postroom,
-// and "other".
+// Sources returns the sources of facts, as metrics and [Feedback.Status] name them: the providers, the parts
+// of Postroom, and "other".
 var Sources = sync.OnceValue(func() []string {
 	var all []string
 	for _, name := range provider.Names() {
@@ -59,21 +59,28 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		received: counter("postroom_feedback_received_total", "Facts about mail taken into the inbox.", "source"),
-		applied:  counter("postroom_feedback_applied_total", "Facts taken out of the inbox, by what became of them.", "source", "result"),
-		ignored: counter("postroom_feedback_ignored_total", "Elements of webhooks that were understood and are of no use.",
+		applied: counter("postroom_feedback_applied_total",
+			"Facts taken out of the inbox, by what became of them.", "source", "result"),
+		ignored: counter("postroom_feedback_ignored_total",
+			"Elements of webhooks that were understood and are of no use.",
 			"provider", "what"),
-		broken:  counter("postroom_feedback_broken_total", "Elements of webhooks that could not be read.", "provider"),
-		refused: counter("postroom_feedback_refused_total", "Webhooks of providers that were refused.", "provider", "reason"),
+		broken: counter("postroom_feedback_broken_total", "Elements of webhooks that could not be read.",
+			"provider"),
+		refused: counter("postroom_feedback_refused_total", "Webhooks of providers that were refused.", "provider",
+			"reason"),
 		suppressed: counter("postroom_feedback_suppressions_total",
 			"Suppressions that facts asked for, those that stood already included.", "source", "reason"),
 		dropped: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_feedback_dropped_total", Help: "Opens and clicks dropped because more came than could be applied.",
+			Name: "postroom_feedback_dropped_total",
+			Help: "Opens and clicks dropped because more came than could be applied.",
 		}),
 		full: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_feedback_full_total", Help: "Times that whoever told facts was asked to come back because the inbox was full.",
+			Name: "postroom_feedback_full_total",
+			Help: "Times that whoever told facts was asked to come back because the inbox was full.",
 		}),
 		waiting: gauge("postroom_feedback_waiting", "Facts in the inbox, by stream.", "stream"),
-		lag:     gauge("postroom_feedback_lag_seconds", "Age of the oldest fact of the piece applied last, when it was done.", "stream"),
+		lag: gauge("postroom_feedback_lag_seconds",
+			"Age of the oldest fact of the piece applied last, when it was done.", "stream"),
 		reconciled: counter("postroom_feedback_reconciled_total", "Events read from a provider's events API.",
 			"provider", "result"),
 		behind: gauge("postroom_feedback_reconcile_behind_seconds",
@@ -90,7 +97,8 @@ func (m *metrics) preset() {
 		for _, result := range []outcome{applied, duplicate, full, unknown, failed} {
 			m.applied.WithLabelValues(source, string(result))
 		}
-		for _, reason := range []suppression.Reason{suppression.HardBounce, suppression.SpamReport, suppression.Unsubscribe} {
+		for _, reason := range []suppression.Reason{suppression.HardBounce, suppression.SpamReport,
+			suppression.Unsubscribe} {
 			m.suppressed.WithLabelValues(source, string(reason))
 		}
 	}

@@ -20,7 +20,8 @@ type claimed struct {
 }
 
 // judge returns the facts that a mail proves, as entries for the inbox.
-func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome, []entry, error) {
+func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome,
+	[]entry, error) {
 	if !matters(report) {
 		return Outcome{Result: Ignored}, nil, nil
 	}

@@ -20,10 +20,13 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	}
 	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}
 	out.Later = outbox.Later{
-		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1, At: sensible(e.Time, now),
+		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1,
+		At: sensible(e.Time, now),
 		Told: event.Later{
-			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode, Diagnostic: cut(e.Diagnostic, 500),
-			URL: e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: addressKept(e.IP, keep), Reason: string(e.Reason),
+			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode,
+			Diagnostic: cut(e.Diagnostic, 500),
+			URL:        e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: addressKept(e.IP, keep),
+			Reason: string(e.Reason),
 		},
 	}
 	out.Told.Raw = e.Raw
@@ -108,7 +111,8 @@ func blocked(e provider.Event) bool {
 	if e.SMTPCode < 400 {
 		return false
 	}
-	switch smtpsend.Classify(smtpsend.Evidence{Code: e.SMTPCode, Enhanced: e.Enhanced, Text: wordsOf(e)}).Verdict {
+	switch smtpsend.Classify(smtpsend.Evidence{Code: e.SMTPCode, Enhanced: e.Enhanced,
+		Text: wordsOf(e)}).Verdict {
 	case smtpsend.Policy, smtpsend.Block:
 		return true
 	}

@@ -71,7 +71,8 @@ func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
 	if err != nil {
 		text = cut(err.Error(), 300)
 		f.metrics.reconciled.WithLabelValues(source.Name(), "failed").Inc()
-		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider", source.Name(), "error", err)
+		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider",
+			source.Name(), "error", err)
 	}
 	if err := f.keys.note(ctx, source.Name(), "ran", f.opts.Now().UnixMilli(), "error", text); err != nil {
 		f.log.Debug("the reconciliation can't be noted", "error", err)
@@ -87,7 +88,8 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 	if oldest := now.Add(-longestLook); position.IsZero() {
 		from = now.Add(-firstLook)
 	} else if from.Before(oldest) {
-		f.log.Warn("a provider was not asked for a long time; what happened before is not looked at", "provider", source.Name(), "position", position, "from", oldest)
+		f.log.Warn("a provider was not asked for a long time; what happened before is not looked at", "provider",
+			source.Name(), "position", position, "from", oldest)
 		from = oldest
 	}
 	if !from.Before(to) {
@@ -110,12 +112,14 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 		if reached.After(position) && !reached.After(to) {
 			position = reached
 		}
-		if err := f.keys.note(ctx, source.Name(), "position", position.UnixMilli(), "events", events, "broken", broken); err != nil {
+		if err := f.keys.note(ctx, source.Name(), "position", position.UnixMilli(), "events", events, "broken",
+			broken); err != nil {
 			return err
 		}
 		f.metrics.behind.WithLabelValues(source.Name()).Set(now.Sub(position).Seconds())
 		if got.Next == "" {
-			f.log.Info("asked a provider what happened", "provider", source.Name(), "from", from, "to", to, "events", events, "broken", broken)
+			f.log.Info("asked a provider what happened", "provider", source.Name(), "from", from, "to", to, "events",
+				events, "broken", broken)
 			return nil
 		}
 		page = got.Next

@@ -41,7 +41,8 @@ func (s *scripted) take() []string {
 // delivery is an event of the API some time before the tests begin.
 func delivery(n int, before time.Duration) provider.Event {
 	return provider.Event{
-		Provider: provider.Mailgun, Kind: provider.Delivered, Key: fmt.Sprintf("e%d", n), Recipient: "ann@example.net", Time: startOfTime.Add(-before),
+		Provider: provider.Mailgun, Kind: provider.Delivered, Key: fmt.Sprintf("e%d", n),
+		Recipient: "ann@example.net", Time: startOfTime.Add(-before),
 		Metadata: map[string]string{"postroom_id": ann},
 	}
 }
@@ -68,17 +69,21 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 	s.pages = func(_, _ time.Time, page string) (Page, error) {
 		switch page {
 		case "":
-			return Page{Events: []provider.Event{delivery(1, 20*time.Hour), delivery(2, 19*time.Hour)}, Until: startOfTime.Add(-19 * time.Hour), Next: "p2"}, nil
+			return Page{Events: []provider.Event{delivery(1, 20*time.Hour), delivery(2, 19*time.Hour)},
+				Until: startOfTime.Add(-19 * time.Hour), Next: "p2"}, nil
 		case "p2":
-			return Page{Events: []provider.Event{delivery(3, time.Hour)}, Broken: 1, Until: startOfTime.Add(-time.Hour), Next: "p3"}, nil
+			return Page{Events: []provider.Event{delivery(3, time.Hour)}, Broken: 1,
+				Until: startOfTime.Add(-time.Hour), Next: "p3"}, nil
 		}
 		return Page{}, nil
 	}
 	p := b.once(s)
-	if want := (progress{Position: startOfTime.Add(-settled), Ran: startOfTime, Events: 3, Broken: 1}); p != want {
+	if want := (progress{Position: startOfTime.Add(-settled), Ran: startOfTime, Events: 3,
+		Broken: 1}); p != want {
 		t.Errorf("%+v, want %+v", p, want)
 	}
-	want := []string{`-24h0m0s to -5m0s, page ""`, `-24h0m0s to -5m0s, page "p2"`, `-24h0m0s to -5m0s, page "p3"`}
+	want := []string{`-24h0m0s to -5m0s, page ""`, `-24h0m0s to -5m0s, page "p2"`,
+		`-24h0m0s to -5m0s, page "p3"`}
 	if diff := cmp.Diff(want, s.take()); diff != "" {
 		t.Error(diff)
 	}
@@ -98,7 +103,8 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 	if err := b.applyAll(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int64{"received": 4, "applied": 3, "duplicates": 1}, b.counts("mailgun")); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"received": 4, "applied": 3, "duplicates": 1},
+		b.counts("mailgun")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -109,7 +115,8 @@ func TestReconciliationBrokenOff(t *testing.T) {
 	b := setupReconcile(t, s)
 	s.pages = func(_, _ time.Time, page string) (Page, error) {
 		if page == "" {
-			return Page{Events: []provider.Event{delivery(1, 20*time.Hour)}, Until: startOfTime.Add(-20 * time.Hour), Next: "p2"}, nil
+			return Page{Events: []provider.Event{delivery(1, 20*time.Hour)}, Until: startOfTime.Add(-20 * time.Hour),
+				Next: "p2"}, nil
 		}
 		return Page{}, errors.New("the connection broke")
 	}
@@ -184,7 +191,8 @@ func TestOneProcessReconciles(t *testing.T) {
 	b.advance(time.Hour)
 	b.eventually("the second process takes over", func() bool { return len(two.take()) > 0 })
 	s, err := b.Status(t.Context())
-	if err != nil || len(s.Reconciliation) != 1 || s.Reconciliation[0].Ran == nil || s.Reconciliation[0].Source != "mailgun" {
+	if err != nil || len(s.Reconciliation) != 1 || s.Reconciliation[0].Ran == nil ||
+		s.Reconciliation[0].Source != "mailgun" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

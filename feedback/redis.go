@@ -77,7 +77,8 @@ func (c change) args() []any {
 
 // put appends lines to a stream, and counts. ok is false if the stream is full. Of hits, the oldest are
 // dropped instead.
-func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool, dropped int64, err error) {
+func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool,
+	dropped int64, err error) {
 	yield := 0
 	if stream == hits {
 		yield = 1
@@ -102,7 +103,8 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 }
 
 // done removes entries from the inbox, and counts their outcomes. Entries to look up again are saved first.
-func (s store) done(ctx context.Context, p int, stream string, ids []string, again []redis.Z, c change) error {
+func (s store) done(ctx context.Context, p int, stream string, ids []string, again []redis.Z,
+	c change) error {
 	pipe := s.db.Client().TxPipeline()
 	if len(again) > 0 {
 		pipe.ZAdd(ctx, waitingKey(p, stream), again...)
@@ -192,7 +194,8 @@ func (s store) progress(ctx context.Context, source string) (progress, error) {
 		return progress{}, redisdb.Away(fmt.Errorf("ask how far the reconciliation with %s is: %w", source, err))
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
-	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"), v["error"]}, nil
+	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"),
+		v["error"]}, nil
 }
 
 // note saves the progress.

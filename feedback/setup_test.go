@@ -25,7 +25,8 @@ const (
 	crowd      = "01ARZ3NDEKTSV4RRFFQ69G5G00" // one to bob@example.net and eve@example.net, of a list
 )
 
-// bundle is a Feedback on a Redis of its own, an outbox in memory, real suppressions, and a clock that the test moves.
+// bundle is a Feedback on a Redis of its own, an outbox in memory, real suppressions, and a clock that the
+// test moves.
 type bundle struct {
 	*Feedback
 	t    *testing.T
@@ -46,8 +47,10 @@ func setupOn(t *testing.T, db *redisdb.DB, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, db: db, box: newFakeOutbox()}
 	o := Options{
-		Providers: map[provider.Name][]string{provider.Generic: {testSecret}, provider.Brevo: {testSecret}, provider.Postmark: {testSecret}},
-		Now:       b.now, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Providers: map[provider.Name][]string{provider.Generic: {testSecret}, provider.Brevo: {testSecret},
+			provider.Postmark: {testSecret}},
+		Now: b.now, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{
+			Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
 		c(&o)
@@ -136,10 +139,12 @@ func (b *bundle) applyAll() error {
 	return nil
 }
 
-// suppressed reads what stands against an address, as bulk mail of an account and a list would meet it: "reason source account list".
+// suppressed reads what stands against an address, as bulk mail of an account and a list would meet it:
+// "reason source account list".
 func (b *bundle) suppressed(address, account, list string) string {
 	b.t.Helper()
-	found, err := b.list.Check(b.t.Context(), suppression.Question{Account: account, List: list, Bulk: true, Addresses: []string{address}})
+	found, err := b.list.Check(b.t.Context(), suppression.Question{Account: account, List: list, Bulk: true,
+		Addresses: []string{address}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -159,7 +164,8 @@ func (b *bundle) counts(source string) map[string]int64 {
 	for _, one := range s.Sources {
 		if one.Source == source {
 			out := map[string]int64{
-				"received": one.Received, "applied": one.Applied, "duplicates": one.Duplicates, "unknown": one.Unknown, "full": one.Full, "failed": one.Failed,
+				"received": one.Received, "applied": one.Applied, "duplicates": one.Duplicates, "unknown": one.Unknown,
+				"full": one.Full, "failed": one.Failed,
 			}
 			maps.DeleteFunc(out, func(_ string, n int64) bool { return n == 0 })
 			return out
@@ -191,10 +197,12 @@ type fakeOutbox struct {
 func newFakeOutbox() *fakeOutbox {
 	return &fakeOutbox{
 		messages: map[string]outbox.Addressed{
-			ann:   {Known: true, Account: "shop", MessageID: "<a@shop.example>", To: []string{"ann@example.net"}},
-			crowd: {Known: true, Account: "shop", ListID: "news", MessageID: "<b@shop.example>", To: []string{"Bob@example.net", "eve@example.net"}},
+			ann: {Known: true, Account: "shop", MessageID: "<a@shop.example>", To: []string{"ann@example.net"}},
+			crowd: {Known: true, Account: "shop", ListID: "news", MessageID: "<b@shop.example>",
+				To: []string{"Bob@example.net", "eve@example.net"}},
 		},
-		refs: map[string]string{"<own@shop.example>": ann, "generic:4XdR2s1Q": ann, "postmark:p-1": crowd}, keys: map[string]bool{},
+		refs: map[string]string{"<own@shop.example>": ann, "generic:4XdR2s1Q": ann, "postmark:p-1": crowd},
+		keys: map[string]bool{},
 	}
 }
 

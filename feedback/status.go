@@ -24,7 +24,8 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 	}
 	s := api.FeedbackStatus{
 		Inbox: api.FeedbackInbox{
-			Urgent: c.streams[urgent], Deliveries: c.streams[deliveries], Hits: c.streams[hits], Waiting: c.waiting, Max: f.opts.MaxFacts,
+			Urgent: c.streams[urgent], Deliveries: c.streams[deliveries], Hits: c.streams[hits], Waiting: c.waiting,
+			Max: f.opts.MaxFacts,
 		},
 		Sources: []api.FeedbackSource{}, Reconciliation: []api.FeedbackReconciliation{},
 	}
@@ -32,8 +33,10 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 		_, configured := f.verifiers[provider.Name(name)]
 		count := func(what string) int64 { return c.values[name+":"+what] }
 		one := api.FeedbackSource{
-			Source: name, Configured: configured, Received: count(countReceived), Applied: count(string(applied)), Duplicates: count(string(duplicate)),
-			Unknown: count(string(unknown)), Full: count(string(full)), Failed: count(string(failed)), Last: known(millis(count(countLast))),
+			Source: name, Configured: configured, Received: count(countReceived), Applied: count(string(applied)),
+			Duplicates: count(string(duplicate)),
+			Unknown:    count(string(unknown)), Full: count(string(full)), Failed: count(string(failed)),
+			Last: known(millis(count(countLast))),
 		}
 		if configured || one.Received > 0 {
 			s.Sources = append(s.Sources, one)
@@ -45,7 +48,8 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 			return api.FeedbackStatus{}, err
 		}
 		s.Reconciliation = append(s.Reconciliation, api.FeedbackReconciliation{
-			Source: source.Name(), Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken, Error: p.Error,
+			Source: source.Name(), Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken,
+			Error: p.Error,
 		})
 	}
 	return s, nil

@@ -53,13 +53,15 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	account, list := it.Account, it.Told.ListID
 	if it.sent != nil {
 		if ownRecipient(it.sent.To, it.Recipient) == "" {
-			f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id", it.MessageID)
+			f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id",
+				it.MessageID)
 			return suppression.Entry{}, false
 		}
 		account, list = it.sent.Account, cmp.Or(list, it.sent.ListID)
 	}
 	e := suppression.Entry{
-		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At, Source: it.source(), MessageID: it.MessageID,
+		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At,
+		Source: it.source(), MessageID: it.MessageID,
 		Response: cut(cmp.Or(it.Told.Diagnostic, it.Told.Reason), 500),
 	}
 	switch it.Effect {
@@ -79,8 +81,10 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		}
 		e = f.Suppression.Learnt(e)
 	}
-	if _, wrong := e.Normal("", now); len(wrong) > 0 { // not an address that mail can be sent to: nothing to suppress
-		f.log.Debug("a fact is about something that can't be suppressed", "source", it.source(), "message_id", it.MessageID, "field", wrong[0].Key)
+	// not an address that mail can be sent to: nothing to suppress
+	if _, wrong := e.Normal("", now); len(wrong) > 0 {
+		f.log.Debug("a fact is about something that can't be suppressed", "source", it.source(), "message_id",
+			it.MessageID, "field", wrong[0].Key)
 		return e, false
 	}
 	return e, true

@@ -18,7 +18,8 @@ import (
 // Unauthorized. A body that is not the provider's is Invalid or TooLarge. If Redis is unreachable or the
 // inbox is full, the fault is Unavailable; for Brevo it is Limited, because Brevo drops the event after any
 // other answer.
-func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error) {
+func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (
+	api.FeedbackReceipt, error) {
 	receipt, err := f.take(ctx, name, r, now)
 	if err == nil {
 		return receipt, nil
@@ -35,10 +36,12 @@ func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.
 	return api.FeedbackReceipt{}, err
 }
 
-func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error) {
+func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (
+	api.FeedbackReceipt, error) {
 	v, ok := f.verifiers[name]
 	if !ok {
-		return api.FeedbackReceipt{}, fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
+		return api.FeedbackReceipt{}, fault.New(fault.NotFound, "ProviderUnknown",
+			"No webhooks of a provider of this name are taken here")
 	}
 	if err := v.Verify(ctx, r, now); err != nil {
 		return api.FeedbackReceipt{}, redisdb.Away(err)
@@ -59,7 +62,8 @@ func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Requ
 }
 
 // sort returns the usable events as entries, and the receipt of all.
-func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time) (api.FeedbackReceipt, []entry) {
+func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time) (api.FeedbackReceipt,
+	[]entry) {
 	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
 	var entries []entry
 	for _, e := range batch.Events {
@@ -77,7 +81,8 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	}
 	if len(batch.Broken) > 0 {
 		f.metrics.broken.WithLabelValues(string(name)).Add(float64(len(batch.Broken)))
-		f.log.Warn("elements of a webhook can't be read", "provider", name, "elements", len(batch.Broken), "first", batch.Broken[0].Index, "error", batch.Broken[0].Err)
+		f.log.Warn("elements of a webhook can't be read", "provider", name, "elements", len(batch.Broken), "first",
+			batch.Broken[0].Index, "error", batch.Broken[0].Err)
 	}
 	return receipt, entries
 }

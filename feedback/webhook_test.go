@@ -68,7 +68,9 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	var log bytes.Buffer
 	b := setup(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	refuse := func() {
-		if _, err := b.Provider(t.Context(), provider.Generic, provider.Request{Header: http.Header{"X-Webhook-Token": {"a shared secret of somebody"}}, Body: []byte("{}")}, b.now()); err == nil {
+		if _, err := b.Provider(t.Context(), provider.Generic, provider.Request{
+			Header: http.Header{"X-Webhook-Token": {"a shared secret of somebody"}}, Body: []byte("{}")},
+			b.now()); err == nil {
 			t.Fatal("it was taken")
 		}
 	}
@@ -77,13 +79,15 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	}
 	b.advance(time.Minute)
 	refuse()
-	if got := strings.Count(log.String(), "code=SignatureMismatch"); got != 2 || strings.Contains(log.String(), "of somebody") || strings.Contains(log.String(), testSecret) {
+	if got := strings.Count(log.String(), "code=SignatureMismatch"); got != 2 ||
+		strings.Contains(log.String(), "of somebody") || strings.Contains(log.String(), testSecret) {
 		t.Errorf("%d lines:\n%s", got, log.String())
 	}
 }
 
 func TestWrongSecretsAreNamed(t *testing.T) {
-	_, err := New(Parts{DB: testredis.New(t), Outbox: newFakeOutbox(), Suppression: &flaky{}}, Options{Providers: map[provider.Name][]string{provider.SES: {"hello"}}})
+	_, err := New(Parts{DB: testredis.New(t), Outbox: newFakeOutbox(), Suppression: &flaky{}},
+		Options{Providers: map[provider.Name][]string{provider.SES: {"hello"}}})
 	if err == nil || !strings.Contains(err.Error(), "feedback.providers.ses") {
 		t.Errorf("%v", err)
 	}
@@ -92,7 +96,8 @@ func TestWrongSecretsAreNamed(t *testing.T) {
 	}
 }
 
-// Nobody is told that something was taken while it could not be written down; and what each provider is told makes it come back.
+// Nobody is told that something was taken while it could not be written down; and what each provider is told
+// makes it come back.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
@@ -139,13 +144,15 @@ func TestTokensAreKnownToAllProcesses(t *testing.T) {
 	genuine := mailgunBody("the signing key of Mailgun", "token-1", "ann@example.net", one.now())
 	for range 2 {
 		for _, b := range []*bundle{one, other} {
-			if _, err := b.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(genuine)}, b.now()); err != nil {
+			if _, err := b.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(genuine)},
+				b.now()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	forged := strings.Replace(genuine, "ann@example.net", "victim@example.net", 1)
-	if _, err := other.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(forged)}, other.now()); fault.CodeOf(err) != "TokenReused" {
+	if _, err := other.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(forged)},
+		other.now()); fault.CodeOf(err) != "TokenReused" {
 		t.Errorf("a forged event: %v", err)
 	}
 	keys, err := one.db.Client().Keys(t.Context(), tokenKey("*")).Result()
@@ -185,14 +192,16 @@ func newAmazon(t *testing.T, now time.Time) *amazon {
 		t.Fatal(err)
 	}
 	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, DNSNames: []string{"sns.amazonaws.com"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, DNSNames: []string{
+			"sns.amazonaws.com"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &amazon{key: key, cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), answer: http.StatusOK}
+	return &amazon{key: key, cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		answer: http.StatusOK}
 }
 
 // Fetch implements provider.Certificates.
@@ -207,18 +216,21 @@ func (a *amazon) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.answer == http.StatusFound {
 		header.Set("Location", "http://169.254.169.254/latest/meta-data/")
 	}
-	return &http.Response{StatusCode: a.answer, Header: header, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+	return &http.Response{StatusCode: a.answer, Header: header, Body: io.NopCloser(strings.NewReader("")),
+		Request: r}, nil
 }
 
 // confirmation is a signed request to confirm a subscription.
 func (a *amazon) confirmation(t *testing.T, topic, subscribe string, at time.Time) provider.Request {
 	t.Helper()
 	m := map[string]string{
-		"Type": "SubscriptionConfirmation", "MessageId": "m1", "Token": "tok", "TopicArn": topic, "Message": "You have chosen to subscribe", "SubscribeURL": subscribe,
+		"Type": "SubscriptionConfirmation", "MessageId": "m1", "Token": "tok", "TopicArn": topic,
+		"Message": "You have chosen to subscribe", "SubscribeURL": subscribe,
 		"Timestamp": at.Format("2006-01-02T15:04:05.000Z"), "SignatureVersion": "2", "SigningCertURL": testCert,
 	}
 	var signed strings.Builder
-	for _, name := range []string{"Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"} {
+	for _, name := range []string{"Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn",
+		"Type"} {
 		signed.WriteString(name + "\n" + m[name] + "\n")
 	}
 	sum := sha256.Sum256([]byte(signed.String()))
@@ -235,7 +247,8 @@ func (a *amazon) confirmation(t *testing.T, topic, subscribe string, at time.Tim
 }
 
 func TestSubscriptionsAreConfirmed(t *testing.T) {
-	const visit = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=" + testTopic + "&Token=tok"
+	const visit = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=" + testTopic +
+		"&Token=tok"
 	a := newAmazon(t, startOfTime)
 	b := setup(t, func(o *Options) {
 		o.Providers = map[provider.Name][]string{provider.SES: {testTopic}}
@@ -249,16 +262,22 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 		visits           int
 	}{
 		{"a topic of ours", testTopic, visit, 200, "", 1},
-		{"somebody else's topic", testTopic + "-2", strings.Replace(visit, testTopic, testTopic+"-2", 1), 200, fault.Unauthorized, 0},
-		{"an address elsewhere", testTopic, "https://sns.eu-west-1.amazonaws.com.example.org/?Action=ConfirmSubscription&TopicArn=" + testTopic, 200, fault.Invalid, 0},
-		{"an address within", testTopic, "https://169.254.169.254/?Action=ConfirmSubscription&TopicArn=" + testTopic, 200, fault.Invalid, 0},
-		{"another topic's address", testTopic, strings.Replace(visit, testTopic, testTopic+"-2", 1), 200, fault.Invalid, 0},
+		{"somebody else's topic", testTopic + "-2", strings.Replace(visit, testTopic, testTopic+"-2", 1), 200,
+			fault.Unauthorized, 0},
+		{"an address elsewhere", testTopic,
+			"https://sns.eu-west-1.amazonaws.com.example.org/?Action=ConfirmSubscription&TopicArn=" + testTopic, 200,
+			fault.Invalid, 0},
+		{"an address within", testTopic, "https://169.254.169.254/?Action=ConfirmSubscription&TopicArn=" +
+			testTopic, 200, fault.Invalid, 0},
+		{"another topic's address", testTopic, strings.Replace(visit, testTopic, testTopic+"-2", 1), 200,
+			fault.Invalid, 0},
 		{"a redirect is not followed", testTopic, visit, http.StatusFound, fault.Unavailable, 1},
 		{"Amazon fails", testTopic, visit, 500, fault.Unavailable, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a.visited, a.answer = nil, row.status
-			receipt, err := b.Provider(t.Context(), provider.SES, a.confirmation(t, row.topic, row.subscribe, b.now()), b.now())
+			receipt, err := b.Provider(t.Context(), provider.SES, a.confirmation(t, row.topic, row.subscribe, b.now()),
+				b.now())
 			if row.kind == "" && (err != nil || !receipt.Confirmed) || row.kind != "" && !fault.Is(err, row.kind) {
 				t.Errorf("%+v, %v; want %q", receipt, err, row.kind)
 			}
@@ -270,7 +289,8 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 	forged := a.confirmation(t, testTopic, visit, b.now())
 	forged.Body = []byte(strings.Replace(string(forged.Body), "You have chosen", "You have not chosen", 1))
 	a.visited = nil
-	if _, err := b.Provider(t.Context(), provider.SES, forged, b.now()); !fault.Is(err, fault.Unauthorized) || len(a.visited) > 0 {
+	if _, err := b.Provider(t.Context(), provider.SES, forged, b.now()); !fault.Is(err, fault.Unauthorized) ||
+		len(a.visited) > 0 {
 		t.Errorf("a forged one: %v, visited %v", err, a.visited)
 	}
 }
@@ -279,7 +299,8 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 func TestConfirmingClientStaysOutside(t *testing.T) {
 	t.Parallel()
 	client := confirmingClient(nil)
-	for _, address := range []string{"https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/", "https://10.0.0.1/", "https://localhost/", "https://[::ffff:127.0.0.1]/"} {
+	for _, address := range []string{"https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/",
+		"https://10.0.0.1/", "https://localhost/", "https://[::ffff:127.0.0.1]/"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +319,8 @@ func TestProvidersOwnWords(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		b := setup(t, func(o *Options) { o.KeepRaw = keep })
-		if _, err := b.Provider(t.Context(), provider.Generic, b.request(said("delivered", "ann@example.net", byEcho)), b.now()); err != nil {
+		if _, err := b.Provider(t.Context(), provider.Generic,
+			b.request(said("delivered", "ann@example.net", byEcho)), b.now()); err != nil {
 			t.Fatal(err)
 		}
 		all := b.entries(deliveries)

@@ -50,16 +50,17 @@ const (
 
 // follow applies the facts of a stream.
 func (f *Feedback) follow(ctx context.Context, stream string) error {
-	return f.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: workBatch}, func(work context.Context, entries []redisdb.Entry) error {
-		began := time.Now()
-		if err := f.handle(work, stream, entries); err != nil {
-			return err
-		}
-		if stream != urgent {
-			redisdb.Pause(ctx, time.Duration(f.restFor()*float64(time.Since(began))))
-		}
-		return nil
-	})
+	return f.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: workBatch},
+		func(work context.Context, entries []redisdb.Entry) error {
+			began := time.Now()
+			if err := f.handle(work, stream, entries); err != nil {
+				return err
+			}
+			if stream != urgent {
+				redisdb.Pause(ctx, time.Duration(f.restFor()*float64(time.Since(began))))
+			}
+			return nil
+		})
 }
 
 // restFor returns the pause, as a multiple of the work before it.
@@ -94,9 +95,11 @@ func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.
 	if e, perr := parseEntry(one.Text(field)); perr == nil {
 		source = e.source()
 	}
-	f.log.Error("a fact can't be applied and is dropped", "stream", stream, "id", one.ID, "tries", maxTries, "error", err)
+	f.log.Error("a fact can't be applied and is dropped", "stream", stream, "id", one.ID, "tries", maxTries,
+		"error", err)
 	f.metrics.applied.WithLabelValues(source, string(failed)).Inc()
-	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil, change{add: map[string]int64{source + ":" + string(failed): 1}}); err != nil {
+	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil,
+		change{add: map[string]int64{source + ":" + string(failed): 1}}); err != nil {
 		return err
 	}
 	f.forget(stream, one)
@@ -188,7 +191,8 @@ func (f *Feedback) postpone(ctx context.Context, p int, stream string, items []*
 		if err != nil {
 			return nil, err
 		}
-		again = append(again, redis.Z{Score: float64(f.opts.Now().Add(f.opts.LookupDelays[it.Looks]).UnixMilli()), Member: line})
+		again = append(again, redis.Z{Score: float64(f.opts.Now().Add(f.opts.LookupDelays[it.Looks]).UnixMilli()),
+			Member: line})
 	}
 	if len(again) == 0 {
 		return nil, nil
@@ -218,7 +222,8 @@ func (f *Feedback) count(items []*item) change {
 		c.add[it.source()+":"+string(it.result)]++
 		f.metrics.applied.WithLabelValues(it.source(), string(it.result)).Inc()
 		if it.result == unknown {
-			f.log.Debug("a fact is about a message that is not known", "source", it.source(), "type", it.Type, "refs", len(it.Refs), "message_id", it.MessageID)
+			f.log.Debug("a fact is about a message that is not known", "source", it.source(), "type", it.Type, "refs",
+				len(it.Refs), "message_id", it.MessageID)
 		}
 	}
 	return c

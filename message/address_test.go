@@ -52,7 +52,8 @@ func TestNormalizeAddress(t *testing.T) {
 		{"comma", "a,b@example.net", "", "it contains ,"},
 		{"comment", "bob(x)@example.net", "", "it contains ("},
 		{"dot at the end", "bob.@example.net", "", "a dot stands at an end"},
-		{"two dots", "a..b@example.net", "", "a dot stands at an end of the part before the @, or beside another dot"},
+		{"two dots", "a..b@example.net", "",
+			"a dot stands at an end of the part before the @, or beside another dot"},
 		{"domain literal", "bob@[192.0.2.1]", "", "an IP address cannot stand in for its domain"},
 		{"IPv4 as a name", "bob@192.0.2.1", "", "its domain is not a valid name"},
 		{"empty label", "bob@example..net", "", "its domain is not a valid name"},
@@ -90,7 +91,8 @@ func TestNeedsSMTPUTF8(t *testing.T) {
 }
 
 func TestDedupeAddresses(t *testing.T) {
-	got := message.DedupeAddresses([]string{"b@x.example", "a@x.example", "b@X.Example", "B@x.example", `"b"@x.example`, "not one", "not one"})
+	got := message.DedupeAddresses([]string{"b@x.example", "a@x.example", "b@X.Example", "B@x.example",
+		`"b"@x.example`, "not one", "not one"})
 	want := []string{"b@x.example", "a@x.example", "B@x.example", "not one"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -104,18 +106,26 @@ func TestParseAddressList(t *testing.T) {
 	}{
 		{"nothing", "  ", nil},
 		{"one", "bob@example.net", []message.Address{{Address: "bob@example.net"}}},
-		{"names", `Bob <b@x.example>, "Doe, \"J\"" <j@x.example>`, []message.Address{{Name: "Bob", Address: "b@x.example"}, {Name: `Doe, "J"`, Address: "j@x.example"}}},
-		{"folded", "Bob\r\n <b@x.example>,\r\n\tc@x.example", []message.Address{{Name: "Bob", Address: "b@x.example"}, {Address: "c@x.example"}}},
-		{"group", "Friends: a@x.example, B <b@x.example>;, c@x.example", []message.Address{{Address: "a@x.example"}, {Name: "B", Address: "b@x.example"}, {Address: "c@x.example"}}},
+		{"names", `Bob <b@x.example>, "Doe, \"J\"" <j@x.example>`, []message.Address{
+			{Name: "Bob", Address: "b@x.example"}, {Name: `Doe, "J"`, Address: "j@x.example"}}},
+		{"folded", "Bob\r\n <b@x.example>,\r\n\tc@x.example", []message.Address{
+			{Name: "Bob", Address: "b@x.example"}, {Address: "c@x.example"}}},
+		{"group", "Friends: a@x.example, B <b@x.example>;, c@x.example", []message.Address{{Address: "a@x.example"},
+			{Name: "B", Address: "b@x.example"}, {Address: "c@x.example"}}},
 		{"empty group", "undisclosed-recipients:;", nil},
 		{"empty group with a blank", "undisclosed recipients: ;", nil},
-		{"encoded words", "=?utf-8?q?J=C3=BCrgen?= =?utf-8?q?_M?= <j@x.example>", []message.Address{{Name: "Jürgen M", Address: "j@x.example"}}},
-		{"encoded word of another charset", "=?windows-1251?B?z/Do4uXy?= <p@x.example>", []message.Address{{Name: "Привет", Address: "p@x.example"}}},
-		{"encoded word of an unknown charset", "=?x-klingon?Q?abc?= <k@x.example>", []message.Address{{Name: "abc", Address: "k@x.example"}}},
+		{"encoded words", "=?utf-8?q?J=C3=BCrgen?= =?utf-8?q?_M?= <j@x.example>", []message.Address{
+			{Name: "Jürgen M", Address: "j@x.example"}}},
+		{"encoded word of another charset", "=?windows-1251?B?z/Do4uXy?= <p@x.example>", []message.Address{
+			{Name: "Привет", Address: "p@x.example"}}},
+		{"encoded word of an unknown charset", "=?x-klingon?Q?abc?= <k@x.example>", []message.Address{
+			{Name: "abc", Address: "k@x.example"}}},
 		{"comment", "b@x.example (Bob)", []message.Address{{Name: "Bob", Address: "b@x.example"}}},
 		{"comment first", "(Bob) b@x.example", []message.Address{{Address: "b@x.example"}}},
-		{"address as its own name", "b@x.example <b@x.example>, c@x.example", []message.Address{{Name: "b@x.example", Address: "b@x.example"}, {Address: "c@x.example"}}},
-		{"brackets without quotes", "Team [A] <a@x.example>, \"C, D\" <c@x.example> (x),", []message.Address{{Name: "Team [A]", Address: "a@x.example"}, {Name: "C, D", Address: "c@x.example"}}},
+		{"address as its own name", "b@x.example <b@x.example>, c@x.example", []message.Address{
+			{Name: "b@x.example", Address: "b@x.example"}, {Address: "c@x.example"}}},
+		{"brackets without quotes", "Team [A] <a@x.example>, \"C, D\" <c@x.example> (x),", []message.Address{
+			{Name: "Team [A]", Address: "a@x.example"}, {Name: "C, D", Address: "c@x.example"}}},
 		{"Latin-1", "J\xfcrgen <j@x.example>", []message.Address{{Name: "J\uFFFDrgen", Address: "j@x.example"}}},
 		{"quoted local part", `"a b"@x.example`, []message.Address{{Address: `"a b"@x.example`}}},
 		{"local part with dots", `"a..b"@x.example`, []message.Address{{Address: `"a..b"@x.example`}}},
@@ -131,8 +141,10 @@ func TestParseAddressList(t *testing.T) {
 			}
 		})
 	}
-	for _, in := range []string{"a@", "Doe, John <j@x.example>", "<", "a b", "Friends: a@x.example", "a <b <c@x.example>> d", "a@x.example <evil@x.example", "Team [A]; all, <c@x.example>"} {
-		if got, err := message.ParseAddressList(in); err == nil || !strings.HasPrefix(err.Error(), "is not a list of addresses: ") {
+	for _, in := range []string{"a@", "Doe, John <j@x.example>", "<", "a b", "Friends: a@x.example",
+		"a <b <c@x.example>> d", "a@x.example <evil@x.example", "Team [A]; all, <c@x.example>"} {
+		if got, err := message.ParseAddressList(in); err == nil ||
+			!strings.HasPrefix(err.Error(), "is not a list of addresses: ") {
 			t.Errorf("%q gives %v, %v; want an error", in, got, err)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 func BenchmarkComposeSmall(b *testing.B) {
 	d := message.Draft{
-		From: ann, To: []message.Address{bob}, Date: noon, Subject: "Your order has been shipped", Text: "Hello Bob,\n\nyour order is on its way.\n",
+		From: ann, To: []message.Address{bob}, Date: noon, Subject: "Your order has been shipped",
+		Text: "Hello Bob,\n\nyour order is on its way.\n",
 		HTML: "<html><body><p>Hello Bob,</p><p>your order is on its way.</p></body></html>",
 	}
 	b.ReportAllocs()
@@ -22,7 +23,8 @@ func BenchmarkComposeSmall(b *testing.B) {
 
 func BenchmarkComposeMegabyte(b *testing.B) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "See attachment\n", Attachments: []message.Attachment{{Filename: "a.bin", Content: content}}}
+	d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "See attachment\n",
+		Attachments: []message.Attachment{{Filename: "a.bin", Content: content}}}
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -34,7 +36,8 @@ func BenchmarkComposeMegabyte(b *testing.B) {
 
 func BenchmarkFromRawMegabyte(b *testing.B) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	raw := compose(b, message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Attachments: []message.Attachment{{Content: content}}}).Raw
+	raw := compose(b, message.Draft{From: ann, To: []message.Address{bob}, Date: noon,
+		Attachments: []message.Attachment{{Content: content}}}).Raw
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {

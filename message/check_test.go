@@ -52,12 +52,16 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		InReplyTo:  "with blank@x",
 		References: []string{"<ok@x>", "<>"},
 		Headers: []message.Header{
-			{Name: "X-Foo", Value: "a\r\nBcc: evil@example.com"}, {Name: "X Bar", Value: "x"}, {Name: "", Value: "x"}, {Name: "X-Bell", Value: "\a"}, {Name: "X-Delete", Value: "~\x7f"}, {Name: "X-Tilde", Value: "~\t~"},
-			{Name: "Content-Type", Value: "text/html"}, {Name: "bcc", Value: "x@y.example"}, {Name: "Subject", Value: "twice"},
-			{Name: "X-Long", Value: strings.Repeat("u", 1000)}, {Name: "Date", Value: "tomorrow"}, {Name: strings.Repeat("N", 61), Value: "x"},
+			{Name: "X-Foo", Value: "a\r\nBcc: evil@example.com"}, {Name: "X Bar", Value: "x"}, {Name: "", Value: "x"},
+			{Name: "X-Bell", Value: "\a"}, {Name: "X-Delete", Value: "~\x7f"}, {Name: "X-Tilde", Value: "~\t~"},
+			{Name: "Content-Type", Value: "text/html"}, {Name: "bcc", Value: "x@y.example"},
+			{Name: "Subject", Value: "twice"},
+			{Name: "X-Long", Value: strings.Repeat("u", 1000)}, {Name: "Date", Value: "tomorrow"},
+			{Name: strings.Repeat("N", 61), Value: "x"},
 		},
 		Attachments: []message.Attachment{
-			{Filename: "ok.txt"}, {Filename: "a\r\nX: y.txt", ContentType: "text/plain\n", Disposition: "form-data", CID: "a b"},
+			{Filename: "ok.txt"}, {Filename: "a\r\nX: y.txt", ContentType: "text/plain\n", Disposition: "form-data",
+				CID: "a b"},
 		},
 	}, steady())
 	want := []string{
@@ -105,7 +109,8 @@ func TestNoRecipients(t *testing.T) {
 
 func TestFaultsThatAreNotTheDrafts(t *testing.T) {
 	good := message.Draft{From: ann, To: []message.Address{bob}, Date: noon}
-	if _, err := message.Compose(good, io.LimitReader(steady(), 21)); err == nil || fault.Is(err, fault.Invalid) {
+	if _, err := message.Compose(good, io.LimitReader(steady(), 21)); err == nil ||
+		fault.Is(err, fault.Invalid) {
 		t.Errorf("randomness that gives out: %v", err)
 	}
 	if _, err := message.Compose(good, iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
@@ -117,19 +122,26 @@ func TestFaultsThatAreNotTheDrafts(t *testing.T) {
 	}
 }
 
-// TestNoFieldInjectsAnything puts line breaks, NULs and what they could begin into every string of a draft in turn. Either the draft is
-// refused, or the mail has the header fields and parts it had before.
+// TestNoFieldInjectsAnything puts line breaks, NULs and what they could begin into every string of a draft in
+// turn. Either the draft is refused, or the mail has the header fields and parts it had before.
 func TestNoFieldInjectsAnything(t *testing.T) {
 	payloads := []string{
-		"x\r\nBcc: evil@example.com\r\n\r\nbody", "x\nX-Evil: 1", "x\rX-Evil: 1", "x\x00y", "\"\r\nX-Evil: 1", "x>\r\nX-Evil: 1", "\r\n.\r\nMAIL FROM:<evil@example.com>",
-		"x\r\n--=_0_hniaoyywcqj75ir27mz5nazhtkvaumn2--\r\n", "=?utf-8?q?x=0D=0AX-Evil:_1?=", "x\u2028X-Evil: 1", "x\u0085X-Evil: 1", `"; filename="evil.exe`, `x"; boundary="y`,
+		"x\r\nBcc: evil@example.com\r\n\r\nbody", "x\nX-Evil: 1", "x\rX-Evil: 1", "x\x00y", "\"\r\nX-Evil: 1",
+		"x>\r\nX-Evil: 1", "\r\n.\r\nMAIL FROM:<evil@example.com>",
+		"x\r\n--=_0_hniaoyywcqj75ir27mz5nazhtkvaumn2--\r\n", "=?utf-8?q?x=0D=0AX-Evil:_1?=", "x\u2028X-Evil: 1",
+		"x\u0085X-Evil: 1", `"; filename="evil.exe`, `x"; boundary="y`,
 	}
 	full := func() message.Draft {
 		return message.Draft{
-			From: ann, Sender: ann, To: []message.Address{ann}, Cc: []message.Address{ann}, Bcc: []message.Address{ann}, ReplyTo: []message.Address{ann},
-			Envelope: &message.Envelope{From: "a@example.com", To: []string{"b@example.com"}}, Date: noon, Subject: "s", Text: "t", HTML: "<p>", PreviewText: "p",
-			Attachments: []message.Attachment{{Filename: "f", Content: []byte("c"), ContentType: "text/plain; charset=utf-8", Disposition: "inline", CID: "c"}},
-			MessageID:   "<m@x>", InReplyTo: "<i@x>", References: []string{"<r@x>"}, Headers: []message.Header{{Name: "X-Own", Value: "v"}},
+			From: ann, Sender: ann, To: []message.Address{ann}, Cc: []message.Address{ann}, Bcc: []message.Address{
+				ann}, ReplyTo: []message.Address{ann},
+			Envelope: &message.Envelope{From: "a@example.com", To: []string{"b@example.com"}}, Date: noon,
+			Subject: "s", Text: "t", HTML: "<p>", PreviewText: "p",
+			Attachments: []message.Attachment{
+				{Filename: "f", Content: []byte("c"), ContentType: "text/plain; charset=utf-8", Disposition: "inline",
+					CID: "c"}},
+			MessageID: "<m@x>", InReplyTo: "<i@x>", References: []string{"<r@x>"}, Headers: []message.Header{
+				{Name: "X-Own", Value: "v"}},
 		}
 	}
 	want := shape(t, compose(t, full()).Raw)
@@ -185,7 +197,8 @@ func stringsOf(v reflect.Value, path string) []stringSlot {
 	return slots
 }
 
-// shape gives the names of all header fields, of the mail and of its parts, as two parsers of the standard library see them.
+// shape gives the names of all header fields, of the mail and of its parts, as two parsers of the standard
+// library see them.
 func shape(t *testing.T, raw []byte) []string {
 	t.Helper()
 	m, err := mail.ReadMessage(bytes.NewReader(raw))

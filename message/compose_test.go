@@ -50,7 +50,8 @@ func TestEveryRelayCanCarryIt(t *testing.T) {
 				t.Errorf("SMTPUTF8 is %v", c.SMTPUTF8)
 			}
 			for line := range strings.SplitSeq(header(c.Raw), "\r\n") {
-				if len(line) > 76 && strings.Contains(strings.TrimLeft(line, " "), " ") && !strings.HasPrefix(line, " <") && !strings.HasPrefix(line, "List-Unsubscribe:") {
+				if len(line) > 76 && strings.Contains(strings.TrimLeft(line, " "), " ") &&
+					!strings.HasPrefix(line, " <") && !strings.HasPrefix(line, "List-Unsubscribe:") {
 					t.Errorf("header line of %d columns: %q", len(line), line)
 				}
 			}
@@ -111,7 +112,8 @@ func TestThread(t *testing.T) {
 		{"the first and the latest of many", "", thirty, id(0) + " " + strings.Join(thirty[11:], " ")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := compose(t, message.Draft{From: ann, To: []message.Address{bob}, Date: noon, InReplyTo: row.inReplyTo, References: row.references})
+			c := compose(t, message.Draft{From: ann, To: []message.Address{bob}, Date: noon, InReplyTo: row.inReplyTo,
+				References: row.references})
 			m, err := mail.ReadMessage(bytes.NewReader(c.Raw))
 			if err != nil {
 				t.Fatal(err)

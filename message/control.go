@@ -61,10 +61,12 @@ func (h *rawHeader) takeControlHeader(purpose string) (name, value string) {
 // controlTime parses ISO 8601, seconds and zone optional (default UTC), or Unix milliseconds as EmailEngine's
 // clients send.
 func (f *faults) controlTime(name, value string) time.Time {
-	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 && ms < math.MaxInt64/int64(time.Millisecond) {
+	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 &&
+		ms < math.MaxInt64/int64(time.Millisecond) {
 		return time.UnixMilli(ms).UTC()
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05",
+		"2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.Parse(layout, value); err == nil {
 			return t
 		}

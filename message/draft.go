@@ -30,7 +30,8 @@ type Attachment struct {
 	Filename    string // path and control characters are removed; empty: made from the type, unless CID is set
 	Content     []byte
 	ContentType string // empty or unusable: guessed from Filename, else application/octet-stream
-	Disposition string // "inline", "attachment"; empty: inline for images that html shows by CID, else attachment
+	// "inline", "attachment"; empty: inline for images that html shows by CID, else attachment
+	Disposition string
 	CID         string // Content-ID for cid: links in html; angle brackets optional
 }
 

@@ -99,7 +99,8 @@ const upperHex = "0123456789ABCDEF"
 // qSafe reports whether c is allowed in a display name (RFC 2047 section 5 (3)). This is the strictest of
 // three contexts, so one encoder serves all.
 func qSafe(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '!' || c == '*' || c == '+' || c == '-' || c == '/'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '!' || c == '*' ||
+		c == '+' || c == '-' || c == '/'
 }
 
 func qLength(s string) int {

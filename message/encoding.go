@@ -48,7 +48,8 @@ var plainByte = func() (plain [256]bool) {
 func isPlain(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if len(bytes.TrimSuffix(line, []byte("\r"))) > maxColumns || bytes.HasPrefix(line, []byte(".")) || bytes.HasPrefix(line, []byte("From ")) {
+		if len(bytes.TrimSuffix(line, []byte("\r"))) > maxColumns || bytes.HasPrefix(line, []byte(".")) ||
+			bytes.HasPrefix(line, []byte("From ")) {
 			return false
 		}
 		for _, c := range line {
@@ -118,7 +119,8 @@ func appendQuotedPrintable(dst, text []byte) []byte {
 			dst = append(dst, "=\r\n"...)
 			column = 0
 		}
-		if column == 0 && literal && (text[i] == '.' || text[i] == 'F' && bytes.HasPrefix(text[i:], []byte("From "))) {
+		if column == 0 && literal && (text[i] == '.' || text[i] == 'F' &&
+			bytes.HasPrefix(text[i:], []byte("From "))) {
 			literal, width = false, 3
 		}
 		if literal {
@@ -197,7 +199,8 @@ func crlf(text []byte) []byte {
 	if !hasBareLineEnd(text) {
 		return text
 	}
-	return appendCRLF(make([]byte, 0, len(text)+bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte("\r"))), text)
+	return appendCRLF(make([]byte, 0, len(text)+bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte("\r"))),
+		text)
 }
 
 // octets describes the features of bytes that a relay must support.

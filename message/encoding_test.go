@@ -47,7 +47,8 @@ func TestQuotedPrintable(t *testing.T) {
 		{"76 columns need no break", strings.Repeat("x", 76) + "\r\ny", strings.Repeat("x", 76) + "\r\ny"},
 		{"77 columns do", strings.Repeat("x", 77), strings.Repeat("x", 75) + "=\r\nxx"},
 		{"a dot after a soft break", strings.Repeat("x", 75) + "..", strings.Repeat("x", 75) + "=\r\n=2E."},
-		{"From after a soft break", strings.Repeat("x", 75) + "From here", strings.Repeat("x", 75) + "=\r\n=46rom here"},
+		{"From after a soft break", strings.Repeat("x", 75) + "From here", strings.Repeat("x", 75) +
+			"=\r\n=46rom here"},
 		{"a character is not torn", strings.Repeat("x", 72) + "€x", strings.Repeat("x", 72) + "=\r\n=E2=82=ACx"},
 		{"bytes that are no UTF-8", "a\xff\xfe", "a=FF=FE"},
 		{"bare CR", "a\rb", "a=0Db"},
@@ -61,11 +62,13 @@ func TestQuotedPrintable(t *testing.T) {
 func TestEncodersReadBackTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := crlf([]byte(strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{
-			"a", " ", "\t", "=", ".", "From ", "\n", "\r\n", "é", "日本", "👩‍👩‍👧", strings.Repeat("word ", 20), "\x00", "\xff",
+			"a", " ", "\t", "=", ".", "From ", "\n", "\r\n", "é", "日本", "👩‍👩‍👧", strings.Repeat("word ", 20), "\x00",
+			"\xff",
 		})).Draw(t, "words"), "")))
 		qp := appendQuotedPrintable(nil, text)
 		for line := range bytes.SplitSeq(qp, []byte("\r\n")) {
-			if len(line) > 76 || bytes.HasPrefix(line, []byte(".")) || bytes.HasPrefix(line, []byte("From ")) || bytes.HasSuffix(line, []byte(" ")) {
+			if len(line) > 76 || bytes.HasPrefix(line, []byte(".")) || bytes.HasPrefix(line, []byte("From ")) ||
+				bytes.HasSuffix(line, []byte(" ")) {
 				t.Fatalf("line %q", line)
 			}
 		}
@@ -73,7 +76,8 @@ func TestEncodersReadBackTheSame(t *testing.T) {
 		if err != nil || !bytes.Equal(got, text) {
 			t.Fatalf("quoted-printable: %q became %q, %v", text, got, err)
 		}
-		if len(qp) > encodedSize(quotedPrintable, len(text)) && textEncoding(text) == quotedPrintable && len(text) > 1000 {
+		if len(qp) > encodedSize(quotedPrintable, len(text)) && textEncoding(text) == quotedPrintable &&
+			len(text) > 1000 {
 			t.Fatalf("%d octets became %d, more than was expected", len(text), len(qp))
 		}
 		b64 := appendBase64(nil, text)
@@ -121,7 +125,8 @@ func TestEncodedWordsKeepCharactersWhole(t *testing.T) {
 
 func TestLineEnds(t *testing.T) {
 	for _, row := range []struct{ in, want string }{
-		{"", ""}, {"a", "a"}, {"a\r\n", "a\r\n"}, {"a\n", "a\r\n"}, {"a\r", "a\r\n"}, {"\n\r", "\r\n\r\n"}, {"\r\r\n", "\r\n\r\n"}, {"\r\n\n", "\r\n\r\n"},
+		{"", ""}, {"a", "a"}, {"a\r\n", "a\r\n"}, {"a\n", "a\r\n"}, {"a\r", "a\r\n"}, {"\n\r", "\r\n\r\n"},
+		{"\r\r\n", "\r\n\r\n"}, {"\r\n\n", "\r\n\r\n"},
 		{"a\rb\r\nc", "a\r\nb\r\nc"}, {"\r\n.\r\r\n", "\r\n.\r\n\r\n"},
 	} {
 		if got := string(crlf([]byte(row.in))); got != row.want {
@@ -135,8 +140,10 @@ func TestLineEnds(t *testing.T) {
 
 func TestFilenames(t *testing.T) {
 	for _, row := range []struct{ in, want string }{
-		{"report.pdf", "report.pdf"}, {"/etc/passwd", "passwd"}, {`C:\x\y.txt`, "y.txt"}, {"..", ""}, {" a ", "a"}, {"a\tb\u0085.txt", "ab.txt"},
-		{"invoice\u202efdp.exe", "invoicefdp.exe"}, {"dir/", ""}, {".htaccess", ".htaccess"}, {"\u2066x\u2069", "x"},
+		{"report.pdf", "report.pdf"}, {"/etc/passwd", "passwd"}, {`C:\x\y.txt`, "y.txt"}, {"..", ""}, {" a ", "a"},
+		{"a\tb\u0085.txt", "ab.txt"},
+		{"invoice\u202efdp.exe", "invoicefdp.exe"}, {"dir/", ""}, {".htaccess", ".htaccess"},
+		{"\u2066x\u2069", "x"},
 	} {
 		if got := cleanFilename(row.in); got != row.want {
 			t.Errorf("%q became %q, want %q", row.in, got, row.want)

@@ -21,7 +21,8 @@ const (
 // of bytes. It uses the first plain text, else the first html. It reads as little as possible, at most half a
 // megabyte. A truncated or malformed message gives what is readable. A message without text gives "".
 func Excerpt(r io.Reader, most int) string {
-	m, err := gomessage.ReadWithOptions(io.LimitReader(r, excerptRead), &gomessage.ReadOptions{MaxHeaderBytes: excerptRead})
+	m, err := gomessage.ReadWithOptions(io.LimitReader(r, excerptRead), &gomessage.ReadOptions{
+		MaxHeaderBytes: excerptRead})
 	if m == nil || err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err) {
 		return ""
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 func FuzzNormalizeAddress(f *testing.F) {
-	for _, seed := range []string{"bob@example.net", `"a..b"@x.example`, "用户@例え.テスト", "a@b@c", "x@[::1]", "x@xn--bcher-kva.example", "<a@b>", "a@b\r\n"} {
+	for _, seed := range []string{"bob@example.net", `"a..b"@x.example`, "用户@例え.テスト", "a@b@c", "x@[::1]",
+		"x@xn--bcher-kva.example", "<a@b>", "a@b\r\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -20,7 +21,8 @@ func FuzzNormalizeAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.ContainsAny(normal, " <>\r\n\t\x00\x7f,;:()[]\\") || !utf8.ValidString(normal) || len(normal) > 254 || strings.Count(normal, "@") != 1 {
+		if strings.ContainsAny(normal, " <>\r\n\t\x00\x7f,;:()[]\\") || !utf8.ValidString(normal) ||
+			len(normal) > 254 || strings.Count(normal, "@") != 1 {
 			t.Errorf("%q became %q", s, normal)
 		}
 		if again, err := message.NormalizeAddress(normal); err != nil || again != normal {
@@ -37,8 +39,10 @@ func FuzzNormalizeAddress(f *testing.F) {
 }
 
 func FuzzParseAddressList(f *testing.F) {
-	for _, seed := range []string{`"Doe, J" <j@x.example>, b@x.example (c)`, "a@b <a@b>, Team [A] <c@x.example>", "g: a@x, b@y;", "=?utf-8?q?x?= <a@b>", "\"\\", "(((", "<<>>",
-		`"a..b"@x.example, "q u"@x.example`, "Jürgen <j@bücher.example>, 用户@x.example", "=?utf-8?b?DQpCY2M6IHg=?= <a@b.example>", "a@b.example\r\n ,\tc@d.example"} {
+	for _, seed := range []string{`"Doe, J" <j@x.example>, b@x.example (c)`, "a@b <a@b>, Team [A] <c@x.example>",
+		"g: a@x, b@y;", "=?utf-8?q?x?= <a@b>", "\"\\", "(((", "<<>>",
+		`"a..b"@x.example, "q u"@x.example`, "Jürgen <j@bücher.example>, 用户@x.example",
+		"=?utf-8?b?DQpCY2M6IHg=?= <a@b.example>", "a@b.example\r\n ,\tc@d.example"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -54,7 +58,8 @@ func FuzzParseAddressList(f *testing.F) {
 		}
 		c, err := message.Compose(message.Draft{From: ann, To: list, Date: noon, Text: "x"}, steady())
 		if err != nil {
-			faultsOf(t, err) // such as an address mail can't be sent to; never a panic, never a message with half of them
+			// such as an address mail can't be sent to; never a panic, never a message with half of them
+			faultsOf(t, err)
 			return
 		}
 		checkCarriable(t, c)
@@ -77,13 +82,20 @@ func FuzzParseAddressList(f *testing.F) {
 
 // FuzzComposeRoundTrip composes what it is given and reads it back with the parsers of the standard library.
 func FuzzComposeRoundTrip(f *testing.F) {
-	f.Add("Bob", "Hello", "text\n", "<p>html</p>", "preview", "file.txt", []byte("content"), "text/plain", "X-Foo", "bar")
-	f.Add("Jürgen, \"x\"", strings.Repeat("日本", 50), ".\nFrom x\r\r\n", "<body><img src=data:image/gif;base64,R0lG>", "p", "отчёт?.pdf", []byte{0, 255}, "message/rfc822", "List-Id", "ü <x>")
-	f.Add("=?utf-8?q?x?=", "  a  b\t", "\x00", "<a href='http://x'>", "", "../=?x", []byte("\r\n.\r\n"), "text/calendar; method=X", "Subject", "a b")
-	f.Fuzz(func(t *testing.T, name, subject, text, html, preview, filename string, content []byte, kind, headerName, headerValue string) {
+	f.Add("Bob", "Hello", "text\n", "<p>html</p>", "preview", "file.txt", []byte("content"), "text/plain",
+		"X-Foo", "bar")
+	f.Add("Jürgen, \"x\"", strings.Repeat("日本", 50), ".\nFrom x\r\r\n",
+		"<body><img src=data:image/gif;base64,R0lG>", "p", "отчёт?.pdf", []byte{
+			0, 255}, "message/rfc822", "List-Id", "ü <x>")
+	f.Add("=?utf-8?q?x?=", "  a  b\t", "\x00", "<a href='http://x'>", "", "../=?x", []byte("\r\n.\r\n"),
+		"text/calendar; method=X", "Subject", "a b")
+	f.Fuzz(func(t *testing.T, name, subject, text, html, preview, filename string, content []byte, kind,
+		headerName, headerValue string) {
 		c, err := message.Compose(message.Draft{
-			From: ann, To: []message.Address{{Name: name, Address: "bob@example.net"}}, Date: noon, Subject: subject, Text: text, HTML: html, PreviewText: preview,
-			Attachments: []message.Attachment{{Filename: filename, Content: content, ContentType: kind}}, Headers: []message.Header{{Name: headerName, Value: headerValue}},
+			From: ann, To: []message.Address{{Name: name, Address: "bob@example.net"}}, Date: noon, Subject: subject,
+			Text: text, HTML: html, PreviewText: preview,
+			Attachments: []message.Attachment{{Filename: filename, Content: content, ContentType: kind}},
+			Headers:     []message.Header{{Name: headerName, Value: headerValue}},
 		}, steady())
 		if err != nil {
 			faultsOf(t, err)
@@ -98,7 +110,8 @@ func FuzzComposeRoundTrip(f *testing.F) {
 			t.Errorf("subject %q was read as %q from %q", c.Subject, got, m.Header.Get("Subject"))
 		}
 		to, err := message.ParseAddressList(m.Header.Get("To"))
-		if err != nil || len(to) != 1 || to[0].Address != "bob@example.net" || to[0].Name != strings.TrimSpace(name) {
+		if err != nil || len(to) != 1 || to[0].Address != "bob@example.net" ||
+			to[0].Name != strings.TrimSpace(name) {
 			t.Errorf("recipient %q was read as %q, %v from %q", name, to, err, m.Header.Get("To"))
 		}
 		parts := readParts(t, m.Header.Get("Content-Type"), m.Body)
@@ -106,13 +119,16 @@ func FuzzComposeRoundTrip(f *testing.F) {
 			return // the attachment alone
 		}
 		last := parts[len(parts)-1]
-		if encoding := last.header.Get("Content-Transfer-Encoding"); encoding == "base64" && !bytes.Equal(last.body, content) {
+		if encoding := last.header.Get("Content-Transfer-Encoding"); encoding == "base64" &&
+			!bytes.Equal(last.body, content) {
 			t.Errorf("attachment %q was read as %q", content, last.body)
 		}
-		if first := parts[0]; text != "" && utf8.ValidString(text) && lineEnds(string(first.body)) != lineEnds(text) {
+		if first := parts[0]; text != "" && utf8.ValidString(text) &&
+			lineEnds(string(first.body)) != lineEnds(text) {
 			t.Errorf("text %q was read as %q", text, first.body)
 		}
-		if again, _, err := message.FromRaw(c.Raw, override, steady()); err != nil || !bytes.Equal(again.Raw, c.Raw) {
+		if again, _, err := message.FromRaw(c.Raw, override, steady()); err != nil ||
+			!bytes.Equal(again.Raw, c.Raw) {
 			t.Errorf("as a raw message it changed: %v\n%s", err, c.Raw)
 		}
 	})

@@ -14,22 +14,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTwoReadersAgree has a second independent reader, go-message, read every sample: it has to find what Python finds.
+// TestTwoReadersAgree has a second independent reader, go-message, read every sample: it has to find what
+// Python finds.
 func TestTwoReadersAgree(t *testing.T) {
 	all := samples()
 	mails := readWithPython(t, all)
 	for i, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			got, want := readWithGoMessage(t, compose(t, s.draft).Raw), mails[i]
-			want.Headers, want.Structure, want.Defects, want.HeaderDefects = nil, nil, nil, nil // compared by TestPythonReadsTheSame
-			if s.name == "smtputf8" {                                                           // Python reads no UTF-8 in addresses from bytes
+			// compared by TestPythonReadsTheSame
+			want.Headers, want.Structure, want.Defects, want.HeaderDefects = nil, nil, nil, nil
+			// Python reads no UTF-8 in addresses from bytes
+			if s.name == "smtputf8" {
 				got.From, got.To, got.Cc, want.From, want.To, want.Cc = nil, nil, nil, nil, nil, nil
 			}
 			for _, m := range []*pythonMail{&got, &want} {
 				m.normalize(t)
 			}
 			for i, p := range want.Parts {
-				if strings.HasPrefix(p.Filename, "=?") && i < len(got.Parts) { // go-message takes for an encoded word what RFC 2231 says is none
+				// go-message takes for an encoded word what RFC 2231 says is none
+				if strings.HasPrefix(p.Filename, "=?") && i < len(got.Parts) {
 					got.Parts[i].Filename = p.Filename
 				}
 			}
@@ -67,7 +71,8 @@ func readWithGoMessage(t *testing.T, raw []byte) pythonMail {
 		t.Fatal(err)
 	}
 	h := mail.Header{Header: e.Header}
-	m := pythonMail{MessageID: h.Get("Message-Id"), From: peopleIn(t, h, "From"), To: peopleIn(t, h, "To"), Cc: peopleIn(t, h, "Cc")}
+	m := pythonMail{MessageID: h.Get("Message-Id"), From: peopleIn(t, h, "From"), To: peopleIn(t, h, "To"),
+		Cc: peopleIn(t, h, "Cc")}
 	if m.Subject, err = h.Subject(); err != nil {
 		t.Error(err)
 	}
@@ -109,7 +114,8 @@ func partWithGoMessage(t *testing.T, part *gomessage.Entity) pythonPart {
 	if err != nil {
 		t.Error(err)
 	}
-	p := pythonPart{CID: part.Header.Get("Content-Id"), Encoding: part.Header.Get("Content-Transfer-Encoding"), Payload: base64.StdEncoding.EncodeToString(body)}
+	p := pythonPart{CID: part.Header.Get("Content-Id"), Encoding: part.Header.Get("Content-Transfer-Encoding"),
+		Payload: base64.StdEncoding.EncodeToString(body)}
 	kind, params, err := part.Header.ContentType()
 	if err != nil {
 		t.Error(err)

@@ -133,7 +133,8 @@ func runToEncode(words []string, needs func(string) bool) (from, to int) {
 		}
 		to = i + 1
 	}
-	if to-from == 1 && words[from] == "" && len(words) > 1 { // an extra blank is encoded together with a neighbour
+	// an extra blank is encoded together with a neighbour
+	if to-from == 1 && words[from] == "" && len(words) > 1 {
 		if to < len(words) {
 			to++
 		} else {

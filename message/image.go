@@ -79,7 +79,8 @@ func decodeDataURL(value string) (kind string, content []byte, ok bool) {
 	kind, _, _ = strings.Cut(head, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	subtype, isImage := strings.CutPrefix(kind, "image/")
-	if !isImage || subtype == "" || len(subtype) > 60 || strings.Trim(subtype, "abcdefghijklmnopqrstuvwxyz0123456789.+-") != "" {
+	if !isImage || subtype == "" || len(subtype) > 60 ||
+		strings.Trim(subtype, "abcdefghijklmnopqrstuvwxyz0123456789.+-") != "" {
 		return "", nil, false
 	}
 	if !strings.HasSuffix(strings.ToLower(strings.ReplaceAll(head, " ", "")), ";base64") {

@@ -35,14 +35,16 @@ func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]by
 
 // changeHTML passes the first html of an entity to html. It reports whether one was found that can be
 // changed.
-func (e *entity) changeHTML(usual string, depth int, boundaries []string, html func(string) (string, error)) (bool, error) {
+func (e *entity) changeHTML(usual string, depth int, boundaries []string, html func(string) (string, error)) (
+	bool, error) {
 	kind := e.header.mediaType(usual)
 	switch {
 	case depth >= maxDepth || sealedTypes[kind]:
 		return false, nil
 	case strings.HasPrefix(kind, "multipart/"):
 		return e.changePart(depth, boundaries, html)
-	case kind != "text/html" || strings.HasPrefix(strings.ToLower(e.header.get("Content-Disposition")), "attachment"):
+	case kind != "text/html" || strings.HasPrefix(strings.ToLower(e.header.get("Content-Disposition")),
+		"attachment"):
 		return false, nil
 	}
 	text, ok := e.text()
@@ -85,7 +87,8 @@ func (e *entity) changePart(depth int, boundaries []string, html func(string) (s
 func (e *entity) text() (string, bool) {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
-	for _, other := range []string{"utf-16", "utf-32", "utf-7", "ucs-", "iso-2022-", "iso-10646-", "hz-", "big5", "shift_jis", "gbk", "gb18030"} {
+	for _, other := range []string{"utf-16", "utf-32", "utf-7", "ucs-", "iso-2022-", "iso-10646-", "hz-", "big5",
+		"shift_jis", "gbk", "gb18030"} {
 		if strings.HasPrefix(charset, other) { // two of their bytes can look like ASCII
 			return "", false
 		}

@@ -22,33 +22,45 @@ func TestMark(t *testing.T) {
 			wire("From: a@x.test", "", "shop", ""), wire("From: a@x.test", "List-ID: <news.x.test>", "", "shop", ""),
 		},
 		"a field that is there": {
-			wire("list-id: <old>", "From: a@x.test", "", "x", ""), wire("List-ID: <news.x.test>", "From: a@x.test", "", "x", ""),
+			wire("list-id: <old>", "From: a@x.test", "", "x", ""), wire("List-ID: <news.x.test>", "From: a@x.test", "",
+				"x", ""),
 		},
 		"html": {
 			wire("Content-Type: text/html", "", "<p>shop</p>", ""),
-			wire("Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "List-ID: <news.x.test>", "", "<p>SHOP</p>", ""),
+			wire("Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "List-ID: <news.x.test>", "",
+				"<p>SHOP</p>", ""),
 		},
 		"in quoted-printable": {
-			wire("Content-Type: text/html; charset=utf-8", "Content-Transfer-Encoding: quoted-printable", "", "<p>sh=", "op =C3=BC</p>", ""),
-			wire("Content-Type: text/html; charset=utf-8", "Content-Transfer-Encoding: quoted-printable", "List-ID: <news.x.test>", "", "<p>SHOP =C3=BC</p>", ""),
+			wire("Content-Type: text/html; charset=utf-8", "Content-Transfer-Encoding: quoted-printable", "", "<p>sh=",
+				"op =C3=BC</p>", ""),
+			wire("Content-Type: text/html; charset=utf-8", "Content-Transfer-Encoding: quoted-printable",
+				"List-ID: <news.x.test>", "", "<p>SHOP =C3=BC</p>", ""),
 		},
 		"in base64": {
 			wire("Content-Type: text/html", "Content-Transfer-Encoding: BASE64", "", "PHA+c2hv", "cDwvcD4=", ""),
-			wire("Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "List-ID: <news.x.test>", "", "<p>SHOP</p>"),
+			wire("Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "List-ID: <news.x.test>", "",
+				"<p>SHOP</p>"),
 		},
 		"the first of its parts": {
-			wire(`Content-Type: multipart/mixed; boundary="b"`, "", "--b", `Content-Type: multipart/alternative; boundary="c"`, "", "--c", "", "shop", "--c",
-				"Content-Type: text/html", "", "shop", "--c--", "--b", "Content-Type: text/html", "", "shop", "--b--", ""),
-			wire(`Content-Type: multipart/mixed; boundary="b"`, "List-ID: <news.x.test>", "", "--b", `Content-Type: multipart/alternative; boundary="c"`, "", "--c", "", "shop", "--c",
-				"Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "", "SHOP", "--c--", "--b", "Content-Type: text/html", "", "shop", "--b--", ""),
+			wire(`Content-Type: multipart/mixed; boundary="b"`, "", "--b",
+				`Content-Type: multipart/alternative; boundary="c"`, "", "--c", "", "shop", "--c",
+				"Content-Type: text/html", "", "shop", "--c--", "--b", "Content-Type: text/html", "", "shop", "--b--",
+				""),
+			wire(`Content-Type: multipart/mixed; boundary="b"`, "List-ID: <news.x.test>", "", "--b",
+				`Content-Type: multipart/alternative; boundary="c"`, "", "--c", "", "shop", "--c",
+				"Content-Type: text/html", "Content-Transfer-Encoding: 7bit", "", "SHOP", "--c--", "--b",
+				"Content-Type: text/html", "", "shop", "--b--", ""),
 		},
 		"an attachment": {
 			wire("Content-Type: text/html", "Content-Disposition: attachment; filename=x.html", "", "shop", ""),
-			wire("Content-Type: text/html", "Content-Disposition: attachment; filename=x.html", "List-ID: <news.x.test>", "", "shop", ""),
+			wire("Content-Type: text/html", "Content-Disposition: attachment; filename=x.html",
+				"List-ID: <news.x.test>", "", "shop", ""),
 		},
 		"what is signed": {
-			wire(`Content-Type: multipart/signed; boundary="b"`, "", "--b", "Content-Type: text/html", "", "shop", "--b--", ""),
-			wire(`Content-Type: multipart/signed; boundary="b"`, "List-ID: <news.x.test>", "", "--b", "Content-Type: text/html", "", "shop", "--b--", ""),
+			wire(`Content-Type: multipart/signed; boundary="b"`, "", "--b", "Content-Type: text/html", "", "shop",
+				"--b--", ""),
+			wire(`Content-Type: multipart/signed; boundary="b"`, "List-ID: <news.x.test>", "", "--b",
+				"Content-Type: text/html", "", "shop", "--b--", ""),
 		},
 		"a message signed by DKIM": {
 			wire("DKIM-Signature: v=1", "Content-Type: text/html", "", "shop", ""),
@@ -60,11 +72,13 @@ func TestMark(t *testing.T) {
 		},
 		"an encoding nobody knows": {
 			wire("Content-Type: text/html", "Content-Transfer-Encoding: x-uue", "", "shop", ""),
-			wire("Content-Type: text/html", "Content-Transfer-Encoding: x-uue", "List-ID: <news.x.test>", "", "shop", ""),
+			wire("Content-Type: text/html", "Content-Transfer-Encoding: x-uue", "List-ID: <news.x.test>", "", "shop",
+				""),
 		},
 		"base64 that is none": {
 			wire("Content-Type: text/html", "Content-Transfer-Encoding: base64", "", "shop!", ""),
-			wire("Content-Type: text/html", "Content-Transfer-Encoding: base64", "List-ID: <news.x.test>", "", "shop!", ""),
+			wire("Content-Type: text/html", "Content-Transfer-Encoding: base64", "List-ID: <news.x.test>", "", "shop!",
+				""),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +98,9 @@ func TestMarkFails(t *testing.T) {
 		t.Error("a text that is no message was marked")
 	}
 	failed := errors.New("no")
-	_, err := message.Mark([]byte("Content-Type: text/html\r\n\r\nx"), nil, func(string) (string, error) { return "", failed })
+	_, err := message.Mark([]byte("Content-Type: text/html\r\n\r\nx"), nil, func(string) (string, error) {
+		return "", failed
+	})
 	if !errors.Is(err, failed) {
 		t.Errorf("%v", err)
 	}
@@ -95,7 +111,8 @@ func FuzzMark(f *testing.F) {
 	f.Add("Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\nshop\r\n--b--\r\n")
 	f.Fuzz(func(t *testing.T, raw string) {
 		c, _, err := message.FromRaw([]byte(raw), message.Override{
-			Date: time.Unix(0, 0), From: message.Address{Address: "a@x.test"}, To: []message.Address{{Address: "b@x.test"}}, MessageID: "<1@x.test>",
+			Date: time.Unix(0, 0), From: message.Address{Address: "a@x.test"}, To: []message.Address{
+				{Address: "b@x.test"}}, MessageID: "<1@x.test>",
 		}, nil)
 		if err != nil {
 			return
@@ -104,7 +121,8 @@ func FuzzMark(f *testing.F) {
 		if err != nil || string(same) != string(c.Raw) {
 			t.Errorf("%q became %q though nothing was asked for, %v", c.Raw, same, err)
 		}
-		if marked, err := message.Mark(c.Raw, []message.Header{{Name: "List-ID", Value: "<x>"}}, shout); err != nil || !strings.Contains(string(marked), "\r\nList-ID: <x>\r\n") {
+		if marked, err := message.Mark(c.Raw, []message.Header{{Name: "List-ID", Value: "<x>"}},
+			shout); err != nil || !strings.Contains(string(marked), "\r\nList-ID: <x>\r\n") {
 			t.Errorf("%q became %q, %v", c.Raw, marked, err)
 		}
 	})

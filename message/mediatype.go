@@ -16,15 +16,18 @@ const octetStream = "application/octet-stream"
 // bytes.
 func mediaType(contentType, filename string) (string, []parameter) {
 	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil && err != mime.ErrInvalidMediaParameter || !strings.Contains(kind, "/") || !isASCII(kind) || len(kind) > 127 {
+	if err != nil && err != mime.ErrInvalidMediaParameter || !strings.Contains(kind, "/") || !isASCII(kind) ||
+		len(kind) > 127 {
 		return guessType(filename), nil
 	}
 	if strings.HasPrefix(kind, "multipart/") {
 		return octetStream, nil
 	}
 	var kept []parameter
-	for _, name := range []string{"charset", "method", "component", "type", "version", "profile", "report-type"} {
-		if value := params[name]; value != "" && isASCII(value) && len(value) <= maxParameter && !hasControl(value) {
+	for _, name := range []string{"charset", "method", "component", "type", "version", "profile",
+		"report-type"} {
+		if value := params[name]; value != "" && isASCII(value) && len(value) <= maxParameter &&
+			!hasControl(value) {
 			kept = append(kept, parameter{name: name, value: value})
 		}
 	}
@@ -50,20 +53,26 @@ func extensionOf(kind string) string {
 
 // typesByExtension replaces the system's mime.types files, which differ between machines.
 var typesByExtension = map[string]string{
-	".7z": "application/x-7z-compressed", ".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css", ".csv": "text/csv",
+	".7z": "application/x-7z-compressed", ".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css",
+	".csv":  "text/csv",
 	".doc":  "application/msword",
 	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 	".eml":  "message/rfc822", ".epub": "application/epub+zip", ".gif": "image/gif", ".gz": "application/gzip",
-	".heic": "image/heic", ".htm": "text/html", ".html": "text/html", ".ics": "text/calendar", ".ico": "image/vnd.microsoft.icon",
-	".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript", ".json": "application/json", ".log": "text/plain",
-	".m4a": "audio/mp4", ".md": "text/markdown", ".mov": "video/quicktime", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
+	".heic": "image/heic", ".htm": "text/html", ".html": "text/html", ".ics": "text/calendar",
+	".ico":  "image/vnd.microsoft.icon",
+	".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript", ".json": "application/json",
+	".log": "text/plain",
+	".m4a": "audio/mp4", ".md": "text/markdown", ".mov": "video/quicktime", ".mp3": "audio/mpeg",
+	".mp4": "video/mp4",
 	".odp": "application/vnd.oasis.opendocument.presentation",
 	".ods": "application/vnd.oasis.opendocument.spreadsheet",
 	".odt": "application/vnd.oasis.opendocument.text",
 	".ogg": "audio/ogg", ".pdf": "application/pdf", ".png": "image/png", ".ppt": "application/vnd.ms-powerpoint",
 	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-	".rar":  "application/vnd.rar", ".rtf": "application/rtf", ".svg": "image/svg+xml", ".tar": "application/x-tar",
-	".tif": "image/tiff", ".tiff": "image/tiff", ".tsv": "text/tab-separated-values", ".txt": "text/plain", ".vcf": "text/vcard",
+	".rar":  "application/vnd.rar", ".rtf": "application/rtf", ".svg": "image/svg+xml",
+	".tar": "application/x-tar",
+	".tif": "image/tiff", ".tiff": "image/tiff", ".tsv": "text/tab-separated-values", ".txt": "text/plain",
+	".vcf": "text/vcard",
 	".wav": "audio/wav", ".webm": "video/webm", ".webp": "image/webp", ".xls": "application/vnd.ms-excel",
 	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	".xml":  "application/xml", ".zip": "application/zip",
@@ -71,7 +80,8 @@ var typesByExtension = map[string]string{
 
 // preferredExtensions are the extensions of files without a name.
 var preferredExtensions = []string{
-	".png", ".jpg", ".gif", ".webp", ".svg", ".bmp", ".avif", ".pdf", ".txt", ".html", ".csv", ".ics", ".eml", ".json", ".xml", ".zip", ".gz",
+	".png", ".jpg", ".gif", ".webp", ".svg", ".bmp", ".avif", ".pdf", ".txt", ".html", ".csv", ".ics", ".eml",
+	".json", ".xml", ".zip", ".gz",
 	".docx", ".xlsx", ".pptx", ".doc", ".xls", ".ppt", ".odt", ".ods", ".mp3", ".mp4", ".vcf", ".md", ".rtf",
 }
 
@@ -82,7 +92,8 @@ func cleanFilename(filename string) string {
 		filename = filename[i+1:]
 	}
 	filename = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' ||
+			r == '\ufeff' {
 			return -1
 		}
 		return r

@@ -8,10 +8,12 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// TestLargeMailsAreWrittenOnce holds doc.go to its word on memory: one buffer of the size of the result, beside what was given.
+// TestLargeMailsAreWrittenOnce holds doc.go to its word on memory: one buffer of the size of the result,
+// beside what was given.
 func TestLargeMailsAreWrittenOnce(t *testing.T) {
 	file := bytes.Repeat([]byte("0123456789abcdef"), 8<<20/16)
-	d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "t", Attachments: []message.Attachment{{Content: file[:len(file)/2]}, {Content: file[len(file)/2:]}}}
+	d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "t",
+		Attachments: []message.Attachment{{Content: file[:len(file)/2]}, {Content: file[len(file)/2:]}}}
 	raw := compose(t, d).Raw
 	for _, row := range []struct {
 		name string

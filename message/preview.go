@@ -41,7 +41,8 @@ func bodyStart(source string) int {
 		switch {
 		case kind == xhtml.StartTagToken && string(name) == "body":
 			return offset
-		case kind == xhtml.EndTagToken && string(name) == "head", kind == xhtml.StartTagToken && string(name) == "html",
+		case kind == xhtml.EndTagToken && string(name) == "head", kind == xhtml.StartTagToken &&
+			string(name) == "html",
 			kind == xhtml.DoctypeToken:
 			fallback = offset
 		}

@@ -56,7 +56,10 @@ func TestPythonReadsTheSame(t *testing.T) {
 				t.Errorf("subject is %q, want %q", got.Subject, d.Subject)
 			}
 			for _, h := range d.Headers {
-				if !slices.ContainsFunc(got.Headers, func(read []string) bool { return read[0] == h.Name && strings.TrimSpace(read[1]) == h.Value }) {
+				if !slices.ContainsFunc(got.Headers, func(read []string) bool {
+					return read[0] == h.Name &&
+						strings.TrimSpace(read[1]) == h.Value
+				}) {
 					t.Errorf("no header %s: %q in %q", h.Name, h.Value, got.Headers)
 				}
 			}
@@ -73,12 +76,13 @@ func TestPythonReadsTheSame(t *testing.T) {
 	}
 }
 
-// knownHeaderDefect tells what we do on purpose for programs that know no RFC 2231: a file name's ASCII likeness beside the true name, and
-// encoded words in the name parameter.
+// knownHeaderDefect tells what we do on purpose for programs that know no RFC 2231: a file name's ASCII
+// likeness beside the true name, and encoded words in the name parameter.
 func knownHeaderDefect(sample, defect string) bool {
 	switch sample {
 	case "filenames":
-		return strings.Contains(defect, "encoded word inside quoted string") || strings.Contains(defect, "missing trailing whitespace after encoded-word") ||
+		return strings.Contains(defect, "encoded word inside quoted string") ||
+			strings.Contains(defect, "missing trailing whitespace after encoded-word") ||
 			strings.Contains(defect, "duplicate parameter name; duplicate ignored")
 	case "smtputf8":
 		return strings.HasPrefix(defect, "To: ")
@@ -149,7 +153,8 @@ func sameAddresses(t *testing.T, header string, got [][]string, want []message.A
 	}
 }
 
-// samePayloads compares what was given with the parts found: text, html and every attachment's bytes and name.
+// samePayloads compares what was given with the parts found: text, html and every attachment's bytes and
+// name.
 func samePayloads(t *testing.T, got pythonMail, d message.Draft) {
 	t.Helper()
 	payloads := make(map[string]string) // by file name, or by type
@@ -161,11 +166,13 @@ func samePayloads(t *testing.T, got pythonMail, d message.Draft) {
 		payloads[key] = p.payload(t)
 	}
 	if d.Text != "" {
-		if diff := cmp.Diff(strings.TrimRight(lineEnds(d.Text), "\n"), strings.TrimRight(payloads["text/plain"], "\n")); diff != "" {
+		if diff := cmp.Diff(strings.TrimRight(lineEnds(d.Text), "\n"), strings.TrimRight(payloads["text/plain"],
+			"\n")); diff != "" {
 			t.Errorf("text (-given +read):\n%s", diff)
 		}
 	}
-	if d.HTML != "" && d.PreviewText == "" && !strings.Contains(d.HTML, "data:") && payloads["text/html"] != d.HTML {
+	if d.HTML != "" && d.PreviewText == "" && !strings.Contains(d.HTML, "data:") &&
+		payloads["text/html"] != d.HTML {
 		t.Errorf("html is %q, want %q", payloads["text/html"], d.HTML)
 	}
 	for _, a := range d.Attachments {
@@ -176,7 +183,8 @@ func samePayloads(t *testing.T, got pythonMail, d message.Draft) {
 		payload, found := payloads[name]
 		if !found {
 			t.Errorf("no part is named %q; there are %q", name, got.Parts)
-		} else if want := strings.ReplaceAll(string(a.Content), "\r\n", "\n"); strings.TrimRight(payload, "\n") != strings.TrimRight(want, "\n") && !strings.HasSuffix(name, ".eml") {
+		} else if want := strings.ReplaceAll(string(a.Content), "\r\n", "\n"); strings.TrimRight(
+			payload, "\n") != strings.TrimRight(want, "\n") && !strings.HasSuffix(name, ".eml") {
 			t.Errorf("%s has %q, want %q", name, payload, want)
 		}
 	}

@@ -18,12 +18,14 @@ var onlyOnce = []string{
 
 // apply applies the overrides, removes Bcc, and returns the author, subject and envelope of the header.
 func (h *rawHeader) apply(f *faults, o Override) *Composed {
-	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID, InReplyTo: o.InReplyTo,
+	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID,
+		InReplyTo:  o.InReplyTo,
 		References: o.References, Date: o.Date, Headers: o.Headers}
 	f.adoptHeaders(&d)
 	c := &Composed{From: h.author(f, o)}
 	sender := h.sender(f, c.From, d.Sender)
-	headersCount := o.Envelope == nil || len(o.Envelope.To) == 0 // otherwise they are not used and may be unreadable
+	// otherwise they are not used and may be unreadable
+	headersCount := o.Envelope == nil || len(o.Envelope.To) == 0
 	to := h.recipients(f, "To", "to", o.To, headersCount)
 	cc := h.recipients(f, "Cc", "cc", o.Cc, headersCount)
 	bcc := h.recipients(f, "Bcc", "bcc", o.Bcc, headersCount)
@@ -77,7 +79,8 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 	}
 	senders, err := ParseAddressList(h.get("Sender"))
 	if err != nil || len(senders) != 1 {
-		f.add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)", len(authors))
+		f.add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)",
+			len(authors))
 		return ""
 	}
 	return f.rawAddress("Sender", senders[0]).Address

@@ -62,8 +62,10 @@ func (h *rawHeader) isSigned() bool {
 // sealedTypes are the signed or encrypted types, whose content must not change (RFC 1847, RFC 3156, RFC
 // 8551).
 var sealedTypes = map[string]bool{
-	"multipart/signed": true, "multipart/encrypted": true, "application/pgp-encrypted": true, "application/pgp-signature": true,
-	"application/pkcs7-mime": true, "application/x-pkcs7-mime": true, "application/pkcs7-signature": true, "application/x-pkcs7-signature": true,
+	"multipart/signed": true, "multipart/encrypted": true, "application/pgp-encrypted": true,
+	"application/pgp-signature": true,
+	"application/pkcs7-mime":    true, "application/x-pkcs7-mime": true, "application/pkcs7-signature": true,
+	"application/x-pkcs7-signature": true,
 }
 
 // toSevenBit is messageToSevenBit for any entity. usual is its type if the header has none.

@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// eightBitMails are raw mails with parts that not every relay carries. All but the signed ones come out for every relay.
+// eightBitMails are raw mails with parts that not every relay carries. All but the signed ones come out for
+// every relay.
 func eightBitMails() []struct{ name, raw string } {
 	const text = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n"
 	long := strings.Repeat("long ", 400)
@@ -25,18 +26,25 @@ func eightBitMails() []struct{ name, raw string } {
 		{"no line end", complete + text + "\nGrüße"},
 		{"Japanese", complete + text + "\n" + strings.Repeat("日本語の本文\n", 30)},
 		{"no type, no encoding", complete + "\nGr\xfc\xdfe\n"},
-		{"said to be 7bit", complete + "Content-Type: text/html; charset=iso-8859-1\ncontent-transfer-encoding: 7BIT\n\n<p>Gr\xfc\xdfe</p>\n"},
+		{"said to be 7bit", complete +
+			"Content-Type: text/html; charset=iso-8859-1\ncontent-transfer-encoding: 7BIT\n\n<p>Gr\xfc\xdfe</p>\n"},
 		{"a long line", complete + "Content-Type: text/html\n\n<p>" + long + "</p>\n"},
 		{
 			"nested", complete + "Content-Type: multipart/mixed; boundary=\"a b\"\nContent-Transfer-Encoding: 8bit\n\nnobody reads this\n" +
-				"--a b\nContent-Type: multipart/alternative;\n boundary=a\nContent-Transfer-Encoding: 8bit\n\n--a\n" + text + "\nGrüße\n\n--a\nContent-Type: text/html\n\n<p>plain</p>\n--a\t\n" +
-				"Content-Type: text/html; charset=utf-8\n\n<p>Grüße " + long + "</p>\n--a--\n\n--a b\nContent-Type: application/json\nContent-Transfer-Encoding: binary\nContent-Disposition: attachment; filename=x.json\n\n{\"ü\": 1}\n\n" +
+				"--a b\nContent-Type: multipart/alternative;\n boundary=a\nContent-Transfer-Encoding: 8bit\n\n--a\n" +
+				text + "\nGrüße\n\n--a\nContent-Type: text/html\n\n<p>plain</p>\n--a\t\n" +
+				"Content-Type: text/html; charset=utf-8\n\n<p>Grüße " + long +
+				"</p>\n--a--\n\n--a b\nContent-Type: application/json\nContent-Transfer-Encoding: binary\nContent-Disposition: attachment; filename=x.json\n\n{\"ü\": 1}\n\n" +
 				"--a b\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n--a b--\nnor this\n",
 		},
-		{"no last boundary", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nGrüße\n--b\n" + text + "\nÜber\n"},
-		{"a boundary that only looks like one", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n--bb\nGrüße\n --b\n--b--\n"},
-		{"a boundary that encoding would make", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + strings.Repeat("ü"+strings.Repeat("x", 69)+"--b\nx\n", 3) + "\n--b--\n"},
-		{"an attached mail", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nSubject: inner\nFrom: x@example.com\n" + text + "\nGrüße\n\n--b--\n"},
+		{"no last boundary", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nGrüße\n--b\n" + text +
+			"\nÜber\n"},
+		{"a boundary that only looks like one",
+			complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n--bb\nGrüße\n --b\n--b--\n"},
+		{"a boundary that encoding would make", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" +
+			strings.Repeat("ü"+strings.Repeat("x", 69)+"--b\nx\n", 3) + "\n--b--\n"},
+		{"an attached mail", complete +
+			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nSubject: inner\nFrom: x@example.com\n" + text + "\nGrüße\n\n--b--\n"},
 		{"a digest", complete + "Content-Type: multipart/digest; boundary=b\n\n--b\n\nSubject: inner\nFrom: x@example.com\n" + text + "\nGrüße\n\n--b--\n"},
 	}
 }
@@ -78,14 +86,16 @@ func TestEightBitMailIsMadeForEveryRelay(t *testing.T) {
 func sameMail(t *testing.T, name string, before, after pythonMail) (attached [][]byte) {
 	t.Helper()
 	isEncoding := func(h []string) bool { return strings.EqualFold(h[0], "Content-Transfer-Encoding") }
-	before.Headers, after.Headers = slices.DeleteFunc(before.Headers, isEncoding), slices.DeleteFunc(after.Headers, isEncoding)
+	before.Headers, after.Headers = slices.DeleteFunc(before.Headers, isEncoding), slices.DeleteFunc(
+		after.Headers, isEncoding)
 	for i := range min(len(before.Parts), len(after.Parts)) {
 		a, b := &before.Parts[i], &after.Parts[i]
 		if strings.HasPrefix(a.Type, "message/") {
 			attached = append(attached, []byte(a.payload(t)), []byte(b.payload(t)))
 			b.Payload = a.Payload
 		}
-		if strings.TrimSuffix(a.payload(t), "\n") == strings.TrimSuffix(b.payload(t), "\n") { // Python takes one off a part that nothing ends
+		// Python takes one off a part that nothing ends
+		if strings.TrimSuffix(a.payload(t), "\n") == strings.TrimSuffix(b.payload(t), "\n") {
 			b.Payload = a.Payload
 		}
 		a.Encoding, b.Encoding = "", ""
@@ -105,18 +115,26 @@ func TestWhatIsSignedStaysEightBit(t *testing.T) {
 		{"DKIM", "DKIM-Signature: v=1; b=x\n" + complete + text, true},
 		{"DomainKeys", "DomainKey-Signature: a=rsa-sha1; b=x\n" + complete + text, true},
 		{"ARC", "ARC-Message-Signature: i=1; b=x\n" + complete + text, true},
-		{"S/MIME or PGP around it", complete + "Content-Type: multipart/signed; boundary=b; protocol=x\n\n--b\n" + text + "\n--b\n\nsignature\n--b--\n", true},
-		{"S/MIME", complete + "Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: binary\n\nü\n", true},
-		{"a signed part", complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\n\nGrüße\n--a\nContent-Type: multipart/signed; boundary=b\n\n--b\n" + text + "\n--b\n\nsignature\n--b--\n--a--\n", false},
-		{"an attached mail that is signed", complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: message/rfc822\n\nDKIM-Signature: v=1; b=x\n" + text + "\n--a--\n", true},
-		{"UTF-8 in the header of an attached mail", complete + "Content-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nSubject: Grüße\n\nx\n", true},
-		{"UTF-8 in the header of a part", complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Disposition: attachment; filename=ü.txt\n\nx\n--a--\n", true},
+		{"S/MIME or PGP around it", complete + "Content-Type: multipart/signed; boundary=b; protocol=x\n\n--b\n" +
+			text + "\n--b\n\nsignature\n--b--\n", true},
+		{"S/MIME", complete + "Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: binary\n\nü\n",
+			true},
+		{"a signed part", complete +
+			"Content-Type: multipart/mixed; boundary=a\n\n--a\n\nGrüße\n--a\nContent-Type: multipart/signed; boundary=b\n\n--b\n" + text + "\n--b\n\nsignature\n--b--\n--a--\n", false},
+		{"an attached mail that is signed",
+			complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: message/rfc822\n\nDKIM-Signature: v=1; b=x\n" + text + "\n--a--\n", true},
+		{"UTF-8 in the header of an attached mail",
+			complete + "Content-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nSubject: Grüße\n\nx\n", true},
+		{"UTF-8 in the header of a part",
+			complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Disposition: attachment; filename=ü.txt\n\nx\n--a--\n", true},
 		{"a report", complete + "Content-Type: message/global-delivery-status\n\nü\n", true},
 		{"an encoding of their own", complete + "Content-Transfer-Encoding: x-own\n\nü\n", true},
 		{"broken quoted-printable", complete + "Content-Transfer-Encoding: quoted-printable\n\nü=FC\n", true},
-		{"text before the parts", complete + "Content-Type: multipart/mixed; boundary=a\n\nü\n--a\n\nx\n--a--\n", true},
+		{"text before the parts", complete + "Content-Type: multipart/mixed; boundary=a\n\nü\n--a\n\nx\n--a--\n",
+			true},
 		{"parts without a boundary", complete + "Content-Type: multipart/mixed\n\nü\n", true},
-		{"parts in too many levels", complete + strings.Repeat("Content-Type: message/rfc822\n\n", 30) + "ü\n", true},
+		{"parts in too many levels", complete + strings.Repeat("Content-Type: message/rfc822\n\n", 30) + "ü\n",
+			true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, _, err := message.FromRaw([]byte(row.raw), override, steady())
@@ -130,7 +148,8 @@ func TestWhatIsSignedStaysEightBit(t *testing.T) {
 			if row.stays && string(c.Raw) != want {
 				t.Errorf("changed to\n%s", c.Raw)
 			}
-			if _, part, signed := strings.Cut(want, "multipart/signed"); signed && !bytes.Contains(c.Raw, []byte(part)) {
+			if _, part, signed := strings.Cut(want, "multipart/signed"); signed &&
+				!bytes.Contains(c.Raw, []byte(part)) {
 				t.Errorf("the signed part was changed:\n%s", c.Raw)
 			}
 		})
@@ -148,7 +167,8 @@ func FuzzSevenBit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plain, _, err := message.FromRaw(append([]byte("ARC-Seal: x\n"), raw...), override, steady()) // is left alone
+		// is left alone
+		plain, _, err := message.FromRaw(append([]byte("ARC-Seal: x\n"), raw...), override, steady())
 		if err != nil {
 			return
 		}
@@ -166,13 +186,15 @@ func FuzzSevenBit(f *testing.F) {
 	})
 }
 
-// leaves reads the parts of a mail that have no parts, each as its type and its decoded body. Not ok: the standard library can't.
+// leaves reads the parts of a mail that have no parts, each as its type and its decoded body. Not ok: the
+// standard library can't.
 func leaves(raw []byte) (list []string, ok bool) {
 	m, err := mail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
 		return nil, false
 	}
-	return leavesOf("text/plain", m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body, 0)
+	return leavesOf("text/plain", m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"),
+		m.Body, 0)
 }
 
 func leavesOf(usual, contentType, encoding string, body io.Reader, depth int) (list []string, ok bool) {
@@ -212,7 +234,8 @@ func leavesOf(usual, contentType, encoding string, body io.Reader, depth int) (l
 		if err != nil {
 			return nil, false
 		}
-		inner, ok := leavesOf(usual, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p, depth+1)
+		inner, ok := leavesOf(usual, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p,
+			depth+1)
 		if !ok {
 			return nil, false
 		}

@@ -194,7 +194,8 @@ func blockMargin(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "figure":
 		return 2
-	case "div", "tr", "section", "article", "header", "footer", "main", "nav", "aside", "center", "address", "form", "fieldset", "dt", "dd",
+	case "div", "tr", "section", "article", "header", "footer", "main", "nav", "aside", "center", "address",
+		"form", "fieldset", "dt", "dd",
 		"figcaption", "caption", "body", "html", "tbody", "thead", "tfoot":
 		return 1
 	}
@@ -203,7 +204,8 @@ func blockMargin(name string) int {
 
 func isVoid(name string) bool {
 	switch name {
-	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":
+	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
+		"wbr":
 		return true
 	}
 	return false

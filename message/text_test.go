@@ -22,14 +22,20 @@ func TestTextFromHTML(t *testing.T) {
 		{"lists", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>end", "- a\n- b\n\n- c\n\nend\n"},
 		{"table", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "a b\nc d\n"},
 		{"link", `<a href="https://x.example/?a=1&amp;b=2">here</a>.`, "here <https://x.example/?a=1&b=2>.\n"},
-		{"link that shows itself", `<a href="https://x.example">x.example</a> <a href="https://x.example/a">https://x.example/a</a>`, "x.example https://x.example/a\n"},
-		{"link to nowhere", `<a href="#top">up</a> <a href="javascript:alert(1)">js</a> <a name=x>n</a>`, "up js n\n"},
-		{"link around an image", `<a href="https://x.example/i"><img alt="Our shop" src=x></a>`, "Our shop <https://x.example/i>\n"},
-		{"link never closed", `<a href="https://x.example/i">one <a href="https://x.example/j">two</a> three`, "one two <https://x.example/j> three\n"},
+		{"link that shows itself",
+			`<a href="https://x.example">x.example</a> <a href="https://x.example/a">https://x.example/a</a>`,
+			"x.example https://x.example/a\n"},
+		{"link to nowhere", `<a href="#top">up</a> <a href="javascript:alert(1)">js</a> <a name=x>n</a>`,
+			"up js n\n"},
+		{"link around an image", `<a href="https://x.example/i"><img alt="Our shop" src=x></a>`,
+			"Our shop <https://x.example/i>\n"},
+		{"link never closed", `<a href="https://x.example/i">one <a href="https://x.example/j">two</a> three`,
+			"one two <https://x.example/j> three\n"},
 		{"script and style", "a<script>if (1<2) {'</p>'}</script><style>p{}</style>b", "ab\n"},
 		{"head", "<html><head><title>T</title><meta x></head><body>b</body>", "b\n"},
 		{"head never closed", "<head><title>T</title><body>b", "b\n"},
-		{"hidden", `<div style="display: none">x<div>y</div></div>a<span style='VISIBILITY:hidden'>z</span>b`, "ab\n"},
+		{"hidden", `<div style="display: none">x<div>y</div></div>a<span style='VISIBILITY:hidden'>z</span>b`,
+			"ab\n"},
 		{"comment", "a<!-- x --><!--[if mso]><p>y</p><![endif]-->b", "ab\n"},
 		{"preformatted", "<pre>a\r\n  b</pre>c", "a\n  b\n\nc\n"},
 		{"rule", "a<hr>b", "a\n\n---\n\nb\n"},
@@ -46,13 +52,14 @@ func TestTextFromHTML(t *testing.T) {
 	}
 }
 
-// TestHostileHTMLTakesLinearTime gives html that is slow for parsers that look back. A minute is far beyond what a linear one needs, and
-// far below what a quadratic one does.
+// TestHostileHTMLTakesLinearTime gives html that is slow for parsers that look back. A minute is far beyond
+// what a linear one needs, and far below what a quadratic one does.
 func TestHostileHTMLTakesLinearTime(t *testing.T) {
 	const n = 60_000
 	started := time.Now()
 	for name, html := range map[string]string{
-		"open links":    strings.Repeat(`<a href=http://x>`, n) + strings.Repeat("x ", n) + strings.Repeat("</a>", n),
+		"open links": strings.Repeat(`<a href=http://x>`, n) + strings.Repeat("x ", n) + strings.Repeat("</a>",
+			n),
 		"open divs":     strings.Repeat("<div style=display:none>", n),
 		"angles":        strings.Repeat("<", n*4),
 		"entities":      strings.Repeat("&amp", n*4),
@@ -62,7 +69,8 @@ func TestHostileHTMLTakesLinearTime(t *testing.T) {
 		"data":          strings.Repeat("<img src=data:image/png;base64,AA==>", n),
 		"marks":         strings.Repeat("\u0301", n),
 	} {
-		d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, HTML: html, PreviewText: "p", Attachments: []message.Attachment{{CID: "x"}}}
+		d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, HTML: html, PreviewText: "p",
+			Attachments: []message.Attachment{{CID: "x"}}}
 		checkCarriable(t, compose(t, d))
 		if spent := time.Since(started); spent > time.Minute {
 			t.Fatalf("%s: %v", name, spent)

@@ -13,7 +13,8 @@ import (
 //
 //	mixed( alternative( text, related( html, images ), calendar ), attachments )
 //
-// without the levels that would hold one part only. The plainest alternative comes first (RFC 2046 section 5.1.4).
+// without the levels that would hold one part only. The plainest alternative comes first (RFC 2046 section
+// 5.1.4).
 func buildTree(d Draft, token, domain string) *part {
 	htmlText, images := takeDataImages(d.HTML, token, domain)
 	var shown, related, attached, calendars []*part
@@ -38,7 +39,8 @@ func buildTree(d Draft, token, domain string) *part {
 	if htmlText != "" {
 		related = append(images, related...)
 		body := textPart("text/html", addPreview(htmlText, d.PreviewText))
-		shown = append(shown, multipart("related", []parameter{{name: "type", value: "text/html"}}, append([]*part{body}, related...)...))
+		shown = append(shown, multipart("related", []parameter{{name: "type", value: "text/html"}},
+			append([]*part{body}, related...)...))
 	}
 	alternatives := multipart("alternative", nil, append(shown, calendars...)...)
 	if tree := multipart("mixed", nil, append([]*part{alternatives}, attached...)...); tree != nil {
@@ -64,11 +66,13 @@ func textPart(kind, text string) *part {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	body := crlf([]byte(text))
-	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}}, encoding: textEncoding(body), body: body}
+	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}},
+		encoding: textEncoding(body), body: body}
 }
 
 func attachmentPart(a Attachment, index int) *part {
-	p := &part{filename: cleanFilename(a.Filename), disposition: strings.ToLower(a.Disposition), encoding: base64Encoding, body: a.Content}
+	p := &part{filename: cleanFilename(a.Filename), disposition: strings.ToLower(a.Disposition),
+		encoding: base64Encoding, body: a.Content}
 	p.kind, p.parameters = mediaType(a.ContentType, p.filename)
 	if p.disposition == "" {
 		p.disposition = "attachment"
@@ -93,7 +97,8 @@ func attachmentPart(a Attachment, index int) *part {
 func (p *part) carryMessage() {
 	body := crlf(p.body)
 	o := inspect(body)
-	if inner, ok := parseEntity(body); ok && p.kind == "message/rfc822" && (o.eightBit || o.longLines) && inner.messageToSevenBit(0, nil) {
+	if inner, ok := parseEntity(body); ok && p.kind == "message/rfc822" && (o.eightBit || o.longLines) &&
+		inner.messageToSevenBit(0, nil) {
 		body = inner.bytes()
 		o = inspect(body)
 	}

@@ -21,7 +21,8 @@ import (
 
 func testStamps(t testing.TB) *signedtoken.Ring {
 	t.Helper()
-	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(bytes.Repeat([]byte{7}, 32))}, signedtoken.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(bytes.Repeat([]byte{7}, 32))},
+		signedtoken.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func TestTrackedMail(t *testing.T) {
 		t.Fatalf("html: %s", html)
 	}
 	click, err := b.Tokens.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
-	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID, URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
+	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID,
+		URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
 		t.Errorf("the link stands for %+v, %v", click, err)
 	}
 	if urls[1][1] != "mailto:x@x.test" {
@@ -121,7 +123,8 @@ func TestTrackedMail(t *testing.T) {
 
 const rawHTML = "From: a@x.test\r\nTo: b@x.test\r\nContent-Type: text/html\r\n\r\n<a href=\"https://shop.test/\">Shop</a>"
 
-// TestRawMailOfAList shows that a raw message is sent as it is shown, with what its list adds, whether or not it is large.
+// TestRawMailOfAList shows that a raw message is sent as it is shown, with what its list adds, whether or not
+// it is large.
 func TestRawMailOfAList(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 400 << 10} {
@@ -137,12 +140,15 @@ func TestRawMailOfAList(t *testing.T) {
 			}
 		}
 		yes := true
-		a, err := b.Submit(t.Context(), api.SubmitRequest{Raw: append([]byte(rawHTML), strings.Repeat("<p>x</p>\r\n", size/10)...), ListID: "news", TrackClicks: &yes})
+		a, err := b.Submit(t.Context(), api.SubmitRequest{
+			Raw: append([]byte(rawHTML), strings.Repeat("<p>x</p>\r\n", size/10)...), ListID: "news",
+			TrackClicks: &yes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		header, html, _ := readMail(t, mustContent(t, b, a.QueueID))
-		if header.Get("List-ID") != "<news.x.test>" || header.Get("List-Unsubscribe") == "" || !strings.Contains(html, "https://p.test/base/c/") {
+		if header.Get("List-ID") != "<news.x.test>" || header.Get("List-Unsubscribe") == "" ||
+			!strings.Contains(html, "https://p.test/base/c/") {
 			t.Errorf("shown as %v, %.300s", header, html)
 		}
 		shown := mustContent(t, b, a.QueueID)
@@ -164,20 +170,30 @@ func TestWhatIsTrackedByDefault(t *testing.T) {
 		clicks  bool
 		refused string
 	}{
-		"nothing says so":              {},
-		"the settings":                 {track: func() (bool, bool) { return true, true }, opens: true, clicks: true},
-		"the message knows better":     {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{TrackClicks: &no}, opens: true},
-		"the account of the message":   {req: api.SubmitRequest{Account: "tracked"}, opens: true},
-		"both at once":                 {req: api.SubmitRequest{TrackingEnabled: &yes}, opens: true, clicks: true},
-		"one of them goes first":       {req: api.SubmitRequest{TrackingEnabled: &yes, TrackOpens: &no}, clicks: true},
-		"settings, and no address":     {track: func() (bool, bool) { return true, true }, base: "-"},
-		"a message, and no address":    {req: api.SubmitRequest{TrackOpens: &yes}, base: "-", refused: "trackOpens"},
-		"a message with its own":       {req: api.SubmitRequest{TrackOpens: &yes, BaseURL: "http://other.test"}, base: "-", opens: true},
-		"an address that is none":      {req: api.SubmitRequest{BaseURL: "ftp://other.test"}, refused: "baseUrl"},
-		"an address with a query":      {req: api.SubmitRequest{BaseURL: "https://other.test/?x"}, refused: "baseUrl"},
-		"raw":                          {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{Raw: []byte(rawHTML)}, opens: true, clicks: true},
-		"raw, by its header":           {req: api.SubmitRequest{Raw: []byte("X-EE-Tracking-Enabled: yes\r\n" + rawHTML)}, opens: true, clicks: true},
-		"raw, and no address":          {track: func() (bool, bool) { return true, true }, base: "-", req: api.SubmitRequest{Raw: []byte(rawHTML)}},
+		"nothing says so": {},
+		"the settings": {track: func() (bool, bool) { return true, true }, opens: true,
+			clicks: true},
+		"the message knows better": {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{
+			TrackClicks: &no}, opens: true},
+		"the account of the message": {req: api.SubmitRequest{Account: "tracked"}, opens: true},
+		"both at once":               {req: api.SubmitRequest{TrackingEnabled: &yes}, opens: true, clicks: true},
+		"one of them goes first": {req: api.SubmitRequest{TrackingEnabled: &yes, TrackOpens: &no},
+			clicks: true},
+		"settings, and no address": {track: func() (bool, bool) { return true, true }, base: "-"},
+		"a message, and no address": {req: api.SubmitRequest{TrackOpens: &yes}, base: "-",
+			refused: "trackOpens"},
+		"a message with its own": {req: api.SubmitRequest{TrackOpens: &yes, BaseURL: "http://other.test"},
+			base: "-", opens: true},
+		"an address that is none": {req: api.SubmitRequest{BaseURL: "ftp://other.test"}, refused: "baseUrl"},
+		"an address with a query": {req: api.SubmitRequest{BaseURL: "https://other.test/?x"},
+			refused: "baseUrl"},
+		"raw": {track: func() (bool, bool) { return true, true }, req: api.SubmitRequest{
+			Raw: []byte(rawHTML)}, opens: true, clicks: true},
+		"raw, by its header": {
+			req: api.SubmitRequest{Raw: []byte("X-EE-Tracking-Enabled: yes\r\n" + rawHTML)}, opens: true,
+			clicks: true},
+		"raw, and no address": {track: func() (bool, bool) { return true, true }, base: "-",
+			req: api.SubmitRequest{Raw: []byte(rawHTML)}},
 		"text has nothing to track in": {req: api.SubmitRequest{TrackOpens: &yes, Text: "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +221,8 @@ func TestWhatIsTrackedByDefault(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, html, _ := readMail(t, mustContent(t, b, a.QueueID))
-			if opens, clicks := strings.Contains(html, "/o/"), strings.Contains(html, "/c/"); opens != c.opens || clicks != c.clicks {
+			if opens, clicks := strings.Contains(html, "/o/"), strings.Contains(html, "/c/"); opens != c.opens ||
+				clicks != c.clicks {
 				t.Errorf("opens %t, clicks %t: %s", opens, clicks, html)
 			}
 		})
@@ -216,9 +233,10 @@ func TestMailOfAList(t *testing.T) {
 	t.Parallel()
 	b := setupMarked(t, Options{})
 	b.Templates = listTemplates{}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{ListID: "news", Template: "list", MailMerge: []api.MailMergeEntry{
-		{To: api.Address{Address: "ann@x.test"}}, {To: api.Address{Address: "bob@x.test"}},
-	}})
+	a, err := b.Submit(t.Context(), api.SubmitRequest{ListID: "news", Template: "list",
+		MailMerge: []api.MailMergeEntry{
+			{To: api.Address{Address: "ann@x.test"}}, {To: api.Address{Address: "bob@x.test"}},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,8 +250,10 @@ func TestMailOfAList(t *testing.T) {
 			t.Errorf("List-Unsubscribe-Post %q", post)
 		}
 		link := strings.Trim(header.Get("List-Unsubscribe"), "<>")
-		s, err := b.Tokens.Read(signedtoken.Unsubscribe, strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
-		if want := (signedtoken.Token{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news", Address: who}); err != nil || s != want {
+		s, err := b.Tokens.Read(signedtoken.Unsubscribe,
+			strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
+		if want := (signedtoken.Token{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news",
+			Address: who}); err != nil || s != want {
 			t.Errorf("the link %s stands for %+v, %v", link, s, err)
 		}
 		if strings.Contains(link, "ann") || seen[link] {
@@ -241,7 +261,8 @@ func TestMailOfAList(t *testing.T) {
 		}
 		seen[link] = true
 		html = stdhtml.UnescapeString(html)
-		if !strings.Contains(html, `href="`+link+`"`) || !strings.Contains(html, "https://p.test/base/preferences?t=") {
+		if !strings.Contains(html, `href="`+link+`"`) ||
+			!strings.Contains(html, "https://p.test/base/preferences?t=") {
 			t.Errorf("the template does not lead there: %s", html)
 		}
 	}
@@ -265,11 +286,13 @@ func TestListsThatCannotBe(t *testing.T) {
 		req  api.SubmitRequest
 		keys string
 	}{
-		"no name":            {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "the news"}, "listId"},
-		"two recipients":     {b, api.SubmitRequest{To: both, ListID: "news"}, "listId"},
-		"no public address":  {lost, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news"}, "listId"},
-		"its own header too": {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news", Headers: map[string]string{"list-unsubscribe": "<https://x.test>"}}, "headers.list-unsubscribe"},
-		"raw to two":         {b, api.SubmitRequest{Raw: []byte("From: a@x.test\r\nTo: b@x.test, c@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
+		"no name":           {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "the news"}, "listId"},
+		"two recipients":    {b, api.SubmitRequest{To: both, ListID: "news"}, "listId"},
+		"no public address": {lost, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news"}, "listId"},
+		"its own header too": {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news",
+			Headers: map[string]string{"list-unsubscribe": "<https://x.test>"}}, "headers.list-unsubscribe"},
+		"raw to two": {b, api.SubmitRequest{
+			Raw: []byte("From: a@x.test\r\nTo: b@x.test, c@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
 	} {
 		if len(c.req.Raw) == 0 {
 			c.req.Text = "x"
@@ -289,10 +312,15 @@ func TestReturnPaths(t *testing.T) {
 		want string // "": one of ours, for one recipient; "whole": for the message
 	}{
 		"the account's own address": {req: api.SubmitRequest{To: for1("ann@x.test"), Text: "x"}},
-		"two recipients":            {api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Text: "x"}, "whole"},
-		"another author":            {req: api.SubmitRequest{From: &api.Address{Address: "Boss@example.com"}, To: for1("ann@x.test"), Text: "x"}},
-		"one that was asked for":    {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{From: "returns@x.test"}, Text: "x"}, "returns@x.test"},
-		"none":                      {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{}, Text: "x"}, "<>"},
+		"two recipients": {
+			api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Text: "x"},
+			"whole"},
+		"another author": {req: api.SubmitRequest{From: &api.Address{Address: "Boss@example.com"},
+			To: for1("ann@x.test"), Text: "x"}},
+		"one that was asked for": {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{
+			From: "returns@x.test"}, Text: "x"}, "returns@x.test"},
+		"none": {api.SubmitRequest{To: for1("ann@x.test"), Envelope: &api.Envelope{},
+			Text: "x"}, "<>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -311,7 +339,8 @@ func TestReturnPaths(t *testing.T) {
 				if c.want != "" {
 					who = signedtoken.Whole
 				}
-				if err != nil || s != (signedtoken.Token{MessageID: a.QueueID, Recipient: who}) || !strings.HasSuffix(from, "@bounce.test") {
+				if err != nil || s != (signedtoken.Token{MessageID: a.QueueID, Recipient: who}) ||
+					!strings.HasSuffix(from, "@bounce.test") {
 					t.Errorf("%s stands for %+v, %v", from, s, err)
 				}
 			default:

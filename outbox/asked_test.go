@@ -80,7 +80,8 @@ func noLookups(t *testing.T, db *redisdb.DB) {
 			t.Errorf("%v: %d were looked up as it was delivered, to %s", req.To, n, *to)
 		}
 	}
-	if a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x"}); err != nil || a.Skipped == nil || looked.since(t) != 1 {
+	if a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x"}); err != nil ||
+		a.Skipped == nil || looked.since(t) != 1 {
 		t.Errorf("dead@x.test: %+v, %v", a, err)
 	}
 }
@@ -93,7 +94,8 @@ func TestNobodyIsLookedUpWithoutNeed(t *testing.T) {
 func TestNobodyIsLookedUpWithReplicas(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
-	noLookups(t, testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1, WaitTimeout: 10 * time.Second}))
+	noLookups(t, testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
+		WaitTimeout: 10 * time.Second}))
 }
 
 func TestNobodyIsLookedUpInMemory(t *testing.T) {
@@ -108,8 +110,9 @@ func TestEverybodyIsLookedUp(t *testing.T) {
 		options redisdb.Options
 		to      api.Addresses
 	}{
-		"on a Cluster": {redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(), Partitions: 2}, for1("ann@x.test")},
-		"for many":     {redisdb.Options{URL: testredis.Server(t).URL()}, toMany(11)},
+		"on a Cluster": {redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(), Partitions: 2},
+			for1("ann@x.test")},
+		"for many": {redisdb.Options{URL: testredis.Server(t).URL()}, toMany(11)},
 	} {
 		b, looked := setupCounted(t, testredis.Connect(t, c.options), Options{})
 		to := b.sentTo()
@@ -119,13 +122,15 @@ func TestEverybodyIsLookedUp(t *testing.T) {
 		}
 		b.suppress(t, suppression.Entry{Address: c.to[0].Address, Reason: suppression.Manual})
 		b.deliver(t, id)
-		if n := looked.since(t); n != len(c.to) || slices.Contains(*to, c.to[0].Address) || len(*to) != len(c.to)-1 {
+		if n := looked.since(t); n != len(c.to) || slices.Contains(*to, c.to[0].Address) ||
+			len(*to) != len(c.to)-1 {
 			t.Errorf("%s: %d were looked up as it was delivered, to %s", name, n, *to)
 		}
 	}
 }
 
-// TestLookedUpAgain has things happen between the submit and the attempt, after which what was found at the submit does not count any more.
+// TestLookedUpAgain has things happen between the submit and the attempt, after which what was found at the
+// submit does not count any more.
 func TestLookedUpAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -163,7 +168,8 @@ func TestLookedUpAgain(t *testing.T) {
 	}
 }
 
-// TestEveryAttemptIsCleared: a message that has to be tried again is not looked up either, until somebody is suppressed.
+// TestEveryAttemptIsCleared: a message that has to be tried again is not looked up either, until somebody is
+// suppressed.
 func TestEveryAttemptIsCleared(t *testing.T) {
 	t.Parallel()
 	b, looked := setupCounted(t, testredis.New(t), Options{})
@@ -181,8 +187,8 @@ func TestEveryAttemptIsCleared(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfAMessageThatIsAskedFor: its task is queued with the look, in a queue that may stand still for long, and a large content
-// lies there already.
+// TestNothingIsLeftOfAMessageThatIsAskedFor: its task is queued with the look, in a queue that may stand
+// still for long, and a large content lies there already.
 func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"small": "x", "large": string(noise(t, 400<<10))} {
@@ -193,7 +199,8 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 			later := b.clock.Now().Add(time.Hour)
 			file := []api.Attachment{{Filename: "f", Content: []byte(text)}}
 			for _, at := range []*time.Time{nil, &later} {
-				a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at, Attachments: file})
+				a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at,
+					Attachments: file})
 				if err != nil || a.Skipped == nil || a.QueueID != "" {
 					t.Fatalf("%+v, %v", a, err)
 				}
@@ -204,7 +211,8 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 				}
 			}
 			to := b.sentTo()
-			a, err := b.Submit(t.Context(), api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...), Text: "x", Attachments: file})
+			a, err := b.Submit(t.Context(), api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...),
+				Text: "x", Attachments: file})
 			if err != nil || a.Skipped == nil || !slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
 				t.Fatalf("%+v, %v", a, err)
 			}
@@ -223,16 +231,17 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTaskOfTheLookIsInHand has a worker take the task that was queued with the look, and find no message, while the message is accepted
-// after all: the worker drops that task, and the message has one of its own.
+// TestTaskOfTheLookIsInHand has a worker take the task that was queued with the look, and find no message,
+// while the message is accepted after all: the worker drops that task, and the message has one of its own.
 func TestTaskOfTheLookIsInHand(t *testing.T) {
 	t.Parallel()
 	b, _ := setupCounted(t, testredis.New(t), Options{})
 	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
 	m := &newMessage{
 		id: b.idFor("default", ""), lane: api.Transactional, attempts: 10,
-		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
-		content:  []byte("x"),
+		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
+			To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
+		content: []byte("x"),
 	}
 	if err := b.encode(m); err != nil {
 		t.Fatal(err)
@@ -252,24 +261,28 @@ func TestTaskOfTheLookIsInHand(t *testing.T) {
 	if errs := b.Control.Delete(t.Context(), first.Queue, first.ID); errs[0] != nil { // as the worker does
 		t.Fatal(errs)
 	}
-	if tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(m.result.ID, secondEpoch)) {
+	if tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 ||
+		!strings.HasSuffix(tasks[0], taskID(m.result.ID, secondEpoch)) {
 		t.Errorf("queued: %v", tasks)
 	}
 }
 
-// TestKeyOfAMessageForSome repeats a submit: the key holds, whoever has been suppressed since, and who is left out is told as before.
+// TestKeyOfAMessageForSome repeats a submit: the key holds, whoever has been suppressed since, and who is
+// left out is told as before.
 func TestKeyOfAMessageForSome(t *testing.T) {
 	t.Parallel()
 	for _, refuse := range []bool{false, true} {
 		b, _ := setupCounted(t, testredis.New(t), Options{RefuseSuppressed: refuse})
 		b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
-		req := api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...), Text: "x", IdempotencyKey: "k"}
+		req := api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...), Text: "x",
+			IdempotencyKey: "k"}
 		first, err := b.Submit(t.Context(), req)
 		if err != nil || first.Idempotency.Status != "MISS" || first.Skipped == nil {
 			t.Fatalf("%+v, %v", first, err)
 		}
 		again, err := b.Submit(t.Context(), req)
-		if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != keyHit || again.Skipped == nil || !slices.Equal(again.Skipped.Recipients, first.Skipped.Recipients) {
+		if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != keyHit ||
+			again.Skipped == nil || !slices.Equal(again.Skipped.Recipients, first.Skipped.Recipients) {
 			t.Errorf("repeated: %+v, %v", again, err)
 		}
 		b.suppress(t, suppression.Entry{Address: "bob@x.test", Reason: suppression.Manual})
@@ -284,7 +297,8 @@ func TestKeyOfAMessageForSome(t *testing.T) {
 	}
 }
 
-// TestCorrectedRecipientIsLookedUp: what was found about those a message was for says nothing about those it is for now.
+// TestCorrectedRecipientIsLookedUp: what was found about those a message was for says nothing about those it
+// is for now.
 func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 	t.Parallel()
 	b, _ := setupCounted(t, testredis.New(t), Options{})
@@ -293,8 +307,10 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 		suppression.Entry{Address: "left@x.test", Reason: suppression.Manual, Account: "other"},
 	)
 	b.sender.refusals = map[string]*smtpsend.Error{
-		"ann@x.test":  {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage},
-		"left@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage},
+		"ann@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy,
+			Scope: smtpsend.ScopeMessage},
+		"left@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy,
+			Scope: smtpsend.ScopeMessage},
 	}
 	to := b.sentTo()
 	for _, c := range []struct {
@@ -303,7 +319,8 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 		want  []string
 	}{
 		{"ann@x.test", api.Corrections{To: api.Emails{"dead@x.test", "bob@x.test"}}, []string{"bob@x.test"}},
-		{"left@x.test", api.Corrections{Account: "other", To: api.Emails{"left@x.test", "bob@x.test"}}, []string{"bob@x.test"}},
+		{"left@x.test", api.Corrections{Account: "other", To: api.Emails{"left@x.test", "bob@x.test"}},
+			[]string{"bob@x.test"}},
 	} {
 		b.clock.Advance(time.Hour)
 		id := b.submit(t, api.SubmitRequest{To: for1(c.first)})
@@ -327,7 +344,8 @@ func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	for i := 0; i < 600; i += 100 {
 		b.suppress(t, suppression.Entry{Address: list[i].To.Address, Reason: suppression.Manual})
 	}
-	b.suppress(t, suppression.Entry{Address: list[1].To.Address, Reason: suppression.Manual, Expires: b.clock.Now().Add(time.Second)})
+	b.suppress(t, suppression.Entry{Address: list[1].To.Address, Reason: suppression.Manual,
+		Expires: b.clock.Now().Add(time.Second)})
 	b.clock.Advance(time.Minute)
 	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, Lane: api.Bulk})
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// TestDeepPagesAreThoseOfTheWholeList compares pages of a long list, which are found by leaps, with the same list read as a whole.
+// TestDeepPagesAreThoseOfTheWholeList compares pages of a long list, which are found by leaps, with the same
+// list read as a whole.
 func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -26,7 +27,8 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 	var all []entry
 	members := map[string][]redis.Z{}
 	for i := range 6000 {
-		e := entry{id: fmt.Sprintf("%06d", random.IntN(1_000_000)) + fmt.Sprint(i), created: 1_800_000_000_000 + int64(random.IntN(3000))}
+		e := entry{id: fmt.Sprintf("%06d", random.IntN(1_000_000)) + fmt.Sprint(i), created: 1_800_000_000_000 +
+			int64(random.IntN(3000))}
 		if i%3 == 0 {
 			e.created = 1_800_000_001_000 // a thousand and more in one millisecond
 		}
@@ -55,8 +57,10 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 				t.Fatal(err)
 			}
 			from := min(w.page*w.size, len(want))
-			if d := cmp.Diff(want[from:min(from+w.size, len(want))], append([]entry{}, found.page...), cmp.AllowUnexported(entry{})); d != "" {
-				t.Errorf("newest first: %v, bounded: %v, page %d (-want +got):\n%s", w.newest, !w.after.IsZero(), w.page, d)
+			if d := cmp.Diff(want[from:min(from+w.size, len(want))], append([]entry{}, found.page...),
+				cmp.AllowUnexported(entry{})); d != "" {
+				t.Errorf("newest first: %v, bounded: %v, page %d (-want +got):\n%s", w.newest, !w.after.IsZero(), w.page,
+					d)
 			}
 			if found.total != len(want) || found.more != (from+w.size < len(want)) {
 				t.Errorf("page %d: %d in all, more: %v; want %d", w.page, found.total, found.more, len(want))
@@ -65,8 +69,8 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 	}
 }
 
-// TestBulkCancelReadsTheOutboxOnce counts what a bulk cancel by tag asks of Redis: it once read all of the outbox again for each thousand
-// it took back, and had Redis walk along the queue for each single message.
+// TestBulkCancelReadsTheOutboxOnce counts what a bulk cancel by tag asks of Redis: it once read all of the
+// outbox again for each thousand it took back, and had Redis walk along the queue for each single message.
 func TestBulkCancelReadsTheOutboxOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -114,7 +118,8 @@ func fillFast(t *testing.T, b *bundle, n int) {
 	t.Helper()
 	later := b.clock.Now().Add(time.Hour)
 	parallel(t, 8, n, func(i int) error {
-		req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Tags: []string{fmt.Sprintf("t%d", i%2)}}
+		req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x",
+			Tags: []string{fmt.Sprintf("t%d", i%2)}}
 		if i%10 == 0 || i%10 == 1 {
 			req.Lane = api.Bulk
 		}

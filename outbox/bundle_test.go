@@ -42,10 +42,12 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	t.Helper()
 	clock := testclock.At(storyBegin)
 	o.Now = clock.Now
-	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{clock: clock}
+	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{
+		clock: clock}
 	c := db.Client()
 	b, err := New(Parts{
-		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: sender, Accounts: people, Gateways: people, Templates: scriptedTemplates{},
+		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: sender,
+		Accounts: people, Gateways: people, Templates: scriptedTemplates{},
 	}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +102,8 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	return b.DB.Client().HGetAll(t.Context(), b.keys.message(p, id)).Val()
 }
 
-// scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds the account.
+// scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds
+// the account.
 type scriptedAccounts struct {
 	clock *testclock.Clock
 	hold  bool
@@ -120,9 +123,11 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 		return accounts.Sender{ID: id, Relays: relays, Email: "app@example.com", Opens: &yes}, nil
 	}
 	if id == "german" {
-		return accounts.Sender{ID: id, Relays: relays, Email: "laden@x.test", Locale: "de", TZ: "Europe/Berlin"}, nil
+		return accounts.Sender{ID: id, Relays: relays, Email: "laden@x.test", Locale: "de",
+			TZ: "Europe/Berlin"}, nil
 	}
-	return accounts.Sender{ID: id, Relays: relays, Name: "Postroom", Email: "app@example.com", Hold: a.hold, Held: a.held}, nil
+	return accounts.Sender{ID: id, Relays: relays, Name: "Postroom", Email: "app@example.com", Hold: a.hold,
+		Held: a.held}, nil
 }
 
 // Exists implements Gateways.
@@ -171,11 +176,15 @@ type scriptedTemplates struct{}
 func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (templates.Template, error) {
 	switch id {
 	case "welcome":
-		return templates.Template{ID: id, Version: 1, Source: render.Source{Subject: "Welcome {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}, nil
+		return templates.Template{ID: id, Version: 1, Source: render.Source{Subject: "Welcome {{params.name}}",
+			HTML: "<p>Hello {{params.name}}</p>"}}, nil
 	case "invoice":
-		return templates.Template{ID: id, Version: 7, Source: render.Source{Subject: "Invoice", Text: "Total: {{default params.total 0}}"}}, nil
+		return templates.Template{ID: id, Version: 7, Source: render.Source{Subject: "Invoice",
+			Text: "Total: {{default params.total 0}}"}}, nil
 	case "strict":
-		return templates.Template{ID: id, Version: 2, Source: render.Source{Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
+		return templates.Template{ID: id, Version: 2, Source: render.Source{
+			Subject: "Hi", Text: "Dear {{params.name}}"}, Strict: true}, nil
 	}
-	return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+	return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound",
+		"Requested template was not found [%s]", id)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestABurstBetweenTwoLooksAtTheMemory has so much accepted within a second that what is known of Redis' memory is old news: the burst is
-// refused all the same before Redis is full, at which point not even a task could be taken off its queue.
+// TestABurstBetweenTwoLooksAtTheMemory has so much accepted within a second that what is known of Redis'
+// memory is old news: the burst is refused all the same before Redis is full, at which point not even a task
+// could be taken off its queue.
 func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	t.Parallel()
 	small := testredis.Server(t, "--maxmemory", "32mb", "--maxmemory-policy", "noeviction", "--appendonly", "no")
@@ -26,8 +27,9 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	b := setupOn(t, db, Options{})
 	s := newMessage{
-		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 2 << 20},
-		content:  make([]byte, 2<<20), lane: api.Transactional, attempts: 10,
+		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
+			To: []string{"ann@x.test"}, Size: 2 << 20},
+		content: make([]byte, 2<<20), lane: api.Transactional, attempts: 10,
 	}
 	if _, err := rand.Read(s.content); err != nil { // what can't be compressed
 		t.Fatal(err)
@@ -53,8 +55,8 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	}
 }
 
-// TestNeverMoreLiveMessagesThanAllowed submits from all sides to an outbox in several partitions. Those refused leave nothing behind, not
-// even a task.
+// TestNeverMoreLiveMessagesThanAllowed submits from all sides to an outbox in several partitions. Those
+// refused leave nothing behind, not even a task.
 func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
 	t.Parallel()
 	const limit = 20

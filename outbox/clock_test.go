@@ -41,8 +41,8 @@ func field(t *testing.T, b *bundle, id, name string) time.Duration {
 
 func near(got, want time.Duration) bool { return (got - want).Abs() < 10*time.Second }
 
-// TestClocksAMinuteApart has two machines work on one Redis, the clock of one a minute and a half fast or slow, with leases of a minute.
-// None of their verbs waits for the sweeper to have compared the clocks.
+// TestClocksAMinuteApart has two machines work on one Redis, the clock of one a minute and a half fast or
+// slow, with leases of a minute. None of their verbs waits for the sweeper to have compared the clocks.
 func TestClocksAMinuteApart(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]time.Duration{"ahead": 90 * time.Second, "behind": -90 * time.Second} {
@@ -65,7 +65,8 @@ func TestClocksAMinuteApart(t *testing.T) {
 					t.Errorf("the other machine stole the lease: %v", err)
 				}
 				now := second.Outbox.clock.Now()
-				second.record(t.Context(), c, decide(c, attempted{start: now, end: now, err: refusal("451 4.7.1 later")}, second.policy(nil)))
+				second.record(t.Context(), c, decide(c, attempted{start: now, end: now, err: refusal("451 4.7.1 later")},
+					second.policy(nil)))
 				if due := field(t, second, id, "due"); !near(due, time.Minute) {
 					t.Errorf("the next attempt is due in %s, want a minute", due)
 				}
@@ -89,7 +90,8 @@ func counted(t *testing.T, db *redisdb.DB) map[string]int {
 	}
 	sum, minute := map[string]int{}, now.Unix()/60
 	for at := minute - 1; at <= minute; at++ {
-		fields, err := db.Client().HGetAll(t.Context(), redisdb.Key(0, "stats", strconv.FormatInt(at/60, 10))).Result()
+		fields, err := db.Client().HGetAll(t.Context(),
+			redisdb.Key(0, "stats", strconv.FormatInt(at/60, 10))).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,8 +119,8 @@ func (slowTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestNothingIsDoneByAnUnknownClock: the first answer about the time was so late that it says nothing. Until there is a better one, no lease
-// is ended, no message taken in and none begun.
+// TestNothingIsDoneByAnUnknownClock: the first answer about the time was so late that it says nothing. Until
+// there is a better one, no lease is ended, no message taken in and none begun.
 func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	t.Parallel()
 	url := testredis.URL(t)
@@ -136,7 +138,8 @@ func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	if err := skewed.Outbox.sweep(t.Context()); err == nil {
 		t.Error("it sweeps")
 	}
-	if _, err := skewed.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}); !fault.Is(err, fault.Unavailable) {
+	if _, err := skewed.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+		Text: "x"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("submit: %v", err)
 	}
 	if c, _, err := skewed.begin(t.Context(), waiting); c != nil || err == nil {

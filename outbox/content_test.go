@@ -34,7 +34,8 @@ func (d *direct) Send(ctx context.Context, in routing.Dispatch) routing.Sent {
 	d.body = in.Message.Body
 	began := time.Now()
 	result, err := d.sender.Send(ctx, d.relay, in.Message)
-	return routing.Sent{Tries: []routing.Try{{Start: began, End: time.Now(), Result: result, Err: err}}, Result: result, Err: err}
+	return routing.Sent{Tries: []routing.Try{{Start: began, End: time.Now(), Result: result, Err: err}},
+		Result: result, Err: err}
 }
 
 // connected is an outbox that sends to a real relay.
@@ -47,7 +48,8 @@ func connected(t *testing.T, db *redisdb.DB) (*bundle, *direct, *testsmtp.Server
 	}
 	t.Cleanup(func() { _ = sender.Close() })
 	b := setupOn(t, db, Options{})
-	d := &direct{sender: sender, relay: smtpsend.Relay{Host: server.Host(), Port: server.Port(), TLS: smtpsend.TLSNone}}
+	d := &direct{sender: sender, relay: smtpsend.Relay{Host: server.Host(), Port: server.Port(),
+		TLS: smtpsend.TLSNone}}
 	b.Outbox.Router = d
 	return b, d, server
 }
@@ -56,7 +58,8 @@ func connected(t *testing.T, db *redisdb.DB) (*bundle, *direct, *testsmtp.Server
 func (b *bundle) attach(t *testing.T, size int) string {
 	t.Helper()
 	answer, err := b.Submit(t.Context(), api.SubmitRequest{
-		To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Attachments: []api.Attachment{{Filename: "x.bin", Content: noise(t, size)}},
+		To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Attachments: []api.Attachment{
+			{Filename: "x.bin", Content: noise(t, size)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +67,8 @@ func (b *bundle) attach(t *testing.T, size int) string {
 	return answer.QueueID
 }
 
-// TestContentsOfAllSizesArrive: what is sent is what was accepted, fetched with the claim or in pieces, unpacked in one piece or in several.
+// TestContentsOfAllSizesArrive: what is sent is what was accepted, fetched with the claim or in pieces,
+// unpacked in one piece or in several.
 func TestContentsOfAllSizesArrive(t *testing.T) {
 	t.Parallel()
 	b, d, server := connected(t, testredis.New(t))
@@ -94,7 +98,8 @@ func TestContentsOfAllSizesArrive(t *testing.T) {
 	}
 }
 
-// TestContentThatIsNotWhatWasAccepted: whatever has become of it in Redis, nothing of it reaches anybody, and the dead letter says why.
+// TestContentThatIsNotWhatWasAccepted: whatever has become of it in Redis, nothing of it reaches anybody, and
+// the dead letter says why.
 func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	b, _, server := connected(t, testredis.New(t))
@@ -113,9 +118,13 @@ func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 			{"without its checksum", func(p []byte) []byte { return p[:len(p)-4] }},
 			{"a bit of it turned", func(p []byte) []byte { p[len(p)/2] ^= 1; return p }},
 			{"no content at all", func([]byte) []byte { return []byte("hello") }},
-			{"less than there was", func([]byte) []byte { return encoder.EncodeAll([]byte("Subject: x\r\n\r\nhello\r\n"), nil) }},
+			{"less than there was", func([]byte) []byte {
+				return encoder.EncodeAll([]byte("Subject: x\r\n\r\nhello\r\n"), nil)
+			}},
 			{"far more than there was", func([]byte) []byte { return bomb }},
-			{"more of it behind", func(p []byte) []byte { return append(p, encoder.EncodeAll([]byte("more\r\n"), nil)...) }},
+			{"more of it behind", func(p []byte) []byte {
+				return append(p, encoder.EncodeAll([]byte("more\r\n"), nil)...)
+			}},
 		} {
 			id := b.attach(t, size)
 			key, packed := b.keys.content(0, id), []byte(b.DB.Client().Get(t.Context(), b.keys.content(0, id)).Val())
@@ -129,7 +138,8 @@ func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 			if err != nil || len(page.DeadLetters) != 1 {
 				t.Fatalf("%d octets, %s: %d dead letters, %v", size, row.name, len(page.DeadLetters), err)
 			}
-			if why := page.DeadLetters[0].Progress.Error; why == nil || !strings.Contains(why.Message, "the content of the message can't be read") {
+			if why := page.DeadLetters[0].Progress.Error; why == nil ||
+				!strings.Contains(why.Message, "the content of the message can't be read") {
 				t.Errorf("%d octets, %s: %+v", size, row.name, why)
 			}
 			if _, err := b.DeleteDeadLetter(t.Context(), id); err != nil {
@@ -262,11 +272,13 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 			t.Errorf("requests %d and %d have the same", before, i)
 		}
 		seen[print] = i
-		if req.IdempotencyKey = "l"; fingerprint(req) != print || req.Attachments != nil && req.Attachments[0].Content == nil {
+		if req.IdempotencyKey = "l"; fingerprint(req) != print || req.Attachments != nil &&
+			req.Attachments[0].Content == nil {
 			t.Errorf("request %d: the key counts, or the request was changed", i)
 		}
 	}
-	large := api.SubmitRequest{IdempotencyKey: "k", Raw: make([]byte, 8<<20), Attachments: []api.Attachment{{Content: make([]byte, 8<<20)}}}
+	large := api.SubmitRequest{IdempotencyKey: "k", Raw: make([]byte, 8<<20), Attachments: []api.Attachment{
+		{Content: make([]byte, 8<<20)}}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	fingerprint(large)
@@ -276,11 +288,13 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 	}
 }
 
-// TestLargeContentsLeaveNothingBehind: what was brought in for a message that is then refused, or known already, goes at once.
+// TestLargeContentsLeaveNothingBehind: what was brought in for a message that is then refused, or known
+// already, goes at once.
 func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{MaxLive: 1})
-	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Attachments: []api.Attachment{{Content: noise(t, 1<<20)}}, IdempotencyKey: "k"}
+	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Attachments: []api.Attachment{
+		{Content: noise(t, 1<<20)}}, IdempotencyKey: "k"}
 	first, err := b.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -308,13 +322,15 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// TestAContentLostOnItsWayIn: a Redis that forgot what was brought in, as after a failover, accepts nothing, and the client may try again.
+// TestAContentLostOnItsWayIn: a Redis that forgot what was brought in, as after a failover, accepts nothing,
+// and the client may try again.
 func TestAContentLostOnItsWayIn(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
 	m := &newMessage{id: b.idFor("default", ""),
-		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}, Size: 1 << 20},
-		content:  noise(t, 1<<20), lane: api.Transactional, attempts: 10,
+		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
+			To: []string{"ann@x.test"}, Size: 1 << 20},
+		content: noise(t, 1<<20), lane: api.Transactional, attempts: 10,
 	}
 	if err := b.encode(m); err != nil {
 		t.Fatal(err)
@@ -323,7 +339,8 @@ func TestAContentLostOnItsWayIn(t *testing.T) {
 		t.Fatal(m.result.Err)
 	}
 	b.DB.Client().FlushDB(t.Context())
-	if _, err := b.readReply(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args...).Slice()); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.readReply(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args...).Slice()); !fault.Is(
+		err, fault.Unavailable) {
 		t.Errorf("accepted with %v", err)
 	}
 	if left := b.DB.Client().DBSize(t.Context()).Val(); left > 0 {

@@ -27,7 +27,8 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Progress.Error == nil || !strings.Contains(d.Progress.Error.Message, "no such user") || len(d.Log) != 1 || !strings.Contains(string(d.Content), "To: ann@x.test") {
+	if d.Progress.Error == nil || !strings.Contains(d.Progress.Error.Message, "no such user") ||
+		len(d.Log) != 1 || !strings.Contains(string(d.Content), "To: ann@x.test") {
 		t.Errorf("dead letter %+v", d)
 	}
 	page, err := b.DeadLetters(t.Context(), api.OutboxQuery{State: api.Waiting})

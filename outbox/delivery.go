@@ -22,13 +22,15 @@ import (
 	"github.com/postroom/postroom/templates/batch"
 )
 
-// errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the relay is not to blame.
+// errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the
+// relay is not to blame.
 var errUnmarked = errors.New("the attempt could not be marked before its final dot")
 
 // errLeaseLost ends an attempt whose message another worker may have taken over.
 var errLeaseLost = errors.New("the lease ran out")
 
-// shortWait is how long a worker waits for a message that is almost due, rather than putting its task back: the queue counts in seconds.
+// shortWait is how long a worker waits for a message that is almost due, rather than putting its task back:
+// the queue counts in seconds.
 const shortWait = 1200 * time.Millisecond
 
 // claim is a message begun: the right to send it, and what is needed to.
@@ -50,19 +52,21 @@ type claim struct {
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
-	shared    string                // name of the shared content it is rendered from; empty: content is the message
-	personal  batch.Personalization // beside the shared content
-	text      string                // as it was rendered from shared content
-	slot      string                // place in a limit, from an earlier attempt that had to wait
-	urgent    bool                  // an operator wants it tried even while its account is held
-	cleared   bool                  // nobody in it was suppressed as it was begun
-	asked     time.Time             // directly before it was begun, by the machine's clock
+	// name of the shared content it is rendered from; empty: content is the message
+	shared   string
+	personal batch.Personalization // beside the shared content
+	text     string                // as it was rendered from shared content
+	slot     string                // place in a limit, from an earlier attempt that had to wait
+	urgent   bool                  // an operator wants it tried even while its account is held
+	cleared  bool                  // nobody in it was suppressed as it was begun
+	asked    time.Time             // directly before it was begun, by the machine's clock
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
 }
 
-// Delivery sees messages through to their relays: it begins a message, makes an attempt, records the result, and mends what a crash left.
+// Delivery sees messages through to their relays: it begins a message, makes an attempt, records the result,
+// and mends what a crash left.
 type Delivery struct {
 	*store
 	leases *leases
@@ -70,7 +74,8 @@ type Delivery struct {
 
 func newDelivery(s *store) *Delivery { return &Delivery{store: s, leases: newLeases(s)} }
 
-// Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came of it.
+// Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came
+// of it.
 func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 	id := messageOf(t.ID)
 	c, verdict, err := d.begin(ctx, id)
@@ -138,8 +143,10 @@ func (d *Delivery) readClaim(id string, partition int, a []string) (*claim, erro
 		n[i], _ = strconv.Atoi(a[i])
 	}
 	c := &claim{
-		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3], lapsed: a[4],
-		began: fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13], urgent: a[14] == "1", forgiven: n[16],
+		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3],
+		lapsed: a[4],
+		began:  fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13],
+		urgent: a[14] == "1", forgiven: n[16],
 		cleared: a[18] == "1",
 	}
 	c.created, _ = strconv.ParseInt(a[15], 10, 64)
@@ -157,7 +164,8 @@ func (d *Delivery) readClaim(id string, partition int, a []string) (*claim, erro
 	return c, nil
 }
 
-// attempt sends the message to the recipients not yet done, unless it is already clear that it must not be sent.
+// attempt sends the message to the recipients not yet done, unless it is already clear that it must not be
+// sent.
 func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
 	p := d.policy(nil)
 	if reason := refuse(c, p, started); reason != nil {
@@ -165,12 +173,15 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	}
 	account, err := d.Accounts.Resolve(ctx, c.envelope.Account)
 	if err != nil {
-		if !fault.Is(err, fault.NotFound) { // Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
-			d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error", err)
+		// Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
+		if !fault.Is(err, fault.NotFound) {
+			d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error",
+				err)
 			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 				return decision{outcome: released, at: d.clock.Now()}
 			}
-			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute), slot: c.slot, reason: "the account can't be used; the log says why"}
+			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute), slot: c.slot,
+				reason: "the account can't be used; the log says why"}
 		}
 		return decide(c, attempted{start: started, end: d.clock.Now(), err: errNoAccount, refused: true}, p)
 	}
@@ -197,17 +208,20 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane, Reservation: limits.Reservation(c.slot), Message: d.message(c, stopped),
+		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane, Reservation: limits.Reservation(c.slot),
+		Message: d.message(c, stopped),
 	})
 	if !got.Wait.IsZero() {
-		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, slot: string(got.Reservation), reason: got.Reason}
+		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, slot: string(got.Reservation),
+			reason: got.Reason}
 	}
 	err = failureOf(got)
 	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
 		d.Accounts.Outcome(ctx, account.ID, err)
 	}
 	return decide(c, attempted{
-		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err, stopping: ctx.Err() != nil, suppressed: stopped,
+		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err,
+		stopping: ctx.Err() != nil, suppressed: stopped,
 	}, p)
 }
 
@@ -222,7 +236,8 @@ func failureOf(got routing.Sent) error {
 	return got.Err
 }
 
-// written renders the message from its shared content, if it has one, or adds to a raw message. Each attempt gives the same.
+// written renders the message from its shared content, if it has one, or adds to a raw message. Each attempt
+// gives the same.
 func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	if c.shared == "" {
 		return d.addToRaw(ctx, c, key)
@@ -257,8 +272,8 @@ func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error 
 	return err
 }
 
-// unwritten decides about a message that could not be written: at once while Redis is away, in a while where a secret does not open, and never
-// where it is the message.
+// unwritten decides about a message that could not be written: at once while Redis is away, in a while where
+// a secret does not open, and never where it is the message.
 func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
 	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
 	now := d.clock.Now()
@@ -266,9 +281,11 @@ func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started t
 	case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
 		return decision{outcome: released, at: now}
 	case errors.Is(err, errNoSharedContent) || !fault.Is(err, fault.Internal):
-		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err), refused: true}, p)
+		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err),
+			refused: true}, p)
 	}
-	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot, reason: "the message can't be written; the log says why"}
+	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot,
+		reason: "the message can't be written; the log says why"}
 }
 
 // message is what goes to the sender: the recipients left, and the mark to set before the dot.
@@ -276,15 +293,18 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
 	return smtpsend.Message{
 		From: d.returnPath(c), To: c.envelope.addresses(left), Body: c.content,
-		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
-		BeforeDot: func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
-		AtDot:     func() error { return c.mayWrite(d.clock.Now()) },
-		Answered:  func(ctx context.Context, done []smtpsend.RecipientResult) error { return d.progress(ctx, c, done) },
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
+		RequireTLS: c.envelope.RequireTLS,
+		BeforeDot:  func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
+		AtDot:      func() error { return c.mayWrite(d.clock.Now()) },
+		Answered: func(ctx context.Context, done []smtpsend.RecipientResult) error {
+			return d.progress(ctx, c, done)
+		},
 	}
 }
 
-// returnPath is where bounces of a message go: to an address that tells which message and whom it is about, unless its sender wants them
-// elsewhere.
+// returnPath is where bounces of a message go: to an address that tells which message and whom it is about,
+// unless its sender wants them elsewhere.
 func (d *Delivery) returnPath(c *claim) string {
 	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
 		return c.envelope.From
@@ -301,11 +321,13 @@ func (d *Delivery) returnPath(c *claim) string {
 	return path
 }
 
-// doubt records that the dot is about to be written. Without that record, on the replicas too where they are waited for, the dot must not be
-// written: a new master that knows nothing of it would send again without a doubt.
+// doubt records that the dot is about to be written. Without that record, on the replicas too where they are
+// waited for, the dot must not be written: a new master that knows nothing of it would send again without a
+// doubt.
 func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	now := d.clock.Now()
-	until, err := d.DB.RunReplicated(ctx, doubtScript, []string{d.keys.message(c.partition, c.id)}, millis(now), c.fence).Int64()
+	until, err := d.DB.RunReplicated(ctx, doubtScript, []string{d.keys.message(c.partition, c.id)}, millis(now),
+		c.fence).Int64()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
@@ -316,11 +338,13 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// dotMargin is how long before the end of its lease a message's dot is no longer written: clocks are compared to about that much.
+// dotMargin is how long before the end of its lease a message's dot is no longer written: clocks are compared
+// to about that much.
 const dotMargin = 200 * time.Millisecond
 
-// mayWrite says whether the lease that was found to hold when the mark was set still does. The process may have been stopped since, the
-// only thing that it could not notice otherwise. Of its two clocks one stands still while the machine sleeps, and the other one may be set.
+// mayWrite says whether the lease that was found to hold when the mark was set still does. The process may
+// have been stopped since, the only thing that it could not notice otherwise. Of its two clocks one stands
+// still while the machine sleeps, and the other one may be set.
 func (c *claim) mayWrite(now time.Time) error {
 	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
 		return nil
@@ -328,7 +352,8 @@ func (c *claim) mayWrite(now time.Time) error {
 	return errLeaseLost
 }
 
-// record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not be forgotten.
+// record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not
+// be forgotten.
 func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
 	args, err := d.finishArgs(ctx, c, dec)
 	if err != nil {
@@ -354,16 +379,19 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 	}
 }
 
-// recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to other messages.
+// recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to
+// other messages.
 const recordPatience = 10 * time.Minute
 
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) ([]any, error) {
 	now := d.clock.Now()
 	if dec.outcome == released { // at once, so d.due is of no account
-		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed, c.slot, ""}, nil
+		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed,
+			c.slot, ""}, nil
 	}
 	if dec.waits() && dec.untried() {
-		return []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), c.attempts, 0, "", "", 0, c.lapsed, dec.slot, dec.reason}, nil
+		return []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), c.attempts, 0, "", "", 0,
+			c.lapsed, dec.slot, dec.reason}, nil
 	}
 	events, err := dec.events(c)
 	if err != nil {
@@ -385,11 +413,13 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) ([]an
 	if dec.unasked {
 		made = 0
 	}
-	args := []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), dec.attempts, made, st, recap, doubt, "", "", dec.reason, text, d.references(c, dec), int(d.opts.KeepReferences.Seconds())}
+	args := []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), dec.attempts, made, st,
+		recap, doubt, "", "", dec.reason, text, d.references(c, dec), int(d.opts.KeepReferences.Seconds())}
 	return append(args, events.lines...), nil
 }
 
-// left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into the log.
+// left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into
+// the log.
 func (d *Delivery) left(c *claim, dec decision, st status) (packed, recap string, err error) {
 	if dec.ends() {
 		recap, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
@@ -402,8 +432,9 @@ func (d *Delivery) left(c *claim, dec decision, st status) (packed, recap string
 // row is the message as an attempt leaves it.
 func (c *claim) row(d decision) row {
 	r := row{
-		id: c.id, lane: c.lane, created: c.created, planned: millis(c.scheduled), attempts: d.attempts, max: c.max, gateway: c.gateway,
-		doubts: c.doubts, envelope: c.envelope, status: d.status,
+		id: c.id, lane: c.lane, created: c.created, planned: millis(c.scheduled), attempts: d.attempts, max: c.max,
+		gateway: c.gateway,
+		doubts:  c.doubts, envelope: c.envelope, status: d.status,
 	}
 	if d.fresh {
 		r.doubts++
@@ -414,7 +445,8 @@ func (c *claim) row(d decision) row {
 // recorded tells the operator and the queue what was recorded.
 func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer []string) queue.Verdict {
 	if answer[0] == "LOST" {
-		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state", answer[1])
+		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",
+			answer[1])
 		d.metrics.attempts.WithLabelValues("late").Inc()
 		return queue.Drop()
 	}
@@ -440,7 +472,8 @@ func (d *Delivery) policy(schedule []time.Duration) policy {
 	if len(schedule) > 0 {
 		backoff.Schedule = schedule
 	}
-	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noDeadLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
+	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noDeadLetters: d.opts.KeepDeadLetters < 0,
+		random: rand.Float64}
 }
 
 // sleep waits, or returns early with the context's error.

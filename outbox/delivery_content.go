@@ -24,7 +24,8 @@ func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
 	return s.codec.stream(s.packed(ctx))
 }
 
-// unreadable is a content that can't be unpacked. The attempt to send it says why. It implements smtpsend.Body.
+// unreadable is a content that can't be unpacked. The attempt to send it says why. It implements
+// smtpsend.Body.
 type unreadable struct {
 	size int
 	err  error

@@ -9,12 +9,12 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Mail of an account whose login, token, certificate or sender is refused is not at fault. Where the account is set to hold, its messages
-// wait, each marked as held, and no attempt is spent. One message at a time is tried when a check is due; when the trouble is over, the
-// sweeper wakes the rest.
+// Mail of an account whose login, token, certificate or sender is refused is not at fault. Where the account
+// is set to hold, its messages wait, each marked as held, and no attempt is spent. One message at a time is
+// tried when a check is due; when the trouble is over, the sweeper wakes the rest.
 
-// gatewayAgain is when a message is tried again that names a gateway which refuses the login, where the account is set to hold. It waits by
-// itself: mail that takes other ways is not concerned.
+// gatewayAgain is when a message is tried again that names a gateway which refuses the login, where the
+// account is set to hold. It waits by itself: mail that takes other ways is not concerned.
 const gatewayAgain = 5 * time.Minute
 
 // holdAtMost is when a held message is looked at again even if nobody wakes it.
@@ -39,7 +39,8 @@ func heldReason(why string) string { return "the account is held: " + why }
 // troubled says whether a failure is the account's: nothing about the message or its recipients was judged.
 func troubled(se *smtpsend.Error) bool { return se != nil && se.Verdict == smtpsend.Auth }
 
-// release wakes held messages: all of an account that is no longer held, and one of an account whose check is due.
+// release wakes held messages: all of an account that is no longer held, and one of an account whose check is
+// due.
 func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 	ids, err := s.d.DB.Client().SMembers(ctx, s.d.keys.held(p)).Result()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// leases are the messages this process is sending right now. They are renewed together, well before they run out.
+// leases are the messages this process is sending right now. They are renewed together, well before they run
+// out.
 type leases struct {
 	store *store
 	mu    sync.Mutex

@@ -18,8 +18,8 @@ const (
 	waitBefore  = 5 * time.Second // how young a record may be before its missing task is a fault
 )
 
-// match compares records with their tasks, a stretch of each index in every round, and gives a new task to those that lost theirs: an
-// operator emptied a queue behind Postroom's back, or Redis lost the queue's keys.
+// match compares records with their tasks, a stretch of each index in every round, and gives a new task to
+// those that lost theirs: an operator emptied a queue behind Postroom's back, or Redis lost the queue's keys.
 func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	for _, lane := range lanesOf(queue.Submit) {
 		for _, state := range []string{stateWaiting, stateDelayed} {
@@ -31,7 +31,8 @@ func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	return nil
 }
 
-// matchIndex goes on for as long as it finds messages to wake: where a queue was emptied, all of them are to come back, not 2,000 a second.
+// matchIndex goes on for as long as it finds messages to wake: where a queue was emptied, all of them are to
+// come back, not 2,000 a second.
 func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state string, now time.Time) error {
 	key := s.d.keys.index(p, string(lane), state)
 	for {
@@ -50,7 +51,8 @@ func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state st
 func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]string, error) {
 	at := s.places[key]
 	members, err := s.d.DB.Client().ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-		Key: key, ByScore: true, Start: at.created, Stop: millis(now.Add(-waitBefore)), Offset: at.skip, Count: matchBatch,
+		Key: key, ByScore: true, Start: at.created, Stop: millis(now.Add(-waitBefore)), Offset: at.skip,
+		Count: matchBatch,
 	}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read index %s: %w", key, err)
@@ -63,7 +65,8 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 	return ids, nil
 }
 
-// place is how far an index has been compared: to a millisecond of creation, and so many messages of that very millisecond.
+// place is how far an index has been compared: to a millisecond of creation, and so many messages of that
+// very millisecond.
 type place struct{ created, skip int64 }
 
 // after is the place behind the messages read from this one: the beginning again, when they were the last.
@@ -81,7 +84,8 @@ func (p place) after(members []redis.Z) place {
 }
 
 // rewake finds which of some messages have no task, gives them one, and answers how many.
-func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) (int, error) {
+func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) (int,
+	error) {
 	tasks, err := s.d.tasksOf(ctx, p, lane, ids)
 	if err != nil {
 		return 0, err
@@ -98,7 +102,8 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 	epochs := make([]*redis.Cmd, len(tasks))
 	for i, st := range states {
 		if st == "" || st == queue.Archived || st == queue.Completed {
-			epochs[i] = pipe.Script(rewakeScript, []string{s.d.keys.message(p, tasks[i].id)}, tasks[i].id, millis(now), tasks[i].epoch)
+			epochs[i] = pipe.Script(rewakeScript, []string{s.d.keys.message(p, tasks[i].id)}, tasks[i].id, millis(now),
+				tasks[i].epoch)
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {

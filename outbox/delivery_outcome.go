@@ -15,8 +15,9 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills every worker that touches it
-// must not do so for ever, and one whose relay never answers the dot must not be sent without end.
+// How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills
+// every worker that touches it must not do so for ever, and one whose relay never answers the dot must not be
+// sent without end.
 const (
 	maxLost   = 20
 	maxDoubts = 5
@@ -114,9 +115,11 @@ var (
 	errNoAccount = errors.New("the account no longer exists")
 	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
-	errInDoubt   = errors.New("the attempt before died between the final dot and the reply; the message may have been delivered")
-	errLost      = fmt.Errorf("the worker died %d times while sending this message", maxLost)
-	errDoubts    = fmt.Errorf("%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
+	errInDoubt   = errors.New(
+		"the attempt before died between the final dot and the reply; the message may have been delivered")
+	errLost   = fmt.Errorf("the worker died %d times while sending this message", maxLost)
+	errDoubts = fmt.Errorf(
+		"%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
 )
 
 // refuse says why a message must not be sent at all, before any relay is asked.
@@ -134,10 +137,12 @@ func refuse(c *claim, p policy, now time.Time) error {
 	return nil
 }
 
-// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived before.
+// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message
+// may have arrived before.
 func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
-// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the attempt and the policy.
+// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the
+// attempt and the policy.
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
@@ -145,7 +150,8 @@ func decide(c *claim, t attempted, p policy) decision {
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}
-	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{}, gateway: c.gateway}
+	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{},
+		gateway: c.gateway}
 	if n := len(t.tries); n > 0 {
 		d.gateway, d.host = t.tries[n-1].Gateway, t.tries[n-1].Host
 	}
@@ -243,8 +249,8 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 	}
 }
 
-// holds lets a message wait for its account, if that is what the account is set to and what the attempt met. One that is in doubt and must not be
-// repeated then does not wait: it would be.
+// holds lets a message wait for its account, if that is what the account is set to and what the attempt met.
+// One that is in doubt and must not be repeated then does not wait: it would be.
 func (d *decision) holds(c *claim, p policy) bool {
 	if !p.hold || d.doubt && p.holdInDoubt {
 		return false
@@ -263,7 +269,8 @@ func (d *decision) holds(c *claim, p policy) bool {
 	d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
 	d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.trouble.Message)
 	if c.gateway != "" { // the one it asked for; the account's other mail is not concerned
-		d.outcome, d.due, d.reason = deferred, d.at.Add(gatewayAgain), "gateway "+c.gateway+" refuses: "+d.trouble.Message
+		d.outcome, d.due, d.reason = deferred, d.at.Add(gatewayAgain), "gateway "+c.gateway+" refuses: "+
+			d.trouble.Message
 	}
 	d.attempts--
 	return true
@@ -285,7 +292,8 @@ func permanent(err error, se *smtpsend.Error) bool {
 	if se != nil {
 		return se.Permanent() && !se.InDoubt
 	}
-	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) || errors.Is(err, errDoubts) ||
+	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) ||
+		errors.Is(err, errDoubts) ||
 		errors.Is(err, errNoAccount) || errors.Is(err, errUnwritten) || errors.Is(err, errNoGateway)
 }
 
@@ -322,12 +330,14 @@ func lapsedAttempt(c *claim) []api.Attempt {
 		return nil
 	}
 	return []api.Attempt{{
-		Number: len(c.status.Log) + 1, Start: c.began, Gateway: c.gateway, InDoubt: c.lapsed == "doubt", Error: "EINTERNAL",
-		Line: "the worker died during this attempt",
+		Number: len(c.status.Log) + 1, Start: c.began, Gateway: c.gateway, InDoubt: c.lapsed == "doubt",
+		Error: "EINTERNAL",
+		Line:  "the worker died during this attempt",
 	}}
 }
 
-// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials the first and the last stay.
+// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials the
+// first and the last stay.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
 	if n := len(log); d.waits() && n > 1 && log[n-1].Held && log[n-2].Held {
@@ -343,12 +353,13 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	return log
 }
 
-// logTry is the log's line about one relay asked. The last one tells what became of the attempt, and where it is the only one also which
-// recipients it refused.
+// logTry is the log's line about one relay asked. The last one tells what became of the attempt, and where it
+// is the only one also which recipients it refused.
 func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attempt {
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
-		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway, Host: t.Host, TLS: t.Result.TLS,
+		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway,
+		Host: t.Host, TLS: t.Result.TLS,
 		Code: t.Result.Code, Line: t.Result.Response,
 	}
 	var why reason
@@ -374,7 +385,8 @@ func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attemp
 	return a
 }
 
-// knowsMore says whether the decision holds something that must be recorded even though the lease was lost: a reply that was read.
+// knowsMore says whether the decision holds something that must be recorded even though the lease was lost: a
+// reply that was read.
 func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil && d.cause.SMTP != 0 }
 
 // last is the reason that speaks for some recipients: that of the last of them.
@@ -398,7 +410,8 @@ func (d *decision) events(c *claim) (telling, error) {
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)
-		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To, InDoubt: c.mayBeThere()}, d.sent); err != nil {
+		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To,
+			InDoubt: c.mayBeThere()}, d.sent); err != nil {
 			return events, err
 		}
 	}
@@ -408,7 +421,8 @@ func (d *decision) events(c *claim) (telling, error) {
 		}
 	}
 	if len(d.lost) > 0 {
-		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}), Recipients: d.given(c, d.lost)}
+		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}),
+			Recipients: d.given(c, d.lost)}
 		f.InDoubt = f.InDoubt || c.mayBeThere() // the last word about them: an attempt before may have delivered
 		if d.outcome == failed {
 			f.DeadLetter = c.id
@@ -453,7 +467,8 @@ func (d *decision) given(c *claim, which []int) []event.Recipient {
 	out := make([]event.Recipient, len(which))
 	for n, i := range which {
 		r := d.status.Recipients[i]
-		out[n] = event.Recipient{Address: c.envelope.To[i], Status: r.Status, Response: r.Response, Attempts: r.Attempts}
+		out[n] = event.Recipient{Address: c.envelope.To[i], Status: r.Status, Response: r.Response,
+			Attempts: r.Attempts}
 	}
 	return out
 }
@@ -474,7 +489,8 @@ func dsn(r *api.DSN) smtpsend.DSN {
 	if r == nil {
 		return smtpsend.DSN{}
 	}
-	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")), Original: r.Recipient}
+	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")),
+		Original: r.Recipient}
 	switch r.Return {
 	case "headers":
 		out.Return = "HDRS"

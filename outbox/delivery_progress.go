@@ -10,10 +10,11 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// A message with more recipients than one transaction takes goes out in several. What each came to is recorded before the next begins, so
-// that a crash in between mails nobody twice.
+// A message with more recipients than one transaction takes goes out in several. What each came to is
+// recorded before the next begins, so that a crash in between mails nobody twice.
 
-// progress records what a transaction delivered while recipients are left for a further one, and keeps trying while Redis is away.
+// progress records what a transaction delivered while recipients are left for a further one, and keeps trying
+// while Redis is away.
 func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.RecipientResult) error {
 	now := d.clock.Now()
 	st, sent, response := c.delivered(done)
@@ -54,7 +55,8 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 }
 
 func (d *Delivery) progressed(ctx context.Context, c *claim, st string, l any) error {
-	ok, err := progressScript.Run(ctx, d.DB.Shared(), []string{d.keys.message(c.partition, c.id)}, c.id, c.fence, c.transactions, st, l).Int()
+	ok, err := progressScript.Run(ctx, d.DB.Shared(), []string{d.keys.message(c.partition, c.id)}, c.id, c.fence,
+		c.transactions, st, l).Int()
 	if err != nil {
 		return away(err, "record a transaction of message "+c.id)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// stopsNow says directly before an attempt, as late as can be, which recipients must not be mailed: who unsubscribes a moment before is not.
-// Where the claim of the message says that nobody is, and is not older than a moment, nobody has to be asked.
+// stopsNow says directly before an attempt, as late as can be, which recipients must not be mailed: who
+// unsubscribes a moment before is not. Where the claim of the message says that nobody is, and is not older
+// than a moment, nobody has to be asked.
 func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int]*suppression.Entry, error) {
 	if c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
 		return nil, nil
@@ -18,8 +19,9 @@ func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int
 	return d.stops(ctx, c.envelope, c.lane, which)
 }
 
-// clearedFor is how long an attempt goes by what it was told when it began, from the moment when that was asked: the answer may be long on its way,
-// and says nothing of what was added meanwhile. Nearly all get to their relay within a millisecond or two.
+// clearedFor is how long an attempt goes by what it was told when it began, from the moment when that was
+// asked: the answer may be long on its way, and says nothing of what was added meanwhile. Nearly all get to
+// their relay within a millisecond or two.
 const clearedFor = 250 * time.Millisecond
 
 // beginKeys are those of begin.lua.
@@ -34,8 +36,9 @@ func (d *Delivery) beginKeys(partition int, id string) []string {
 	return keys
 }
 
-// teach has the suppressions learn from what relays said of recipients that were given up: an address that does not exist stops mail to it at
-// once, one that is only full, or away for too long, when that happens again and again.
+// teach has the suppressions learn from what relays said of recipients that were given up: an address that
+// does not exist stops mail to it at once, one that is only full, or away for too long, when that happens
+// again and again.
 func (d *Delivery) teach(ctx context.Context, c *claim, dec decision) error {
 	if d.Suppressions == nil {
 		return nil
@@ -47,7 +50,8 @@ func (d *Delivery) teach(ctx context.Context, c *claim, dec decision) error {
 			continue
 		}
 		e := suppression.Entry{
-			Address: c.envelope.To[i], Reason: suppression.HardBounce, Account: c.envelope.Account, Source: "smtp", MessageID: c.id, Response: said.Line,
+			Address: c.envelope.To[i], Reason: suppression.HardBounce, Account: c.envelope.Account, Source: "smtp",
+			MessageID: c.id, Response: said.Line,
 		}
 		switch {
 		case said.Suppress:
@@ -61,7 +65,8 @@ func (d *Delivery) teach(ctx context.Context, c *claim, dec decision) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	if _, err := d.Suppressions.Add(ctx, dead...); err != nil && !fault.Is(err, fault.Invalid) { // what is no address is mailed by nobody
+	// what is no address is mailed by nobody
+	if _, err := d.Suppressions.Add(ctx, dead...); err != nil && !fault.Is(err, fault.Invalid) {
 		return err
 	}
 	return nil

@@ -10,15 +10,18 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// The sweeper's clockwork. A crash is repaired within Lease + sweepEvery, so the lease and this must stay below ten seconds together.
+// The sweeper's clockwork. A crash is repaired within Lease + sweepEvery, so the lease and this must stay
+// below ten seconds together.
 const (
 	sweepEvery = time.Second
 	sweepBatch = 1000            // messages a script handles in one go
 	owedAfter  = 3 * time.Second // how long a message may wait for its task to be noted as queued
-	outageGap  = 3 * time.Second // a pause between good sweeps that means Redis was away, or this process stopped
+	// a pause between good sweeps that means Redis was away, or this process stopped
+	outageGap = 3 * time.Second
 )
 
-// sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at once.
+// sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at
+// once.
 type sweeper struct {
 	d        *Delivery
 	lastGood time.Time        // when mend last succeeded
@@ -28,7 +31,8 @@ type sweeper struct {
 
 func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, places: map[string]place{}} }
 
-// run mends and compares until ctx ends, each at its own pace: the dead are to be noticed in time, however many messages wait.
+// run mends and compares until ctx ends, each at its own pace: the dead are to be noticed in time, however
+// many messages wait.
 func (s *sweeper) run(ctx context.Context) {
 	var both sync.WaitGroup
 	for _, step := range []func(context.Context) error{s.mend, s.compare} {
@@ -52,8 +56,9 @@ func (s *sweeper) repeat(ctx context.Context, step func(context.Context) error) 
 	}
 }
 
-// mend wakes what lost its worker or its wake-up. After an outage it waits for a lease's length before it ends any: whoever holds one has
-// an answer to record first, and would find its message in doubt for no reason.
+// mend wakes what lost its worker or its wake-up. After an outage it waits for a lease's length before it
+// ends any: whoever holds one has an answer to record first, and would find its message in doubt for no
+// reason.
 func (s *sweeper) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -133,7 +138,8 @@ func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
 }
 
 // script runs a script about a whole partition and reads its answer as rows of equal length.
-func (s *sweeper) script(ctx context.Context, script *redisdb.Script, p, width int, args ...any) ([][]string, error) {
+func (s *sweeper) script(ctx context.Context, script *redisdb.Script, p, width int, args ...any) ([][]string,
+	error) {
 	flat, err := script.Run(ctx, s.d.DB.Client(), []string{s.d.keys.events(p)}, args...).StringSlice()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "", "sweep partition %d", p)

@@ -21,13 +21,15 @@ const (
 // changedTries is how often an operator's verb reads a message again that changed under its hands.
 const changedTries = 10
 
-// Desk changes messages that wait or failed, as an operator or a client wishes: cancel, retry, reschedule, replay.
+// Desk changes messages that wait or failed, as an operator or a client wishes: cancel, retry, reschedule,
+// replay.
 type Desk struct {
 	*store
 	reader *Reader
 }
 
-// Cancel takes a message back. A message that is being sent is left alone, which the answer's code says; an unknown one is not an error.
+// Cancel takes a message back. A message that is being sent is left alone, which the answer's code says; an
+// unknown one is not an error.
 func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error) {
 	answer, left, err := d.cancel(ctx, id, reason)
 	if err == nil && answer.Deleted {
@@ -36,8 +38,10 @@ func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 	return answer, err
 }
 
-// CancelAll takes back every message the query selects, oldest first, and counts those it had to leave because they were being sent.
-func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error) {
+// CancelAll takes back every message the query selects, oldest first, and counts those it had to leave
+// because they were being sent.
+func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer,
+	error) {
 	var total api.BulkDeleteAnswer
 	q.Page, q.PageSize, q.Cursor = 0, scanChunk, ""
 	paused, err := d.pausedLanes(ctx)
@@ -61,9 +65,10 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 	}
 }
 
-// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all of them. What is left of
-// them in the queue goes to forget.
-func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool, forget func(context.Context, ...task)) (api.BulkDeleteAnswer, error) {
+// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all
+// of them. What is left of them in the queue goes to forget.
+func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool,
+	forget func(context.Context, ...task)) (api.BulkDeleteAnswer, error) {
 	var total api.BulkDeleteAnswer
 	rows, err := d.readRows(ctx, entries)
 	if err != nil {
@@ -143,8 +148,8 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 	return api.DeleteAnswer{Code: "MessageActive"}, task{}, nil
 }
 
-// cancelArgs builds what cancel.lua writes. The recipients that are done already have had their last word; a dead letter has none left,
-// and goes without an event.
+// cancelArgs builds what cancel.lua writes. The recipients that are done already have had their last word; a
+// dead letter has none left, and goes without an event.
 func (d *Desk) cancelArgs(r row, reason string) ([]any, error) {
 	now := d.clock.Now()
 	events, st, result := telling{account: r.envelope.Account, at: now}, r.status, resultFailed
@@ -152,7 +157,8 @@ func (d *Desk) cancelArgs(r row, reason string) ([]any, error) {
 		result = resultCancelled
 		left := st.having(rcptQueued)
 		if err := events.tell(event.MessageCancelled, event.Cancelled{
-			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason, InDoubt: r.mayBeThere(),
+			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
+			InDoubt: r.mayBeThere(),
 		}, left, 0, reason); err != nil {
 			return nil, err
 		}

@@ -58,8 +58,8 @@ func (k corrected) plan(r row, now time.Time) reopening {
 	return o
 }
 
-// readdress queues a failed message for others than it failed for. Those it failed for stay on record as replaced, but for the ones named
-// again; those who have the message are not sent it once more.
+// readdress queues a failed message for others than it failed for. Those it failed for stay on record as
+// replaced, but for the ones named again; those who have the message are not sent it once more.
 func (r row) readdress(to []string) (row, error) {
 	known := len(r.envelope.To)
 	r.envelope.To = slices.Clone(r.envelope.To)
@@ -81,7 +81,8 @@ func (r row) readdress(to []string) (row, error) {
 			r.envelope.UTF8 = r.envelope.UTF8 || !ascii(address)
 			r.status.Recipients = append(r.status.Recipients, recipient{Status: rcptQueued})
 		case r.status.Recipients[i].Status == rcptSent:
-			return r, fault.InvalidFields([]fault.Field{{Key: fmt.Sprintf("to[%d]", n), Message: "has the message already"}})
+			return r, fault.InvalidFields([]fault.Field{
+				{Key: fmt.Sprintf("to[%d]", n), Message: "has the message already"}})
 		default:
 			r.status.Recipients[i].Status = rcptQueued
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// What an operator does to a task in the queue's dashboard, done to its message first. Each is told a task's id, and answers nil when the
-// record agrees, so that the task may follow.
+// What an operator does to a task in the queue's dashboard, done to its message first. Each is told a task's
+// id, and answers nil when the record agrees, so that the task may follow.
 
 // TaskDeleted cancels the message of a task that is about to be deleted.
 func (d *Desk) TaskDeleted(ctx context.Context, taskID string) error {
@@ -20,7 +20,8 @@ func (d *Desk) TaskDeleted(ctx context.Context, taskID string) error {
 	return err
 }
 
-// TaskRun makes the message of a task due, when the task is about to be run before its time. A dead letter is replayed.
+// TaskRun makes the message of a task due, when the task is about to be run before its time. A dead letter is
+// replayed.
 func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 	_, err := d.Retry(ctx, messageOf(taskID))
 	if fault.Is(err, fault.NotFound) {
@@ -29,7 +30,8 @@ func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 	return err
 }
 
-// TaskArchived fails the message of a task that is about to be archived: it becomes a dead letter, which can be replayed.
+// TaskArchived fails the message of a task that is about to be archived: it becomes a dead letter, which can
+// be replayed.
 func (d *Desk) TaskArchived(ctx context.Context, taskID string) error {
 	id := messageOf(taskID)
 	p, ok := partitionOf(id, d.DB.Partitions())
@@ -79,7 +81,8 @@ func (d *Desk) buryArgs(r row) ([]any, error) {
 	given := make([]event.Recipient, len(left))
 	for n, i := range left {
 		st.Recipients[i].Status = rcptFailed
-		given[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed, Attempts: st.Recipients[i].Attempts}
+		given[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed,
+			Attempts: st.Recipients[i].Attempts}
 	}
 	st.Last = archivedByOperator()
 	data := event.Failed{

@@ -15,8 +15,9 @@ const searchFrom = 50
 // errNeeded keeps a task in the queue: its message is still there.
 var errNeeded = errors.New("the message is still there")
 
-// useless collects the tasks of messages that a bulk cancel took back. To take one out of a waiting list Redis walks along the list, so
-// for many of them it is one walk at the end for all: half a million, each on its own, took hours.
+// useless collects the tasks of messages that a bulk cancel took back. To take one out of a waiting list
+// Redis walks along the list, so for many of them it is one walk at the end for all: half a million, each on
+// its own, took hours.
 type useless struct {
 	d     *Desk
 	tasks map[string][]string // ids by queue, the first few

@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Retry attempts a message now: a delayed one before its time, a failed one again from the start with its attempts counted anew.
+// Retry attempts a message now: a delayed one before its time, a failed one again from the start with its
+// attempts counted anew.
 func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway, urgent: true}
@@ -31,7 +32,8 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 	}
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state == stateFailed {
-			return reopening{}, fault.New(fault.Conflict, "MessageFailed", "Message %s failed for good; retry it instead", id)
+			return reopening{}, fault.New(fault.Conflict, "MessageFailed",
+				"Message %s failed for good; retry it instead", id)
 		}
 		o := reopening{due: fromMillis(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {
@@ -42,7 +44,8 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 			o.max = *p.DeliveryAttempts
 		}
 		if o.max <= r.attempts {
-			return o, fault.InvalidFields([]fault.Field{{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
+			return o, fault.InvalidFields([]fault.Field{
+				{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
 		}
 		if p.Gateway != nil {
 			o.gateway = *p.Gateway
@@ -65,7 +68,8 @@ type reopening struct {
 }
 
 // reopen reads a message, lets plan decide, and writes the plan if the message is still as it was read.
-func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (api.OutboxMessage, error) {
+func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (
+	api.OutboxMessage, error) {
 	p, err := d.place(id)
 	if err != nil {
 		return api.OutboxMessage{}, err
@@ -106,16 +110,19 @@ func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) 
 			d.rewoken(ctx, p, r, o, answer[1])
 			return d.reopened(ctx, after)
 		case "ACTIVE":
-			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
+			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive",
+				"Message %s is being sent at this moment", id)
 		case "PURGED":
-			return api.OutboxMessage{}, fault.New(fault.Conflict, "ContentGone", "The content of message %s is no longer kept", id)
+			return api.OutboxMessage{}, fault.New(fault.Conflict, "ContentGone",
+				"The content of message %s is no longer kept", id)
 		}
 	}
-	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
+	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged",
+		"Message %s keeps changing; try again", id)
 }
 
-// replayable refuses to send a dead letter again to nobody but recipients who must not be mailed: it would end without having been sent, and
-// be lost.
+// replayable refuses to send a dead letter again to nobody but recipients who must not be mailed: it would
+// end without having been sent, and be lost.
 func (d *Desk) replayable(ctx context.Context, r row) error {
 	queued := r.status.having(rcptQueued)
 	stopped, err := d.stops(ctx, r.envelope, r.lane, queued)
@@ -123,7 +130,9 @@ func (d *Desk) replayable(ctx context.Context, r row) error {
 		return err
 	}
 	why := skipped(r.envelope, stopped)
-	f := fault.New(fault.Conflict, "RecipientSuppressed", "Nobody left in message %s may be mailed (%s): correct the recipient, or take the suppression away first", r.id, why.Reason)
+	f := fault.New(fault.Conflict, "RecipientSuppressed",
+		"Nobody left in message %s may be mailed (%s): correct the recipient, or take the suppression away first",
+		r.id, why.Reason)
 	f.Details = map[string]any{"skipped": why}
 	return f
 }
@@ -153,15 +162,16 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	return r, nil
 }
 
-// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A replay is told, which after then
-// remembers.
+// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A
+// replay is told, which after then remembers.
 func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, error) {
 	urgent := 0
 	if o.urgent {
 		urgent = 1
 	}
 	args := []any{
-		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, "", after.planned,
+		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, "",
+		after.planned,
 		urgent, "", o.account,
 	}
 	if !o.replay {

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its ids. Those that are no longer
-// dead when their turn comes, or whose content is gone, are counted as skipped.
+// ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its
+// ids. Those that are no longer dead when their turn comes, or whose content is gone, are counted as skipped.
 func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
 	var answer api.ReplayAnswer
 	var k corrected
@@ -44,8 +44,10 @@ func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Replay
 	}
 }
 
-// replayEach queues those of some messages again that the request selects, a few round trips for all of them, and counts them.
-func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k corrected, entries []entry, answer *api.ReplayAnswer) error {
+// replayEach queues those of some messages again that the request selects, a few round trips for all of them,
+// and counts them.
+func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k corrected, entries []entry,
+	answer *api.ReplayAnswer) error {
 	rows, err := d.readRows(ctx, entries)
 	if err != nil {
 		return away(err, "read the dead letters to replay")
@@ -95,7 +97,8 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k correcte
 	return nil
 }
 
-// replayArgs builds what reopen.lua writes of a dead letter. One that is left with nobody who may be mailed is a fault of kind Conflict.
+// replayArgs builds what reopen.lua writes of a dead letter. One that is left with nobody who may be mailed
+// is a fault of kind Conflict.
 func (d *Desk) replayArgs(ctx context.Context, r row, o reopening, now time.Time) ([]any, error) {
 	after, err := r.apply(o, now)
 	if err != nil {
@@ -123,9 +126,10 @@ func selects(req api.ReplayRequest, r row) bool {
 	return true
 }
 
-// Replay queues a dead letter again, for the recipients that failed or those that the corrections name instead, with its attempts counted
-// anew. Its content goes out as it is: headers and signature tell of the former recipients and account. Of several replays at once one
-// succeeds; the others find the message no longer dead, a Conflict. So is a message that failed and whose content is no longer kept.
+// Replay queues a dead letter again, for the recipients that failed or those that the corrections name
+// instead, with its attempts counted anew. Its content goes out as it is: headers and signature tell of the
+// former recipients and account. Of several replays at once one succeeds; the others find the message no
+// longer dead, a Conflict. So is a message that failed and whose content is no longer kept.
 func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
 	k, err := d.correct(ctx, c)
 	if err != nil {
@@ -133,17 +137,20 @@ func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.Ou
 	}
 	m, err := d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state != stateFailed {
-			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s", id, r.state)
+			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s",
+				id, r.state)
 		}
 		return k.plan(r, now), nil
 	})
 	if past, ok := errors.AsType[*fault.Error](err); ok && past.Code == "MessageFailed" {
-		return m, fault.New(fault.Conflict, "ContentGone", "Message %s failed, and its content is no longer kept: it can't be sent again", id)
+		return m, fault.New(fault.Conflict, "ContentGone",
+			"Message %s failed, and its content is no longer kept: it can't be sent again", id)
 	}
 	return m, err
 }
 
-// DeleteDeadLetter forgets a dead letter. An unknown one, or a message that has not failed, is not an error: nothing is deleted.
+// DeleteDeadLetter forgets a dead letter. An unknown one, or a message that has not failed, is not an error:
+// nothing is deleted.
 func (d *Desk) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
 	r, err := d.reader.read(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && r.state != stateFailed {

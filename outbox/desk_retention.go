@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	retentionEvery  = 30 * time.Second
-	retentionCheck  = time.Second // how often it is looked whether that has passed
-	retentionBatch  = 1000        // messages in one go
-	retentionRounds = 30          // batches of one kind and partition in one go: what is left waits for the next check
+	retentionEvery = 30 * time.Second
+	retentionCheck = time.Second // how often it is looked whether that has passed
+	retentionBatch = 1000        // messages in one go
+	// batches of one kind and partition in one go: what is left waits for the next check
+	retentionRounds = 30
 )
 
-// retention forgets what is too old or too many: dead letters, the log, events that were read. Every process runs one; two at once do no harm.
+// retention forgets what is too old or too many: dead letters, the log, events that were read. Every process
+// runs one; two at once do no harm.
 type retention struct {
 	d    *Desk
 	last time.Time // when it last had nothing left to do
@@ -57,8 +59,8 @@ func (r *retention) check(ctx context.Context) error {
 	return err
 }
 
-// tidy applies retention: dead letters, the log, events that every reader has read. It answers false when there was more to do than
-// one round may take.
+// tidy applies retention: dead letters, the log, events that every reader has read. It answers false when
+// there was more to do than one round may take.
 func (r *retention) tidy(ctx context.Context, now time.Time) (done bool, _ error) {
 	done = true
 	for p := range r.d.DB.Partitions() {
@@ -90,7 +92,8 @@ func (r *retention) tidy(ctx context.Context, now time.Time) (done bool, _ error
 func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (int, error) {
 	rdb, key := r.d.DB.Client(), redisdb.Key(p, "dead")
 	before := now.Add(-max(r.d.opts.KeepDeadLetters, 0))
-	ids, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf", Stop: millis(before), Count: retentionBatch}).Result()
+	ids, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf",
+		Stop: millis(before), Count: retentionBatch}).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read old dead letters: %w", err)
 	}
@@ -104,18 +107,22 @@ func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (in
 			return 0, fmt.Errorf("read surplus dead letters: %w", err)
 		}
 	}
-	_, err = r.d.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool { return r.state == stateFailed }, r.d.forget)
+	_, err = r.d.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool {
+		return r.state == stateFailed
+	}, r.d.forget)
 	return len(ids), err
 }
 
 // expireLog takes ended messages out of the log that are too old or too many, and answers how many.
 func (r *retention) expireLog(ctx context.Context, p int, now time.Time) (int, error) {
 	before := now.Add(-max(r.d.opts.KeepEnded, 0))
-	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)}, millis(before), r.share(r.d.opts.MaxEnded), retentionBatch).Int()
+	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)}, millis(before),
+		r.share(r.d.opts.MaxEnded), retentionBatch).Int()
 }
 
-// trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers false when there was more
-// to drop: Redis drops 10,000 in one go, and a busy outbox makes more than that between two rounds.
+// trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers
+// false when there was more to drop: Redis drops 10,000 in one go, and a busy outbox makes more than that
+// between two rounds.
 func (r *retention) trim(ctx context.Context, p int) (done bool, _ error) {
 	rdb, key := r.d.DB.Client(), r.d.keys.events(p)
 	n, err := rdb.XLen(ctx, key).Result()

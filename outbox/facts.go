@@ -25,15 +25,17 @@ const (
 	LearnUnknown                    // neither the message nor an account to tell is known
 )
 
-// maxLater is how many facts are remembered of a message: somebody who reads a mail every day for half a year, or a program gone wild.
+// maxLater is how many facts are remembered of a message: somebody who reads a mail every day for half a
+// year, or a program gone wild.
 const maxLater = 200
 
 // Facts notes what becomes known about messages after a relay took them.
 type Facts struct{ *store }
 
-// Learn notes facts on the timelines of their messages, and tells them as events. The results are in the order of the facts. A fact that is
-// told twice, at once or a year later, is told on once for as long as its message is remembered, and three days beyond. An error means that
-// some facts may not have been noted: telling all of them again is safe.
+// Learn notes facts on the timelines of their messages, and tells them as events. The results are in the
+// order of the facts. A fact that is told twice, at once or a year later, is told on once for as long as its
+// message is remembered, and three days beyond. An error means that some facts may not have been noted:
+// telling all of them again is safe.
 func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error) {
 	about, err := fs.readAbout(ctx, facts)
 	if err != nil {
@@ -51,7 +53,8 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 		if err != nil {
 			return nil, err
 		}
-		answers[i] = pipe.Script(learnScript, []string{fs.keys.message(fs.placeOf(f), fmt.Sprint(args[0]))}, args...)
+		answers[i] = pipe.Script(learnScript, []string{fs.keys.message(fs.placeOf(f), fmt.Sprint(args[0]))},
+			args...)
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return nil, away(err, "note what became known about messages")
@@ -141,7 +144,8 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []any{about, millis(now), field, packed, string(cmp.Or(r.lane, api.Transactional)), account, maxLater, f.counts(), line}, nil
+	return []any{about, millis(now), field, packed, string(cmp.Or(r.lane, api.Transactional)), account, maxLater,
+		f.counts(), line}, nil
 }
 
 // address is the recipient that a fact is about; empty where nobody can tell.
@@ -183,7 +187,8 @@ func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, err
 	out := make([]Addressed, len(ids))
 	for i, id := range ids {
 		if r, ok := about[id]; ok {
-			out[i] = Addressed{Known: true, Account: r.envelope.Account, MessageID: r.envelope.MessageID, ListID: r.envelope.ListID, To: r.envelope.To}
+			out[i] = Addressed{Known: true, Account: r.envelope.Account, MessageID: r.envelope.MessageID,
+				ListID: r.envelope.ListID, To: r.envelope.To}
 		}
 	}
 	return out, nil

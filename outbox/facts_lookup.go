@@ -6,9 +6,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Lookup finds messages by what others call them: their Message-ID, in angle brackets, where it does not tell their id itself (MessageOf), or
-// what package provider's Reference makes of a provider's id. They are in the order of the references, and "" where nothing is known. A
-// reference is known from when a relay took the message, for Options.KeepReferences.
+// Lookup finds messages by what others call them: their Message-ID, in angle brackets, where it does not tell
+// their id itself (MessageOf), or what package provider's Reference makes of a provider's id. They are in the
+// order of the references, and "" where nothing is known. A reference is known from when a relay took the
+// message, for Options.KeepReferences.
 func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, error) {
 	pipe := fs.DB.Client().Pipeline()
 	found := make([][]*redis.StringCmd, len(references))

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// fate is what befalls an operation at one of its steps. A step is a call to Redis, a pipeline being one, or the writing of a final dot.
-// The context of the operation carries it.
+// fate is what befalls an operation at one of its steps. A step is a call to Redis, a pipeline being one, or
+// the writing of a final dot. The context of the operation carries it.
 type fate struct {
 	at   int  // the step, counted from 0
 	what blow // nothing: all goes well
@@ -29,7 +29,8 @@ func newFate(what blow) *fate {
 	return &fate{what: what, stalled: make(chan struct{}), resume: make(chan bool)}
 }
 
-// blow is a kind of misfortune. In all of them but dieBefore, stallBefore and failBefore the call does its work at Redis.
+// blow is a kind of misfortune. In all of them but dieBefore, stallBefore and failBefore the call does its
+// work at Redis.
 type blow string
 
 const (
@@ -46,10 +47,13 @@ const (
 	failAfter   blow = "fails with effect"
 )
 
-// blows are all of them, and how often each is drawn. A call that fails costs a real pause before the outbox repeats it.
+// blows are all of them, and how often each is drawn. A call that fails costs a real pause before the outbox
+// repeats it.
 var blows = []blow{
-	nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, dieBefore, dieAfter, dieBefore, dieAfter, diePart, stallBefore,
-	stallAfter, stallBefore, stallAfter, stallBefore, stallAfter, repeat, repeatLate, haunt, haunt, failBefore, failAfter,
+	nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, dieBefore, dieAfter, dieBefore,
+	dieAfter, diePart, stallBefore,
+	stallAfter, stallBefore, stallAfter, stallBefore, stallAfter, repeat, repeatLate, haunt, haunt, failBefore,
+	failAfter,
 }
 
 type fateKey struct{}
@@ -60,7 +64,8 @@ func under(ctx context.Context, f *fate) context.Context { return context.WithVa
 // errCut is what a caller sees of a connection that was cut.
 var errCut = io.EOF
 
-// strike takes a step of the operation behind ctx. Death is that of its goroutine: none of its code runs any more, as in a killed process.
+// strike takes a step of the operation behind ctx. Death is that of its goroutine: none of its code runs any
+// more, as in a killed process.
 func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	f, _ := ctx.Value(fateKey{}).(*fate)
 	if f == nil {
@@ -104,7 +109,8 @@ func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	return err
 }
 
-// counted takes back the step of a script that the server did not know: how often that happens depends on the tests before.
+// counted takes back the step of a script that the server did not know: how often that happens depends on the
+// tests before.
 func (f *fate) counted(err error) error {
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		f.steps--
@@ -141,8 +147,9 @@ func (fates) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// touches says whether a command is an operation's own. Others ask Redis how it is, or fetch a shared content, once in a while and on behalf of
-// everybody: were one of them to stall, so would operations that the model lets go on.
+// touches says whether a command is an operation's own. Others ask Redis how it is, or fetch a shared
+// content, once in a while and on behalf of everybody: were one of them to stall, so would operations that
+// the model lets go on.
 func touches(cmd redis.Cmder) bool {
 	if args := cmd.Args(); cmd.Name() == "get" && strings.Contains(args[1].(string), ":shared:") {
 		return false
@@ -160,11 +167,12 @@ func (fates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 			return next(ctx, cmds)
 		}
 		f, _ := ctx.Value(fateKey{}).(*fate)
-		err := strike(ctx, func() error { return next(ctx, cmds) }, func() error { return next(ctx, cmds[:1+f.part%len(cmds)]) }, func() {
-			for _, cmd := range cmds {
-				_ = next(context.WithoutCancel(ctx), []redis.Cmder{redis.NewCmd(ctx, cmd.Args()...)})
-			}
-		})
+		err := strike(ctx, func() error { return next(ctx, cmds) },
+			func() error { return next(ctx, cmds[:1+f.part%len(cmds)]) }, func() {
+				for _, cmd := range cmds {
+					_ = next(context.WithoutCancel(ctx), []redis.Cmder{redis.NewCmd(ctx, cmd.Args()...)})
+				}
+			})
 		if err == errCut { //nolint:errorlint // the very sentinel
 			for _, cmd := range cmds {
 				cmd.SetErr(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// recordTwice makes an attempt of a message, records it, lets something happen, and records it once more: as when Redis did what it was
-// asked to, its answer was lost, and the call was repeated.
+// recordTwice makes an attempt of a message, records it, lets something happen, and records it once more: as
+// when Redis did what it was asked to, its answer was lost, and the call was repeated.
 func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second []string) {
 	t.Helper()
 	c, _, err := b.begin(t.Context(), id)
@@ -46,7 +46,8 @@ func eventsOf(t *testing.T, b *bundle, kind string) int {
 	return n
 }
 
-// TestAttemptRecordedTwiceAfterItBecameDue: the message is due again when the repeated call arrives, and so reads as waiting.
+// TestAttemptRecordedTwiceAfterItBecameDue: the message is due again when the repeated call arrives, and so
+// reads as waiting.
 func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -54,7 +55,8 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
 		b.clock.Advance(time.Minute)
-		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)}, millis(b.clock.Now()), sweepBatch).Err(); err != nil {
+		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)}, millis(b.clock.Now()),
+			sweepBatch).Err(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -63,7 +65,8 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	}
 }
 
-// TestFailureRecordedTwiceAfterReplay: an operator has replayed the dead letter when the repeated call arrives.
+// TestFailureRecordedTwiceAfterReplay: an operator has replayed the dead letter when the repeated call
+// arrives.
 func TestFailureRecordedTwiceAfterReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// below lists what each group of files may use beside itself. The group of a file is the first word of its name.
+// below lists what each group of files may use beside itself. The group of a file is the first word of its
+// name.
 var below = map[string][]string{
 	"record":   nil,
 	"intake":   {"record"},
@@ -27,7 +28,8 @@ func groupOf(file string) string {
 	return name
 }
 
-// TestGroupsPointDown wants references between the groups to run one way, and no type with more than 40 methods.
+// TestGroupsPointDown wants references between the groups to run one way, and no type with more than 40
+// methods.
 func TestGroupsPointDown(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.go")

@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/templates/locale"
 )
 
-// Intake takes messages in. It is the only way a message comes into being: a single submit, a mail merge, a mail over SMTP
-// and any other source hand in shared content and entries, one entry for each message.
+// Intake takes messages in. It is the only way a message comes into being: a single submit, a mail merge, a
+// mail over SMTP and any other source hand in shared content and entries, one entry for each message.
 //
 // A single message goes through AcceptOne. Many messages of one content go through Open and Batch.Accept.
 type Intake struct{ *store }
@@ -28,7 +28,8 @@ const (
 	SourceSMTP = "smtp"
 )
 
-// Shared is the content and the settings that the messages of one batch share. The zero value of a field means its default.
+// Shared is the content and the settings that the messages of one batch share. The zero value of a field
+// means its default.
 type Shared struct {
 	Source  string // SourceAPI, SourceSMTP; shown with each message
 	Account string // empty: the default account
@@ -38,13 +39,16 @@ type Shared struct {
 	Headers     []message.Header
 	Attachments []message.Attachment
 
-	// The words: those of a stored template, or given here. Subject and PreviewText replace those of the template.
+	// The words: those of a stored template, or given here. Subject and PreviewText replace those of the
+	// template.
 	Template                         string
 	Subject, PreviewText, HTML, Text string
-	Plain                            bool   // the words are sent unchanged; false: they are rendered with the params of each entry
-	Format                           string // of HTML: html, markdown; empty: the template's, else html
-	Strict                           *bool  // a missing param is an error; nil: as the template or Options.StrictWords says
-	Locale, TZ                       string // empty: the account's
+	// the words are sent unchanged; false: they are rendered with the params of each entry
+	Plain  bool
+	Format string // of HTML: html, markdown; empty: the template's, else html
+	// a missing param is an error; nil: as the template or Options.StrictWords says
+	Strict     *bool
+	Locale, TZ string // empty: the account's
 
 	Raw []byte // a whole message (RFC 5322) in place of words and attachments; only with AcceptOne
 
@@ -74,9 +78,10 @@ type Entry struct {
 	Metadata    json.RawMessage // an object; empty: none
 
 	// A key is accepted once for each account; the same key again returns the first answer. Empty: no key.
-	Key         string
-	KeySuffix   string        // lets several entries share a Key
-	Fingerprint func() string // hash of what the entry asks for: a key used with another fingerprint is refused. Needed with a key
+	Key       string
+	KeySuffix string // lets several entries share a Key
+	// hash of what the entry asks for: a key used with another fingerprint is refused. Needed with a key
+	Fingerprint func() string
 }
 
 // Result is the answer to one entry.
@@ -114,11 +119,12 @@ const (
 	mergePreviews = 10 // messages that a dry run of a merge shows
 )
 
-// baseTimeout is how long a submit may take before it answers that Redis is unreachable. The message may have been accepted
-// even so; an idempotency key makes a repetition safe.
+// baseTimeout is how long a submit may take before it answers that Redis is unreachable. The message may have
+// been accepted even so; an idempotency key makes a repetition safe.
 const baseTimeout = 2 * time.Second
 
-// timeout is baseTimeout plus time for the size of the content: large files take longer to compose and to store.
+// timeout is baseTimeout plus time for the size of the content: large files take longer to compose and to
+// store.
 func (sh Shared) timeout() time.Duration {
 	const perSecond = 2 << 20
 	size := len(sh.Raw) + len(sh.HTML) + len(sh.Text)
@@ -128,11 +134,12 @@ func (sh Shared) timeout() time.Duration {
 	return baseTimeout + time.Duration(size)*time.Second/perSecond
 }
 
-// AcceptOne accepts a single message: it checks and composes it, makes it durable and queues its first task. A nil error
-// means that the message will be delivered or reported as failed; see the package comment.
+// AcceptOne accepts a single message: it checks and composes it, makes it durable and queues its first task.
+// A nil error means that the message will be delivered or reported as failed; see the package comment.
 //
-// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge; Unprocessable for a
-// key used with another fingerprint; Unavailable while Redis is unreachable or full, with the time to come back.
+// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge;
+// Unprocessable for a key used with another fingerprint; Unavailable while Redis is unreachable or full, with
+// the time to come back.
 func (in *Intake) AcceptOne(ctx context.Context, sh Shared, e Entry) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
 	defer cancel()
@@ -200,8 +207,9 @@ func (in *Intake) Open(ctx context.Context, sh Shared) (*Batch, error) {
 	return b, b.deliverable(ctx)
 }
 
-// open is Open, or with only the preparation of a single message. It returns the wrong fields apart from other errors, and
-// no Batch without an account. Control headers of a raw message complete shared settings and entry.
+// open is Open, or with only the preparation of a single message. It returns the wrong fields apart from
+// other errors, and no Batch without an account. Control headers of a raw message complete shared settings
+// and entry.
 func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []fault.Field, error) {
 	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
 		return nil, nil, away(err, "accept message")
@@ -239,9 +247,10 @@ func (b *Batch) deliverable(ctx context.Context) error {
 	return b.account.Ready(b.lane())
 }
 
-// Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of the batch as a
-// whole; then nothing was accepted. Entries go to Redis in chunks; each chunk has its own timeout. A batch of any size may be
-// handed in with any number of calls. Once Redis is unreachable or full, the remaining entries are refused without a try.
+// Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of
+// the batch as a whole; then nothing was accepted. Entries go to Redis in chunks; each chunk has its own
+// timeout. A batch of any size may be handed in with any number of calls. Once Redis is unreachable or full,
+// the remaining entries are refused without a try.
 func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
 	if err := b.weigh(ctx, entries); err != nil {
 		return nil, err
@@ -257,14 +266,16 @@ func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
 		})
 	}
 	_ = group.Wait() // errors are in the results
-	if err := stop.get(); err != nil && !slices.ContainsFunc(results, func(r Result) bool { return r.Err == nil }) {
+	if err := stop.get(); err != nil &&
+		!slices.ContainsFunc(results, func(r Result) bool { return r.Err == nil }) {
 		return nil, err
 	}
 	return results, nil
 }
 
 // chunk accepts the entries at some places, in two round trips plus two if a recipient may be suppressed.
-func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, places []int, stop *firstUnavailable) {
+func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, places []int,
+	stop *firstUnavailable) {
 	all, at := make([]*newMessage, 0, len(places)), make([]int, 0, len(places))
 	for _, i := range places {
 		err := stop.get()

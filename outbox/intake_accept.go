@@ -27,7 +27,8 @@ type accepting struct {
 	shares int            // how often its shared content was missing in Redis
 }
 
-// The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked up.
+// The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked
+// up.
 const firstEpoch, secondEpoch = "1", "2"
 
 // Indexes into the arguments of accept.lua. The arguments that depend on recipients follow the epoch.
@@ -35,8 +36,8 @@ const argContent, argLimit, argShare, argEpoch = 8, 9, 13, 15
 
 // accept makes messages of one batch durable and queues their first tasks. Each message gets its result.
 //
-// accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds any entry about one;
-// only then the suppressions are asked. Where it can't look, they are asked first.
+// accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds any
+// entry about one; only then the suppressions are asked. Where it can't look, they are asked first.
 func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 	full := in.Admits(ctx)
 	var look, ask []*newMessage
@@ -58,11 +59,12 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 	in.enter(ctx, in.withoutSuppressed(ctx, ask))
 }
 
-// enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be suppressed.
+// enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be
+// suppressed.
 //
-// The task of a message that can't be refused is queued in the same pipeline. Any other task is queued once the message is
-// known to be new: a task of a refused message would stay in a full Redis for as long as its queue is paused, and a key that
-// was used before must not queue a task.
+// The task of a message that can't be refused is queued in the same pipeline. Any other task is queued once
+// the message is known to be new: a task of a refused message would stay in a full Redis for as long as its
+// queue is paused, and a key that was used before must not queue a task.
 func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {
 	all = in.bringIn(ctx, all)
 	if len(all) == 0 {
@@ -103,8 +105,8 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	return ask
 }
 
-// withdraw deletes the tasks that were queued for messages that accept.lua did not accept. A worker that holds such a task
-// already finds no message and drops it.
+// withdraw deletes the tasks that were queued for messages that accept.lua did not accept. A worker that
+// holds such a task already finds no message and drops it.
 func (in *Intake) withdraw(ctx context.Context, ask []*newMessage) {
 	var tasks []task
 	for _, m := range ask {
@@ -139,7 +141,8 @@ func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
 	}
 }
 
-// answer fills in the result of an accepted message and reports whether it is new. first is the first answer to its key.
+// answer fills in the result of an accepted message and reports whether it is new. first is the first answer
+// to its key.
 func (in *Intake) answer(ctx context.Context, m *newMessage, first string) (fresh bool) {
 	if m.looksAtMemory() {
 		in.checked()
@@ -198,7 +201,8 @@ func (in *Intake) encode(m *newMessage) error {
 	}
 	m.args = []any{
 		m.id, millis(now), due, string(m.lane), m.envelope.Account, m.attempts, m.gateway, env, content,
-		in.limit(m.partition), m.fingerprint, first, int(in.opts.KeyRetention.Seconds()), in.countBytes(len(content)), shared, firstEpoch, "", queued,
+		in.limit(m.partition), m.fingerprint, first, int(in.opts.KeyRetention.Seconds()),
+		in.countBytes(len(content)), shared, firstEpoch, "", queued,
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
@@ -208,7 +212,8 @@ func (in *Intake) encode(m *newMessage) error {
 	return nil
 }
 
-// encodeContent is what a message stores of its own: the whole message, or its part of a shared content and the name of that.
+// encodeContent is what a message stores of its own: the whole message, or its part of a shared content and
+// the name of that.
 func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, err error) {
 	if m.shared == nil {
 		return in.codec.pack(m.content), "", nil
@@ -217,8 +222,8 @@ func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, e
 	return []byte(personal), m.shared.name, err
 }
 
-// unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task gets another
-// epoch, because a worker may hold the first one.
+// unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task
+// gets another epoch, because a worker may hold the first one.
 func (m *newMessage) unlook() {
 	if m.look == nil {
 		return
@@ -244,7 +249,8 @@ func (r *Result) recall(memo string) {
 	r.ID, r.SendAt, r.MessageID, r.Repeated = parts[1], fromMillis(ms), parts[3], true
 }
 
-// readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new message.
+// readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new
+// message.
 func (in *Intake) readReply(answer []any, err error) (first string, _ error) {
 	if err != nil {
 		return "", away(err, "accept message")
@@ -264,7 +270,8 @@ func (in *Intake) readReply(answer []any, err error) (first string, _ error) {
 		return "", errContentLost
 	case "FULL":
 		if answer[1] == "memory" {
-			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)", in.opts.MaxMemoryShare*100)
+			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)",
+				in.opts.MaxMemoryShare*100)
 		}
 		return "", full("The outbox holds as many messages as it may (outbox.maxLive: %d)", in.opts.MaxLive)
 	}
@@ -283,13 +290,16 @@ var errUnshared = fault.New(fault.Unavailable, "SharedContentGone",
 // errAsk means that accept.lua found an entry about a recipient in the suppressions.
 var errAsk = errors.New("a recipient may be suppressed")
 
-// errContentLost means that a content was gone before its message was accepted, for example because Redis failed over.
-var errContentLost = fault.New(fault.Unavailable, "ContentLost", "The message store lost this message as it came in; send it again")
+// errContentLost means that a content was gone before its message was accepted, for example because Redis
+// failed over.
+var errContentLost = fault.New(fault.Unavailable, "ContentLost",
+	"The message store lost this message as it came in; send it again")
 
-// bringIn puts into Redis what accept.lua needs to find there: shared contents, and contents that are large. It returns the
-// messages for which it succeeded.
+// bringIn puts into Redis what accept.lua needs to find there: shared contents, and contents that are large.
+// It returns the messages for which it succeeded.
 //
-// A script would copy a large argument twice and block Redis meanwhile: 40 ms for 20 MB. The script renames its key instead.
+// A script would copy a large argument twice and block Redis meanwhile: 40 ms for 20 MB. The script renames
+// its key instead.
 func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage {
 	var shareErr error
 	return slices.DeleteFunc(all, func(m *newMessage) bool {
@@ -308,7 +318,8 @@ func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage 
 	})
 }
 
-// takeOut deletes the content that was brought in for a message that is not accepted after all. Otherwise it expires.
+// takeOut deletes the content that was brought in for a message that is not accepted after all. Otherwise it
+// expires.
 func (in *Intake) takeOut(ctx context.Context, m *newMessage) {
 	if m.args[argContent] != "" {
 		return

@@ -14,8 +14,8 @@ import (
 // listID matches a label of a host name (RFC 2919 section 3): the author's domain follows it.
 var listID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,126}[A-Za-z0-9])?$`)
 
-// additionsOf is what Postroom adds to messages, and the wrong fields that concern it. A field that is not given is decided
-// by the account, then by the settings, if there is a public address for links.
+// additionsOf is what Postroom adds to messages, and the wrong fields that concern it. A field that is not
+// given is decided by the account, then by the settings, if there is a public address for links.
 func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []fault.Field) {
 	var wrong faults
 	added := additions{ListID: sh.ListID}
@@ -106,5 +106,6 @@ func (a additions) single(to []string) []fault.Field {
 	if a.ListID == "" || len(to) < 2 {
 		return nil
 	}
-	return []fault.Field{{Key: "listId", Message: "needs a single recipient, for each one unsubscribes alone: use mailMerge"}}
+	return []fault.Field{{Key: "listId",
+		Message: "needs a single recipient, for each one unsubscribes alone: use mailMerge"}}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Admits returns an error while Redis is so full that it needs its memory for the work it has: at maxmemory not even a
-// dequeue succeeds. Without an error a message would be accepted.
+// Admits returns an error while Redis is so full that it needs its memory for the work it has: at maxmemory
+// not even a dequeue succeeds. Without an error a message would be accepted.
 func (in *Intake) Admits(ctx context.Context) error {
 	share, err := in.DB.MemoryShare(ctx)
 	if err != nil {
@@ -21,13 +21,14 @@ func (in *Intake) Admits(ctx context.Context) error {
 }
 
 func full(format string, args ...any) error {
-	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out", args...)
+	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out",
+		args...)
 	f.RetryAfter = retryAfterOutage
 	return f
 }
 
-// limit is how many live messages a partition may hold, as an argument of accept.lua; "": no limit. The limits of all
-// partitions add up to Options.MaxLive.
+// limit is how many live messages a partition may hold, as an argument of accept.lua; "": no limit. The
+// limits of all partitions add up to Options.MaxLive.
 func (in *Intake) limit(partition int) string {
 	if in.opts.MaxLive == 0 {
 		return ""

@@ -74,10 +74,13 @@ func (f *faults) checkWords(sh Shared) {
 	}
 }
 
-// checkDSN finds what no relay accepts in a request for notifications (RFC 3461). Here it is a fault of the client; at the
-// relay it would fail an accepted message.
+// checkDSN finds what no relay accepts in a request for notifications (RFC 3461). Here it is a fault of the
+// client; at the relay it would fail an accepted message.
 func (f *faults) checkDSN(dsn api.DSN) {
-	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, func(c rune) bool { return c < ' ' || c > '~' }) {
+	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, func(c rune) bool {
+		return c < ' ' ||
+			c > '~'
+	}) {
 		f.add("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
 	}
 	if len(dsn.Notify) > 1 && slices.Contains(dsn.Notify, "never") {

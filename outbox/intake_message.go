@@ -37,9 +37,11 @@ func (b *Batch) prepare(ctx context.Context) error {
 func (b *Batch) contentOf(ctx context.Context) (batch.Content, error) {
 	sh := b.shared
 	c := batch.Content{
-		Source: render.Source{Subject: sh.Subject, PreviewText: sh.PreviewText, HTML: sh.HTML, Text: sh.Text}, Plain: sh.Plain,
+		Source: render.Source{Subject: sh.Subject, PreviewText: sh.PreviewText, HTML: sh.HTML, Text: sh.Text},
+		Plain:  sh.Plain,
 		Strict: b.in.opts.StrictWords, Account: render.Person{Name: b.account.Name, Address: b.account.Email},
-		ServiceURL: b.in.publicURL(sh), Locale: cmp.Or(sh.Locale, b.account.Locale), TZ: cmp.Or(sh.TZ, b.account.TZ),
+		ServiceURL: b.in.publicURL(sh), Locale: cmp.Or(sh.Locale, b.account.Locale),
+		TZ:   cmp.Or(sh.TZ, b.account.TZ),
 		From: b.author(), ReplyTo: sh.ReplyTo, Headers: sh.Headers, Attachments: sh.Attachments,
 	}
 	if sh.Template != "" {
@@ -71,16 +73,19 @@ func (b *Batch) lane() api.Lane { return cmp.Or(b.shared.Lane, api.Transactional
 // template finds a stored template.
 func (in *Intake) template(ctx context.Context, account, id, locale string) (templates.Template, error) {
 	if in.Templates == nil {
-		return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", id)
+		return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound",
+			"Requested template was not found [%s]", id)
 	}
 	return in.Templates.Template(ctx, account, id, locale)
 }
 
-// composeRaw makes a raw message fit to be sent. Control headers in it complete settings and entry where these are empty.
+// composeRaw makes a raw message fit to be sent. Control headers in it complete settings and entry where
+// these are empty.
 func (b *Batch) composeRaw(e *Entry) error {
 	sh := &b.shared
 	o := message.Override{
-		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo, Envelope: e.Envelope, Subject: sh.Subject,
+		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo,
+		Envelope: e.Envelope, Subject: sh.Subject,
 		MessageID: e.MessageID, InReplyTo: e.InReplyTo, References: e.References, Headers: sh.Headers,
 	}
 	if sh.From != nil {
@@ -129,11 +134,12 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 	return m, joinFields(checkEntry(b.shared, e, true), err)
 }
 
-// message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults but those of
-// the batch.
+// message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults
+// but those of the batch.
 func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
 	in, c := b.in, b.raw
-	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts, in.opts.Attempts())}
+	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
+		in.opts.Attempts())}
 	if e.Key != "" {
 		m.key, m.fingerprint = e.Key, e.Fingerprint()
 		if e.KeySuffix != "" {
@@ -156,9 +162,11 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		m.due = millis(*e.SendAt)
 	}
 	m.envelope = envelope{
-		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From, To: c.Envelope.To, Subject: c.Subject,
+		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From,
+		To: c.Envelope.To, Subject: c.Subject,
 		Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata, DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN,
-		UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added,
+		UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: b.shared.RequireTLS, Template: b.template,
+		additions: b.added,
 	}
 	if full {
 		m.envelope.Size = c.Size()
@@ -173,7 +181,8 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (*message.Composed, error) {
 	r := b.content.renderer
 	m.personal = batch.Personalization{
-		To: e.To, Cc: e.Cc, InReplyTo: e.InReplyTo, References: e.References, Params: e.Params, Date: millis(b.began),
+		To: e.To, Cc: e.Cc, InReplyTo: e.InReplyTo, References: e.References, Params: e.Params,
+		Date: millis(b.began),
 	}
 	if b.stored {
 		m.shared = b.content
@@ -208,8 +217,8 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	return in.sign(ctx, b.account.DKIM, c)
 }
 
-// weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages share: a file,
-// a header, the size.
+// weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
+// share: a file, a header, the size.
 func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	b.weighing.Lock()
 	defer b.weighing.Unlock()
@@ -243,7 +252,8 @@ func ofEntry(err error) bool {
 		return true
 	}
 	for _, field := range f.Fields {
-		if key := field.Key; key != "messageId" && key != "params" && key != "subject" && !strings.HasPrefix(key, "to") {
+		if key := field.Key; key != "messageId" && key != "params" && key != "subject" &&
+			!strings.HasPrefix(key, "to") {
 			return false
 		}
 	}

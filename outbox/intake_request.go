@@ -18,8 +18,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Submit accepts a request of the HTTP API: a single message, or a mail merge. It is AcceptOne, or Open and Batch.Accept, in
-// the types of the API. The faults of a mail merge as a whole are its error; those of an entry are in its result.
+// Submit accepts a request of the HTTP API: a single message, or a mail merge. It is AcceptOne, or Open and
+// Batch.Accept, in the types of the API. The faults of a mail merge as a whole are its error; those of an
+// entry are in its result.
 func (in *Intake) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	return in.submit(ctx, req, SourceAPI)
 }
@@ -29,7 +30,8 @@ func (in *Intake) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.Su
 	return in.submit(ctx, req, SourceSMTP)
 }
 
-func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source string) (answer api.SubmitAnswer, err error) {
+func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source string) (answer api.SubmitAnswer,
+	err error) {
 	if len(req.MailMerge) > 0 {
 		answer, err = in.submitMerge(ctx, req, source)
 	} else {
@@ -41,7 +43,8 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 	return answer, err
 }
 
-func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer,
+	error) {
 	sh, e := sharedOf(req, source), entryOf(req)
 	e.Fingerprint = func() string { return fingerprint(req) }
 	if req.DryRun {
@@ -56,16 +59,19 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 		return api.SubmitAnswer{}, err
 	}
 	if r.ID == "" {
-		return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: r.MessageID, Skipped: r.Skipped}, nil
+		return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: r.MessageID,
+			Skipped: r.Skipped}, nil
 	}
 	return api.SubmitAnswer{
-		Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt, QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped,
+		Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt, QueueID: r.ID,
+		Idempotency: r.idempotency(), Skipped: r.Skipped,
 	}, nil
 }
 
-// submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and continues where the
-// first one was cut off.
-func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer, error) {
+// submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and
+// continues where the first one was cut off.
+func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer,
+	error) {
 	b, wrong, err := in.open(ctx, sharedOf(req, source), nil)
 	if b == nil {
 		return api.SubmitAnswer{}, err
@@ -100,11 +106,14 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 // sharedOf is what the messages of a request share.
 func sharedOf(req api.SubmitRequest, source string) Shared {
 	sh := Shared{
-		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo), Headers: message.HeadersOf(req.Headers), Raw: req.Raw,
+		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo),
+		Headers: message.HeadersOf(req.Headers), Raw: req.Raw,
 		Template: req.Template, Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
 		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ,
-		ListID: req.ListID, TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
-		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS, DSN: req.DSN, Tags: req.Tags,
+		ListID: req.ListID, TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled,
+		BaseURL: req.BaseURL,
+		Lane:    req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
+		DSN: req.DSN, Tags: req.Tags,
 		DeliverBy: req.DeliverBy,
 	}
 	if req.From != nil {
@@ -120,7 +129,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 	}
 	for _, a := range req.Attachments {
 		sh.Attachments = append(sh.Attachments, message.Attachment{
-			Filename: a.Filename, Content: a.Content, ContentType: a.ContentType, Disposition: a.ContentDisposition, CID: a.CID,
+			Filename: a.Filename, Content: a.Content, ContentType: a.ContentType, Disposition: a.ContentDisposition,
+			CID: a.CID,
 		})
 	}
 	return sh
@@ -129,7 +139,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 // entryOf is the entry of a request for a single message.
 func entryOf(req api.SubmitRequest) Entry {
 	e := Entry{
-		To: addresses(req.To), Cc: addresses(req.CC), Bcc: addresses(req.BCC), MessageID: req.MessageID, InReplyTo: req.InReplyTo,
+		To: addresses(req.To), Cc: addresses(req.CC), Bcc: addresses(req.BCC), MessageID: req.MessageID,
+		InReplyTo:  req.InReplyTo,
 		References: req.References, SendAt: req.SendAt, Metadata: req.Metadata, Key: req.IdempotencyKey,
 	}
 	if req.Envelope != nil {
@@ -156,7 +167,8 @@ func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
 		given bool
 	}{
 		{"to", len(req.To) > 0}, {"cc", len(req.CC) > 0}, {"bcc", len(req.BCC) > 0}, {"raw", len(req.Raw) > 0},
-		{"envelope", req.Envelope != nil}, {"messageId", req.MessageID != ""}, {"render.params", req.Render != nil && len(req.Render.Params) > 0},
+		{"envelope", req.Envelope != nil}, {"messageId", req.MessageID != ""},
+		{"render.params", req.Render != nil && len(req.Render.Params) > 0},
 	} {
 		if f.given {
 			wrong = append(wrong, fault.Field{Key: f.key, Message: "can't be combined with mailMerge"})
@@ -165,8 +177,8 @@ func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
 	return wrong
 }
 
-// mergeEntries are the entries of a mail merge. An entry without a key gets one made of the key of the request and its place,
-// with the fingerprint of the whole request.
+// mergeEntries are the entries of a mail merge. An entry without a key gets one made of the key of the
+// request and its place, with the fingerprint of the whole request.
 func mergeEntries(req api.SubmitRequest) []Entry {
 	whole := sync.OnceValue(func() string { return fingerprint(req) })
 	common := sync.OnceValue(func() string {
@@ -177,8 +189,9 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 	entries := make([]Entry, len(req.MailMerge))
 	for i, m := range req.MailMerge {
 		e := Entry{
-			To: []message.Address{message.Address(m.To)}, MessageID: m.MessageID, InReplyTo: req.InReplyTo, References: req.References,
-			Params: m.Params, SendAt: m.SendAt, Metadata: m.Metadata, Key: m.IdempotencyKey,
+			To: []message.Address{message.Address(m.To)}, MessageID: m.MessageID, InReplyTo: req.InReplyTo,
+			References: req.References,
+			Params:     m.Params, SendAt: m.SendAt, Metadata: m.Metadata, Key: m.IdempotencyKey,
 			Fingerprint: func() string { return entryFingerprint(common(), m) },
 		}
 		if e.SendAt == nil {
@@ -195,8 +208,10 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 	return entries
 }
 
-// claim takes the key of a mail merge, if it has one. If another request has used the key, nothing may be queued.
-func (in *Intake) claim(ctx context.Context, account string, req api.SubmitRequest) (*api.IdempotencyStatus, error) {
+// claim takes the key of a mail merge, if it has one. If another request has used the key, nothing may be
+// queued.
+func (in *Intake) claim(ctx context.Context, account string, req api.SubmitRequest) (*api.IdempotencyStatus,
+	error) {
 	if err := in.Admits(ctx); err != nil {
 		return nil, err
 	}
@@ -208,7 +223,8 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	defer cancel()
 	hash := keyHash(account, key)
 	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
-	answer, err := in.DB.RunReplicated(ctx, claimScript, []string{name}, fingerprint(req), int(in.opts.KeyRetention.Seconds())).Slice()
+	answer, err := in.DB.RunReplicated(ctx, claimScript, []string{name}, fingerprint(req),
+		int(in.opts.KeyRetention.Seconds())).Slice()
 	if err != nil {
 		return nil, away(err, "claim the key of a mail merge")
 	}
@@ -235,7 +251,8 @@ func (r Result) idempotency() *api.IdempotencyStatus {
 // mergeResult is the result of an entry in the types of the API.
 func (in *Intake) mergeResult(r Result, account string, place int, to api.Address) api.MailMergeResult {
 	if r.Err == nil {
-		m := api.MailMergeResult{Success: true, To: to, QueueID: r.ID, Idempotency: r.idempotency(), Preview: r.Preview}
+		m := api.MailMergeResult{Success: true, To: to, QueueID: r.ID, Idempotency: r.idempotency(),
+			Preview: r.Preview}
 		if r.ID == "" {
 			m.Skipped = r.Skipped
 		}
@@ -247,7 +264,8 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 		}
 		return m
 	}
-	m := api.MailMergeResult{To: to, StatusCode: api.StatusOf(fault.KindOf(r.Err)), Error: "An internal server error occurred"}
+	m := api.MailMergeResult{To: to, StatusCode: api.StatusOf(fault.KindOf(r.Err)),
+		Error: "An internal server error occurred"}
 	f, ok := errors.AsType[*fault.Error](r.Err)
 	if !ok || f.Kind == fault.Internal {
 		in.log.Error("entry of a mail merge not accepted", "account", account, "entry", place, "error", r.Err)
@@ -282,8 +300,8 @@ func entryFingerprint(common string, m api.MailMergeEntry) string {
 	return short(sum.Sum(nil))
 }
 
-// hashFiles adds the files of a request to a hash and returns the request without them: as JSON they would be in memory
-// three times.
+// hashFiles adds the files of a request to a hash and returns the request without them: as JSON they would be
+// in memory three times.
 func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
 	move := func(file *[]byte) {
 		_ = binary.Write(sum, binary.BigEndian, int64(len(*file))) // writing to a hash never fails

@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// question is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the script can't, or need not.
+// question is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the
+// script can't, or need not.
 func (in *Intake) question(m *newMessage) *suppression.Look {
 	if in.Suppressions == nil {
 		return nil
@@ -21,9 +22,10 @@ func (in *Intake) question(m *newMessage) *suppression.Look {
 	})
 }
 
-// withoutSuppressed asks the suppressions about the recipients of messages of one batch. It returns the messages of which a
-// recipient may be mailed, ready to be accepted. A message of which none may be mailed is entered in the log, or refused with
-// Options.RefuseSuppressed. But if its key was used before, it is returned too: the client gets the first answer.
+// withoutSuppressed asks the suppressions about the recipients of messages of one batch. It returns the
+// messages of which a recipient may be mailed, ready to be accepted. A message of which none may be mailed is
+// entered in the log, or refused with Options.RefuseSuppressed. But if its key was used before, it is
+// returned too: the client gets the first answer.
 func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kept []*newMessage) {
 	if len(all) == 0 {
 		return nil
@@ -79,7 +81,8 @@ func (m *newMessage) skipSome(stopped map[int]*suppression.Entry) {
 	}
 }
 
-// skippedNow returns the recipients of a message that was accepted before that would be skipped today. It is nil if all would.
+// skippedNow returns the recipients of a message that was accepted before that would be skipped today. It is
+// nil if all would.
 func (in *Intake) skippedNow(ctx context.Context, m *newMessage) (*api.Skipped, error) {
 	stopped, err := in.stops(ctx, m.envelope, m.lane, everybody(len(m.envelope.To)))
 	if err != nil || len(stopped) == len(m.envelope.To) {
@@ -93,20 +96,23 @@ func (in *Intake) keyKnown(ctx context.Context, m *newMessage) (bool, error) {
 	if m.key == "" {
 		return false, nil
 	}
-	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key))).Result()
+	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(m.partition,
+		keyHash(m.envelope.Account, m.key))).Result()
 	if err != nil {
 		return false, away(err, "look for an idempotency key")
 	}
 	return n > 0, nil
 }
 
-// skipAll answers a message of which no recipient may be mailed. It reports whether the message is to be entered in the log,
-// by a script that it adds to the pipeline.
-func (in *Intake) skipAll(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage, stopped map[int]*suppression.Entry) bool {
+// skipAll answers a message of which no recipient may be mailed. It reports whether the message is to be
+// entered in the log, by a script that it adds to the pipeline.
+func (in *Intake) skipAll(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage,
+	stopped map[int]*suppression.Entry) bool {
 	why := skipped(m.envelope, stopped)
 	var err error
 	if in.opts.RefuseSuppressed {
-		f := fault.New(fault.Unprocessable, "RecipientSuppressed", "Nobody in this message may be mailed (%s), and suppression.refuse is on", why.Reason)
+		f := fault.New(fault.Unprocessable, "RecipientSuppressed",
+			"Nobody in this message may be mailed (%s), and suppression.refuse is on", why.Reason)
 		f.Details = map[string]any{"skipped": why}
 		err = f
 	} else {
@@ -120,14 +126,16 @@ func (in *Intake) skipAll(ctx context.Context, pipe *redisdb.Pipeline, m *newMes
 }
 
 // skipOn adds to a pipeline the script that enters a message in the log that is not queued.
-func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage, stopped map[int]*suppression.Entry) error {
+func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage,
+	stopped map[int]*suppression.Entry) error {
 	now := in.clock.Now()
 	st, all := newStatus(m.envelope), slices.Sorted(maps.Keys(stopped))
 	for _, i := range all {
 		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, explain(stopped[i])
 	}
 	r := row{
-		id: m.id, lane: m.lane, created: millis(now), planned: millis(now), max: m.attempts, gateway: m.gateway, envelope: m.envelope, status: st,
+		id: m.id, lane: m.lane, created: millis(now), planned: millis(now), max: m.attempts, gateway: m.gateway,
+		envelope: m.envelope, status: st,
 	}
 	events := telling{account: m.envelope.Account, at: now}
 	if err := events.suppressed(r, stopped); err != nil {

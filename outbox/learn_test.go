@@ -49,16 +49,20 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{})
 	id := b.submit(t, api.SubmitRequest{
-		To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Tags: []string{"a"}, Metadata: json.RawMessage(`{"order":1}`),
+		To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Tags: []string{"a"},
+		Metadata: json.RawMessage(`{"order":1}`),
 	})
 	b.deliver(t, id)
 	at := b.clock.Now()
-	bounce := Later{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at, Told: event.Later{
-		Source: "ses", BounceType: "hard", Status: "5.1.1", Code: 550, Diagnostic: "550 5.1.1 no such user",
-	}}
-	opened := Later{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute), Told: event.Later{Source: "track", Bot: true, BotReason: "head"}}
+	bounce := Later{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at,
+		Told: event.Later{
+			Source: "ses", BounceType: "hard", Status: "5.1.1", Code: 550, Diagnostic: "550 5.1.1 no such user",
+		}}
+	opened := Later{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute),
+		Told: event.Later{Source: "track", Bot: true, BotReason: "head"}}
 	b.clock.Advance(time.Second)
-	if diff := cmp.Diff([]LearnResult{LearnNew, LearnNew, LearnAgain}, b.learn(t, bounce, opened, bounce)); diff != "" {
+	if diff := cmp.Diff([]LearnResult{LearnNew, LearnNew, LearnAgain},
+		b.learn(t, bounce, opened, bounce)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 
@@ -70,12 +74,14 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	for _, e := range story.Events {
 		told = append(told, fmt.Sprint(e.Event, e.Recipients))
 	}
-	want := []string{"messageQueued[ann@x.test bob@x.test]", "messageSent[ann@x.test bob@x.test]", "trackOpen[ann@x.test bob@x.test]", "messageBounce[bob@x.test]"}
+	want := []string{"messageQueued[ann@x.test bob@x.test]", "messageSent[ann@x.test bob@x.test]",
+		"trackOpen[ann@x.test bob@x.test]", "messageBounce[bob@x.test]"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("story (-want +got):\n%s", diff)
 	}
 	last := story.Events[3]
-	if last.Details == nil || last.Details.BounceType != "hard" || last.Details.Diagnostic != "550 5.1.1 no such user" || !last.Date.Equal(at) {
+	if last.Details == nil || last.Details.BounceType != "hard" ||
+		last.Details.Diagnostic != "550 5.1.1 no such user" || !last.Date.Equal(at) {
 		t.Errorf("the bounce reads %+v, %+v", last, last.Details)
 	}
 
@@ -87,7 +93,8 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	if err := json.Unmarshal(events[0].Data, &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.QueueID != id || data.Recipient != "bob@x.test" || string(data.Metadata) != `{"order":1}` || !slices.Equal(data.Envelope.To, []string{"bob@x.test"}) || data.Status != "5.1.1" {
+	if data.QueueID != id || data.Recipient != "bob@x.test" || string(data.Metadata) != `{"order":1}` ||
+		!slices.Equal(data.Envelope.To, []string{"bob@x.test"}) || data.Status != "5.1.1" {
 		t.Errorf("the webhook would say %+v", data)
 	}
 	if events[0].ID != last.EventID || events[0].Account != "default" {
@@ -106,7 +113,8 @@ func TestLearningHasBounds(t *testing.T) {
 	b.deliver(t, id)
 	facts := make([]Later, maxLater+1)
 	for i := range facts {
-		facts[i] = Later{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Told: event.Later{URL: "https://x.test/"}}
+		facts[i] = Later{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Told: event.Later{
+			URL: "https://x.test/"}}
 	}
 	results := b.learn(t, facts...)
 	if results[maxLater-1] != LearnNew || results[maxLater] != LearnFull {
@@ -119,7 +127,8 @@ func TestLearningHasBounds(t *testing.T) {
 		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
 		Later{Key: "4", Type: event.TrackOpen, MessageID: "no id"},
 	)
-	if diff := cmp.Diff([]LearnResult{LearnUnknown, LearnNew, LearnNew, LearnAgain, LearnUnknown}, unknown); diff != "" {
+	if diff := cmp.Diff([]LearnResult{LearnUnknown, LearnNew, LearnNew, LearnAgain, LearnUnknown},
+		unknown); diff != "" {
 		t.Errorf("of unknown messages (-want +got):\n%s", diff)
 	}
 
@@ -148,7 +157,8 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 	early := Later{Key: "early", Type: event.MessageDelivered, MessageID: id, Recipient: "ann@x.test"}
 	b.learn(t, early)
 	b.deliver(t, id)
-	if got := b.learn(t, early, Later{Key: "late", Type: event.TrackOpen, MessageID: id, Account: "default"}); !slices.Equal(got, []LearnResult{LearnUnknown, LearnNew}) {
+	if got := b.learn(t, early, Later{Key: "late", Type: event.TrackOpen, MessageID: id,
+		Account: "default"}); !slices.Equal(got, []LearnResult{LearnUnknown, LearnNew}) {
 		t.Errorf("came to %v", got)
 	}
 	if ttl := b.DB.Client().TTL(t.Context(), b.keys.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
@@ -165,7 +175,8 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	b.deliver(t, own)
 	ours := b.submit(t, api.SubmitRequest{To: for1("bob@x.test")})
 	b.deliver(t, ours)
-	ids, err := b.Lookup(t.Context(), []string{"<order-1@shop.test>", "ses:0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000", "ses:other"})
+	ids, err := b.Lookup(t.Context(), []string{"<order-1@shop.test>",
+		"ses:0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000", "ses:other"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +194,8 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 		t.Errorf("somebody else's message id tells %q", id)
 	}
 	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.Now(), 1)})
-	if err != nil || !who[0].Known || who[0].Account != "default" || !slices.Equal(who[0].To, []string{"ann@x.test"}) || who[1].Known {
+	if err != nil || !who[0].Known || who[0].Account != "default" ||
+		!slices.Equal(who[0].To, []string{"ann@x.test"}) || who[1].Known {
 		t.Errorf("recipients %+v, %v", who, err)
 	}
 }

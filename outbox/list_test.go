@@ -15,14 +15,16 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// fill submits n messages, a millisecond apart: every third is bulk, every fourth is scheduled, and tags and subjects tell them apart.
+// fill submits n messages, a millisecond apart: every third is bulk, every fourth is scheduled, and tags and
+// subjects tell them apart.
 func fill(t *testing.T, b *bundle, n int) []string {
 	t.Helper()
 	later := b.clock.Now().Add(time.Hour)
 	var ids []string
 	for i := range n {
 		req := api.SubmitRequest{
-			To: api.Addresses{{Address: fmt.Sprintf("ann%d@x.test", i)}}, Text: "x", Subject: fmt.Sprintf("Invoice %d", i),
+			To: api.Addresses{{Address: fmt.Sprintf("ann%d@x.test", i)}}, Text: "x", Subject: fmt.Sprintf("Invoice %d",
+				i),
 			Tags: []string{fmt.Sprintf("t%d", i%2)},
 		}
 		if i%3 == 0 {
@@ -76,8 +78,9 @@ func TestListSelects(t *testing.T) {
 			"tag, page":       {api.OutboxQuery{Tag: "t1", PageSize: 2, Page: 2}, []int{9, 11}, 6},
 			"subject":         {api.OutboxQuery{Search: "INVOICE 1"}, []int{1, 10, 11}, 3},
 			"address":         {api.OutboxQuery{Search: "Ann7@"}, []int{7}, 1},
-			"after":           {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{8, 9, 10, 11}, 4},
-			"before":          {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
+			"after": {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{8, 9, 10, 11},
+				4},
+			"before": {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
 		} {
 			t.Run(fmt.Sprintf("%s on %d", name, partitions), func(t *testing.T) {
 				page, err := b.List(t.Context(), c.q)
@@ -95,7 +98,8 @@ func TestListSelects(t *testing.T) {
 	}
 }
 
-// TestCursorSeesEverythingOnce walks the outbox by cursor, many messages sharing a millisecond, while messages leave it.
+// TestCursorSeesEverythingOnce walks the outbox by cursor, many messages sharing a millisecond, while
+// messages leave it.
 func TestCursorSeesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	for _, q := range []api.OutboxQuery{{}, {Tag: "t0"}, {State: api.Waiting}} {
@@ -230,7 +234,8 @@ func TestCountersAreExact(t *testing.T) {
 	for _, id := range ids[1:] {
 		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	}
-	want := api.Counters{Pending: 1, QueuedHour: 3, SentHour: 2, AttemptsHour: 2, QueuedDay: 3, SentDay: 2, AttemptsDay: 2}
+	want := api.Counters{Pending: 1, QueuedHour: 3, SentHour: 2, AttemptsHour: 2, QueuedDay: 3, SentDay: 2,
+		AttemptsDay: 2}
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("now (-want +got):\n%s", diff)
 	}

@@ -56,7 +56,8 @@ func TestLogKnowsEveryMessage(t *testing.T) {
 	ctx := t.Context()
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	b.sender.replies["later@x.test"] = "451 4.7.1 later"
-	sent := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Subject: "Hello Ann", Tags: []string{"a"}, IdempotencyKey: "key-1"})
+	sent := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Subject: "Hello Ann", Tags: []string{"a"},
+		IdempotencyKey: "key-1"})
 	b.deliver(t, sent)
 	dead := b.submit(t, api.SubmitRequest{To: for1("dead@x.test"), Account: "shop", Lane: api.Bulk})
 	b.deliver(t, dead)
@@ -103,8 +104,10 @@ func TestLogKnowsEveryMessage(t *testing.T) {
 		"part of a key":          {api.LogQuery{Search: "key-"}, []string{}},
 		"from a time on":         {api.LogQuery{CreatedAfter: second(5)}, []string{waiting, active}},
 		"before a time":          {api.LogQuery{CreatedBefore: second(1)}, []string{sent}},
-		"between":                {api.LogQuery{CreatedAfter: second(1), CreatedBefore: second(3)}, []string{cancelled, dead}},
-		"between, with a tag":    {api.LogQuery{CreatedAfter: second(1), CreatedBefore: second(3), Tag: "a"}, []string{cancelled}},
+		"between": {api.LogQuery{CreatedAfter: second(1), CreatedBefore: second(3)},
+			[]string{cancelled, dead}},
+		"between, with a tag": {api.LogQuery{CreatedAfter: second(1), CreatedBefore: second(3), Tag: "a"},
+			[]string{cancelled}},
 	} {
 		if diff := cmp.Diff(row.want, b.logOf(t, row.q)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -143,18 +146,21 @@ func (b *bundle) turnPages(t *testing.T, q api.LogQuery) []string {
 	return nil
 }
 
-// TestStoryOfAMessage tells what happened to a message, attempt by attempt: refused in part, retried, failed, replayed to somebody else.
+// TestStoryOfAMessage tells what happened to a message, attempt by attempt: refused in part, retried, failed,
+// replayed to somebody else.
 func TestStoryOfAMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Attempts: func() int { return 2 }})
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
 	b.sender.replies["bob@x.test"] = "451 4.7.1 later"
-	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}, {Address: "eve@x.test"}}, Subject: "Hello"})
+	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"},
+		{Address: "eve@x.test"}}, Subject: "Hello"})
 	b.deliver(t, id)
 	b.clock.Advance(time.Minute)
 	b.deliver(t, id)
 	account := "shop"
-	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"zoe@X.test", "bob@x.test"}, Account: account}); err != nil {
+	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"zoe@X.test", "bob@x.test"},
+		Account: account}); err != nil {
 		t.Fatal(err)
 	}
 	delete(b.sender.replies, "bob@x.test")
@@ -188,7 +194,8 @@ func TestStoryOfAMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Status != api.StatusSent || m.Account != account || m.Ended == nil || len(m.Log) != 3 || m.NextAttempt.Time != nil || m.Recipients[0].Status != rcptReplaced {
+	if m.Status != api.StatusSent || m.Account != account || m.Ended == nil || len(m.Log) != 3 ||
+		m.NextAttempt.Time != nil || m.Recipients[0].Status != rcptReplaced {
 		t.Errorf("message %+v", m)
 	}
 	if got := b.logOf(t, api.LogQuery{Account: account}); !slices.Equal(got, []string{id}) {
@@ -243,7 +250,8 @@ func TestLogForgets(t *testing.T) {
 		}
 		b.clock.Advance(time.Hour)
 		sweep(t, b)
-		if m, err := b.Message(t.Context(), dead); err != nil || m.Status != api.StatusFailed || m.Error == nil || m.Reason != reasonRetention {
+		if m, err := b.Message(t.Context(), dead); err != nil || m.Status != api.StatusFailed || m.Error == nil ||
+			m.Reason != reasonRetention {
 			t.Errorf("a dead letter past its retention: %+v, %v", m, err)
 		}
 		if _, err := b.Replay(t.Context(), dead, api.Corrections{}); fault.CodeOf(err) != "ContentGone" {
@@ -321,7 +329,8 @@ func TestCorrectionsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := b.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{Gateway: &nowhere}}); fault.CodeOf(err) != "GatewayNotFound" {
+	if _, err := b.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{
+		Gateway: &nowhere}}); fault.CodeOf(err) != "GatewayNotFound" {
 		t.Errorf("in bulk: %v", err)
 	}
 	if d, err := b.DeadLetter(t.Context(), id); err != nil || d.State != api.Failed {
@@ -341,7 +350,8 @@ func TestCountersByAccountAndLane(t *testing.T) {
 	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 2}), Options{})
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	for _, m := range []api.SubmitRequest{
-		{To: for1("ann@x.test"), Account: "shop"}, {To: for1("ann@x.test"), Account: "shop", Lane: api.Bulk}, {To: for1("ann@x.test")},
+		{To: for1("ann@x.test"), Account: "shop"}, {To: for1("ann@x.test"), Account: "shop", Lane: api.Bulk},
+		{To: for1("ann@x.test")},
 		{To: for1("dead@x.test"), Account: "shop"},
 	} {
 		b.deliver(t, b.submit(t, m))
@@ -355,14 +365,17 @@ func TestCountersByAccountAndLane(t *testing.T) {
 		want api.Counters
 	}{
 		"all": {api.CounterQuery{}, api.Counters{
-			Pending: 1, Failed: 1, Dead: 1, QueuedHour: 2, SentHour: 1, AttemptsHour: 1, QueuedDay: 6, SentDay: 4, FailedDay: 1, AttemptsDay: 5,
+			Pending: 1, Failed: 1, Dead: 1, QueuedHour: 2, SentHour: 1, AttemptsHour: 1, QueuedDay: 6, SentDay: 4,
+			FailedDay: 1, AttemptsDay: 5,
 		}},
 		"an account": {api.CounterQuery{Account: "shop"}, api.Counters{
-			Pending: 1, Failed: 1, Dead: 1, QueuedHour: 2, SentHour: 1, AttemptsHour: 1, QueuedDay: 5, SentDay: 3, FailedDay: 1, AttemptsDay: 4,
+			Pending: 1, Failed: 1, Dead: 1, QueuedHour: 2, SentHour: 1, AttemptsHour: 1, QueuedDay: 5, SentDay: 3,
+			FailedDay: 1, AttemptsDay: 4,
 		}},
 		"a lane": {api.CounterQuery{Lane: api.Bulk}, api.Counters{QueuedDay: 1, SentDay: 1, AttemptsDay: 1}},
-		"both":   {api.CounterQuery{Account: "shop", Lane: api.Bulk}, api.Counters{QueuedDay: 1, SentDay: 1, AttemptsDay: 1}},
-		"none":   {api.CounterQuery{Account: "none"}, api.Counters{}},
+		"both": {api.CounterQuery{Account: "shop", Lane: api.Bulk}, api.Counters{QueuedDay: 1, SentDay: 1,
+			AttemptsDay: 1}},
+		"none": {api.CounterQuery{Account: "none"}, api.Counters{}},
 	} {
 		got, err := b.Counters(t.Context(), row.q)
 		if err != nil {

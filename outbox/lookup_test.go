@@ -35,7 +35,8 @@ func (*accountReads) DialHook(next redis.DialHook) redis.DialHook { return next 
 
 func (r *accountReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); cmd.Name() == "get" && strings.HasSuffix(args[1].(string), ":accounts:version") && r.seen.Add(1) > r.allowed.Load() {
+		if args := cmd.Args(); cmd.Name() == "get" && strings.HasSuffix(args[1].(string), ":accounts:version") &&
+			r.seen.Add(1) > r.allowed.Load() {
 			cmd.SetErr(io.EOF)
 			return io.EOF
 		}
@@ -47,7 +48,8 @@ func (*accountReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return next
 }
 
-// routed is an outbox whose accounts, keys and relays are the real ones. No account is remembered between two look-ups.
+// routed is an outbox whose accounts, keys and relays are the real ones. No account is remembered between two
+// look-ups.
 func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	t.Helper()
 	must := func(err error) {
@@ -77,7 +79,8 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	t.Cleanup(func() { _ = sender.Close() })
 	tokens, err := oauth.New(db, ring, oauth.Options{})
 	must(err)
-	router, err := routing.New(routing.Parts{Sender: sender, Limits: bounds, Tokens: tokens, Gateways: shared}, routing.Options{})
+	router, err := routing.New(routing.Parts{Sender: sender, Limits: bounds, Tokens: tokens, Gateways: shared},
+		routing.Options{})
 	must(err)
 	keys, err := dkim.NewKeys(db, ring, dkim.Options{})
 	must(err)
@@ -85,15 +88,17 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	must(err)
 	c := db.Client()
 	b, err := New(Parts{
-		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: router, Accounts: senders, Gateways: shared,
+		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: router,
+		Accounts: senders, Gateways: shared,
 		Signer: signer, Templates: scriptedTemplates{},
 	}, Options{})
 	must(err)
 	return b
 }
 
-// TestRedisAwayAfterTheAccountWasLookedUp: an attempt looks its account up once. When Redis went away before a second look-up, for the
-// signature or for the relay, that was counted as an attempt, and the last one made a dead letter of a message nobody had refused.
+// TestRedisAwayAfterTheAccountWasLookedUp: an attempt looks its account up once. When Redis went away before
+// a second look-up, for the signature or for the relay, that was counted as an attempt, and the last one made
+// a dead letter of a message nobody had refused.
 func TestRedisAwayAfterTheAccountWasLookedUp(t *testing.T) {
 	t.Parallel()
 	for name, req := range map[string]api.SubmitRequest{
@@ -112,13 +117,15 @@ func TestRedisAwayAfterTheAccountWasLookedUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			reads.allowed.Store(reads.seen.Load() + 1)
-			b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch), Type: TaskDeliver, Queue: queue.Submit})
+			b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch), Type: TaskDeliver,
+				Queue: queue.Submit})
 			m, err := b.Message(t.Context(), a.QueueID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if m.Status != api.StatusSent || len(relay.Messages()) != 1 {
-				t.Errorf("%s after %d attempts with %d messages at the relay: %+v", m.Status, m.AttemptsMade, len(relay.Messages()), m.Error)
+				t.Errorf("%s after %d attempts with %d messages at the relay: %+v", m.Status, m.AttemptsMade,
+					len(relay.Messages()), m.Error)
 			}
 		})
 	}

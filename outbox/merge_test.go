@@ -23,7 +23,8 @@ import (
 func entries(n int) []api.MailMergeEntry {
 	list := make([]api.MailMergeEntry, n)
 	for i := range list {
-		list[i] = api.MailMergeEntry{To: api.Address{Address: fmt.Sprintf("r%d@x.test", i)}, Params: fmt.Appendf(nil, `{"name":"N%d"}`, i)}
+		list[i] = api.MailMergeEntry{To: api.Address{Address: fmt.Sprintf("r%d@x.test", i)},
+			Params: fmt.Appendf(nil, `{"name":"N%d"}`, i)}
 	}
 	return list
 }
@@ -74,7 +75,9 @@ func TestMergeKeepsOneSharedContent(t *testing.T) {
 	file := make([]byte, 1<<20)
 	_, _ = rand.Read(file) // never fails
 	answer, err := b.Submit(t.Context(), api.SubmitRequest{
-		Subject: "Hello {{params.name}}", HTML: "<p>Dear {{params.name}}, {{account.email}} writes to {{rcpt.address}}</p>", MailMerge: entries(600),
+		Subject:     "Hello {{params.name}}",
+		HTML:        "<p>Dear {{params.name}}, {{account.email}} writes to {{rcpt.address}}</p>",
+		MailMerge:   entries(600),
 		Attachments: []api.Attachment{{Filename: "a.bin", Content: file}}, Tags: []string{"all"},
 	})
 	if err != nil || len(answer.MailMerge) != 600 {
@@ -101,7 +104,8 @@ func TestMergeKeepsOneSharedContent(t *testing.T) {
 			t.Fatalf("message %d was sent %d times", i, len(mails))
 		}
 		m, err := mail.ReadMessage(bytes.NewReader(mails[0]))
-		if err != nil || m.Header.Get("Subject") != fmt.Sprintf("Hello N%d", i) || m.Header.Get("Message-Id") != answer.MailMerge[i].MessageID {
+		if err != nil || m.Header.Get("Subject") != fmt.Sprintf("Hello N%d", i) ||
+			m.Header.Get("Message-Id") != answer.MailMerge[i].MessageID {
 			t.Errorf("message %d: %v, %v", i, m.Header, err)
 		}
 		if !bytes.Contains(mails[0], fmt.Appendf(nil, "r%d@x.test", i)) || len(mails[0]) < 1<<20 {
@@ -132,7 +136,8 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 	list[3].SendAt, list[3].MessageID, list[3].Metadata = &later, "<own@x.test>", []byte(`{"order":7}`)
 	list[4].Metadata = []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)
 	list[5].To.Name = "Eve\r\nBcc: all@x.test"
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "strict", MailMerge: list, Metadata: []byte(`{"campaign":1}`)})
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "strict", MailMerge: list,
+		Metadata: []byte(`{"campaign":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,8 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 		results = append(results, one)
 	}
 	want := []result{
-		{Success: true}, {Status: 400, Keys: "to.address "}, {Status: 422, Code: "TemplateVariablesMissing", Keys: "text "}, {Success: true},
+		{Success: true}, {Status: 400, Keys: "to.address "}, {Status: 422, Code: "TemplateVariablesMissing",
+			Keys: "text "}, {Success: true},
 		{Status: 400, Keys: "metadata "}, {Status: 400, Keys: "to.name "},
 	}
 	if diff := cmp.Diff(want, results); diff != "" {
@@ -159,11 +165,13 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 	}
 	own := answer.MailMerge[3]
 	m, err := b.Get(t.Context(), own.QueueID)
-	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Delayed || string(m.Metadata) != `{"order":7}` {
+	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Delayed ||
+		string(m.Metadata) != `{"order":7}` {
 		t.Errorf("%+v, %+v, %v", own, m, err)
 	}
 	m, err = b.Get(t.Context(), answer.MailMerge[0].QueueID)
-	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil || *m.Template != (api.TemplateRef{ID: "strict", Version: 2}) {
+	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil ||
+		*m.Template != (api.TemplateRef{ID: "strict", Version: 2}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -176,15 +184,21 @@ func TestMergeRefusedAsAWhole(t *testing.T) {
 		kind fault.Kind
 		keys string
 	}{
-		"recipients beside it": {api.SubmitRequest{To: for1("ann@x.test"), BCC: for1("ann@x.test"), Text: "x"}, fault.Invalid, "to bcc "},
-		"params beside it":     {api.SubmitRequest{Text: "x", Render: &api.Render{Params: []byte(`{}`)}}, fault.Invalid, "render.params "},
-		"a header of lines":    {api.SubmitRequest{Text: "x", Headers: map[string]string{"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid, "headers.X-A "},
-		"words with a fault":   {api.SubmitRequest{Text: "{{#if x}}"}, fault.Unprocessable, "text "},
-		"no such template":     {api.SubmitRequest{Template: "nowhere"}, fault.NotFound, ""},
-		"template and text":    {api.SubmitRequest{Template: "welcome", Text: "x"}, fault.Invalid, "text "},
-		"no such time zone":    {api.SubmitRequest{Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "tz "},
-		"a file too large":     {api.SubmitRequest{Text: "x", Attachments: []api.Attachment{{Content: make([]byte, 20_000)}}}, fault.TooLarge, ""},
-		"no such gateway":      {api.SubmitRequest{Text: "x", Gateway: "nowhere"}, fault.NotFound, ""},
+		"recipients beside it": {api.SubmitRequest{To: for1("ann@x.test"), BCC: for1("ann@x.test"), Text: "x"},
+			fault.Invalid, "to bcc "},
+		"params beside it": {api.SubmitRequest{Text: "x", Render: &api.Render{Params: []byte(`{}`)}},
+			fault.Invalid, "render.params "},
+		"a header of lines": {
+			api.SubmitRequest{Text: "x", Headers: map[string]string{"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid,
+			"headers.X-A "},
+		"words with a fault": {api.SubmitRequest{Text: "{{#if x}}"}, fault.Unprocessable, "text "},
+		"no such template":   {api.SubmitRequest{Template: "nowhere"}, fault.NotFound, ""},
+		"template and text":  {api.SubmitRequest{Template: "welcome", Text: "x"}, fault.Invalid, "text "},
+		"no such time zone":  {api.SubmitRequest{Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "tz "},
+		"a file too large": {
+			api.SubmitRequest{Text: "x", Attachments: []api.Attachment{{Content: make([]byte, 20_000)}}},
+			fault.TooLarge, ""},
+		"no such gateway": {api.SubmitRequest{Text: "x", Gateway: "nowhere"}, fault.NotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.MailMerge = entries(2)
@@ -232,7 +246,8 @@ func TestMergeUnderOneKey(t *testing.T) {
 	}
 
 	first, err := b.Submit(t.Context(), req)
-	if err != nil || first.Idempotency == nil || first.Idempotency.Status != "HIT" || first.Idempotency.Key != "march" {
+	if err != nil || first.Idempotency == nil || first.Idempotency.Status != "HIT" ||
+		first.Idempotency.Key != "march" {
 		t.Fatalf("%+v, %v", first.Idempotency, err)
 	}
 	for i, r := range first.MailMerge {
@@ -251,13 +266,15 @@ func TestMergeUnderOneKey(t *testing.T) {
 	if _, err := b.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another merge under the same key: %v", err)
 	}
-	if _, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "march"}); fault.CodeOf(err) != "IdempotencyKeyReused" {
+	if _, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
+		IdempotencyKey: "march"}); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another message under the same key: %v", err)
 	}
 	single := api.SubmitRequest{Template: "welcome", MailMerge: entries(1)}
 	single.MailMerge[0].IdempotencyKey = "five"
 	reused, err := b.Submit(t.Context(), single)
-	if err != nil || reused.MailMerge[0].Code != "IdempotencyKeyReused" || reused.MailMerge[0].StatusCode != 422 {
+	if err != nil || reused.MailMerge[0].Code != "IdempotencyKeyReused" ||
+		reused.MailMerge[0].StatusCode != 422 {
 		t.Errorf("an entry with the key of another one: %+v, %v", reused.MailMerge, err)
 	}
 	page, err := b.List(t.Context(), api.OutboxQuery{})
@@ -287,7 +304,8 @@ func TestMergeIntoAFullOutbox(t *testing.T) {
 	if accepted != 100 || refused != 1900 {
 		t.Errorf("%d accepted and %d refused, want 100 and 1900", accepted, refused)
 	}
-	if _, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(10)}); fault.CodeOf(err) != "OutboxFull" {
+	if _, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(10)}); fault.CodeOf(
+		err) != "OutboxFull" {
 		t.Errorf("a merge of which nothing was taken: %v", err)
 	}
 }
@@ -318,15 +336,16 @@ func TestMergeDryRun(t *testing.T) {
 	}
 }
 
-// TestTemplateIsFilledInWhenSent follows a message of a template: it says what the template said when it was accepted, at every attempt the
-// same, and whoever asks for its content sees just that.
+// TestTemplateIsFilledInWhenSent follows a message of a template: it says what the template said when it was
+// accepted, at every attempt the same, and whoever asks for its content sees just that.
 func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	got := b.inbox(t)
 	b.sender.replies["ann@x.test"] = "451 4.7.1 later"
 	a, err := b.Submit(t.Context(), api.SubmitRequest{
-		To: api.Addresses{{Name: "Ann", Address: "ann@x.test"}}, BCC: for1("boss@x.test"), Template: "welcome", Render: &api.Render{Params: []byte(`{"name":"Ann & Co"}`)},
+		To: api.Addresses{{Name: "Ann", Address: "ann@x.test"}}, BCC: for1("boss@x.test"), Template: "welcome",
+		Render: &api.Render{Params: []byte(`{"name":"Ann & Co"}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +374,8 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	if err != nil || m.Header.Get("Subject") != "Welcome Ann & Co" || m.Header.Get("Bcc") != "" {
 		t.Errorf("%v, %v", m.Header, err)
 	}
-	if body, err := io.ReadAll(m.Body); err != nil || !bytes.Contains(body, []byte("Hello Ann &amp; Co")) || !bytes.Contains(body, []byte("Hello Ann & Co")) {
+	if body, err := io.ReadAll(m.Body); err != nil || !bytes.Contains(body, []byte("Hello Ann &amp; Co")) ||
+		!bytes.Contains(body, []byte("Hello Ann & Co")) {
 		t.Errorf("%s, %v", body, err)
 	}
 
@@ -363,7 +383,8 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	b.clock.Advance(time.Hour)
 	b.deliver(t, a.QueueID)
 	dead, err := b.DeadLetter(t.Context(), a.QueueID)
-	if err != nil || !bytes.Equal(dead.Content, content) || dead.Template == nil || dead.Template.ID != "welcome" {
+	if err != nil || !bytes.Equal(dead.Content, content) || dead.Template == nil ||
+		dead.Template.ID != "welcome" {
 		t.Errorf("dead letter %+v, %v", dead, err)
 	}
 	b.sender.replies["ann@x.test"] = ""
@@ -425,15 +446,24 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 		req  api.SubmitRequest
 		want []string
 	}{
-		"html":              {api.SubmitRequest{Subject: "Hi {{params.n}}", HTML: "<b>{{params.n}}</b>", Render: &api.Render{Params: []byte(`{"n":"<A>"}`)}}, []string{"Subject: Hi <A>\r\n", "<b>&lt;A&gt;</b>"}},
-		"Markdown":          {api.SubmitRequest{HTML: "# {{params.n}}", Render: &api.Render{Format: "markdown", Params: []byte(`{"n":"A"}`)}}, []string{"<h1>A</h1>"}},
-		"big numbers":       {api.SubmitRequest{Text: "{{params.n}}", Render: &api.Render{Params: []byte(`{"n":9007199254740993}`)}}, []string{"9007199254740993"}},
-		"a locale":          {api.SubmitRequest{Text: "{{number params.n decimals=2}}", Locale: "de", Render: &api.Render{Params: []byte(`{"n":1234.5}`)}}, []string{"1.234,50"}},
-		"a zone":            {api.SubmitRequest{Text: `{{formatDate params.d "HH:mm"}}`, TZ: "Asia/Tokyo", Render: &api.Render{Params: []byte(`{"d":"2030-01-01T00:00:00Z"}`)}}, []string{"09:00"}},
-		"the account's":     {api.SubmitRequest{Account: "german", Text: `{{number params.n decimals=2}} {{formatDate params.d "HH:mm"}}`, Render: &api.Render{Params: []byte(`{"n":1234.5,"d":"2030-01-01T00:00:00Z"}`)}}, []string{"1.234,50 01:00"}},
-		"as they are":       {api.SubmitRequest{Text: "{{params.n}}"}, []string{"{{params.n}}"}},
-		"a template's too":  {api.SubmitRequest{Template: "welcome", Render: &api.Render{Off: true}}, []string{"Subject: Welcome {{params.name}}\r\n"}},
-		"a subject instead": {api.SubmitRequest{Template: "welcome", Subject: "Own {{params.name}}", Render: &api.Render{Params: []byte(`{"name":"A"}`)}}, []string{"Subject: Own A\r\n", "Hello A"}},
+		"html": {api.SubmitRequest{Subject: "Hi {{params.n}}", HTML: "<b>{{params.n}}</b>",
+			Render: &api.Render{Params: []byte(`{"n":"<A>"}`)}}, []string{"Subject: Hi <A>\r\n", "<b>&lt;A&gt;</b>"}},
+		"Markdown": {api.SubmitRequest{HTML: "# {{params.n}}", Render: &api.Render{Format: "markdown",
+			Params: []byte(`{"n":"A"}`)}}, []string{"<h1>A</h1>"}},
+		"big numbers": {api.SubmitRequest{Text: "{{params.n}}", Render: &api.Render{
+			Params: []byte(`{"n":9007199254740993}`)}}, []string{"9007199254740993"}},
+		"a locale": {api.SubmitRequest{Text: "{{number params.n decimals=2}}", Locale: "de",
+			Render: &api.Render{Params: []byte(`{"n":1234.5}`)}}, []string{"1.234,50"}},
+		"a zone": {api.SubmitRequest{Text: `{{formatDate params.d "HH:mm"}}`, TZ: "Asia/Tokyo",
+			Render: &api.Render{Params: []byte(`{"d":"2030-01-01T00:00:00Z"}`)}}, []string{"09:00"}},
+		"the account's": {api.SubmitRequest{Account: "german",
+			Text: `{{number params.n decimals=2}} {{formatDate params.d "HH:mm"}}`, Render: &api.Render{
+				Params: []byte(`{"n":1234.5,"d":"2030-01-01T00:00:00Z"}`)}}, []string{"1.234,50 01:00"}},
+		"as they are": {api.SubmitRequest{Text: "{{params.n}}"}, []string{"{{params.n}}"}},
+		"a template's too": {api.SubmitRequest{Template: "welcome", Render: &api.Render{Off: true}},
+			[]string{"Subject: Welcome {{params.name}}\r\n"}},
+		"a subject instead": {api.SubmitRequest{Template: "welcome", Subject: "Own {{params.name}}",
+			Render: &api.Render{Params: []byte(`{"name":"A"}`)}}, []string{"Subject: Own A\r\n", "Hello A"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.To, c.req.DryRun = for1("ann@x.test"), true
@@ -448,8 +478,10 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 			}
 		})
 	}
-	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "{{params.a}} {{params.b}}", Render: &api.Render{Missing: "error"}})
-	if fault.CodeOf(err) != "TemplateVariablesMissing" || !strings.Contains(err.Error(), "params.a") || !strings.Contains(err.Error(), "params.b") {
+	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "{{params.a}} {{params.b}}",
+		Render: &api.Render{Missing: "error"}})
+	if fault.CodeOf(err) != "TemplateVariablesMissing" || !strings.Contains(err.Error(), "params.a") ||
+		!strings.Contains(err.Error(), "params.b") {
 		t.Errorf("two variables are missing: %v", err)
 	}
 }

@@ -11,8 +11,9 @@ import (
 
 // What must be true of the model: of its records after each step, of everything in the end.
 
-// recordsLua holds the records of a partition against everything that is kept beside them, and answers what does not agree. ARGV[1] is
-// the prefix of the partition's keys. It knows indexes by their names only: index:, then words that must all be true of a message in it.
+// recordsLua holds the records of a partition against everything that is kept beside them, and answers what
+// does not agree. ARGV[1] is the prefix of the partition's keys. It knows indexes by their names only:
+// index:, then words that must all be true of a message in it.
 const recordsLua = `
 local prefix, wrong, entries = ARGV[1], {}, {}
 local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
@@ -130,7 +131,8 @@ func (m *model) check() {
 	}
 }
 
-// queuedOnly leaves out the events of messages that were never queued: nobody in them may be mailed, and nobody was.
+// queuedOnly leaves out the events of messages that were never queued: nobody in them may be mailed, and
+// nobody was.
 func queuedOnly(m *model, events []event.Event) []event.Event {
 	queued := map[string]bool{}
 	for _, e := range events {
@@ -138,7 +140,9 @@ func queuedOnly(m *model, events []event.Event) []event.Event {
 			queued[aboutOf(m, e).QueueID] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !queued[aboutOf(m, e).QueueID] && e.Type == event.MessageSuppressed })
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {
+		return !queued[aboutOf(m, e).QueueID] && e.Type == event.MessageSuppressed
+	})
 }
 
 // account is what the events tell about one recipient, in their order.
@@ -201,7 +205,8 @@ func (a *account) check(m *model, to string) {
 		m.rt.Errorf("%s got %d copies, %d were told of, and nobody spoke of a doubt", to, copies, a.sent)
 	}
 	if m.options.HoldInDoubt && copies > 1+a.replays {
-		m.rt.Errorf("%s got %d copies after %d replays, though doubtful attempts are not repeated", to, copies, a.replays)
+		m.rt.Errorf("%s got %d copies after %d replays, though doubtful attempts are not repeated", to, copies,
+			a.replays)
 	}
 	if copies < a.sent {
 		m.rt.Errorf("%s got %d copies, and %d were told of", to, copies, a.sent)
@@ -214,7 +219,8 @@ func (a *account) check(m *model, to string) {
 	}
 }
 
-// checkAccepted holds that each message accepted was reported as queued, once, and that no two events share an id.
+// checkAccepted holds that each message accepted was reported as queued, once, and that no two events share
+// an id.
 func (m *model) checkAccepted(events []event.Event) {
 	ids, queued := map[string]event.Event{}, map[string]int{}
 	for _, e := range events {
@@ -234,7 +240,8 @@ func (m *model) checkAccepted(events []event.Event) {
 	}
 }
 
-// checkCounters holds the counters to the events: whatever was queued or replayed was sent, failed or was cancelled.
+// checkCounters holds the counters to the events: whatever was queued or replayed was sent, failed or was
+// cancelled.
 func (m *model) checkCounters(events []event.Event) {
 	happened := map[event.Type]int{}
 	for _, e := range events {
@@ -245,8 +252,10 @@ func (m *model) checkCounters(events []event.Event) {
 		m.rt.Errorf("%d messages counted as queued, %d reported", count["queued"], happened[event.MessageQueued])
 	}
 	begun := happened[event.MessageQueued] + happened[event.MessageReplayed]
-	if ended := count["sent"] + count["failed"] + count["suppressed"] + happened[event.MessageCancelled]; begun != ended {
-		m.rt.Errorf("%d messages queued and replayed, %d ended: counted %v, reported %v", begun, ended, count, happened)
+	if ended := count["sent"] + count["failed"] + count["suppressed"] +
+		happened[event.MessageCancelled]; begun != ended {
+		m.rt.Errorf("%d messages queued and replayed, %d ended: counted %v, reported %v", begun, ended, count,
+			happened)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// The queue of the model: real tasks in Redis, which a worker takes one by one in an order the history chooses.
+// The queue of the model: real tasks in Redis, which a worker takes one by one in an order the history
+// chooses.
 
 // tasksLua lists the tasks in Redis: names of their hashes and their states.
 const tasksLua = `
@@ -73,7 +74,8 @@ func (m *model) workAll() {
 	}
 }
 
-// acknowledge does to a task what the queue does upon a verdict. A task that comes back later stays as it is: a worker may take one early.
+// acknowledge does to a task what the queue does upon a verdict. A task that comes back later stays as it is:
+// a worker may take one early.
 func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 	switch v.String() {
 	case "done", "drop":
@@ -87,7 +89,8 @@ func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 func (m *model) meddle(how string) {
 	if how == "flush queues" {
 		if rapid.IntRange(0, 4).Draw(m.rt, "really") == 0 {
-			m.DB.Client().Eval(m.ctx, `for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end`, nil)
+			m.DB.Client().Eval(m.ctx,
+				`for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end`, nil)
 		}
 		return
 	}
@@ -95,7 +98,8 @@ func (m *model) meddle(how string) {
 	if !ok {
 		return
 	}
-	change := map[string]func(context.Context, string, ...string) []error{"lose task": m.Control.Delete, "shelve task": m.Control.Archive}[how]
+	change := map[string]func(context.Context, string, ...string) []error{"lose task": m.Control.Delete,
+		"shelve task": m.Control.Archive}[how]
 	if err := change(m.ctx, t.Queue, t.ID)[0]; err != nil {
 		m.rt.Fatal(fmt.Errorf("%s %s: %w", how, t.ID, err))
 	}

@@ -21,10 +21,11 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// TestAnyHistoryKeepsThePromises drives two processes on one Redis through random histories: submits, attempts, operators' verbs, sweeps
-// and lease renewals, each of which may die, stall, be sent twice or lose its answer at any of its calls to Redis and around its final
-// dot; processes that are killed; tasks that vanish from the queue. After each step the records and their indexes must agree. In the end
-// the outbox settles, and the result is held to the promises of the package comment.
+// TestAnyHistoryKeepsThePromises drives two processes on one Redis through random histories: submits,
+// attempts, operators' verbs, sweeps and lease renewals, each of which may die, stall, be sent twice or lose
+// its answer at any of its calls to Redis and around its final dot; processes that are killed; tasks that
+// vanish from the queue. After each step the records and their indexes must agree. In the end the outbox
+// settles, and the result is held to the promises of the package comment.
 //
 // -rapid.checks=3000 makes a long run of it.
 func TestAnyHistoryKeepsThePromises(t *testing.T) {
@@ -84,13 +85,15 @@ type operation struct {
 }
 
 func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
-	o := Options{Attempts: func() int { return 3 }, Backoff: queue.Backoff{Base: 5 * time.Second}, HoldInDoubt: rapid.Bool().Draw(rt, "hold in doubt")}
+	o := Options{Attempts: func() int { return 3 }, Backoff: queue.Backoff{Base: 5 * time.Second},
+		HoldInDoubt: rapid.Bool().Draw(rt, "hold in doubt")}
 	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
 		o.KeepDeadLetters = -1
 	}
 	log := &syncBuffer{}
 	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o, taken: map[string]int{}, barred: map[string]int{}}
+	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o,
+		taken: map[string]int{}, barred: map[string]int{}}
 	var err error
 	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.Now}); err != nil {
 		rt.Fatal(err)
@@ -101,7 +104,8 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	for i := range m.procs {
 		m.procs[i] = m.start()
 	}
-	if err := m.Control.Register(m.ctx, queue.Submit, queue.Lane(queue.Submit, 1), queue.Bulk, queue.Lane(queue.Bulk, 1)); err != nil {
+	if err := m.Control.Register(m.ctx, queue.Submit, queue.Lane(queue.Submit, 1), queue.Bulk,
+		queue.Lane(queue.Bulk, 1)); err != nil {
 		rt.Fatal(err)
 	}
 	return m
@@ -113,7 +117,8 @@ func (m *model) start() *proc {
 	o.Now = m.clock.Now
 	c := m.DB.Client()
 	b, err := New(Parts{
-		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay, Accounts: m.people, Gateways: m.people, Templates: scriptedTemplates{},
+		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay,
+		Accounts: m.people, Gateways: m.people, Templates: scriptedTemplates{},
 		Suppressions: m.Suppressions,
 	}, o)
 	if err != nil {
@@ -132,7 +137,8 @@ type tallyRelay struct {
 	troubled map[string]bool // recipients with an attempt that may have ended in doubt
 }
 
-// Send has the dot written at the end of BeforeDot: between the two, as between the dot and its answer, anything may happen.
+// Send has the dot written at the end of BeforeDot: between the two, as between the dot and its answer,
+// anything may happen.
 func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	session := *r.scriptedSender
 	session.replies = maps.Clone(r.replies)
@@ -140,7 +146,8 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 	d.Message.BeforeDot = func(ctx context.Context, accepted []string) error {
 		f, _ := ctx.Value(fateKey{}).(*fate)
 		for _, to := range d.Message.To { // the mark is the message's, not the transaction's
-			r.troubled[to] = r.troubled[to] || f != nil && f.what != nothing || slices.ContainsFunc(accepted, session.dies)
+			r.troubled[to] = r.troubled[to] || f != nil && f.what != nothing ||
+				slices.ContainsFunc(accepted, session.dies)
 		}
 		if err := mark(ctx, accepted); err != nil {
 			return err
@@ -155,9 +162,10 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 	return session.Send(ctx, d)
 }
 
-// dot writes the final dot, once. It is a step that fate may strike, as a call to Redis is. As in smtpsend, nothing comes between the last
-// look at the watch and the writing.
-func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func() error) (written bool, err error) {
+// dot writes the final dot, once. It is a step that fate may strike, as a call to Redis is. As in smtpsend,
+// nothing comes between the last look at the watch and the writing.
+func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func() error) (written bool,
+	err error) {
 	err = strike(ctx, func() error {
 		if written {
 			return nil
@@ -183,13 +191,14 @@ func (m *model) do(name string, verb func(ctx context.Context, b *Outbox) (then 
 		if name == "sweep" || name == "cancel all" || name == "replay all" {
 			most = 20
 		}
-		f.at, f.part = rapid.IntRange(0, most).Draw(m.rt, "at step"), rapid.IntRange(0, 3).Draw(m.rt, "after commands")
+		f.at, f.part = rapid.IntRange(0, most).Draw(m.rt, "at step"), rapid.IntRange(0, 3).Draw(m.rt,
+			"after commands")
 	}
 	m.run(p, f, verb)
 }
 
-// run has a process carry out a verb until it ends, dies with the process, or stalls. What is to be done when it has ended, verb answers
-// as then.
+// run has a process carry out a verb until it ends, dies with the process, or stalls. What is to be done when
+// it has ended, verb answers as then.
 func (m *model) run(p *proc, f *fate, verb func(ctx context.Context, b *Outbox) (then func())) {
 	m.rt.Helper()
 	op := &operation{fate: f, ended: make(chan struct{})}
@@ -209,7 +218,8 @@ func (m *model) run(p *proc, f *fate, verb func(ctx context.Context, b *Outbox) 
 	}
 }
 
-// haunt has a call arrive once more that Redis answered long ago: a copy that a network held back, which its process no longer knows of.
+// haunt has a call arrive once more that Redis answered long ago: a copy that a network held back, which its
+// process no longer knows of.
 func (m *model) haunt() {
 	if len(m.ghosts) > 0 {
 		n := rapid.IntRange(0, len(m.ghosts)-1).Draw(m.rt, "which")
@@ -263,7 +273,8 @@ func (m *model) thaw(p *proc) {
 	m.end(p, op)
 }
 
-// settle heals the world and lets the outbox do its work until nothing is left but dead letters. Whatever stalled goes on or dies.
+// settle heals the world and lets the outbox do its work until nothing is left but dead letters. Whatever
+// stalled goes on or dies.
 func (m *model) settle() {
 	clear(m.sender.replies)
 	for _, p := range m.procs {
@@ -317,8 +328,8 @@ func (m *model) standing() (all []map[string]string) {
 	return all
 }
 
-// resubmit has clients repeat what they got no answer to and have a key for. On a busy machine Redis may take longer to answer than a submit
-// waits; then they repeat it again.
+// resubmit has clients repeat what they got no answer to and have a key for. On a busy machine Redis may take
+// longer to answer than a submit waits; then they repeat it again.
 func (m *model) resubmit() {
 	for _, l := range m.sent {
 		if l.id != "" || l.req.IdempotencyKey == "" {

@@ -19,9 +19,12 @@ import (
 
 // verbs are what may happen, and how often. Those that deeds has are done to one message.
 var verbs = []string{
-	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note", "advance", "expire", "cancel all",
-	"replay all", "limit", "lose task", "shelve task", "flush queues", "haunt", "haunt", "race", "race", "race", "race",
-	"suppress", "suppress", "forgive", "wake", "cancel", "retry", "patch", "replay", "correct", "delete letter", "archive", "delete", "run",
+	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note",
+	"advance", "expire", "cancel all",
+	"replay all", "limit", "lose task", "shelve task", "flush queues", "haunt", "haunt", "race", "race", "race",
+	"race",
+	"suppress", "suppress", "forgive", "wake", "cancel", "retry", "patch", "replay", "correct", "delete letter",
+	"archive", "delete", "run",
 }
 
 // step does one random thing.
@@ -136,7 +139,8 @@ func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func(
 	return func(ctx context.Context, b *Outbox) func() { return m.fine(do(ctx, b, id, now)) }
 }
 
-// race has something done to a message while something else is being done to it, and perhaps its lease runs out in between.
+// race has something done to a message while something else is being done to it, and perhaps its lease runs
+// out in between.
 func (m *model) race() {
 	id, ok := m.one()
 	if !ok {
@@ -144,7 +148,8 @@ func (m *model) race() {
 	}
 	names := slices.Sorted(maps.Keys(deeds))
 	first, second := rapid.SampledFrom(names).Draw(m.rt, "while"), rapid.SampledFrom(names).Draw(m.rt, "does")
-	f := newFate(rapid.SampledFrom([]blow{stallBefore, stallBefore, stallAfter, repeatLate, haunt}).Draw(m.rt, "stopped by"))
+	f := newFate(rapid.SampledFrom([]blow{stallBefore, stallBefore, stallAfter, repeatLate, haunt}).Draw(m.rt,
+		"stopped by"))
 	f.at = rapid.IntRange(0, 3).Draw(m.rt, "at step")
 	slow := m.anyProc()
 	m.run(slow, f, m.deed(first, id))
@@ -200,13 +205,15 @@ func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	}
 }
 
-// suppress has somebody not be mailed any more. From the answer on they get no copy, but for an attempt that had asked before.
+// suppress has somebody not be mailed any more. From the answer on they get no copy, but for an attempt that
+// had asked before.
 func (m *model) suppress() {
 	if len(m.sent) == 0 {
 		return
 	}
 	to := m.anybody("whom")
-	if _, err := m.Suppressions.Add(m.ctx, suppression.Entry{Address: to, Reason: suppression.Manual}); err != nil {
+	if _, err := m.Suppressions.Add(m.ctx, suppression.Entry{
+		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
 	}
 	if !slices.ContainsFunc(m.procs[:], func(p *proc) bool { return len(p.stalled) > 0 }) {
@@ -220,7 +227,8 @@ func (m *model) forgive() {
 		return
 	}
 	to := m.anybody("whom not")
-	if _, err := m.Suppressions.Remove(m.ctx, suppression.Entry{Address: to, Reason: suppression.Manual}); err != nil {
+	if _, err := m.Suppressions.Remove(m.ctx, suppression.Entry{
+		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
 	}
 	delete(m.barred, to)
@@ -256,8 +264,8 @@ func (m *model) submit() {
 	m.hand(l)
 }
 
-// submitAgain repeats a submit that was not answered, as a client does, or one that was, as a confused one does. Without a key that
-// would be another message.
+// submitAgain repeats a submit that was not answered, as a client does, or one that was, as a confused one
+// does. Without a key that would be another message.
 func (m *model) submitAgain() {
 	var keyed []*handed
 	for _, l := range m.sent {
@@ -299,5 +307,6 @@ func (m *model) reply() {
 	}
 	l := m.sent[rapid.IntRange(0, len(m.sent)-1).Draw(m.rt, "whose")]
 	to := l.req.To[rapid.IntRange(0, len(l.req.To)-1).Draw(m.rt, "recipient")].Address
-	m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies", "535 5.7.8 wrong password"}).Draw(m.rt, "reply")
+	m.sender.replies[to] = rapid.SampledFrom([]string{"", "451 4.7.1 later", "550 5.1.1 nobody", "dies",
+		"535 5.7.8 wrong password"}).Draw(m.rt, "reply")
 }

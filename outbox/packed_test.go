@@ -17,18 +17,22 @@ func typical() ended {
 	end := at.Add(120 * time.Millisecond)
 	return ended{
 		Envelope: envelope{
-			Account: "shop", Source: "api", MessageID: "<4f0c1d2e3a5b6978@shop.example.org>", From: "bounces@shop.example.org",
-			To: []string{"margaret.hamilton@apollo.example.net"}, Subject: "Your order 4711 is on its way", Key: "order-4711-shipped",
+			Account: "shop", Source: "api", MessageID: "<4f0c1d2e3a5b6978@shop.example.org>",
+			From: "bounces@shop.example.org",
+			To:   []string{"margaret.hamilton@apollo.example.net"}, Subject: "Your order 4711 is on its way",
+			Key:  "order-4711-shipped",
 			Tags: []string{"orders"}, Metadata: json.RawMessage(`{"order":4711}`), Size: 8213,
 		},
 		Status: status{
 			Recipients: []recipient{{Status: rcptSent, Response: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8", Attempts: 1}},
 			Log: []api.Attempt{{
-				Number: 1, Start: at, End: &end, Host: "smtp.relay.example.com:587", TLS: "TLS 1.3", Code: 250, Line: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8",
+				Number: 1, Start: at, End: &end, Host: "smtp.relay.example.com:587", TLS: "TLS 1.3", Code: 250,
+				Line: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8",
 			}},
 			Told: []told{{ID: "01KAJ2V3M4N5P6Q7R8S9T0V1W2", Type: event.MessageSent, At: at.UnixMilli(), Attempt: 1}},
 		},
-		Result: resultSent, At: at.UnixMilli(), Created: at.UnixMilli() - 7, Scheduled: at.UnixMilli() - 7, Lane: api.Transactional, Attempts: 1, Max: 10,
+		Result: resultSent, At: at.UnixMilli(), Created: at.UnixMilli() - 7, Scheduled: at.UnixMilli() - 7,
+		Lane: api.Transactional, Attempts: 1, Max: 10,
 	}
 }
 
@@ -49,7 +53,8 @@ func TestPackedComesBack(t *testing.T) {
 	if len(packed) > 400 {
 		t.Errorf("a typical record takes %d bytes", len(packed))
 	}
-	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", packed[:len(packed)/2], packed[1:], "\x01\xff\xff\xff\xff\x0f"} {
+	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", packed[:len(packed)/2], packed[1:],
+		"\x01\xff\xff\xff\xff\x0f"} {
 		if err := c.unpack("id", []byte(garbage), &back); err == nil {
 			t.Errorf("%q was unpacked", garbage)
 		}

@@ -35,7 +35,8 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 		if slices.Contains(queue.Names(), name) {
 			return []string{name}, nil
 		}
-		return nil, fault.New(fault.NotFound, "QueueNotFound", "No queue %q; there are %s", name, strings.Join(queue.Names(), ", "))
+		return nil, fault.New(fault.NotFound, "QueueNotFound", "No queue %q; there are %s", name,
+			strings.Join(queue.Names(), ", "))
 	}
 	var names []string
 	for _, lane := range lanes {
@@ -46,8 +47,8 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 	return names, nil
 }
 
-// SetPaused holds a queue back, or lets it go on. Jobs that are active finish. submit stands for all sending, both lanes; bulk for the
-// bulk lane alone.
+// SetPaused holds a queue back, or lets it go on. Jobs that are active finish. submit stands for all sending,
+// both lanes; bulk for the bulk lane alone.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -66,7 +67,8 @@ func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error
 	return nil
 }
 
-// QueueStatus counts a queue. Messages are counted by their records, which are the truth; other jobs by their tasks.
+// QueueStatus counts a queue. Messages are counted by their records, which are the truth; other jobs by their
+// tasks.
 func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -147,7 +149,8 @@ func (c *counting) exec(ctx context.Context) error {
 	return nil
 }
 
-// Counters counts the messages pending, failed and dead, and what happened in the last hour and day, to the minute.
+// Counters counts the messages pending, failed and dead, and what happened in the last hour and day, to the
+// minute.
 func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
 	lanes := lanesOf(queue.Submit)
 	if q.Lane != "" {
@@ -157,31 +160,39 @@ func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counter
 	if err := qs.countMessages(ctx, lanes, q.Account, &jobs); err != nil {
 		return api.Counters{}, err
 	}
-	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed, Dead: jobs.Failed}
+	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed,
+		Dead: jobs.Failed}
 	n := qs.counting()
 	for _, lane := range lanes {
-		n.add(ctx, &c.Failed, q.Account, func(p int) string { return qs.keys.logged(p, string(lane), resultFailed) })
+		n.add(ctx, &c.Failed, q.Account, func(p int) string {
+			return qs.keys.logged(p, string(lane), resultFailed)
+		})
 	}
 	if err := n.exec(ctx); err != nil {
 		return api.Counters{}, err
 	}
 	hour, day, err := qs.happened(ctx, q, qs.clock.Now())
-	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"], hour["attempts"]
+	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"],
+		hour["attempts"]
 	c.SuppressedHour, c.SuppressedDay = hour["suppressed"]+hour["skipped"], day["suppressed"]+day["skipped"]
 	c.LaterHour, c.LaterDay = laterCounters(hour), laterCounters(day)
-	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"], day["attempts"]
+	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"],
+		day["attempts"]
 	return c, err
 }
 
 func laterCounters(n map[string]int) api.LaterCounters {
 	return api.LaterCounters{
-		Delivered: n["delivered"], Bounced: n["bounced"], Complained: n["complained"], Unsubscribed: n["unsubscribed"],
-		Opened: n["opened"], OpenedBots: n["openedBots"], Clicked: n["clicked"], ClickedBots: n["clickedBots"],
+		Delivered: n["delivered"], Bounced: n["bounced"], Complained: n["complained"],
+		Unsubscribed: n["unsubscribed"],
+		Opened:       n["opened"], OpenedBots: n["openedBots"], Clicked: n["clicked"],
+		ClickedBots: n["clickedBots"],
 	}
 }
 
 // happened adds up the counters of the last 60 minutes and the last 24 hours.
-func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int, _ error) {
+func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int,
+	_ error) {
 	hour, day = map[string]int{}, map[string]int{}
 	minute := millis(now) / 60_000
 	pipe := qs.DB.Client().Pipeline()
@@ -219,7 +230,8 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 // collector counts the live messages when asked to.
 type collector struct{ queues *Queues }
 
-var liveDesc = prometheus.NewDesc("postroom_outbox_messages", "Live messages by state and lane; failed ones are dead letters.", []string{"state", "lane"}, nil)
+var liveDesc = prometheus.NewDesc("postroom_outbox_messages",
+	"Live messages by state and lane; failed ones are dead letters.", []string{"state", "lane"}, nil)
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
@@ -233,7 +245,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		if err := c.queues.countMessages(ctx, []api.Lane{lane}, "", &jobs); err != nil {
 			return
 		}
-		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active, "delayed": jobs.Delayed, "failed": jobs.Failed} {
+		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active,
+			"delayed": jobs.Delayed, "failed": jobs.Failed} {
 			ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state, string(lane))
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// DeadLetters answers a page of the messages that failed for good, oldest first. The query's state is of no account.
+// DeadLetters answers a page of the messages that failed for good, oldest first. The query's state is of no
+// account.
 func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error) {
 	q.State = api.Failed
 	page, err := rd.List(ctx, q)
-	return api.DeadLetterPage{Total: page.Total, Page: page.Page, Pages: page.Pages, Cursor: page.Cursor, DeadLetters: page.Messages}, err
+	return api.DeadLetterPage{Total: page.Total, Page: page.Page, Pages: page.Pages, Cursor: page.Cursor,
+		DeadLetters: page.Messages}, err
 }
 
 // DeadLetter answers a message that failed for good: why, every attempt, and its content.

@@ -22,15 +22,16 @@ type Document struct {
 // textShort is more than what is ever packed of a text; a longer one is not among those that were kept.
 const textShort = 1 << 20
 
-// A content up to wholeText bytes, packed, is fetched together with others; Redis has all of them in its buffers at once. Of a larger one the
-// beginning is fetched by itself: as much as the first block of zstd can take (RFC 8878 section 3.1.1.2.4), for a block is unpacked whole or not at all.
+// A content up to wholeText bytes, packed, is fetched together with others; Redis has all of them in its
+// buffers at once. Of a larger one the beginning is fetched by itself: as much as the first block of zstd can
+// take (RFC 8878 section 3.1.1.2.4), for a block is unpacked whole or not at all.
 const (
 	wholeText  = 4 << 10
 	firstBlock = 132 << 10
 )
 
-// Documents reads messages, live or ended; those that are no longer remembered are missing. The text of a live message is read from its
-// content, that of an ended one is kept until Indexed.
+// Documents reads messages, live or ended; those that are no longer remembered are missing. The text of a
+// live message is read from its content, that of an ended one is kept until Indexed.
 func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, error) {
 	list := make([]entry, 0, len(ids))
 	for _, id := range ids {
@@ -49,7 +50,8 @@ func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, erro
 	return docs, rd.addTexts(ctx, rows, docs)
 }
 
-// addTexts finds the texts of messages: in one round trip, but for those of large messages and of shared contents that this process has not cached.
+// addTexts finds the texts of messages: in one round trip, but for those of large messages and of shared
+// contents that this process has not cached.
 func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) error {
 	if rd.opts.KeepText == 0 {
 		return nil
@@ -88,7 +90,8 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	return nil
 }
 
-// excerpt reads the text of a message: as it was kept, as it is rendered from its shared content, or from the beginning of its content.
+// excerpt reads the text of a message: as it was kept, as it is rendered from its shared content, or from the
+// beginning of its content.
 func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, error) {
 	switch {
 	case r.ended != 0 && packed[:1] == keptText:
@@ -109,7 +112,8 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 	if len(packed) > wholeText {
 		p, _ := partitionOf(r.id, rd.DB.Partitions())
 		var err error
-		if packed, err = rd.DB.Client().GetRange(ctx, rd.keys.content(p, r.id), 0, firstBlock-1).Result(); err != nil {
+		if packed, err = rd.DB.Client().GetRange(ctx, rd.keys.content(p, r.id), 0,
+			firstBlock-1).Result(); err != nil {
 			return "", away(err, "read content of message "+r.id)
 		}
 	}

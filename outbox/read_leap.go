@@ -11,8 +11,9 @@ import (
 // leapFrom is how many entries a page reads over rather than to look for the time at which it begins.
 const leapFrom = 1000
 
-// leap narrows a window to begin shortly before the entries that follow the first skip, and says how many are left to skip. It finds that
-// time by halving: a page in the middle of a million would otherwise be read off a list of half a million for each index.
+// leap narrows a window to begin shortly before the entries that follow the first skip, and says how many are
+// left to skip. It finds that time by halving: a page in the middle of a million would otherwise be read off
+// a list of half a million for each index.
 func (rd *Reader) leap(ctx context.Context, w window, skip int) (window, int, error) {
 	first, last, err := rd.span(ctx, w)
 	if err != nil {

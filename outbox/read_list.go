@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// List answers a page of the outbox, oldest message first. Without tag and search the page is read off the indexes; with them all messages
-// that the indexes leave are read, so that the total is exact.
+// List answers a page of the outbox, oldest message first. Without tag and search the page is read off the
+// indexes; with them all messages that the indexes leave are read, so that the total is exact.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -34,11 +34,14 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	}, nil
 }
 
-// find selects the entries of a page. A query with tag or search reads so many messages at most, 0: all, so that the total is exact.
-func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool, most int) (findings, error) {
+// find selects the entries of a page. A query with tag or search reads so many messages at most, 0: all, so
+// that the total is exact.
+func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool, most int) (findings,
+	error) {
 	w := window{
-		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter, before: q.CreatedBefore,
-		most: most,
+		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
+		before: q.CreatedBefore,
+		most:   most,
 	}
 	if q.Tag == "" && q.Search == "" {
 		return rd.look(ctx, w)
@@ -106,7 +109,8 @@ func tagged(e envelope, tag string) bool { return tag == "" || slices.Contains(e
 
 // mentions says whether a text, in lower case, is part of a message's subject or of one of its addresses.
 func mentions(e envelope, text string) bool {
-	if text == "" || strings.Contains(strings.ToLower(e.Subject), text) || strings.Contains(strings.ToLower(e.From), text) {
+	if text == "" || strings.Contains(strings.ToLower(e.Subject), text) ||
+		strings.Contains(strings.ToLower(e.From), text) {
 		return true
 	}
 	return slices.ContainsFunc(e.To, func(to string) bool { return strings.Contains(strings.ToLower(to), text) })

@@ -24,8 +24,8 @@ var statuses = map[api.MessageStatus]struct{ states, results []string }{
 	api.StatusSuppressed: {results: []string{resultSuppressed}},
 }
 
-// Messages answers a page of the log, newest message first: those in the outbox, and those that ended, for as long as they are remembered.
-// With a tag or a search it reads the messages themselves, 100,000 at most.
+// Messages answers a page of the log, newest message first: those in the outbox, and those that ended, for as
+// long as they are remembered. With a tag or a search it reads the messages themselves, 100,000 at most.
 func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -59,7 +59,8 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 	return m, nil
 }
 
-// MessageEvents answers all that happened to a message, as its webhooks told it: first what the outbox did, then what became known later.
+// MessageEvents answers all that happened to a message, as its webhooks told it: first what the outbox did,
+// then what became known later.
 func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
@@ -75,7 +76,8 @@ func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEven
 // findLogged selects the entries of a page of the log.
 func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, error) {
 	w := window{
-		indexes: rd.logIndexes(q), newest: true, page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
+		indexes: rd.logIndexes(q), newest: true, page: q.Page, size: q.PageSize, cursor: q.Cursor,
+		after:  q.CreatedAfter,
 		before: q.CreatedBefore, most: logScan,
 	}
 	if q.Tag == "" && q.Search == "" {
@@ -139,11 +141,16 @@ func (rd *Reader) readLogged(ctx context.Context, id string) (row, error) {
 func (r row) logged() api.LoggedMessage {
 	shown := r.show(false)
 	m := api.LoggedMessage{
-		QueueID: shown.QueueID, Account: shown.Account, Source: shown.Source, MessageID: shown.MessageID, Envelope: shown.Envelope,
-		Subject: shown.Subject, Status: r.logStatus(), Created: shown.Created, Scheduled: shown.Scheduled, NextAttempt: shown.NextAttempt,
-		AttemptsMade: shown.AttemptsMade, Attempts: shown.Attempts, Response: r.response(), Reason: shown.Reason, Recipients: shown.Recipients,
-		Gateway: shown.Gateway, IdempotencyKey: shown.IdempotencyKey, Lane: shown.Lane, Tags: shown.Tags, Metadata: shown.Metadata,
-		InDoubt: shown.InDoubt, DeliverBy: shown.DeliverBy, Size: r.envelope.Size, Template: r.envelope.Template, Error: r.fault(),
+		QueueID: shown.QueueID, Account: shown.Account, Source: shown.Source, MessageID: shown.MessageID,
+		Envelope: shown.Envelope,
+		Subject:  shown.Subject, Status: r.logStatus(), Created: shown.Created, Scheduled: shown.Scheduled,
+		NextAttempt:  shown.NextAttempt,
+		AttemptsMade: shown.AttemptsMade, Attempts: shown.Attempts, Response: r.response(), Reason: shown.Reason,
+		Recipients: shown.Recipients,
+		Gateway:    shown.Gateway, IdempotencyKey: shown.IdempotencyKey, Lane: shown.Lane, Tags: shown.Tags,
+		Metadata: shown.Metadata,
+		InDoubt:  shown.InDoubt, DeliverBy: shown.DeliverBy, Size: r.envelope.Size, Template: r.envelope.Template,
+		Error: r.fault(),
 	}
 	if r.ended != 0 {
 		at := fromMillis(r.ended)
@@ -155,14 +162,16 @@ func (r row) logged() api.LoggedMessage {
 // logStatus is what the log calls the state of a message.
 func (r row) logStatus() api.MessageStatus {
 	for status, s := range statuses {
-		if r.ended == 0 && slices.Contains(s.states, r.state) || r.ended != 0 && slices.Contains(s.results, r.state) {
+		if r.ended == 0 && slices.Contains(s.states, r.state) || r.ended != 0 &&
+			slices.Contains(s.results, r.state) {
 			return status
 		}
 	}
 	return api.MessageStatus(r.state)
 }
 
-// laterStory reads what became known about a message, in the words of the API, in the order in which it happened.
+// laterStory reads what became known about a message, in the words of the API, in the order in which it
+// happened.
 func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, error) {
 	p, _ := partitionOf(r.id, rd.DB.Partitions())
 	packed, err := rd.DB.Client().HVals(ctx, rd.keys.later(p, r.id)).Result()
@@ -175,7 +184,8 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err
 		}
-		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: fromMillis(f.At), Recipients: f.To, Reason: f.Told.Reason}
+		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: fromMillis(f.At), Recipients: f.To,
+			Reason: f.Told.Reason}
 		if e.Recipients == nil {
 			e.Recipients = r.envelope.To
 		}
@@ -189,13 +199,15 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 
 // story is all that was told about a message, in the words of the API.
 func (r row) story() []api.MessageEvent {
-	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: fromMillis(r.created), Recipients: r.envelope.addresses(r.first())}}
+	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: fromMillis(r.created),
+		Recipients: r.envelope.addresses(r.first())}}
 	for _, one := range r.status.Told {
 		which := one.To
 		if which == nil {
 			which = everybody(len(r.envelope.To))
 		}
-		e := api.MessageEvent{EventID: one.ID, Event: string(one.Type), Date: fromMillis(one.At), Recipients: r.envelope.addresses(which), Reason: one.Reason}
+		e := api.MessageEvent{EventID: one.ID, Event: string(one.Type), Date: fromMillis(one.At),
+			Recipients: r.envelope.addresses(which), Reason: one.Reason}
 		if n := one.Attempt; n > 0 && n <= len(r.status.Log) {
 			e.Attempt = &r.status.Log[n-1]
 		}

@@ -10,13 +10,15 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// Rates joins messages with what became known about them: how many of those that were sent arrived, came back, were opened, followed,
-// complained of. A message counts once for each, however often it was opened, and as opened only if a person did it. One call reads 100,000
-// messages at most, newest first; the counts of a further call with the cursor are to be added.
+// Rates joins messages with what became known about them: how many of those that were sent arrived, came
+// back, were opened, followed, complained of. A message counts once for each, however often it was opened,
+// and as opened only if a person did it. One call reads 100,000 messages at most, newest first; the counts of
+// a further call with the cursor are to be added.
 func (rd *Reader) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error) {
 	w := window{
-		indexes: rd.logIndexes(api.LogQuery{Account: q.Account, Lane: q.Lane}), newest: true, size: scanChunk, cursor: q.Cursor,
-		after: q.CreatedAfter, before: q.CreatedBefore,
+		indexes: rd.logIndexes(api.LogQuery{Account: q.Account, Lane: q.Lane}), newest: true, size: scanChunk,
+		cursor: q.Cursor,
+		after:  q.CreatedAfter, before: q.CreatedBefore,
 	}
 	var sum api.Rates
 	for read := 0; ; {
@@ -43,7 +45,8 @@ func (rd *Reader) addRates(ctx context.Context, q api.RatesQuery, chunk []entry,
 		return away(err, "read messages of the log")
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
-		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID || q.Gateway != "" && r.through() != q.Gateway
+		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID || q.Gateway != "" &&
+			r.through() != q.Gateway
 	})
 	pipe := rd.DB.Client().Pipeline()
 	later := make([]*redis.StringSliceCmd, len(rows))
@@ -66,7 +69,8 @@ func (rd *Reader) addRates(ctx context.Context, q api.RatesQuery, chunk []entry,
 	return nil
 }
 
-// through is the gateway of the last attempt; empty: none was made, or it went through the account's own relay.
+// through is the gateway of the last attempt; empty: none was made, or it went through the account's own
+// relay.
 func (r row) through() string {
 	if n := len(r.status.Log); n > 0 {
 		return r.status.Log[n-1].Gateway
@@ -93,7 +97,8 @@ func (r row) addTo(sum *api.Rates, facts []laterFact) {
 	add(&sum.Complained, happened(event.MessageComplaint, false))
 	add(&sum.Unsubscribed, happened(event.ListUnsubscribe, false))
 	clicked := happened(event.TrackClick, false)
-	add(&sum.Opened, happened(event.TrackOpen, false) || clicked) // who follows a link has seen the mail, pictures or not
+	// who follows a link has seen the mail, pictures or not
+	add(&sum.Opened, happened(event.TrackOpen, false) || clicked)
 	add(&sum.Clicked, clicked)
 	add(&sum.OpenedBots, happened(event.TrackOpen, true))
 	add(&sum.ClickedBots, happened(event.TrackClick, true))

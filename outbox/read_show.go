@@ -13,8 +13,8 @@ import (
 // Reader shows messages: those in the outbox, those that failed, and the log of those that ended.
 type Reader struct{ *store }
 
-// Get answers a live message, with the log of its attempts. A message that was sent, cancelled or failed is gone: the fault says which,
-// and where its dead letter is.
+// Get answers a live message, with the log of its attempts. A message that was sent, cancelled or failed is
+// gone: the fault says which, and where its dead letter is.
 func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
@@ -44,7 +44,8 @@ func (rd *Reader) Content(ctx context.Context, id string) ([]byte, error) {
 	return rd.contentOf(ctx, r)
 }
 
-// AccountOf answers the account of a message, also of one that ended, as long as that is remembered. Unknown: "".
+// AccountOf answers the account of a message, also of one that ended, as long as that is remembered. Unknown:
+// "".
 func (rd *Reader) AccountOf(ctx context.Context, id string) (string, error) {
 	p, ok := partitionOf(id, rd.DB.Partitions())
 	if !ok {
@@ -84,7 +85,8 @@ func (rd *Reader) read(ctx context.Context, id string) (row, error) {
 	return row{}, gone(past)
 }
 
-// gone is the answer about a message that is no longer in the outbox, and where to read on: a dead letter, or what the log has.
+// gone is the answer about a message that is no longer in the outbox, and where to read on: a dead letter, or
+// what the log has.
 func gone(r row) error {
 	var f *fault.Error
 	switch r.state {
@@ -93,7 +95,8 @@ func gone(r row) error {
 	case resultFailed:
 		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed for good", r.id)
 	case resultSuppressed:
-		f = fault.New(fault.NotFound, "MessageSuppressed", "Message %s was not sent: its recipients must not be mailed", r.id)
+		f = fault.New(fault.NotFound, "MessageSuppressed",
+			"Message %s was not sent: its recipients must not be mailed", r.id)
 	default:
 		f = fault.New(fault.NotFound, "MessageCancelled", "Message %s was cancelled", r.id)
 	}
@@ -121,7 +124,8 @@ func (r row) response() string {
 }
 
 // rows reads the messages of a page.
-func (rd *Reader) rows(ctx context.Context, entries []entry, paused map[api.Lane]bool) ([]api.OutboxMessage, error) {
+func (rd *Reader) rows(ctx context.Context, entries []entry, paused map[api.Lane]bool) ([]api.OutboxMessage,
+	error) {
 	rows, err := rd.readRows(ctx, entries)
 	if err != nil {
 		return nil, err
@@ -139,8 +143,10 @@ func (r row) show(paused bool) api.OutboxMessage {
 		QueueID: r.id, Account: r.envelope.Account, Source: r.envelope.Source, MessageID: r.envelope.MessageID,
 		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
 		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
-		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane, Tags: r.envelope.Tags,
-		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy, Progress: r.progress(), Reason: r.reason,
+		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane,
+		Tags:     r.envelope.Tags,
+		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy,
+		Progress: r.progress(), Reason: r.reason,
 		Template: r.envelope.Template,
 	}
 	if r.gateway != "" {

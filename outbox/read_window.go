@@ -18,7 +18,8 @@ import (
 // scanChunk is how many messages a filtered list reads at a time.
 const scanChunk = 1000
 
-// window is the part of some indexes that a page shows. The indexes are sorted sets of message ids by creation, merged into one list.
+// window is the part of some indexes that a page shows. The indexes are sorted sets of message ids by
+// creation, merged into one list.
 type window struct {
 	indexes []index
 	newest  bool // newest first; else oldest first
@@ -81,8 +82,9 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	return f, nil
 }
 
-// scan reads entries in order, keeps those that keep takes, and cuts the page out of them. It reads all, so that the total is exact; or as
-// many as the window says, from its cursor on: the total is then of those read, and the cursor of the last page goes on after them.
+// scan reads entries in order, keeps those that keep takes, and cuts the page out of them. It reads all, so
+// that the total is exact; or as many as the window says, from its cursor on: the total is then of those
+// read, and the cursor of the last page goes on after them.
 func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
 	from, err := w.from()
 	if err != nil {
@@ -143,7 +145,8 @@ func (w window) order(a, b entry) int {
 	return n
 }
 
-// bounds are the scores between which the window lies, as far as it reaches beyond an entry; the zero entry: as a whole.
+// bounds are the scores between which the window lies, as far as it reaches beyond an entry; the zero entry:
+// as a whole.
 func (w window) bounds(from entry) (low, high string) {
 	least, most := int64(0), int64(math.MaxInt64/2)
 	if !w.after.IsZero() {
@@ -171,7 +174,8 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *re
 	return pipe.ZCount(ctx, key, low, high)
 }
 
-// head asks for the first entries of an index that follow one. Entries of that one's own millisecond come again, and are left out afterwards.
+// head asks for the first entries of an index that follow one. Entries of that one's own millisecond come
+// again, and are left out afterwards.
 func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
 	low, high := w.bounds(from)
 	if w.newest {
@@ -206,7 +210,8 @@ func (w window) from() (entry, error) {
 	created, id, ok := strings.Cut(w.cursor, "-")
 	ms, err := strconv.ParseInt(created, 36, 64)
 	if !ok || err != nil || ms < 0 || ms > math.MaxInt64/2 || id == "" {
-		return entry{}, fault.InvalidFields([]fault.Field{{Key: "cursor", Message: "is not a cursor from an earlier page"}})
+		return entry{}, fault.InvalidFields([]fault.Field{
+			{Key: "cursor", Message: "is not a cursor from an earlier page"}})
 	}
 	return entry{id: id, created: ms}, nil
 }

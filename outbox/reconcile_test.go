@@ -63,8 +63,8 @@ func oneIn(t *testing.T, b *bundle, state string) string {
 	return a.QueueID
 }
 
-// TestTasksChangedBehindOurBack has asynq's own tools change tasks, which tell nobody. What was deleted or archived comes back within the
-// time that the package promises; what is run before its time waits for it.
+// TestTasksChangedBehindOurBack has asynq's own tools change tasks, which tell nobody. What was deleted or
+// archived comes back within the time that the package promises; what is run before its time waits for it.
 func TestTasksChangedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -114,7 +114,8 @@ func remove(i *asynq.Inspector, id string) error { return i.DeleteTask(queue.Sub
 func shelve(i *asynq.Inspector, id string) error { return i.ArchiveTask(queue.Submit, id) }
 func hurry(i *asynq.Inspector, id string) error  { return i.RunTask(queue.Submit, id) }
 
-// TestQueuePausedBehindOurBack: the messages of a queue that asynq's own tools have paused read as paused, and keep their tasks.
+// TestQueuePausedBehindOurBack: the messages of a queue that asynq's own tools have paused read as paused,
+// and keep their tasks.
 func TestQueuePausedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -147,12 +148,15 @@ func TestTasksChangedInTheDashboard(t *testing.T) {
 		do     func(context.Context, string) error
 		after  map[string]string // state before: state after, or the code of a refusal
 	}{
-		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateDelayed: "", stateFailed: "", stateActive: "MessageActive", "": ""}},
+		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateDelayed: "", stateFailed: "",
+			stateActive: "MessageActive", "": ""}},
 		{"archive", b.TaskArchived, map[string]string{
-			stateWaiting: stateFailed, stateDelayed: stateFailed, stateFailed: stateFailed, stateActive: "MessageActive", "": "",
+			stateWaiting: stateFailed, stateDelayed: stateFailed, stateFailed: stateFailed,
+			stateActive: "MessageActive", "": "",
 		}},
 		{"run", b.TaskRun, map[string]string{
-			stateWaiting: stateWaiting, stateDelayed: stateWaiting, stateFailed: stateWaiting, stateActive: "MessageActive", "": "",
+			stateWaiting: stateWaiting, stateDelayed: stateWaiting, stateFailed: stateWaiting,
+			stateActive: "MessageActive", "": "",
 		}},
 	} {
 		for before, want := range row.after {
@@ -174,7 +178,8 @@ func TestTaskWithoutMessage(t *testing.T) {
 	sent := oneIn(t, b, stateWaiting)
 	b.Deliver(t.Context(), queue.Task{ID: taskID(sent, "1")})
 	for name, id := range map[string]string{
-		"sent": taskID(sent, "1"), "sent, under a later epoch": taskID(sent, "7"), "never there": taskID(oneIn(t, b, ""), "1"),
+		"sent": taskID(sent, "1"), "sent, under a later epoch": taskID(sent, "7"),
+		"never there":                 taskID(oneIn(t, b, ""), "1"),
 		"of a partition there is not": taskID(newID(b.clock.Now(), 5), "1"), "no id": "lorem.ipsum", "empty": "",
 	} {
 		if v := b.Deliver(t.Context(), queue.Task{ID: id}); v.String() != "drop" {
@@ -183,7 +188,8 @@ func TestTaskWithoutMessage(t *testing.T) {
 	}
 }
 
-// TestManyTasksLostComeBackAtOnce: where many tasks are missing, the sweeper does not stop at one stretch of the index a round.
+// TestManyTasksLostComeBackAtOnce: where many tasks are missing, the sweeper does not stop at one stretch of
+// the index a round.
 func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
@@ -193,7 +199,9 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 		b.clock.Advance(time.Millisecond)
 	}
 	b.queued.flush(t.Context())
-	if err := b.DB.Client().Eval(t.Context(), `for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end return 1`, nil).Err(); err != nil {
+	if err := b.DB.Client().Eval(t.Context(),
+		`for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end return 1`,
+		nil).Err(); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.Advance(waitBefore)
@@ -228,7 +236,8 @@ func (r busyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestLongRoundsEndLeases: a sweeper whose rounds take long, because there is much to do, is not taken for one that was cut off.
+// TestLongRoundsEndLeases: a sweeper whose rounds take long, because there is much to do, is not taken for
+// one that was cut off.
 func TestLongRoundsEndLeases(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: time.Minute})

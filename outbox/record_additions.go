@@ -12,9 +12,10 @@ import (
 	"github.com/postroom/postroom/templates/batch"
 )
 
-// additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links that lead over
-// Postroom, and the pixel that counts opens. They contain the message's id. So a message with additions is rendered at each
-// attempt: from its shared content, or from the raw message as it was submitted.
+// additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links
+// that lead over Postroom, and the pixel that counts opens. They contain the message's id. So a message with
+// additions is rendered at each attempt: from its shared content, or from the raw message as it was
+// submitted.
 type additions struct {
 	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty: none
 	Opens  bool   `json:"opens,omitempty"`
@@ -27,7 +28,8 @@ type additions struct {
 
 func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 
-// identity is the identity of a message with its additions. base is the public address of links, domain the author's.
+// identity is the identity of a message with its additions. base is the public address of links, domain the
+// author's.
 func (s *store) identity(id string, e envelope, base, domain string) (batch.Identity, error) {
 	n := batch.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
@@ -66,7 +68,8 @@ func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Id
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
 // withAdditions is a raw message with its additions, signed.
-func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte, error) {
+func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte,
+	error) {
 	n, err := s.identity(id, e, e.Base, e.Domain)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clock tells the time as Redis has it, so that machines whose own clocks differ agree on leases and due times.
+// clock tells the time as Redis has it, so that machines whose own clocks differ agree on leases and due
+// times.
 type clock struct {
 	now    func() time.Time // the machine's clock
 	offset atomic.Int64     // what to add to it, in nanoseconds
@@ -27,8 +28,8 @@ func newClock(now func() time.Time) *clock {
 // Now is the time to write into records.
 func (c *clock) Now() time.Time { return c.now().Add(time.Duration(c.offset.Load())) }
 
-// ready makes sure that the clock can be relied on. Whoever writes times into records asks first: a process may be at work before its
-// sweeper has made a round.
+// ready makes sure that the clock can be relied on. Whoever writes times into records asks first: a process
+// may be at work before its sweeper has made a round.
 func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 	if c.fixed || c.known.Load() {
 		return nil
@@ -39,8 +40,9 @@ func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 // stalled is how long an answer may take and still say something about the clock.
 const stalled = time.Second
 
-// calibrate compares the machine's clock with Redis'. The answer is taken to be from the middle of the round trip. One that took too long
-// leaves the clock as it was, and is an error only if it was never compared before.
+// calibrate compares the machine's clock with Redis'. The answer is taken to be from the middle of the round
+// trip. One that took too long leaves the clock as it was, and is an error only if it was never compared
+// before.
 func (c *clock) calibrate(ctx context.Context, rdb redis.UniversalClient) error {
 	if c.fixed {
 		return nil
@@ -52,7 +54,8 @@ func (c *clock) calibrate(ctx context.Context, rdb redis.UniversalClient) error 
 	}
 	took := c.now().Sub(sent)
 	if took > stalled && !c.known.Load() {
-		return fmt.Errorf("ask Redis for its time: the answer took %s: %w", took.Round(time.Millisecond), context.DeadlineExceeded)
+		return fmt.Errorf("ask Redis for its time: the answer took %s: %w", took.Round(time.Millisecond),
+			context.DeadlineExceeded)
 	}
 	if took <= stalled {
 		c.offset.Store(int64(theirs.Sub(sent.Add(took / 2))))

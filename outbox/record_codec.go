@@ -8,12 +8,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// small is how much of a content is handled in one piece. Nearly all mail is smaller. What is larger, packed, does not come with the claim of its
-// message, which would have Redis and the worker hold it several times over: it is fetched in pieces of this size while it is sent. What is larger
-// unpacked is unpacked while it is sent.
+// small is how much of a content is handled in one piece. Nearly all mail is smaller. What is larger, packed,
+// does not come with the claim of its message, which would have Redis and the worker hold it several times
+// over: it is fetched in pieces of this size while it is sent. What is larger unpacked is unpacked while it
+// is sent.
 const small = 256 << 10
 
-// lookback is how far back in a content a repetition is found, and so what unpacking piece by piece keeps of it.
+// lookback is how far back in a content a repetition is found, and so what unpacking piece by piece keeps of
+// it.
 const lookback = 256 << 10
 
 // codec compresses contents. It is safe for concurrent use.
@@ -24,7 +26,8 @@ type codec struct {
 }
 
 func newCodec() (*codec, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(lookback))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
+		zstd.WithWindowSize(lookback))
 	if err != nil {
 		return nil, fmt.Errorf("make zstd encoder: %w", err)
 	}
@@ -35,7 +38,8 @@ func newCodec() (*codec, error) {
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// pack compresses a content. The room it takes beforehand is what text needs or, for a large one, what base64 does.
+// pack compresses a content. The room it takes beforehand is what text needs or, for a large one, what base64
+// does.
 func (c *codec) pack(content []byte) []byte {
 	room := len(content)/2 + 64
 	if len(content) > small {
@@ -44,7 +48,8 @@ func (c *codec) pack(content []byte) []byte {
 	return c.encoder.EncodeAll(content, make([]byte, 0, room))
 }
 
-// unpack gives the content, which must have the size that its record says. More is refused before it is unpacked.
+// unpack gives the content, which must have the size that its record says. More is refused before it is
+// unpacked.
 func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
 	if err == nil && len(content) != size {
@@ -76,7 +81,8 @@ func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 	return content, nil
 }
 
-// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878 section 3.1.1.1.4).
+// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878
+// section 3.1.1.1.4).
 const unsized = 256
 
 // stream unpacks a content while it is read.
@@ -84,7 +90,8 @@ func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
 	decoder, _ := c.streams.Get().(*zstd.Decoder)
 	if decoder == nil {
 		var err error
-		if decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(lookback)); err != nil {
+		if decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(lookback)); err != nil {
 			return nil, fmt.Errorf("make zstd decoder: %w", err)
 		}
 	}

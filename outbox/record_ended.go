@@ -34,13 +34,15 @@ const (
 	resultSuppressed = "suppressed"
 )
 
-// ending is a message as it will stand in the log. A message whose record is to be forgotten at once has none: the empty string.
+// ending is a message as it will stand in the log. A message whose record is to be forgotten at once has
+// none: the empty string.
 func (s *store) ending(r row, st status, result, reason string, at time.Time) (string, error) {
 	if s.opts.KeepEnded < 0 {
 		return "", nil
 	}
 	return s.jsons.pack(r.id, ended{
-		Envelope: r.envelope, Status: st, Result: result, At: millis(at), Created: r.created, Scheduled: r.planned, Lane: r.lane,
+		Envelope: r.envelope, Status: st, Result: result, At: millis(at), Created: r.created, Scheduled: r.planned,
+		Lane:    r.lane,
 		Gateway: r.gateway, Attempts: r.attempts, Max: r.max, Doubts: r.doubts, Reason: reason,
 	})
 }
@@ -48,7 +50,8 @@ func (s *store) ending(r row, st status, result, reason string, at time.Time) (s
 // row is the ended message as the log reads it.
 func (e ended) row(id string) row {
 	return row{
-		id: id, state: e.Result, ended: e.At, lane: e.Lane, created: e.Created, planned: e.Scheduled, attempts: e.Attempts, max: e.Max,
+		id: id, state: e.Result, ended: e.At, lane: e.Lane, created: e.Created, planned: e.Scheduled,
+		attempts: e.Attempts, max: e.Max,
 		gateway: e.Gateway, doubts: e.Doubts, reason: e.Reason, envelope: e.Envelope, status: e.Status,
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// laterNames are what facts count as in the counters of the hour. Those of programs count apart: a fifth of all opens are theirs and more.
+// laterNames are what facts count as in the counters of the hour. Those of programs count apart: a fifth of
+// all opens are theirs and more.
 var laterNames = map[event.Type]string{
 	event.MessageDelivered: "delivered", event.MessageBounce: "bounced", event.MessageComplaint: "complained",
 	event.TrackOpen: "opened", event.TrackClick: "clicked", event.ListUnsubscribe: "unsubscribed",
@@ -21,14 +22,19 @@ type laterFact struct {
 	Told event.Later `json:"told,omitzero"`
 }
 
-// Later is something that became known about a message after a relay took it: by a provider's webhook, a mail that came back, a hit.
+// Later is something that became known about a message after a relay took it: by a provider's webhook, a mail
+// that came back, a hit.
 type Later struct {
-	Key       string      `json:"key"`                 // the same each time the fact is told, so that it is told on once
-	Type      event.Type  `json:"type"`                // one of those from MessageDelivered to ListSubscribe
-	Account   string      `json:"account,omitempty"`   // whose message it is; needed only where the log may have forgotten it
-	MessageID string      `json:"messageId,omitempty"` // Postroom's id of it, the queueId; empty: no message brought it about, and Account says who is told
-	Recipient string      `json:"recipient,omitempty"` // address; empty: see Index
-	Index     int         `json:"index,omitempty"`     // of the recipient in the envelope, where Recipient is empty; negative: not known which
-	At        time.Time   `json:"at,omitzero"`         // when it happened; zero, or in the future: now
-	Told      event.Later `json:"told"`
+	// the same each time the fact is told, so that it is told on once
+	Key  string     `json:"key"`
+	Type event.Type `json:"type"` // one of those from MessageDelivered to ListSubscribe
+	// whose message it is; needed only where the log may have forgotten it
+	Account string `json:"account,omitempty"`
+	// Postroom's id of it, the queueId; empty: no message brought it about, and Account says who is told
+	MessageID string `json:"messageId,omitempty"`
+	Recipient string `json:"recipient,omitempty"` // address; empty: see Index
+	// of the recipient in the envelope, where Recipient is empty; negative: not known which
+	Index int         `json:"index,omitempty"`
+	At    time.Time   `json:"at,omitzero"` // when it happened; zero, or in the future: now
+	Told  event.Later `json:"told"`
 }

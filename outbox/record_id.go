@@ -15,7 +15,8 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 // maxPartitions is how many partitions the last two characters of an id can name.
 const maxPartitions = len(crockford) * len(crockford)
 
-// newID makes a message id: a ULID, so that ids sort by time, whose last two characters name the partition the message lives in.
+// newID makes a message id: a ULID, so that ids sort by time, whose last two characters name the partition
+// the message lives in.
 func newID(now time.Time, partition int) string {
 	id := ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
 	return id[:24] + string(crockford[partition/len(crockford)]) + string(crockford[partition%len(crockford)])
@@ -36,8 +37,8 @@ func partitionOf(id string, partitions int) (int, bool) {
 	return partition, high >= 0 && low >= 0 && partition < partitions
 }
 
-// taskID is the id of the wake-up of a message at an epoch. A fresh wake-up takes the next epoch, because an archived or retained task
-// blocks its id.
+// taskID is the id of the wake-up of a message at an epoch. A fresh wake-up takes the next epoch, because an
+// archived or retained task blocks its id.
 func taskID(id, epoch string) string { return id + "." + epoch }
 
 // messageOf reads the message id off a task id.
@@ -46,5 +47,6 @@ func messageOf(task string) string {
 	return id
 }
 
-// short writes half of a SHA-256 as text: nobody finds two inputs that agree in 128 bits by accident, and a week's keys take a third less.
+// short writes half of a SHA-256 as text: nobody finds two inputs that agree in 128 bits by accident, and a
+// week's keys take a third less.
 func short(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }

@@ -9,31 +9,39 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// maillog writes the lines an operator looks for when a mail is missing: one line per fact, each with the message's ids. Addresses are
-// masked unless the log is at debug.
+// maillog writes the lines an operator looks for when a mail is missing: one line per fact, each with the
+// message's ids. Addresses are masked unless the log is at debug.
 type maillog struct{ log *slog.Logger }
 
 func (l maillog) queued(ctx context.Context, id string, e envelope, due time.Time) {
-	l.log.InfoContext(ctx, "message queued", "message_id", id, "account", e.Account, "rfc822_message_id", e.MessageID,
+	l.log.InfoContext(ctx, "message queued", "message_id", id, "account", e.Account, "rfc822_message_id",
+		e.MessageID,
 		"recipients", l.addresses(ctx, e.To), "bytes", e.Size, "due", due)
 }
 
-func (l maillog) sent(ctx context.Context, id string, attempt int, to []string, response string, took time.Duration) {
-	l.log.InfoContext(ctx, "message sent", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to), "response", response,
+func (l maillog) sent(ctx context.Context, id string, attempt int, to []string, response string,
+	took time.Duration) {
+	l.log.InfoContext(ctx, "message sent", "message_id", id, "attempt", attempt, "recipients",
+		l.addresses(ctx, to), "response", response,
 		"took", took)
 }
 
-func (l maillog) deferred(ctx context.Context, id string, attempt int, to []string, cause *lastError, next time.Time, doubt bool) {
-	l.log.WarnContext(ctx, "message deferred", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to),
-		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "next_attempt", next, "in_doubt", doubt)
+func (l maillog) deferred(ctx context.Context, id string, attempt int, to []string, cause *lastError,
+	next time.Time, doubt bool) {
+	l.log.WarnContext(ctx, "message deferred", "message_id", id, "attempt", attempt, "recipients",
+		l.addresses(ctx, to),
+		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx,
+			cause.Message), "next_attempt", next, "in_doubt", doubt)
 }
 
 func (l maillog) waits(ctx context.Context, id, reason string, until time.Time) {
 	l.log.InfoContext(ctx, "message waits", "message_id", id, "reason", l.text(ctx, reason), "until", until)
 }
 
-func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError, doubt bool) {
-	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients", l.addresses(ctx, to),
+func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError,
+	doubt bool) {
+	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients",
+		l.addresses(ctx, to),
 		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)
 }
 
@@ -47,12 +55,14 @@ func (l maillog) learned(ctx context.Context, f Later) {
 	if f.Type == event.TrackOpen || f.Type == event.TrackClick {
 		level = slog.LevelDebug
 	}
-	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Told.Source, "recipient", l.addresses(ctx, []string{f.Recipient}),
+	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Told.Source,
+		"recipient", l.addresses(ctx, []string{f.Recipient}),
 		"bounce_type", f.Told.BounceType, "smtp_code", f.Told.Code, "bot", f.Told.Bot)
 }
 
 func (l maillog) suppressed(ctx context.Context, id string, to []string, reason string) {
-	l.log.InfoContext(ctx, "message suppressed", "message_id", id, "recipients", l.addresses(ctx, to), "reason", reason)
+	l.log.InfoContext(ctx, "message suppressed", "message_id", id, "recipients", l.addresses(ctx, to), "reason",
+		reason)
 }
 
 func (l maillog) forgotten(ctx context.Context, id, reason string) {

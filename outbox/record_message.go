@@ -8,7 +8,8 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// envelope is the part of a message that never changes: who it is from and for, and what the sender said about it.
+// envelope is the part of a message that never changes: who it is from and for, and what the sender said
+// about it.
 type envelope struct {
 	Account    string           `json:"account"`
 	Source     string           `json:"source"` // the door it came in by: api or smtp
@@ -26,8 +27,10 @@ type envelope struct {
 	EightBit   bool             `json:"eightBit,omitempty"`   // the body needs 8BITMIME
 	Size       int              `json:"size"`                 // bytes of the content, uncompressed
 	Template   *api.TemplateRef `json:"template,omitempty"`
-	Returns    bool             `json:"returns,omitempty"` // bounces go where Postroom reads them (Options.BounceDomain)
-	Added      int              `json:"added,omitempty"`   // recipients at the end that a replay put in the place of others
+	// bounces go where Postroom reads them (Options.BounceDomain)
+	Returns bool `json:"returns,omitempty"`
+	// recipients at the end that a replay put in the place of others
+	Added int `json:"added,omitempty"`
 	additions
 }
 
@@ -83,7 +86,8 @@ func (s status) having(state string) []int {
 	return which
 }
 
-// doubtful counts the attempts in doubt that stand in the log. One whose worker died comes to stand there with the attempt after it.
+// doubtful counts the attempts in doubt that stand in the log. One whose worker died comes to stand there
+// with the attempt after it.
 func (s status) doubtful() int {
 	n := 0
 	for _, a := range s.Log {
@@ -122,12 +126,14 @@ type outcome string
 const (
 	sent outcome = "sent" // every recipient is done, and none failed
 
-	suppressed outcome = "suppressed" // every recipient is done: none failed and none got it, for none may be mailed
+	// every recipient is done: none failed and none got it, for none may be mailed
+	suppressed outcome = "suppressed"
 
 	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
 	failed   outcome = "failed"   // every recipient is done, and some failed: a dead letter
 	dropped  outcome = "dropped"  // failed, with dead letters switched off
 	released outcome = "released" // the attempt did not take place; no attempt is spent
 	deferred outcome = "deferred" // a limit is reached: the attempt will take place later; none is spent
-	held     outcome = "held"     // the account is in trouble: it will take place when that is over; none is spent
+	// the account is in trouble: it will take place when that is over; none is spent
+	held outcome = "held"
 )

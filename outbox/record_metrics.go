@@ -18,30 +18,40 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued", "hit", "refused", "skipped"),
+		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued",
+			"hit", "refused", "skipped"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
-			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred), string(held), string(suppressed), "late", "in_doubt"),
-		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result", rcptSent, rcptFailed, rcptSuppressed),
-		ended:      counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result", resultSent, resultFailed, resultCancelled, resultSuppressed),
+			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred),
+			string(held), string(suppressed), "late", "in_doubt"),
+		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result",
+			rcptSent, rcptFailed, rcptSuppressed),
+		ended: counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result",
+			resultSent, resultFailed, resultCancelled, resultSuppressed),
 		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_outbox_messages_exhausted_total", Help: "Messages given up with their attempts, or their time to deliver by, used up.",
+			Name: "postroom_outbox_messages_exhausted_total",
+			Help: "Messages given up with their attempts, or their time to deliver by, used up.",
 		}),
-		recovered: counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.", "lost", "lease", "owed", "task"),
+		recovered: counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.",
+			"lost", "lease", "owed", "task"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.", Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 14),
+			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.",
+			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 14),
 		}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "postroom_outbox_delivery_delay_seconds", Help: "From when a message was wanted out to when its relay took it.",
+			Name:    "postroom_outbox_delivery_delay_seconds",
+			Help:    "From when a message was wanted out to when its relay took it.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 3, 15),
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.exhausted, m.recovered, m.duration, m.delay)
+		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.exhausted, m.recovered, m.duration,
+			m.delay)
 	}
 	return m
 }
 
-// counter makes a counter whose label values are preset, so that a rate can be taken from the first one counted.
+// counter makes a counter whose label values are preset, so that a rate can be taken from the first one
+// counted.
 func counter(name, help, label string, values ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	for _, v := range values {

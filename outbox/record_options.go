@@ -11,28 +11,36 @@ import (
 
 // Options are the settings of an Outbox. The zero value of each field means its default.
 type Options struct {
-	ServiceURL  func() string               // public address, for templates and links; nil: none
-	Track       func() (opens, clicks bool) // of accounts that don't say; nil: neither
-	StrictWords bool                        // variables missing in words that are no stored template are an error
-	Attempts    func() int                  // attempts of a message that asks for no number; nil: 10
-	Backoff     queue.Backoff               // delays between attempts; zero: 5 s doubling, 20 % jitter
-	Lease       time.Duration               // how long a silent worker holds a message; 0: 8 s
-	HoldInDoubt bool                        // an attempt in doubt becomes a dead letter instead of being sent again
+	ServiceURL func() string               // public address, for templates and links; nil: none
+	Track      func() (opens, clicks bool) // of accounts that don't say; nil: neither
+	// variables missing in words that are no stored template are an error
+	StrictWords bool
+	Attempts    func() int    // attempts of a message that asks for no number; nil: 10
+	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
+	Lease       time.Duration // how long a silent worker holds a message; 0: 8 s
+	// an attempt in doubt becomes a dead letter instead of being sent again
+	HoldInDoubt bool
 
 	MaxSize        int           // bytes of a composed message; 0: 25 MB
 	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
 	KeyRetention   time.Duration // how long an idempotency key holds; 0: 168 h
 
-	KeepDeadLetters  time.Duration // how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
-	MaxDeadLetters   int           // 0: 100,000
-	KeepEnded        time.Duration // how long the log remembers what became of a message; negative: not at all; 0: 168 h
-	MaxEnded         int           // 0: 1,000,000
-	KeepText         int           // bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
-	RefuseSuppressed bool          // a message all of whose recipients are suppressed is refused, instead of skipped
-	BounceDomain     string        // return paths are made in this domain; empty: bounces go to the message's own
-	KeepReferences   time.Duration // how long messages are found by what others call them (Lookup); 0: they are not
-	MaxEvents        int           // events kept in the stream, beside those not yet read; 0: 100,000
+	// how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
+	KeepDeadLetters time.Duration
+	MaxDeadLetters  int // 0: 100,000
+	// how long the log remembers what became of a message; negative: not at all; 0: 168 h
+	KeepEnded time.Duration
+	MaxEnded  int // 0: 1,000,000
+	// bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
+	KeepText int
+	// a message all of whose recipients are suppressed is refused, instead of skipped
+	RefuseSuppressed bool
+	// return paths are made in this domain; empty: bounces go to the message's own
+	BounceDomain string
+	// how long messages are found by what others call them (Lookup); 0: they are not
+	KeepReferences time.Duration
+	MaxEvents      int // events kept in the stream, beside those not yet read; 0: 100,000
 
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics

@@ -8,13 +8,14 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// packer packs the JSON of messages: envelopes, statuses, and what the log keeps. There are many and they are alike, so they are compressed
-// against an example of them all, which halves what Redis must hold. S2 does that as well as zstd in a sixth of the time: what is so short
-// has little to gain from an entropy code, and most of its time goes into making one. It is safe for concurrent use.
+// packer packs the JSON of messages: envelopes, statuses, and what the log keeps. There are many and they are
+// alike, so they are compressed against an example of them all, which halves what Redis must hold. S2 does
+// that as well as zstd in a sixth of the time: what is so short has little to gain from an entropy code, and
+// most of its time goes into making one. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
-// packedFormat is the first byte of what was packed. An example that is changed takes another one, and the older examples stay for as long
-// as Redis holds what was packed with them.
+// packedFormat is the first byte of what was packed. An example that is changed takes another one, and the
+// older examples stay for as long as Redis holds what was packed with them.
 const packedFormat = 1
 
 // packedMost is how large a part of a record may be, in bytes; more is not unpacked.
@@ -81,7 +82,8 @@ func (p *packer) unpackStatus(id, packed string, e envelope) (status, error) {
 		return s, err
 	}
 	if len(s.Recipients) != len(e.To) {
-		return s, fmt.Errorf("read status of message %s: %d recipients, envelope has %d", id, len(s.Recipients), len(e.To))
+		return s, fmt.Errorf("read status of message %s: %d recipients, envelope has %d", id, len(s.Recipients),
+			len(e.To))
 	}
 	return s, nil
 }

@@ -24,8 +24,8 @@ func execRead(ctx context.Context, pipe redis.Pipeliner) error {
 	return nil
 }
 
-// readLog reads messages, live or ended, in order; those that were forgotten meanwhile are left out. One that ended between the look at
-// the index and this is read from where it went.
+// readLog reads messages, live or ended, in order; those that were forgotten meanwhile are left out. One that
+// ended between the look at the index and this is read from where it went.
 func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	var live []entry
 	for _, e := range entries {
@@ -81,7 +81,8 @@ func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]
 }
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
-var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway", "doubts", "fence", "epoch", "reason", "shared"}
+var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway",
+	"doubts", "fence", "epoch", "reason", "shared"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -127,7 +128,8 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	}
 	m, err := s.renderRow(ctx, p, r, packed)
 	if errors.Is(err, errNoSharedContent) {
-		return nil, fault.Wrap(err, fault.Conflict, "ContentGone", "What message %s is written from was taken out of Redis", r.id)
+		return nil, fault.Wrap(err, fault.Conflict, "ContentGone",
+			"What message %s is written from was taken out of Redis", r.id)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +143,8 @@ func (s *store) readRows(ctx context.Context, entries []entry) ([]row, error) {
 		return nil, nil
 	}
 	pipe := s.DB.Client().Pipeline()
-	hashes, envelopes, statuses := make([]*redis.SliceCmd, len(entries)), make([]*redis.StringCmd, len(entries)), make([]*redis.StringCmd, len(entries))
+	hashes, envelopes, statuses := make([]*redis.SliceCmd, len(entries)), make([]*redis.StringCmd,
+		len(entries)), make([]*redis.StringCmd, len(entries))
 	for i, e := range entries {
 		p, _ := partitionOf(e.id, s.DB.Partitions())
 		hashes[i] = pipe.HMGet(ctx, s.keys.message(p, e.id), recordFields...)
@@ -171,7 +174,8 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 		n[i], _ = strconv.ParseInt(f[i], 10, 64)
 	}
 	r := row{
-		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]), max: int(n[6]),
+		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]),
+		max:     int(n[6]),
 		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], shared: f[12],
 	}
 	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
@@ -182,7 +186,8 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 	return r, err
 }
 
-// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message may have arrived.
+// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message
+// may have arrived.
 func (r row) mayBeThere() bool { return r.doubts > 0 || r.status.doubtful() > 0 }
 
 // entry is a message as an index has it.

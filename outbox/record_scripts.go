@@ -94,7 +94,8 @@ var (
 	indexedScript  = redisdb.NewScript("outbox/indexed", indexedLua, prelude)
 )
 
-// The states of a live message as the record has them. Paused is not one of them: it is how a waiting message reads.
+// The states of a live message as the record has them. Paused is not one of them: it is how a waiting message
+// reads.
 const (
 	stateWaiting = "waiting"
 	stateActive  = "active"

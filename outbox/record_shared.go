@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// sharedContents are the contents that several messages are rendered from. Redis has each once in every partition that has
-// such messages; this process caches those used last.
+// sharedContents are the contents that several messages are rendered from. Redis has each once in every
+// partition that has such messages; this process caches those used last.
 type sharedContents struct {
 	store *store
 	cache *batch.Cache
@@ -31,8 +31,8 @@ type storedContent struct {
 	name      string
 }
 
-// storedFor is how long this process relies on a shared content being in Redis after it stored it. storedMost is the most
-// contents that it remembers. If a content is gone after all, that costs a round trip.
+// storedFor is how long this process relies on a shared content being in Redis after it stored it. storedMost
+// is the most contents that it remembers. If a content is gone after all, that costs a round trip.
 const (
 	storedFor  = 5 * time.Minute
 	storedMost = 10_000
@@ -119,7 +119,8 @@ func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*bat
 	})
 }
 
-// render renders a message from the shared content name, with additions and unsigned. Each attempt gives the same bytes.
+// render renders a message from the shared content name, with additions and unsigned. Each attempt gives the
+// same bytes.
 func (s *store) render(
 	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization,
 ) (*message.Composed, render.Mail, error) {
@@ -177,7 +178,8 @@ func (s *store) lay(ctx context.Context, partition int, name string, content []b
 }
 
 func (s *store) tooLarge(size int) error {
-	return fault.New(fault.TooLarge, "MessageTooLarge", "The message has %d bytes; the limit is %d (message.maxSize)", size, s.opts.MaxSize)
+	return fault.New(fault.TooLarge, "MessageTooLarge",
+		"The message has %d bytes; the limit is %d (message.maxSize)", size, s.opts.MaxSize)
 }
 
 // signingKey is the DKIM key of an account. It is nil if the account has none, or if nothing is signed.

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// store is the record of messages in Redis, and what every group of the outbox stands on: the connection, the clock, the names of
-// the keys, the codecs, the settings, the log.
+// store is the record of messages in Redis, and what every group of the outbox stands on: the connection, the
+// clock, the names of the keys, the codecs, the settings, the log.
 type store struct {
 	Parts
 	opts    Options
@@ -32,7 +32,8 @@ type store struct {
 }
 
 func newStore(parts Parts, o Options) (*store, error) {
-	if parts.DB == nil || parts.Queue == nil || parts.Control == nil || parts.Router == nil || parts.Accounts == nil || parts.Gateways == nil {
+	if parts.DB == nil || parts.Queue == nil || parts.Control == nil || parts.Router == nil ||
+		parts.Accounts == nil || parts.Gateways == nil {
 		return nil, errors.New("new outbox: a part is missing")
 	}
 	if parts.DB.Partitions() > maxPartitions {
@@ -44,7 +45,8 @@ func newStore(parts Parts, o Options) (*store, error) {
 		return nil, err
 	}
 	s := &store{
-		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: newPacker(), log: o.Logger, mail: maillog{o.Logger},
+		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: newPacker(), log: o.Logger,
+		mail:    maillog{o.Logger},
 		metrics: newMetrics(o.Registry),
 	}
 	s.shared = newSharedContents(s)
@@ -52,7 +54,8 @@ func newStore(parts Parts, o Options) (*store, error) {
 	return s, nil
 }
 
-// place finds the partition of a message. What can't be an id is as unknown as an id that was never given out.
+// place finds the partition of a message. What can't be an id is as unknown as an id that was never given
+// out.
 func (s *store) place(id string) (int, error) {
 	p, ok := partitionOf(id, s.DB.Partitions())
 	if !ok {
@@ -62,12 +65,14 @@ func (s *store) place(id string) (int, error) {
 }
 
 // run runs a script about one message and reads its answer, a list of strings whose first says how it went.
-func (s *store) run(ctx context.Context, script *redisdb.Script, p int, id string, args ...any) ([]string, error) {
+func (s *store) run(ctx context.Context, script *redisdb.Script, p int, id string, args ...any) ([]string,
+	error) {
 	return s.runOn(ctx, script, []string{s.keys.message(p, id)}, id, args...)
 }
 
 // runOn is run for a script that takes more keys than that of the message.
-func (s *store) runOn(ctx context.Context, script *redisdb.Script, keys []string, id string, args ...any) ([]string, error) {
+func (s *store) runOn(ctx context.Context, script *redisdb.Script, keys []string, id string, args ...any) (
+	[]string, error) {
 	answer, err := script.Run(ctx, s.DB.Shared(), keys, args...).StringSlice()
 	if err != nil {
 		return nil, away(err, fmt.Sprintf("%s message %s", script.Name(), id))
@@ -90,7 +95,8 @@ func (s *store) gatewayExists(ctx context.Context, id string) error {
 // away tells Redis being away from a fault of ours.
 func away(err error, doing string) error {
 	if redisdb.Unavailable(err) {
-		f := fault.Wrap(fmt.Errorf("%s: %w", doing, err), fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+		f := fault.Wrap(fmt.Errorf("%s: %w", doing, err), fault.Unavailable, "RedisAway",
+			"The message store is not available; try again shortly")
 		f.RetryAfter = retryAfterOutage
 		return f
 	}

@@ -15,7 +15,8 @@ import (
 const rcptSuppressed = "suppressed"
 
 // stops says which recipients of a message must not be mailed, by their places in the envelope.
-func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []int) (map[int]*suppression.Entry, error) {
+func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []int) (
+	map[int]*suppression.Entry, error) {
 	if s.Suppressions == nil || len(which) == 0 {
 		return nil, nil
 	}
@@ -54,7 +55,8 @@ func (t *telling) suppressed(r row, stopped map[int]*suppression.Entry) error {
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		which := byReason[reason]
 		err := t.tell(event.MessageSuppressed, event.Cancelled{
-			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which)), Reason: reason, InDoubt: r.mayBeThere(),
+			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which)), Reason: reason,
+			InDoubt: r.mayBeThere(),
 		}, which, 0, reason)
 		if err != nil {
 			return err

@@ -18,8 +18,8 @@ func (r row) task(partition int) task {
 	return task{queue: laneQueue(r.lane, partition), id: taskID(r.id, r.epoch)}
 }
 
-// forget removes tasks of messages that no longer need them. Whether that works is only a matter of tidiness: a task would find its
-// message gone.
+// forget removes tasks of messages that no longer need them. Whether that works is only a matter of tidiness:
+// a task would find its message gone.
 func (s *store) forget(ctx context.Context, tasks ...task) {
 	queues := map[string][]string{}
 	for _, t := range tasks {
@@ -40,8 +40,9 @@ func (w wakeup) former(p int) task {
 	return task{queue: laneQueue(api.Lane(w.lane), p), id: taskID(w.id, strconv.Itoa(epoch-1))}
 }
 
-// TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of the task's id before the dot;
-// there is no payload, so that Redis keeps a task in its compact form (64 bytes at most): a million of them take 230 MB less.
+// TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of
+// the task's id before the dot; there is no payload, so that Redis keeps a task in its compact form (64 bytes
+// at most): a million of them take 230 MB less.
 const TaskDeliver = "deliver"
 
 // laneQueue is the queue a lane's tasks of a partition wait in.
@@ -52,7 +53,8 @@ func laneQueue(lane api.Lane, partition int) string {
 	return queue.Lane(queue.Submit, partition)
 }
 
-// lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others have none.
+// lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others
+// have none.
 func lanesOf(name string) []api.Lane {
 	switch name {
 	case queue.Submit:
@@ -63,7 +65,8 @@ func lanesOf(name string) []api.Lane {
 	return nil
 }
 
-// pausedLanes says which lanes are paused. A lane is spread over partitions, each with a queue of its own; it is paused when all are.
+// pausedLanes says which lanes are paused. A lane is spread over partitions, each with a queue of its own; it
+// is paused when all are.
 func (s *store) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
 	paused := map[api.Lane]bool{}
 	for _, lane := range lanesOf(queue.Submit) {

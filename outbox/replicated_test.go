@@ -10,11 +10,13 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestAcceptWaitsForReplicas freezes the replica: what it does not have is not answered 200, neither at first nor when it is repeated.
+// TestAcceptWaitsForReplicas freezes the replica: what it does not have is not answered 200, neither at first
+// nor when it is repeated.
 func TestAcceptWaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
-	b := setupOn(t, testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1, WaitTimeout: 100 * time.Millisecond}), Options{})
+	b := setupOn(t, testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
+		WaitTimeout: 100 * time.Millisecond}), Options{})
 	submit := func(key string) (api.SubmitAnswer, error) {
 		return b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: key})
 	}
@@ -44,7 +46,8 @@ func TestAcceptWaitsForReplicas(t *testing.T) {
 			}
 			again, err = submit(key)
 		}
-		if err != nil || again.QueueID != first.QueueID || !again.SendAt.Equal(*first.SendAt) || again.MessageID != first.MessageID {
+		if err != nil || again.QueueID != first.QueueID || !again.SendAt.Equal(*first.SendAt) ||
+			again.MessageID != first.MessageID {
 			t.Errorf("repeated, when the replica has it: %+v, %v; first it was %+v", again, err, first)
 		}
 	}

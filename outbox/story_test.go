@@ -29,7 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the stories say now into testdata")
 
-// TestStories plays the transcripts in testdata/*.txt: a line "> verb arguments" is done, the lines below it are what is then to be seen.
+// TestStories plays the transcripts in testdata/*.txt: a line "> verb arguments" is done, the lines below it
+// are what is then to be seen.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -174,7 +175,8 @@ func (s *story) do(words []string) []string {
 }
 
 func (s *story) submit(ctx context.Context, args map[string]string) []string {
-	req := api.SubmitRequest{Subject: args["subject"], Text: "hello", IdempotencyKey: args["key"], Lane: api.Lane(args["lane"]), Gateway: args["gateway"]}
+	req := api.SubmitRequest{Subject: args["subject"], Text: "hello", IdempotencyKey: args["key"],
+		Lane: api.Lane(args["lane"]), Gateway: args["gateway"]}
 	for _, to := range strings.Split(args["to"], ",") {
 		req.To = append(req.To, api.Address{Address: to})
 	}
@@ -256,7 +258,8 @@ func (s *story) show(ctx context.Context) []string {
 	s.must(err)
 	told := []string{}
 	for _, m := range page.Messages {
-		l := fmt.Sprintf("%s %s %s %d/%d next=%s", s.name(m.QueueID), m.State, m.Progress.Status, m.AttemptsMade, m.Attempts, s.next(m))
+		l := fmt.Sprintf("%s %s %s %d/%d next=%s", s.name(m.QueueID), m.State, m.Progress.Status, m.AttemptsMade,
+			m.Attempts, s.next(m))
 		if m.InDoubt > 0 {
 			l += fmt.Sprintf(" inDoubt=%d", m.InDoubt)
 		}
@@ -397,7 +400,8 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
 	out := routing.Sent{Result: r, Err: err}
-	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start, End: f.clock.Now(), Result: r, Err: err}}
+	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
+		End: f.clock.Now(), Result: r, Err: err}}
 	return out
 }
 
@@ -450,11 +454,14 @@ func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtp
 	for _, to := range m.To {
 		switch reply := f.replies[to]; {
 		case f.refusals[to] != nil:
-			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: f.refusals[to], Response: f.refusals[to].Line})
+			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: f.refusals[to],
+				Response: f.refusals[to].Line})
 		case strings.HasPrefix(reply, "dies"):
-			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true, Err: errors.New("EOF")})
+			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true,
+				Err: errors.New("EOF")})
 		case reply != "" && reply[0] != '2':
-			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: refusal(reply), Response: reply})
+			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Err: refusal(reply),
+				Response: reply})
 		default:
 			r.Response = stdcmp.Or(reply, "250 2.0.0 queued")
 			r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to, Response: r.Response})
@@ -473,7 +480,8 @@ func (f *scriptedSender) all(m smtpsend.Message, err *smtpsend.Error) (smtpsend.
 
 func refusal(reply string) *smtpsend.Error {
 	code, _ := strconv.Atoi(reply[:3])
-	e := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Command: "RCPT TO", Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
+	e := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Command: "RCPT TO", Code: code, Line: reply,
+		Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
 	switch {
 	case code == 535:
 		e.Phase, e.Command, e.Verdict, e.Scope = smtpsend.PhaseAuth, "AUTH", smtpsend.Auth, smtpsend.ScopeAccount

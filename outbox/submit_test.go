@@ -28,23 +28,42 @@ func TestSubmitRefuses(t *testing.T) {
 		code string
 		keys []string
 	}{
-		"nobody to write to":       {api.SubmitRequest{Text: "x"}, fault.Invalid, "", []string{"to"}},
-		"two faults at once":       {api.SubmitRequest{To: api.Addresses{{Address: "nobody"}}, Text: "x", DeliverBy: &past}, fault.Invalid, "", []string{"deliverBy", "to[0].address"}},
-		"a line break in a header": {api.SubmitRequest{To: to, Text: "x", Headers: map[string]string{"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid, "", []string{"headers.X-A"}},
-		"metadata not an object":   {api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`[1]`)}, fault.Invalid, "", []string{"metadata"}},
-		"metadata too large":       {api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)}, fault.Invalid, "", []string{"metadata"}},
-		"an empty tag":             {api.SubmitRequest{To: to, Text: "x", Tags: []string{"a", ""}}, fault.Invalid, "", []string{"tags[1]"}},
-		"raw and text":             {api.SubmitRequest{Raw: []byte("To: ann@x.test\r\nFrom: a@b.test\r\n\r\nx"), Text: "x"}, fault.Invalid, "", []string{"raw"}},
-		"no original recipient":    {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Recipient: "nobody"}}, fault.Invalid, "", []string{"dsn.recipient"}},
-		"an envelope id of lines":  {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: "order\r\n7"}}, fault.Invalid, "", []string{"dsn.id"}},
-		"an envelope id in German": {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: "Grüße"}}, fault.Invalid, "", []string{"dsn.id"}},
-		"a long envelope id":       {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: strings.Repeat("x", 101)}}, fault.Invalid, "", []string{"dsn.id"}},
-		"never and success":        {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Notify: []string{"never", "success"}}}, fault.Invalid, "", []string{"dsn.notify"}},
-		"deliverBy before sendAt":  {api.SubmitRequest{To: to, Text: "x", SendAt: &future, DeliverBy: ptr(future.Add(-time.Minute))}, fault.Invalid, "", []string{"deliverBy"}},
-		"no such time zone":        {api.SubmitRequest{To: to, Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "", []string{"tz"}},
-		"an unknown account":       {api.SubmitRequest{Account: "gone", To: to, Text: "x"}, fault.NotFound, "AccountNotFound", nil},
-		"an unknown gateway":       {api.SubmitRequest{Gateway: "nowhere", To: to, Text: "x"}, fault.NotFound, "GatewayNotFound", nil},
-		"too large":                {api.SubmitRequest{To: to, Text: strings.Repeat("long ", 2000)}, fault.TooLarge, "MessageTooLarge", nil},
+		"nobody to write to": {api.SubmitRequest{Text: "x"}, fault.Invalid, "", []string{"to"}},
+		"two faults at once": {api.SubmitRequest{To: api.Addresses{{Address: "nobody"}}, Text: "x",
+			DeliverBy: &past}, fault.Invalid, "", []string{"deliverBy", "to[0].address"}},
+		"a line break in a header": {api.SubmitRequest{To: to, Text: "x", Headers: map[string]string{
+			"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid, "", []string{"headers.X-A"}},
+		"metadata not an object": {api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`[1]`)}, fault.Invalid,
+			"", []string{"metadata"}},
+		"metadata too large": {
+			api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)},
+			fault.Invalid, "", []string{"metadata"}},
+		"an empty tag": {api.SubmitRequest{To: to, Text: "x", Tags: []string{"a", ""}}, fault.Invalid,
+			"", []string{"tags[1]"}},
+		"raw and text": {api.SubmitRequest{Raw: []byte("To: ann@x.test\r\nFrom: a@b.test\r\n\r\nx"),
+			Text: "x"}, fault.Invalid, "", []string{"raw"}},
+		"no original recipient": {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Recipient: "nobody"}},
+			fault.Invalid, "", []string{"dsn.recipient"}},
+		"an envelope id of lines": {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: "order\r\n7"}},
+			fault.Invalid, "", []string{"dsn.id"}},
+		"an envelope id in German": {api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: "Grüße"}},
+			fault.Invalid, "", []string{"dsn.id"}},
+		"a long envelope id": {
+			api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{ID: strings.Repeat("x", 101)}}, fault.Invalid, "",
+			[]string{"dsn.id"}},
+		"never and success": {
+			api.SubmitRequest{To: to, Text: "x", DSN: &api.DSN{Notify: []string{"never", "success"}}}, fault.Invalid,
+			"", []string{"dsn.notify"}},
+		"deliverBy before sendAt": {api.SubmitRequest{To: to, Text: "x", SendAt: &future,
+			DeliverBy: ptr(future.Add(-time.Minute))}, fault.Invalid, "", []string{"deliverBy"}},
+		"no such time zone": {api.SubmitRequest{To: to, Text: "x", TZ: "Mars/Olympus"}, fault.Invalid, "",
+			[]string{"tz"}},
+		"an unknown account": {api.SubmitRequest{Account: "gone", To: to, Text: "x"}, fault.NotFound,
+			"AccountNotFound", nil},
+		"an unknown gateway": {api.SubmitRequest{Gateway: "nowhere", To: to, Text: "x"}, fault.NotFound,
+			"GatewayNotFound", nil},
+		"too large": {api.SubmitRequest{To: to, Text: strings.Repeat("long ", 2000)}, fault.TooLarge,
+			"MessageTooLarge", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.Submit(t.Context(), c.req)
@@ -71,7 +90,8 @@ func ptr[T any](v T) *T { return &v }
 func TestDryRunQueuesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", DryRun: true})
+	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x",
+		DryRun: true})
 	if err != nil || a.QueueID != "" || !strings.Contains(string(a.Preview), "To: ann@x.test\r\n") {
 		t.Errorf("dry run: %+v, %v", a, err)
 	}
@@ -94,7 +114,8 @@ func TestRawMessageSpeaksForItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Attempts != 4 || m.IdempotencyKey != "k1" || !m.Scheduled.Equal(time.Date(2030, 1, 2, 5, 0, 0, 0, time.UTC)) || len(m.Envelope.To) != 2 {
+	if m.Attempts != 4 || m.IdempotencyKey != "k1" ||
+		!m.Scheduled.Equal(time.Date(2030, 1, 2, 5, 0, 0, 0, time.UTC)) || len(m.Envelope.To) != 2 {
 		t.Errorf("queued as %+v", m)
 	}
 	content, err := b.Content(t.Context(), a.QueueID)
@@ -114,7 +135,8 @@ func TestOneKeyManyClients(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			b := []*bundle{first, second}[i%2]
-			a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", IdempotencyKey: "k"})
+			a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x",
+				IdempotencyKey: "k"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -139,7 +161,8 @@ func TestLimitsRefuseNewWork(t *testing.T) {
 	b := setup(t, Options{MaxLive: 2})
 	fill(t, b, 2)
 	_, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"})
-	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.Code != "OutboxFull" || f.RetryAfter == 0 {
+	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.Code != "OutboxFull" ||
+		f.RetryAfter == 0 {
 		t.Errorf("beyond maxLive: %v", err)
 	}
 

@@ -28,7 +28,8 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.QueueID != "" || a.Skipped == nil || a.Skipped.Reason != "hard_bounce" || !slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
+	if a.QueueID != "" || a.Skipped == nil || a.Skipped.Reason != "hard_bounce" ||
+		!slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
 		t.Errorf("answered %+v, %+v", a, a.Skipped)
 	}
 	page, err := b.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
@@ -36,15 +37,18 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 		t.Fatalf("the log has %+v, %v", page, err)
 	}
 	m := page.Messages[0]
-	if m.Subject != "Hello" || m.Reason != "hard_bounce" || m.Recipients[0].Status != "suppressed" || m.AttemptsMade != 0 || m.Ended == nil {
+	if m.Subject != "Hello" || m.Reason != "hard_bounce" || m.Recipients[0].Status != "suppressed" ||
+		m.AttemptsMade != 0 || m.Ended == nil {
 		t.Errorf("logged %+v", m)
 	}
 	events := b.eventsOf(t, event.MessageSuppressed)
-	if len(events) != 1 || !strings.Contains(string(events[0].Data), `"reason":"hard_bounce"`) || !strings.Contains(string(events[0].Data), `"to":["dead@x.test"]`) {
+	if len(events) != 1 || !strings.Contains(string(events[0].Data), `"reason":"hard_bounce"`) ||
+		!strings.Contains(string(events[0].Data), `"to":["dead@x.test"]`) {
 		t.Errorf("told %v", events)
 	}
 	story, err := b.MessageEvents(t.Context(), m.QueueID)
-	if err != nil || len(story.Events) != 2 || story.Events[1].Event != "messageSuppressed" || story.Events[1].EventID != events[0].ID {
+	if err != nil || len(story.Events) != 2 || story.Events[1].Event != "messageSuppressed" ||
+		story.Events[1].EventID != events[0].ID {
 		t.Errorf("its story is %+v, %v", story, err)
 	}
 	if n := b.DB.Client().ZCard(t.Context(), b.keys.index(0, "transactional", stateWaiting)).Val(); n != 0 {
@@ -57,16 +61,20 @@ func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
 	b := setupSifted(t, Options{RefuseSuppressed: true})
 	b.suppress(t, suppression.Entry{Domain: "gone.test", Reason: suppression.Manual})
 	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@gone.test"), Text: "x"})
-	if f, _ := err.(*fault.Error); f == nil || f.Code != "RecipientSuppressed" || f.Kind != fault.Unprocessable || f.Details["skipped"] == nil {
+	if f, _ := err.(*fault.Error); f == nil || f.Code != "RecipientSuppressed" ||
+		f.Kind != fault.Unprocessable || f.Details["skipped"] == nil {
 		t.Errorf("%v", err)
 	}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "ann@gone.test"}}, {To: api.Address{Address: "bob@x.test"}}}})
-	if err != nil || a.MailMerge[0].Success || a.MailMerge[0].Code != "RecipientSuppressed" || a.MailMerge[0].StatusCode != 422 || !a.MailMerge[1].Success {
+	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{
+		{To: api.Address{Address: "ann@gone.test"}}, {To: api.Address{Address: "bob@x.test"}}}})
+	if err != nil || a.MailMerge[0].Success || a.MailMerge[0].Code != "RecipientSuppressed" ||
+		a.MailMerge[0].StatusCode != 422 || !a.MailMerge[1].Success {
 		t.Errorf("%+v, %v", a.MailMerge, err)
 	}
 }
 
-// TestKeyWinsOverSuppression repeats a submit whose recipient was suppressed after it was accepted: the client is told what it was told.
+// TestKeyWinsOverSuppression repeats a submit whose recipient was suppressed after it was accepted: the
+// client is told what it was told.
 func TestKeyWinsOverSuppression(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -77,12 +85,14 @@ func TestKeyWinsOverSuppression(t *testing.T) {
 	}
 	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Manual})
 	again, err := b.Submit(t.Context(), req)
-	if err != nil || again.QueueID != first.QueueID || again.Idempotency == nil || again.Idempotency.Status != "HIT" {
+	if err != nil || again.QueueID != first.QueueID || again.Idempotency == nil ||
+		again.Idempotency.Status != "HIT" {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
 
-// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: a worker is about to take the message up.
+// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: a worker is about to take the
+// message up.
 func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -137,7 +147,8 @@ func (l *lateAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 func (l *lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if l.meanwhile != nil && err == nil && len(cmd.Args()) > 4 && cmd.Args()[3] == l.about[0] && cmd.Args()[4] == l.about[1] {
+		if l.meanwhile != nil && err == nil && len(cmd.Args()) > 4 && cmd.Args()[3] == l.about[0] &&
+			cmd.Args()[4] == l.about[1] {
 			meanwhile := l.meanwhile
 			l.meanwhile = nil
 			meanwhile()
@@ -150,7 +161,8 @@ func (l *lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscribe func())) {
 	t.Helper()
 	to := b.sentTo()
-	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Lane: api.Bulk})
+	id := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}},
+		Lane: api.Bulk})
 	deliver(id, func() {
 		b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Unsubscribe, Account: "default"})
 	})
@@ -158,16 +170,19 @@ func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscri
 		t.Errorf("mailed %s", *to)
 	}
 	m, err := b.Message(t.Context(), id)
-	if err != nil || m.Status != api.StatusSent || m.Recipients[0].Status != "suppressed" || m.Recipients[0].Attempts != 0 || m.Recipients[1].Status != "sent" {
+	if err != nil || m.Status != api.StatusSent || m.Recipients[0].Status != "suppressed" ||
+		m.Recipients[0].Attempts != 0 || m.Recipients[1].Status != "sent" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if !strings.Contains(m.Recipients[0].Response, "unsubscribe") {
 		t.Errorf("says %q", m.Recipients[0].Response)
 	}
-	for kind, who := range map[event.Type]string{event.MessageSent: "bob@x.test", event.MessageSuppressed: "ann@x.test"} {
+	for kind, who := range map[event.Type]string{event.MessageSent: "bob@x.test",
+		event.MessageSuppressed: "ann@x.test"} {
 		events := b.eventsOf(t, kind)
 		var data event.Sent
-		if len(events) != 1 || json.Unmarshal(events[0].Data, &data) != nil || !slices.Equal(data.Envelope.To, []string{who}) {
+		if len(events) != 1 || json.Unmarshal(events[0].Data, &data) != nil ||
+			!slices.Equal(data.Envelope.To, []string{who}) {
 			t.Errorf("%s: %v", kind, events)
 		}
 	}
@@ -184,7 +199,8 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 	b.clock.Advance(time.Hour)
 	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	m, err := b.Message(t.Context(), id)
-	if err != nil || m.Status != api.StatusSuppressed || m.AttemptsMade != 1 || len(m.Log) != 1 || m.Reason != "spam_report" {
+	if err != nil || m.Status != api.StatusSuppressed || m.AttemptsMade != 1 || len(m.Log) != 1 ||
+		m.Reason != "spam_report" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if len(*to) != 1 {
@@ -257,15 +273,21 @@ func TestMergeSkips(t *testing.T) {
 // TestRepliesTeach has addresses fail in several ways, and asks who would be mailed after that.
 func TestRepliesTeach(t *testing.T) {
 	t.Parallel()
-	b := setupSiftedOn(t, spread(t), Options{Attempts: func() int { return 1 }}, suppression.Options{SoftBounces: 3})
+	b := setupSiftedOn(t, spread(t), Options{Attempts: func() int { return 1 }}, suppression.Options{
+		SoftBounces: 3})
 	b.sender.refusals = map[string]*smtpsend.Error{
-		"dead@x.test":   {Phase: smtpsend.PhaseRcpt, Code: 550, Enhanced: "5.1.1", Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
-		"policy@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage},
-		"full@x.test":   {Phase: smtpsend.PhaseRcpt, Code: 452, Enhanced: "4.2.2", Line: "452 4.2.2 full", Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient},
-		"away@x.test":   {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: context.DeadlineExceeded},
+		"dead@x.test": {Phase: smtpsend.PhaseRcpt, Code: 550, Enhanced: "5.1.1", Line: "550 5.1.1 no such user",
+			Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
+		"policy@x.test": {Phase: smtpsend.PhaseDot, Code: 554, Line: "554 spam", Verdict: smtpsend.Policy,
+			Scope: smtpsend.ScopeMessage},
+		"full@x.test": {Phase: smtpsend.PhaseRcpt, Code: 452, Enhanced: "4.2.2", Line: "452 4.2.2 full",
+			Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient},
+		"away@x.test": {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection,
+			Err: context.DeadlineExceeded},
 	}
 	stopped := func(address string) string {
-		found, err := b.Suppressions.Check(t.Context(), suppression.Question{Account: "default", Addresses: []string{address}})
+		found, err := b.Suppressions.Check(t.Context(), suppression.Question{Account: "default",
+			Addresses: []string{address}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +315,8 @@ func TestRepliesTeach(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	all, err := b.Suppressions.Find(t.Context(), "dead@x.test")
-	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" || all[0].Response != "550 5.1.1 no such user" || all[0].Account != "" {
+	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" ||
+		all[0].Response != "550 5.1.1 no such user" || all[0].Account != "" {
 		t.Errorf("evidence %+v, %v", all, err)
 	}
 	b.clock.Advance(15 * 24 * time.Hour)
@@ -305,19 +328,23 @@ func TestRepliesTeach(t *testing.T) {
 	}
 }
 
-// TestReplayToNobody: a dead letter for an address that turned out to be dead is not lost by being sent again.
+// TestReplayToNobody: a dead letter for an address that turned out to be dead is not lost by being sent
+// again.
 func TestReplayToNobody(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	b.sender.refusals = map[string]*smtpsend.Error{
-		"dead@x.test": {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 no such user", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
+		"dead@x.test": {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 no such user",
+			Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true},
 	}
 	id := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, id)
-	if _, err := b.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" || !fault.Is(err, fault.Conflict) {
+	if _, err := b.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" ||
+		!fault.Is(err, fault.Conflict) {
 		t.Errorf("sent again: %v", err)
 	}
-	if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{IDs: []string{id}}); err != nil || all.Replayed != 0 || all.Skipped != 1 {
+	if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{IDs: []string{id}}); err != nil ||
+		all.Replayed != 0 || all.Skipped != 1 {
 		t.Errorf("sent again with others: %+v, %v", all, err)
 	}
 	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusDead {
@@ -326,12 +353,14 @@ func TestReplayToNobody(t *testing.T) {
 	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
 		t.Errorf("with a correction: %v", err)
 	}
-	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce}); err != nil {
+	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
+		Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
 	other := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, other)
-	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce}); err != nil {
+	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
+		Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Retry(t.Context(), other); err != nil {

@@ -64,7 +64,8 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	b := setup(t, Options{})
 	id := one(t, b)
 	later := b.clock.Now().Add(time.Hour)
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}}, Text: "x", SendAt: &later})
+	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}}, Text: "x",
+		SendAt: &later})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	}
 }
 
-// TestHugeQueueComesBack flushes a queue of more messages, all accepted in one millisecond, than the sweeper compares in a round.
+// TestHugeQueueComesBack flushes a queue of more messages, all accepted in one millisecond, than the sweeper
+// compares in a round.
 func TestHugeQueueComesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -135,7 +137,8 @@ func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	}
 }
 
-// TestStoppedWorkerCannotFinish: a worker frozen past its lease wakes up when another one has sent the message.
+// TestStoppedWorkerCannotFinish: a worker frozen past its lease wakes up when another one has sent the
+// message.
 func TestStoppedWorkerCannotFinish(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestTextsForTheIndex asks for messages in every state: those that wait are read, of those that ended the text is kept until it is indexed.
+// TestTextsForTheIndex asks for messages in every state: those that wait are read, of those that ended the
+// text is kept until it is indexed.
 func TestTextsForTheIndex(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{KeepText: 20})
@@ -23,12 +24,14 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 	words := "Hello Ann, this is more than is kept of it"
 	waits := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
-	large := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words, Attachments: []api.Attachment{{Content: []byte(strings.Repeat("a", 1<<20))}}})
+	large := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words, Attachments: []api.Attachment{
+		{Content: []byte(strings.Repeat("a", 1<<20))}}})
 	shared := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice"})
 	sent := submit(api.SubmitRequest{To: for1("ann@x.test"), HTML: "<p>Hello <b>Bob</b></p>"})
 	words = strings.Repeat("long ", 4000)
 	sentLong := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: words})
-	sentLetter := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice", Render: &api.Render{Params: []byte(`{"total":7}`)}})
+	sentLetter := submit(api.SubmitRequest{To: for1("ann@x.test"), Template: "invoice", Render: &api.Render{
+		Params: []byte(`{"total":7}`)}})
 	forgotten := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "not indexed in time"})
 	dead := submit(api.SubmitRequest{To: for1("dead@x.test"), Text: "dead"})
 	cancelled := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "cancelled"})
@@ -40,7 +43,8 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 
 	ask := func() map[string]string {
-		docs, err := b.Documents(t.Context(), []string{waits, large, shared, sent, sentLong, sentLetter, dead, cancelled, "nothing", newID(storyBegin, 1)})
+		docs, err := b.Documents(t.Context(), []string{waits, large, shared, sent, sentLong, sentLetter, dead,
+			cancelled, "nothing", newID(storyBegin, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +59,8 @@ func TestTextsForTheIndex(t *testing.T) {
 	}
 	want := map[string]string{
 		waits: "queued: Hello Ann, this is m", large: "queued: Hello Ann, this is m", shared: "queued: Total: 0",
-		sent: "sent: Hello Bob", sentLong: "sent: " + strings.TrimSpace(words[:20]), sentLetter: "sent: Total: 7", dead: "dead: dead", cancelled: "cancelled, text unknown",
+		sent: "sent: Hello Bob", sentLong: "sent: " + strings.TrimSpace(words[:20]), sentLetter: "sent: Total: 7",
+		dead: "dead: dead", cancelled: "cancelled, text unknown",
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -64,14 +69,16 @@ func TestTextsForTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want[sent] = "sent, text unknown"
-	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, forgotten)).Val() != 1 {
+	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
+		b.keys.content(p, forgotten)).Val() != 1 {
 		t.Error("the content of a mail that is not indexed is gone")
 	}
 	p, _ := partitionOf(sent, b.DB.Partitions())
 	if n, err := b.DB.Client().Exists(t.Context(), b.keys.content(p, sent)).Result(); n != 0 || err != nil {
 		t.Errorf("the content that told the text is still there, %v", err)
 	}
-	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, dead)).Val() != 1 {
+	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
+		b.keys.content(p, dead)).Val() != 1 {
 		t.Error("a dead letter lost its content")
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
@@ -83,7 +90,8 @@ func TestTextsForTheIndex(t *testing.T) {
 	if _, err := b.retention.tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(), b.keys.content(p, forgotten)).Val() != 0 {
+	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
+		b.keys.content(p, forgotten)).Val() != 0 {
 		t.Error("a content is left of a message that the log forgot")
 	}
 	for p := range b.DB.Partitions() {

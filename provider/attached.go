@@ -75,7 +75,8 @@ func tagList(s string) []string {
 	return []string{s}
 }
 
-// headerTags reads the headers X-Tag, X-Tags and X-Metadata, which sending libraries use for providers without tags and metadata.
+// headerTags reads the headers X-Tag, X-Tags and X-Metadata, which sending libraries use for providers
+// without tags and metadata.
 func (e *Event) headerTags(headers []object) {
 	for _, h := range headers {
 		switch strings.ToLower(h.text("name")) {

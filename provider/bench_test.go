@@ -23,7 +23,8 @@ func BenchmarkSendGridBatch(b *testing.B) {
 func BenchmarkSNSVerify(b *testing.B) {
 	var x snsVector
 	loadJSON(b, "signatures/sns_genuine.json", &x)
-	v := newVerifier(b, SES, Options{Secrets: []string{x.Messages[1]["TopicArn"]}, Certificates: &recorded{pages: x.pages()}})
+	v := newVerifier(b, SES, Options{Secrets: []string{x.Messages[1]["TopicArn"]}, Certificates: &recorded{
+		pages: x.pages()}})
 	r, now := encode(b, x.Messages[1]), time.Date(2022, 7, 28, 21, 30, 0, 0, time.UTC)
 	b.ReportAllocs()
 	for b.Loop() {

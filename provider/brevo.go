@@ -33,8 +33,8 @@ func brevoFact(o object) (fact, error) {
 	return brevoNames[told].fact(told, brevoEvent(o))
 }
 
-// brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the account's time zone. The
-// Message-ID is that of the mail, also when Brevo made it.
+// brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the
+// account's time zone. The Message-ID is that of the mail, also when Brevo made it.
 func brevoEvent(o object) Event {
 	e := Event{
 		ProviderMessageID: o.text("message-id"),

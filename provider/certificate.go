@@ -19,14 +19,15 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Certificates fetches the signing certificate of SNS from an address whose host was checked. It returns PEM: the certificate, then its
-// intermediates, if any. HTTPCertificates implements it.
+// Certificates fetches the signing certificate of SNS from an address whose host was checked. It returns PEM:
+// the certificate, then its intermediates, if any. HTTPCertificates implements it.
 type Certificates interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// Roots are the trusted roots of certificates. SNS sends the certificate without intermediates, so with a Pool, Intermediates needs those of
-// Amazon. With a nil Pool a certificate is trusted because it came over HTTPS from a host of SNS. Its name and dates are always checked.
+// Roots are the trusted roots of certificates. SNS sends the certificate without intermediates, so with a
+// Pool, Intermediates needs those of Amazon. With a nil Pool a certificate is trusted because it came over
+// HTTPS from a host of SNS. Its name and dates are always checked.
 type Roots struct {
 	Pool          *x509.CertPool
 	Intermediates *x509.CertPool
@@ -43,7 +44,8 @@ const (
 	certificateLife    = 24 * time.Hour // then it is fetched again
 	certificateRetry   = time.Minute    // before an address that failed is asked again
 	certificatesKept   = 32
-	fetchesPerMinute   = 10 // the address is unverified until the signature is checked: a sender must not cause unlimited fetches
+	// the address is unverified until the signature is checked: a sender must not cause unlimited fetches
+	fetchesPerMinute = 10
 )
 
 // Fetch gets the certificate.
@@ -54,7 +56,9 @@ func (h HTTPCertificates) Fetch(ctx context.Context, address string) ([]byte, er
 	if err != nil {
 		return nil, fmt.Errorf("fetch certificate %s: %w", address, err)
 	}
-	client := http.Client{Transport: h.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: h.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("fetch certificate: %w", err)
@@ -115,7 +119,8 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	select {
 	case <-one.done:
 	case <-ctx.Done():
-		return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "", "The signing certificate could not be fetched in time")
+		return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "",
+			"The signing certificate could not be fetched in time")
 	}
 	if one.err != nil {
 		return nil, one.err
@@ -134,7 +139,8 @@ func (c *certificateCache) claim(address string, now time.Time) (one *certificat
 		c.minute, c.fetches = minute, 0
 	}
 	if c.fetches == fetchesPerMinute {
-		return nil, false, fault.New(fault.Unavailable, "", "Too many signing certificates were asked for; come back later")
+		return nil, false, fault.New(fault.Unavailable, "",
+			"Too many signing certificates were asked for; come back later")
 	}
 	c.fetches++
 	if len(c.kept) >= certificatesKept {
@@ -241,7 +247,8 @@ func (c *certificateCache) check(chain []*x509.Certificate, now time.Time) (*rsa
 		for _, one := range chain[1:] {
 			between.AddCert(one)
 		}
-		options := x509.VerifyOptions{Roots: c.roots.Pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+		options := x509.VerifyOptions{Roots: c.roots.Pool, Intermediates: between, CurrentTime: now,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 		if _, err := leaf.Verify(options); err != nil {
 			return nil, refusedCertificate(err)
 		}
@@ -265,7 +272,8 @@ func snsAddress(s string) (*url.URL, bool) {
 		return nil, false
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "" || !snsHost.MatchString(u.Host) {
+	if err != nil || u.Scheme != "https" || u.User != nil || u.Opaque != "" || u.Fragment != "" ||
+		!snsHost.MatchString(u.Host) {
 		return nil, false
 	}
 	return u, true

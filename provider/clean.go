@@ -11,8 +11,8 @@ import (
 
 const maxID = 512 // bytes of an id
 
-// clean returns a text that is safe to store and show: valid UTF-8, no control characters but line feeds and tabs, trimmed, at most limit
-// bytes.
+// clean returns a text that is safe to store and show: valid UTF-8, no control characters but line feeds and
+// tabs, trimmed, at most limit bytes.
 func clean(s string, limit int) string {
 	if len(s) > 4*limit {
 		s = s[:4*limit]
@@ -33,8 +33,8 @@ func clean(s string, limit int) string {
 	return s[:limit]
 }
 
-// address returns the address in a provider's text, which may be "Ann <ann@example.com>". The domain becomes lower case; the local part stays
-// (RFC 5321, section 2.4). An invalid address is returned as written.
+// address returns the address in a provider's text, which may be "Ann <ann@example.com>". The domain becomes
+// lower case; the local part stays (RFC 5321, section 2.4). An invalid address is returned as written.
 func address(s string) string {
 	s = clean(s, 1000)
 	if strings.ContainsAny(s, "<\"(") {
@@ -72,7 +72,8 @@ func addresses(s string) []string {
 func messageID(s string) string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">")
-	if s == "" || len(s) > 990 || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
+	if s == "" || len(s) > 990 || !utf8.ValidString(s) ||
+		strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
 		return ""
 	}
 	return "<" + s + ">"
@@ -87,8 +88,8 @@ func ipAddress(s string) string {
 	return ip.Unmap().String()
 }
 
-// when reads a time: RFC 3339, or seconds or milliseconds since 1970. A time before 2000 or after 2100 has a wrong unit or clock and counts
-// as none.
+// when reads a time: RFC 3339, or seconds or milliseconds since 1970. A time before 2000 or after 2100 has a
+// wrong unit or clock and counts as none.
 func when(v any) time.Time {
 	s := strings.TrimSpace(asText(v))
 	if s == "" || len(s) > 64 {

@@ -41,7 +41,8 @@ func TestCleanCutsBetweenCharacters(t *testing.T) {
 
 func TestMessageID(t *testing.T) {
 	for in, want := range map[string]string{
-		"a@b": "<a@b>", "<a@b>": "<a@b>", " <a@b> ": "<a@b>", "": "", "<>": "", "a b": "", "<a>b": "", "a\x00b": "", strings.Repeat("a", 1000): "",
+		"a@b": "<a@b>", "<a@b>": "<a@b>", " <a@b> ": "<a@b>", "": "", "<>": "", "a b": "", "<a>b": "", "a\x00b": "",
+		strings.Repeat("a", 1000): "",
 	} {
 		if got := messageID(in); got != want {
 			t.Errorf("messageID(%q) = %q, want %q", in, got, want)

@@ -8,12 +8,13 @@ import (
 
 var (
 	replyCode    = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])([245][0-9]{2})(?:[ \-]|$)`)
-	enhancedCode = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:[^0-9.]|\.[^0-9]|\.?$)`)
-	wholeCode    = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}$`)
+	enhancedCode = regexp.MustCompile(
+		`(?:^|[^0-9A-Za-z.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:[^0-9.]|\.[^0-9]|\.?$)`)
+	wholeCode = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}$`)
 )
 
-// fillCodes takes a missing reply code and enhanced code from the diagnostic. It searches only the beginning: later numbers are ids and
-// counts. If the two codes contradict each other, the enhanced one is dropped.
+// fillCodes takes a missing reply code and enhanced code from the diagnostic. It searches only the beginning:
+// later numbers are ids and counts. If the two codes contradict each other, the enhanced one is dropped.
 func (e *Event) fillCodes() {
 	head := e.Diagnostic[:min(len(e.Diagnostic), 80)]
 	if e.SMTPCode < 200 || e.SMTPCode > 599 || e.SMTPCode/100 == 3 {

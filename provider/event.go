@@ -13,7 +13,8 @@ type Kind string
 
 // The kinds of events. Accepted is only a receipt; the others change the state of a message or its recipient.
 const (
-	Accepted     Kind = "accepted"     // the provider accepted the message and will try; it links the provider's id to ours
+	// the provider accepted the message and will try; it links the provider's id to ours
+	Accepted     Kind = "accepted"
 	Delivered    Kind = "delivered"    // the recipient's server accepted it
 	Deferred     Kind = "deferred"     // not yet; the provider tries again
 	Bounced      Kind = "bounced"      // the recipient's server refused it for good; see Bounce for the address
@@ -60,32 +61,41 @@ type Event struct {
 	Reason   Reason `json:"reason,omitempty"`
 	Told     string `json:"told"` // the provider's own word for it, such as "spamreport"
 
-	Time time.Time `json:"time,omitzero"` // when it happened, UTC, by the provider's clock; zero: none, or no sensible time
+	// when it happened, UTC, by the provider's clock; zero: none, or no sensible time
+	Time time.Time `json:"time,omitzero"`
 
-	// Recipient has its domain in lower case and its local part as the provider wrote it. An invalid address is kept as written: it may be
-	// the cause of the bounce.
-	Recipient  string   `json:"recipient,omitempty"`
-	Candidates []string `json:"candidates,omitempty"` // the possible recipients, if the provider does not say which one it means
+	// Recipient has its domain in lower case and its local part as the provider wrote it. An invalid address is
+	// kept as written: it may be the cause of the bounce.
+	Recipient string `json:"recipient,omitempty"`
+	// the possible recipients, if the provider does not say which one it means
+	Candidates []string `json:"candidates,omitempty"`
 
-	EventID           string `json:"eventId,omitempty"`           // the provider's id of the event; empty where it gives none
-	Key               string `json:"key"`                         // the same each time the provider repeats the fact; unique per provider
+	// the provider's id of the event; empty where it gives none
+	EventID string `json:"eventId,omitempty"`
+	// the same each time the provider repeats the fact; unique per provider
+	Key               string `json:"key"`
 	ProviderMessageID string `json:"providerMessageId,omitempty"` // the provider's id of the message
-	ProviderAlias     string `json:"providerAlias,omitempty"`     // another id under which the provider may have answered the submission
-	MessageID         string `json:"messageId,omitempty"`         // the header Message-ID, in angle brackets
+	// another id under which the provider may have answered the submission
+	ProviderAlias string `json:"providerAlias,omitempty"`
+	MessageID     string `json:"messageId,omitempty"` // the header Message-ID, in angle brackets
 
-	Diagnostic string `json:"diagnostic,omitempty"` // the reply of the recipient's server, or else the provider's own words
-	SMTPCode   int    `json:"smtpCode,omitempty"`   // three digits, beginning with 2, 4 or 5
-	Enhanced   string `json:"enhanced,omitempty"`   // enhanced status code (RFC 3463), such as "5.1.1"
+	// the reply of the recipient's server, or else the provider's own words
+	Diagnostic string `json:"diagnostic,omitempty"`
+	SMTPCode   int    `json:"smtpCode,omitempty"` // three digits, beginning with 2, 4 or 5
+	Enhanced   string `json:"enhanced,omitempty"` // enhanced status code (RFC 3463), such as "5.1.1"
 
 	URL       string `json:"url,omitempty"` // for Clicked: the link
 	UserAgent string `json:"userAgent,omitempty"`
-	IP        string `json:"ip,omitempty"`      // of the visitor who opened, clicked or unsubscribed; never of a mail server
-	Machine   bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
+	// of the visitor who opened, clicked or unsubscribed; never of a mail server
+	IP      string `json:"ip,omitempty"`
+	Machine bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
 
-	Raw json.RawMessage `json:"raw,omitempty"` // what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
+	// what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
+	Raw json.RawMessage `json:"raw,omitempty"`
 
-	Tags     []string          `json:"tags,omitempty"`
-	Metadata map[string]string `json:"metadata,omitempty"` // what the sender attached; values that aren't strings are JSON
+	Tags []string `json:"tags,omitempty"`
+	// what the sender attached; values that aren't strings are JSON
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 // Batch is the content of one body.
@@ -103,12 +113,14 @@ type Ignored struct {
 	Told  string // the provider's word, for the log; at most 64 bytes
 }
 
-// IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and one for each kind that is known
-// and unused.
+// IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and
+// one for each kind that is known and unused.
 func IgnoredNames() []string {
 	return []string{
-		"ab_test_event", "account", "address_change", "autoresponded", "contact", "inbound", "ingest_event", "list", "not_spam", "ping", "received",
-		"relay_event", "resubscribed", "scheduled", "sms", "stored", "subaccount_event", "topic_validated", "typofix", "unknown",
+		"ab_test_event", "account", "address_change", "autoresponded", "contact", "inbound", "ingest_event", "list",
+		"not_spam", "ping", "received",
+		"relay_event", "resubscribed", "scheduled", "sms", "stored", "subaccount_event", "topic_validated",
+		"typofix", "unknown",
 		"unsubscribe_confirmation",
 	}
 }

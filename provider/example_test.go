@@ -11,13 +11,15 @@ import (
 
 // A request of Postmark, which signs nothing: the secret is the password that the address was set up with.
 func Example() {
-	verifier, err := provider.New(provider.Postmark, provider.Options{Secrets: []string{"the new secret of today", "the secret of last month"}})
+	verifier, err := provider.New(provider.Postmark, provider.Options{
+		Secrets: []string{"the new secret of today", "the secret of last month"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	header := http.Header{}
-	header.Set("Authorization", "Basic cG9zdHJvb206dGhlIHNlY3JldCBvZiBsYXN0IG1vbnRo") // postroom:the secret of last month
+	// postroom:the secret of last month
+	header.Set("Authorization", "Basic cG9zdHJvb206dGhlIHNlY3JldCBvZiBsYXN0IG1vbnRo")
 	request := provider.Request{
 		Header: header,
 		Body: []byte(`{"RecordType":"Bounce","Type":"HardBounce","ID":42,"Email":"ann@example.net","BouncedAt":"2026-01-02T03:04:05Z",

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// want is what we make of a fixture, in our words: where an oracle's word means something else to us, this table is the place that says so.
+// want is what we make of a fixture, in our words: where an oracle's word means something else to us, this
+// table is the place that says so.
 type want struct {
 	kind    Kind
 	bounce  Bounce
@@ -22,63 +23,93 @@ type want struct {
 }
 
 var fixtureTable = map[string]want{
-	"ses/bounce_event.json":             {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2016-01-27T14:59:44.101Z", code: 550, status: "5.1.1"},
-	"ses/complaint_event.json":          {kind: Complained, reason: ReasonSpam, time: "2018-03-26T17:58:59.675Z"},
+	"ses/bounce_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2016-01-27T14:59:44.101Z", code: 550, status: "5.1.1"},
+	"ses/complaint_event.json": {kind: Complained, reason: ReasonSpam,
+		time: "2018-03-26T17:58:59.675Z"},
 	"ses/incorrect_received_event.json": {ignored: "received"},
 	"ses/open_event.json":               {kind: Opened, time: "2017-08-09T22:00:19.652Z"},
 	"ses/rendering_failure_event.json":  {kind: Dropped, reason: ReasonOther, time: "2018-03-26T17:58:59.675Z"},
 
-	"sendgrid/bounce_event.json":                          {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2016-04-19T19:47:30Z", code: 550, status: "5.1.1"},
-	"sendgrid/compatibility_message_id_from_smtp_id.json": {kind: Delivered, time: "2016-04-19T19:47:30Z", code: 250, status: "2.0.0"},
-	"sendgrid/delivered_event.json":                       {kind: Delivered, time: "2016-04-19T19:47:30Z", code: 250, status: "2.0.0"},
-	"sendgrid/dropped_invalid_event.json":                 {kind: Dropped, reason: ReasonInvalid, time: "2016-04-19T19:47:30Z"},
-	"sendgrid/open_event.json":                            {kind: Opened, time: "2016-04-19T19:47:30Z"},
-	"mailgun/MailgunLegacyTestCase_delivered_event.json":  {kind: Delivered, time: "2016-04-21T17:55:30Z"},
-	"mailgun/clicked_event.json":                          {kind: Clicked, time: "2018-08-12T21:33:20.089Z"},
-	"mailgun/delivered_event.json":                        {kind: Delivered, time: "2018-08-12T21:17:17.153Z", code: 250},
-	"mailgun/dropped_bounce.json":                         {kind: Dropped, reason: ReasonBounced, time: "2016-04-21T17:55:30Z"},
-	"mailgun/dropped_timed_out.json":                      {kind: Dropped, reason: ReasonTimedOut, time: "2009-02-13T23:31:30Z", code: 499},
-	"mailgun/failed_permanent_event.json":                 {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2018-08-12T21:47:02.389Z", code: 550, status: "5.1.1"},
-	"mailgun/invalid_mailbox.json":                        {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2009-02-13T23:31:30Z", code: 550, status: "5.1.1"},
-	"mailgun/metadata_message_headers.json":               {kind: Delivered, time: "2009-02-13T23:31:30Z"},
-	"mailgun/misconfigured_inbound.json":                  {ignored: "inbound"},
-	"mailgun/rejected_event.json":                         {kind: Dropped, reason: ReasonOther, time: "2018-06-22T22:02:56.104Z"},
-	"mailgun/unsubscribed_event.json":                     {kind: Unsubscribed, reason: ReasonUnsubscribed, time: "2013-08-22T23:23:11.421Z"},
-	"mailgun/x_tags.json":                                 {kind: Delivered, time: "2009-02-13T23:31:30Z"},
-	"postmark/bounce_event.json":                          {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2016-04-27T20:28:50.396Z", code: 550, status: "5.1.1"},
-	"postmark/click_event.json":                           {kind: Clicked, time: "2017-10-25T15:21:11.906Z"},
-	"postmark/open_event.json":                            {kind: Opened, time: "2016-04-27T20:21:41.249Z"},
-	"postmark/spam_event.json":                            {kind: Complained, reason: ReasonSpam, time: "2016-04-27T20:28:50.396Z"},
-	"postmark/unsubscribe.json":                           {kind: Unsubscribed, reason: ReasonUnsubscribed, time: "2022-06-05T17:17:32Z"},
-	"mailjet/blocked_event.json":                          {kind: Dropped, reason: ReasonInvalid, time: "2017-06-22T01:05:27Z"},
-	"mailjet/bounced_greylist_event.json":                 {kind: Deferred, reason: ReasonOther, time: "2017-06-22T01:05:27Z"},
-	"mailjet/non_grouped_event.json":                      {kind: Delivered, time: "2017-06-22T01:05:27Z", code: 250, status: "2.0.0"},
-	"mailjet/sent_event.json":                             {kind: Delivered, time: "2017-06-22T01:05:27Z", code: 250, status: "2.0.0"},
-	"mailjet/unsub_event.json":                            {kind: Unsubscribed, reason: ReasonUnsubscribed, time: "2017-06-22T01:05:27Z"},
-	"sparkpost/amp_events.json":                           {}, // three events: see TestSparkPostAMP
-	"sparkpost/bounce_event.json":                         {kind: Bounced, bounce: Hard, reason: ReasonInvalid, time: "2016-06-01T23:42:28Z", code: 550, status: "5.1.1"},
-	"sparkpost/delay_event.json":                          {kind: Deferred, time: "2016-06-02T00:02:28Z", code: 454, status: "4.4.4"},
-	"sparkpost/generation_failure_event.json":             {kind: Dropped, reason: ReasonOther, time: "2018-10-11T23:24:45Z", code: 554, status: "5.3.3"},
-	"sparkpost/initial_open_event_as_opened.json":         {kind: Opened},
-	"sparkpost/injection_event.json":                      {kind: Accepted, time: "2016-02-02T19:50:00Z"},
-	"sparkpost/ping_event.json":                           {ignored: "ping"},
-	"brevo/blocked.json":                                  {kind: Dropped, reason: ReasonBlocked, time: "2018-03-06T19:10:23Z"},
-	"brevo/complaint.json":                                {kind: Complained, reason: ReasonSpam, time: "2020-11-09T14:54:14Z"},
-	"brevo/delivered_event.json":                          {kind: Delivered, time: "2018-03-06T19:10:23Z"},
-	"brevo/hard_bounce.json":                              {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2018-03-06T19:10:23Z", code: 550, status: "5.5.0"},
-	"brevo/opened_event.json":                             {kind: Opened, time: "2018-03-06T19:10:23Z"},
-	"brevo/sent_event.json":                               {kind: Accepted, time: "2018-03-06T19:10:23Z"},
-	"brevo/spam.json":                                     {kind: Complained, reason: ReasonSpam, time: "2018-03-06T19:10:23Z"},
-	"brevo/unique_proxy_open_event.json":                  {kind: Opened, time: "2018-08-17T06:18:02Z"},
-	"resend/clicked_event.json":                           {kind: Clicked, time: "2023-09-28T17:21:35.257Z"},
-	"resend/delivered_event.json":                         {kind: Delivered, time: "2023-09-28T17:19:44.823Z"},
-	"resend/hard_bounced_event.json":                      {kind: Bounced, bounce: Hard, reason: ReasonBounced, time: "2023-10-02T18:11:26.101Z"},
-	"resend/sent_event.json":                              {kind: Accepted, time: "2023-09-28T17:19:43.736Z"},
+	"sendgrid/bounce_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2016-04-19T19:47:30Z", code: 550, status: "5.1.1"},
+	"sendgrid/compatibility_message_id_from_smtp_id.json": {kind: Delivered, time: "2016-04-19T19:47:30Z",
+		code: 250, status: "2.0.0"},
+	"sendgrid/delivered_event.json": {kind: Delivered, time: "2016-04-19T19:47:30Z",
+		code: 250, status: "2.0.0"},
+	"sendgrid/dropped_invalid_event.json": {kind: Dropped, reason: ReasonInvalid,
+		time: "2016-04-19T19:47:30Z"},
+	"sendgrid/open_event.json":                           {kind: Opened, time: "2016-04-19T19:47:30Z"},
+	"mailgun/MailgunLegacyTestCase_delivered_event.json": {kind: Delivered, time: "2016-04-21T17:55:30Z"},
+	"mailgun/clicked_event.json":                         {kind: Clicked, time: "2018-08-12T21:33:20.089Z"},
+	"mailgun/delivered_event.json": {kind: Delivered, time: "2018-08-12T21:17:17.153Z",
+		code: 250},
+	"mailgun/dropped_bounce.json": {kind: Dropped, reason: ReasonBounced,
+		time: "2016-04-21T17:55:30Z"},
+	"mailgun/dropped_timed_out.json": {kind: Dropped, reason: ReasonTimedOut,
+		time: "2009-02-13T23:31:30Z", code: 499},
+	"mailgun/failed_permanent_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2018-08-12T21:47:02.389Z", code: 550, status: "5.1.1"},
+	"mailgun/invalid_mailbox.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2009-02-13T23:31:30Z", code: 550, status: "5.1.1"},
+	"mailgun/metadata_message_headers.json": {kind: Delivered, time: "2009-02-13T23:31:30Z"},
+	"mailgun/misconfigured_inbound.json":    {ignored: "inbound"},
+	"mailgun/rejected_event.json": {kind: Dropped, reason: ReasonOther,
+		time: "2018-06-22T22:02:56.104Z"},
+	"mailgun/unsubscribed_event.json": {kind: Unsubscribed, reason: ReasonUnsubscribed,
+		time: "2013-08-22T23:23:11.421Z"},
+	"mailgun/x_tags.json": {kind: Delivered, time: "2009-02-13T23:31:30Z"},
+	"postmark/bounce_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2016-04-27T20:28:50.396Z", code: 550, status: "5.1.1"},
+	"postmark/click_event.json": {kind: Clicked, time: "2017-10-25T15:21:11.906Z"},
+	"postmark/open_event.json":  {kind: Opened, time: "2016-04-27T20:21:41.249Z"},
+	"postmark/spam_event.json": {kind: Complained, reason: ReasonSpam,
+		time: "2016-04-27T20:28:50.396Z"},
+	"postmark/unsubscribe.json": {kind: Unsubscribed, reason: ReasonUnsubscribed,
+		time: "2022-06-05T17:17:32Z"},
+	"mailjet/blocked_event.json": {kind: Dropped, reason: ReasonInvalid,
+		time: "2017-06-22T01:05:27Z"},
+	"mailjet/bounced_greylist_event.json": {kind: Deferred, reason: ReasonOther,
+		time: "2017-06-22T01:05:27Z"},
+	"mailjet/non_grouped_event.json": {kind: Delivered, time: "2017-06-22T01:05:27Z",
+		code: 250, status: "2.0.0"},
+	"mailjet/sent_event.json": {kind: Delivered, time: "2017-06-22T01:05:27Z",
+		code: 250, status: "2.0.0"},
+	"mailjet/unsub_event.json": {kind: Unsubscribed, reason: ReasonUnsubscribed,
+		time: "2017-06-22T01:05:27Z"},
+	"sparkpost/amp_events.json": {}, // three events: see TestSparkPostAMP
+	"sparkpost/bounce_event.json": {kind: Bounced, bounce: Hard, reason: ReasonInvalid,
+		time: "2016-06-01T23:42:28Z", code: 550, status: "5.1.1"},
+	"sparkpost/delay_event.json": {kind: Deferred, time: "2016-06-02T00:02:28Z",
+		code: 454, status: "4.4.4"},
+	"sparkpost/generation_failure_event.json": {kind: Dropped, reason: ReasonOther,
+		time: "2018-10-11T23:24:45Z", code: 554, status: "5.3.3"},
+	"sparkpost/initial_open_event_as_opened.json": {kind: Opened},
+	"sparkpost/injection_event.json":              {kind: Accepted, time: "2016-02-02T19:50:00Z"},
+	"sparkpost/ping_event.json":                   {ignored: "ping"},
+	"brevo/blocked.json": {kind: Dropped, reason: ReasonBlocked,
+		time: "2018-03-06T19:10:23Z"},
+	"brevo/complaint.json": {kind: Complained, reason: ReasonSpam,
+		time: "2020-11-09T14:54:14Z"},
+	"brevo/delivered_event.json": {kind: Delivered, time: "2018-03-06T19:10:23Z"},
+	"brevo/hard_bounce.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2018-03-06T19:10:23Z", code: 550, status: "5.5.0"},
+	"brevo/opened_event.json": {kind: Opened, time: "2018-03-06T19:10:23Z"},
+	"brevo/sent_event.json":   {kind: Accepted, time: "2018-03-06T19:10:23Z"},
+	"brevo/spam.json": {kind: Complained, reason: ReasonSpam,
+		time: "2018-03-06T19:10:23Z"},
+	"brevo/unique_proxy_open_event.json": {kind: Opened, time: "2018-08-17T06:18:02Z"},
+	"resend/clicked_event.json":          {kind: Clicked, time: "2023-09-28T17:21:35.257Z"},
+	"resend/delivered_event.json":        {kind: Delivered, time: "2023-09-28T17:19:44.823Z"},
+	"resend/hard_bounced_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2023-10-02T18:11:26.101Z"},
+	"resend/sent_event.json": {kind: Accepted, time: "2023-09-28T17:19:43.736Z"},
 }
 
 // oracleKinds translates the words of the oracle.
 var oracleKinds = map[string]Kind{
-	"queued": Accepted, "sent": Accepted, "delivered": Delivered, "deferred": Deferred, "bounced": Bounced, "rejected": Dropped, "failed": Dropped,
+	"queued": Accepted, "sent": Accepted, "delivered": Delivered, "deferred": Deferred, "bounced": Bounced,
+	"rejected": Dropped, "failed": Dropped,
 	"complained": Complained, "unsubscribed": Unsubscribed, "opened": Opened, "clicked": Clicked,
 }
 
@@ -141,8 +172,8 @@ func checkRow(t *testing.T, b Batch, w want) {
 	}
 }
 
-// checkOracle compares with what another program reads. It takes the message id and the event id from where it pleases; ours must have them
-// in one of the fields for ids.
+// checkOracle compares with what another program reads. It takes the message id and the event id from where
+// it pleases; ours must have them in one of the fields for ids.
 func checkOracle(t *testing.T, f fixture, e Event) {
 	t.Helper()
 	x := f.Origin.Expected
@@ -231,7 +262,8 @@ func TestEventsAreJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Event
-	if err := json.Unmarshal(raw, &back); err != nil || back.Key != b.Events[0].Key || !back.Time.Equal(b.Events[0].Time) {
+	if err := json.Unmarshal(raw, &back); err != nil || back.Key != b.Events[0].Key ||
+		!back.Time.Equal(b.Events[0].Time) {
 		t.Errorf("%s came back as %+v (%v)", raw, back, err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// A door for each provider: whatever comes in, what is read keeps its bounds, is the same each time, and errors have the kinds promised.
+// A door for each provider: whatever comes in, what is read keeps its bounds, is the same each time, and
+// errors have the kinds promised.
 func fuzzRead(f *testing.F, name Name) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "fixtures", string(name), "*.json"))
 	for _, path := range files {
@@ -60,7 +61,8 @@ func FuzzReadBrevo(f *testing.F)     { fuzzRead(f, Brevo) }
 func FuzzReadResend(f *testing.F)    { fuzzRead(f, Resend) }
 func FuzzReadGeneric(f *testing.F)   { fuzzRead(f, Generic) }
 
-// FuzzVerify gives the doors whatever a stranger can send. Nothing but the genuine requests, which are among the seeds, may pass.
+// FuzzVerify gives the doors whatever a stranger can send. Nothing but the genuine requests, which are among
+// the seeds, may pass.
 func FuzzVerify(f *testing.F) {
 	genuine, key, signed := sendgridGenuine(f)
 	_, standard, _ := standardGenuine(f, "signatures/standard_webhooks_v1.json")
@@ -71,7 +73,8 @@ func FuzzVerify(f *testing.F) {
 	const shared = "a-secret-of-good-length"
 	now := signed
 	options := map[Name]Options{
-		SES:      {Secrets: []string{x.Messages[0]["TopicArn"], x.Messages[1]["TopicArn"]}, Certificates: &recorded{pages: x.pages()}},
+		SES: {Secrets: []string{x.Messages[0]["TopicArn"], x.Messages[1]["TopicArn"]}, Certificates: &recorded{
+			pages: x.pages()}},
 		SendGrid: {Secrets: []string{key}},
 		Mailgun:  {Secrets: []string{"TEST_WEBHOOK_SIGNING_KEY"}},
 		Resend:   {Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
@@ -86,9 +89,11 @@ func FuzzVerify(f *testing.F) {
 	passes := map[string]bool{}
 	for _, r := range seeds {
 		h := r.Header
-		id, stamp, signature := standardHeader(h, "id"), standardHeader(h, "timestamp"), standardHeader(h, "signature")
+		id, stamp, signature := standardHeader(h, "id"), standardHeader(h, "timestamp"), standardHeader(h,
+			"signature")
 		if stamp == "" {
-			stamp, signature = h.Get("X-Twilio-Email-Event-Webhook-Timestamp"), h.Get("X-Twilio-Email-Event-Webhook-Signature")
+			stamp, signature = h.Get("X-Twilio-Email-Event-Webhook-Timestamp"), h.Get(
+				"X-Twilio-Email-Event-Webhook-Signature")
 		}
 		f.Add(r.Body, id, stamp, signature, "", "")
 		passes[string(r.Body)] = true
@@ -96,8 +101,10 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte("{}"), "", "", "", "Basic eDp5", shared[1:])
 	f.Fuzz(func(t *testing.T, body []byte, id, stamp, signature, authorization, token string) {
 		h := http.Header{}
-		for name, value := range map[string]string{"webhook-id": id, "webhook-timestamp": stamp, "webhook-signature": signature,
-			"X-Twilio-Email-Event-Webhook-Timestamp": stamp, "X-Twilio-Email-Event-Webhook-Signature": signature, "Authorization": authorization} {
+		for name, value := range map[string]string{"webhook-id": id, "webhook-timestamp": stamp,
+			"webhook-signature":                      signature,
+			"X-Twilio-Email-Event-Webhook-Timestamp": stamp, "X-Twilio-Email-Event-Webhook-Signature": signature,
+			"Authorization": authorization} {
 			h.Set(name, value)
 		}
 		r := Request{Header: h, Query: url.Values{"token": {token}}, Body: body}
@@ -106,10 +113,12 @@ func FuzzVerify(f *testing.F) {
 			switch {
 			case err == nil && name == SES: // white space and fields that aren't signed may differ
 			case err == nil && name == Generic && (token == shared || authorization != ""):
-			case err == nil && name == Mailgun: // the signature doesn't cover the body, so one of the seeds' may stand in it
+			case err == nil && name == Mailgun:
+				// the signature doesn't cover the body, so one of the seeds' may stand in it
 			case err == nil && !passes[string(body)]:
 				t.Errorf("%s accepted %q", name, body)
-			case err != nil && !fault.Is(err, fault.Unauthorized) && !fault.Is(err, fault.TooLarge) && !fault.Is(err, fault.Unavailable):
+			case err != nil && !fault.Is(err, fault.Unauthorized) && !fault.Is(err, fault.TooLarge) &&
+				!fault.Is(err, fault.Unavailable):
 				t.Errorf("%s: kind %s: %v", name, fault.KindOf(err), err)
 			}
 		}

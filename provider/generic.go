@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// readGeneric reads the JSON that docs/provider-webhooks.md describes: an event, a list of them, or the envelope of Standard Webhooks with an
-// event in data.
+// readGeneric reads the JSON that docs/provider-webhooks.md describes: an event, a list of them, or the
+// envelope of Standard Webhooks with an event in data.
 func readGeneric(r *reading, q Request) error {
 	return r.each(q.Body, func(o object) (fact, error) {
 		data, ok := o["data"].(object)
@@ -48,7 +48,8 @@ func genericFact(o object) (fact, error) {
 	case Bounced:
 		e.Bounce, e.Reason = Bounce(o.text("bounce")), genericReason(o.text("reason"))
 		if e.Bounce != Hard && e.Bounce != Soft {
-			return fact{}, fmt.Errorf("is a bounce that is neither hard nor soft: %s", strconv.Quote(clean(string(e.Bounce), 64)))
+			return fact{}, fmt.Errorf("is a bounce that is neither hard nor soft: %s",
+				strconv.Quote(clean(string(e.Bounce), 64)))
 		}
 	default:
 		return unknown(told)

@@ -60,7 +60,8 @@ func TestOneBrokenElementKeepsTheOthers(t *testing.T) {
 
 func TestWrongBodies(t *testing.T) {
 	for _, name := range Names() {
-		for _, body := range []string{"", " ", "null", "7", `"x"`, "{", "[", "[{}", "{}}", "[]]", "{}{}", "[][]", "{} x", "[{},]", "<xml/>", "\xff\xfe", "{\"a\":1e}", "event=delivered"} {
+		for _, body := range []string{"", " ", "null", "7", `"x"`, "{", "[", "[{}", "{}}", "[]]", "{}{}", "[][]",
+			"{} x", "[{},]", "<xml/>", "\xff\xfe", "{\"a\":1e}", "event=delivered"} {
 			b, err := Read(name, jsonRequest(body))
 			if !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s %q: %+v, %v; want invalid", name, body, b, err)
@@ -74,7 +75,8 @@ func TestWrongBodies(t *testing.T) {
 		t.Errorf("an unknown provider: %v", err)
 	}
 	v := newVerifier(t, Postmark, Options{Secrets: []string{"a-secret-of-good-length"}})
-	if err := v.Verify(t.Context(), Request{Body: make([]byte, MaxBody+1)}, time.Now()); !fault.Is(err, fault.TooLarge) {
+	if err := v.Verify(t.Context(), Request{Body: make([]byte, MaxBody+1)}, time.Now()); !fault.Is(err,
+		fault.TooLarge) {
 		t.Errorf("verify a huge body: %v; want too large", err)
 	}
 }
@@ -90,17 +92,21 @@ func TestTooManyElements(t *testing.T) {
 		}
 	}
 	many := strings.Repeat(`"a@example.com",`, MaxEvents) + `"a@example.com"`
-	if _, err := Read(SES, jsonRequest(sns(t, `{"eventType":"Send","mail":{"destination":[`+many+`]}}`))); !fault.Is(err, fault.TooLarge) {
+	if _, err := Read(SES, jsonRequest(sns(t, `{"eventType":"Send","mail":{"destination":[`+many+
+		`]}}`))); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("SES, one element with too many recipients: %v; want too large", err)
 	}
-	if _, err := Read(Mailgun, Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte(strings.Repeat("a=b&", 600))}); !fault.Is(err, fault.Invalid) {
+	if _, err := Read(Mailgun,
+		Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+			Body: []byte(strings.Repeat("a=b&", 600))}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("Mailgun, a form of 600 fields: %v; want invalid", err)
 	}
 }
 
 func TestTooManyParts(t *testing.T) {
 	part := "--x\r\nContent-Disposition: form-data; name=\"event\"\r\n\r\nbounced\r\n"
-	r := Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}, Body: []byte(strings.Repeat(part, maxFields+1) + "--x--\r\n")}
+	r := Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=x"}},
+		Body: []byte(strings.Repeat(part, maxFields+1) + "--x--\r\n")}
 	if _, err := Read(Mailgun, r); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%v; want invalid", err)
 	}
@@ -108,15 +114,20 @@ func TestTooManyParts(t *testing.T) {
 
 // Wherever something else than expected stands, the event is read without it.
 func TestWrongTypes(t *testing.T) {
-	values := []string{`null`, `true`, `-1`, `1e999999`, `123456789012345678901234567890`, `"x"`, `""`, `[]`, `[1]`, `[[]]`, `{}`, `{"a":{"b":[1]}}`, `"\u0000\ud800"`}
+	values := []string{`null`, `true`, `-1`, `1e999999`, `123456789012345678901234567890`, `"x"`, `""`, `[]`,
+		`[1]`, `[[]]`, `{}`, `{"a":{"b":[1]}}`, `"\u0000\ud800"`}
 	fields := map[Name][]string{
-		SendGrid:  {"timestamp", "smtp-id", "sg_event_id", "sg_message_id", "category", "ip", "response", "attempt", "useragent"},
-		Postmark:  {"ID", "MessageID", "DeliveredAt", "Details", "Geo", "Tag", "Metadata", "UserAgent"},
-		Mailjet:   {"time", "MessageID", "Message_GUID", "smtp_reply", "customcampaign", "Payload", "CustomID", "ip", "agent"},
-		SparkPost: {"timestamp", "event_id", "message_id", "transmission_id", "error_code", "rcpt_meta", "rcpt_tags", "campaign_id", "ip_address"},
-		Brevo:     {"ts_epoch", "ts", "message-id", "tags", "tag", "X-Mailin-custom", "reason", "ip"},
-		Resend:    {"email_id", "message_id", "headers", "tags", "cc", "created_at"},
-		Generic:   {"id", "time", "messageId", "providerMessageId", "diagnostic", "smtpCode", "enhanced", "ip", "machine", "tags", "metadata"},
+		SendGrid: {"timestamp", "smtp-id", "sg_event_id", "sg_message_id", "category", "ip", "response", "attempt",
+			"useragent"},
+		Postmark: {"ID", "MessageID", "DeliveredAt", "Details", "Geo", "Tag", "Metadata", "UserAgent"},
+		Mailjet: {"time", "MessageID", "Message_GUID", "smtp_reply", "customcampaign", "Payload", "CustomID",
+			"ip", "agent"},
+		SparkPost: {"timestamp", "event_id", "message_id", "transmission_id", "error_code", "rcpt_meta",
+			"rcpt_tags", "campaign_id", "ip_address"},
+		Brevo:  {"ts_epoch", "ts", "message-id", "tags", "tag", "X-Mailin-custom", "reason", "ip"},
+		Resend: {"email_id", "message_id", "headers", "tags", "cc", "created_at"},
+		Generic: {"id", "time", "messageId", "providerMessageId", "diagnostic", "smtpCode", "enhanced", "ip",
+			"machine", "tags", "metadata"},
 	}
 	for name, keys := range fields {
 		for _, key := range keys {
@@ -167,7 +178,8 @@ func checkBounds(t testing.TB, b Batch) {
 		text := []struct {
 			s     string
 			limit int
-		}{{e.Told, 64}, {e.Recipient, 320}, {e.EventID, maxID}, {e.Key, maxID + 8}, {e.ProviderMessageID, maxID}, {e.ProviderAlias, maxID}, {e.MessageID, 1000},
+		}{{e.Told, 64}, {e.Recipient, 320}, {e.EventID, maxID}, {e.Key, maxID + 8}, {e.ProviderMessageID, maxID},
+			{e.ProviderAlias, maxID}, {e.MessageID, 1000},
 			{e.Diagnostic, 2000}, {e.Enhanced, 9}, {e.URL, 4096}, {e.UserAgent, 512}, {e.IP, 45}}
 		for _, c := range e.Candidates {
 			text = append(text, struct {
@@ -185,14 +197,17 @@ func checkBounds(t testing.TB, b Batch) {
 			}{v, maxValue})
 		}
 		for _, x := range text {
-			if len(x.s) > x.limit || !utf8.ValidString(x.s) || strings.ContainsFunc(x.s, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }) {
+			if len(x.s) > x.limit || !utf8.ValidString(x.s) ||
+				strings.ContainsFunc(x.s, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }) {
 				t.Errorf("text of %d bytes (limit %d): %.80q", len(x.s), x.limit, x.s)
 			}
 		}
-		if e.Key == "" || e.Told == "" || e.Provider == "" || e.Kind == "" || len(e.Tags) > maxTags || len(e.Metadata) > maxMetadata || len(e.Candidates) > 100 {
+		if e.Key == "" || e.Told == "" || e.Provider == "" || e.Kind == "" || len(e.Tags) > maxTags ||
+			len(e.Metadata) > maxMetadata || len(e.Candidates) > 100 {
 			t.Errorf("event %+v", e)
 		}
-		if (e.Bounce != "") != (e.Kind == Bounced) || e.SMTPCode != 0 && (e.SMTPCode < 200 || e.SMTPCode > 599) || e.Kind == Dropped && e.Reason == "" && e.Provider != Generic && e.Provider != Mailjet {
+		if (e.Bounce != "") != (e.Kind == Bounced) || e.SMTPCode != 0 && (e.SMTPCode < 200 || e.SMTPCode > 599) ||
+			e.Kind == Dropped && e.Reason == "" && e.Provider != Generic && e.Provider != Mailjet {
 			t.Errorf("event %+v", e)
 		}
 		if !e.Time.IsZero() && (e.Time.Year() < 2000 || e.Time.Year() >= 2100 || e.Time.Location() != time.UTC) {

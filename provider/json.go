@@ -17,7 +17,8 @@ const (
 
 var errTwice = errors.New("has a key twice")
 
-// object is a JSON object. Numbers are json.Number, so that ids of 17 digits keep their digits. Keys are matched exactly.
+// object is a JSON object. Numbers are json.Number, so that ids of 17 digits keep their digits. Keys are
+// matched exactly.
 type object map[string]any
 
 // parseObject reads exactly one JSON object.

@@ -12,8 +12,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// mailgunSigner is the webhook signing key: HMAC-SHA256 over a timestamp and a random token in the body. The body is not signed, so anyone who
-// saw a request could send another with its signature. Therefore a token is bound to the event that it first came with.
+// mailgunSigner is the webhook signing key: HMAC-SHA256 over a timestamp and a random token in the body. The
+// body is not signed, so anyone who saw a request could send another with its signature. Therefore a token is
+// bound to the event that it first came with.
 type mailgunSigner []byte
 
 func mailgunKey(secret string) (key, error) {
@@ -46,8 +47,8 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	if err := v.fresh(at, now); err != nil {
 		return err
 	}
-	// "12"+"3x" and "123"+"x" have the same signature, so time and token are bound together. They are bound to the event, not to its bytes:
-	// a retry may have another order of fields.
+	// "12"+"3x" and "123"+"x" have the same signature, so time and token are bound together. They are bound to
+	// the event, not to its bytes: a retry may have another order of fields.
 	mine := fingerprint(r.event)
 	bound, err := v.tokens.Bind(ctx, stamp+token, mine, at.Add(v.window+ahead))
 	if err != nil {
@@ -59,8 +60,8 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	return nil
 }
 
-// mailgunParts returns the event and its signature: two objects in JSON, or one form, which Mailgun posted until 2018 and still posts for
-// unchanged domains.
+// mailgunParts returns the event and its signature: two objects in JSON, or one form, which Mailgun posted
+// until 2018 and still posts for unchanged domains.
 func mailgunParts(r Request) (event, signature object, err error) {
 	form, isForm, err := parseForm(r)
 	if isForm {
@@ -124,9 +125,11 @@ func mailgunFact(o object) (fact, error) {
 	return m.fact(told, e)
 }
 
-// mailgunEvent reads the fields of all events. An id is unique within a day only, so the key includes the time.
+// mailgunEvent reads the fields of all events. An id is unique within a day only, so the key includes the
+// time.
 func mailgunEvent(o object) Event {
-	client, status, headers := o.object("client-info"), o.object("delivery-status"), o.object("message").object("headers")
+	client, status, headers := o.object("client-info"), o.object("delivery-status"), o.object("message").object(
+		"headers")
 	e := Event{
 		EventID:           o.text("id"),
 		ProviderMessageID: headers.text("message-id"),
@@ -149,8 +152,8 @@ func mailgunEvent(o object) Event {
 	return e
 }
 
-// mailgunReasons are the reasons of a permanent failure: Mailgun's suppression list, giving up after hours, and blocks. Any other is a
-// refusal by the recipient's server.
+// mailgunReasons are the reasons of a permanent failure: Mailgun's suppression list, giving up after hours,
+// and blocks. Any other is a refusal by the recipient's server.
 var mailgunReasons = map[string]outcome{
 	"suppress-bounce":      dropped(ReasonBounced),
 	"suppress-complaint":   dropped(ReasonSpam),

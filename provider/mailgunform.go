@@ -75,7 +75,8 @@ func parseParts(body []byte, boundary string) (object, error) {
 	}
 }
 
-// put adds a value to a form. The second value of a name makes a list, so that a signature written twice is no text, and fits nothing.
+// put adds a value to a form. The second value of a name makes a list, so that a signature written twice is
+// no text, and fits nothing.
 func (o object) put(name, value string) {
 	switch before := o[name].(type) {
 	case nil:
@@ -146,8 +147,10 @@ func mailgunCustom(form object) object {
 	custom := object{}
 	for name, v := range form {
 		switch lower := strings.ToLower(name); lower {
-		case "event", "recipient", "domain", "message-headers", "message-id", "timestamp", "token", "signature", "body-plain", "ip", "country", "region",
-			"city", "user-agent", "device-type", "client-type", "client-name", "client-os", "campaign-id", "campaign-name", "tag", "mailing-list", "url",
+		case "event", "recipient", "domain", "message-headers", "message-id", "timestamp", "token", "signature",
+			"body-plain", "ip", "country", "region",
+			"city", "user-agent", "device-type", "client-type", "client-name", "client-os", "campaign-id",
+			"campaign-name", "tag", "mailing-list", "url",
 			"code", "error", "notification", "description", "reason", "sender", "from", "subject", "severity":
 		default:
 			if !strings.HasPrefix(lower, "attachment-") && !strings.HasPrefix(lower, "x-mailgun-") {
@@ -158,8 +161,8 @@ func mailgunCustom(form object) object {
 	return custom
 }
 
-// mailgunHeaders reads the headers of the message, pairs of name and value in JSON: its id, its tags, and the sender's variables. Events
-// without the headers have the variables among their own fields.
+// mailgunHeaders reads the headers of the message, pairs of name and value in JSON: its id, its tags, and the
+// sender's variables. Events without the headers have the variables among their own fields.
 func mailgunHeaders(e *Event, s string) map[string]string {
 	v, err := parseJSON([]byte(s))
 	if err != nil {

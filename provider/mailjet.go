@@ -13,10 +13,12 @@ var mailjetNames = map[string]outcome{
 
 // mailjetErrors are the errors that Mailjet documents.
 var mailjetErrors = map[string]Reason{
-	"user unknown": ReasonBounced, "mailbox inactive": ReasonBounced, "quota exceeded": ReasonBounced, "no mail host": ReasonBounced,
+	"user unknown": ReasonBounced, "mailbox inactive": ReasonBounced, "quota exceeded": ReasonBounced,
+	"no mail host":        ReasonBounced,
 	"relay/access denied": ReasonBounced,
 	"invalid domain":      ReasonInvalid, "typofix": ReasonInvalid,
-	"blacklisted": ReasonBlocked, "sender blocked": ReasonBlocked, "content blocked": ReasonBlocked, "policy issue": ReasonBlocked,
+	"blacklisted": ReasonBlocked, "sender blocked": ReasonBlocked, "content blocked": ReasonBlocked,
+	"policy issue":  ReasonBlocked,
 	"preblocked":    ReasonBlocked,
 	"spam reporter": ReasonSpam,
 }

@@ -1,6 +1,7 @@
 package provider
 
-// outcome is what a provider's name for an event means in this package. The zero outcome is that of an unknown name.
+// outcome is what a provider's name for an event means in this package. The zero outcome is that of an
+// unknown name.
 type outcome struct {
 	kind    Kind
 	bounce  Bounce

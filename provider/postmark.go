@@ -49,8 +49,8 @@ func postmarkFact(o object) (fact, error) {
 	return m.fact(told, postmarkEvent(o))
 }
 
-// postmarkEvent reads the fields of all records. Each type of record has its own names for the recipient and the time. Only bounces and
-// complaints have an id.
+// postmarkEvent reads the fields of all records. Each type of record has its own names for the recipient and
+// the time. Only bounces and complaints have an id.
 func postmarkEvent(o object) Event {
 	e := Event{
 		EventID:           o.text("ID"),
@@ -76,7 +76,8 @@ func postmarkEvent(o object) Event {
 	return e
 }
 
-// postmarkSubscription reads a change of Postmark's suppression list. A change after a bounce or a complaint repeats that fact.
+// postmarkSubscription reads a change of Postmark's suppression list. A change after a bounce or a complaint
+// repeats that fact.
 func postmarkSubscription(o object) outcome {
 	if !o.is("SuppressSending") {
 		return ignored("resubscribed")

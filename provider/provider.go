@@ -12,7 +12,8 @@ import (
 // Name is a provider, as in the path of its webhook.
 type Name string
 
-// The providers. Generic is any sender of the JSON in docs/provider-webhooks.md that signs by Standard Webhooks or sends a secret.
+// The providers. Generic is any sender of the JSON in docs/provider-webhooks.md that signs by Standard
+// Webhooks or sends a secret.
 const (
 	SES       Name = "ses"
 	SendGrid  Name = "sendgrid"
@@ -28,8 +29,8 @@ const (
 // entry is one provider of the table.
 type entry struct {
 	name Name
-	// window is the greatest age of a signed time; zero: no time is signed. It covers the provider's retries, which may repeat the first
-	// signature: refusing those would lose the events of an outage.
+	// window is the greatest age of a signed time; zero: no time is signed. It covers the provider's retries,
+	// which may repeat the first signature: refusing those would lose the events of an outage.
 	window time.Duration
 	key    func(secret string) (key, error)
 	read   func(*reading, Request) error
@@ -46,7 +47,8 @@ func table() []entry {
 		{SparkPost, 0, sharedKey, each(sparkpostFact)},              // signs nothing
 		{Brevo, 0, sharedKey, each(brevoFact)},                      // signs nothing
 		{Resend, 5 * time.Minute, standardKey, readResend},          // signs each retry anew
-		{Generic, 5 * time.Minute, genericKey, readGeneric},         // Standard Webhooks asks to sign each retry anew
+		// Standard Webhooks asks to sign each retry anew
+		{Generic, 5 * time.Minute, genericKey, readGeneric},
 	}
 }
 
@@ -79,22 +81,25 @@ type Request struct {
 
 // Options are what a Verifier checks requests with.
 type Options struct {
-	// Secrets are what the provider signs with or sends. Any of them is accepted, so an old one can stay while a new one is introduced.
-	// At least one is needed. What a secret is depends on the provider:
+	// Secrets are what the provider signs with or sends. Any of them is accepted, so an old one can stay while a
+	// new one is introduced. At least one is needed. What a secret is depends on the provider:
 	//
-	//   - SES: the ARN of an accepted SNS topic. An Amazon signature alone proves only that the sender has a topic.
+	//   - SES: the ARN of an accepted SNS topic. An Amazon signature alone proves only that the sender has a
+	//     topic.
 	//   - SendGrid: the verification key of the signed event webhook, base64.
 	//   - Mailgun: the HTTP webhook signing key.
 	//   - Resend: the signing secret, whsec_ and base64.
 	//   - Generic: whsec_… (HMAC) or whpk_… (ed25519) of Standard Webhooks, or a shared secret.
-	//   - Postmark, Mailjet, SparkPost, Brevo: a shared secret of 16 to 256 characters, or user:password for basic authentication.
+	//   - Postmark, Mailjet, SparkPost, Brevo: a shared secret of 16 to 256 characters, or user:password for
+	//     basic authentication.
 	Secrets []string
 
 	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
 
 	Certificates Certificates // fetches SNS certificates, for SES only; nil: over HTTPS
-	Roots        Roots        // of SNS certificates, for SES only; zero: a certificate from an HTTPS host of SNS is trusted
-	Tokens       Tokens       // stores used tokens, for Mailgun only; nil: the memory of this Verifier
+	// of SNS certificates, for SES only; zero: a certificate from an HTTPS host of SNS is trusted
+	Roots  Roots
+	Tokens Tokens // stores used tokens, for Mailgun only; nil: the memory of this Verifier
 }
 
 // Verifier checks that requests are those of one provider. It is safe for concurrent use.
@@ -105,7 +110,8 @@ type Verifier struct {
 	certs  *certificateCache
 }
 
-// incoming is a request during verification. If the proof is in the body, the body is parsed once for all keys: it may be hostile and large.
+// incoming is a request during verification. If the proof is in the body, the body is parsed once for all
+// keys: it may be hostile and large.
 type incoming struct {
 	Request
 	parsed           bool
@@ -125,7 +131,8 @@ func New(name Name, o Options) (*Verifier, error) {
 		return nil, err
 	}
 	if len(o.Secrets) == 0 || len(o.Secrets) > maxSecrets {
-		return nil, fault.New(fault.Invalid, "ProviderSecret", "Between 1 and %d secrets are needed for %s", maxSecrets, name)
+		return nil, fault.New(fault.Invalid, "ProviderSecret", "Between 1 and %d secrets are needed for %s",
+			maxSecrets, name)
 	}
 	v := &Verifier{window: o.Window, tokens: o.Tokens}
 	if v.window <= 0 {
@@ -145,9 +152,10 @@ func New(name Name, o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify returns nil if the request is the provider's. Otherwise it returns a fault of kind Unauthorized with one of the codes
-// SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown, CertificateRefused. A body beyond MaxBody is TooLarge. If
-// a certificate or the token store is out of reach, the fault is Unavailable.
+// Verify returns nil if the request is the provider's. Otherwise it returns a fault of kind Unauthorized with
+// one of the codes SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown,
+// CertificateRefused. A body beyond MaxBody is TooLarge. If a certificate or the token store is out of reach,
+// the fault is Unavailable.
 func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	if len(r.Body) > MaxBody {
 		return tooLarge()
@@ -166,7 +174,8 @@ func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	return first
 }
 
-// notMeant reports whether err is that of a key that does not fit at all. A key that fits and refuses, for the age say, gives a better error.
+// notMeant reports whether err is that of a key that does not fit at all. A key that fits and refuses, for
+// the age say, gives a better error.
 func notMeant(err error) bool {
 	switch fault.CodeOf(err) {
 	case codeMissing, codeMismatch, codeTopic:
@@ -175,8 +184,8 @@ func notMeant(err error) bool {
 	return false
 }
 
-// Read returns the events of a body. After an error, the body is not of this provider or too large, and none of it may be used. Of the
-// header it reads Content-Type and the id of Standard Webhooks.
+// Read returns the events of a body. After an error, the body is not of this provider or too large, and none
+// of it may be used. Of the header it reads Content-Type and the id of Standard Webhooks.
 func Read(name Name, r Request) (Batch, error) {
 	e, err := lookup(name)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the fixtures don't have: each row is a body, and what it means: "kind", "kind/bounce", with " reason" behind it, or "ignored name".
+// What the fixtures don't have: each row is a body, and what it means: "kind", "kind/bounce", with " reason"
+// behind it, or "ignored name".
 var meaningTable = map[Name][][2]string{
 	SES: {
 		{`{"eventType":"Send","mail":{"destination":["a@example.com"]}}`, "accepted"},
@@ -19,11 +20,14 @@ var meaningTable = map[Name][][2]string{
 		{`{"eventType":"Bounce","bounce":{"bounceType":"Undetermined","bouncedRecipients":[{"emailAddress":"a@example.com"}]}}`, "bounced/soft bounced"},
 		{`{"eventType":"Bounce","bounce":{"bounceType":"Transient","bounceSubType":"ContentRejected","bouncedRecipients":[{"emailAddress":"a@example.com"}]}}`, "bounced/soft blocked"},
 		{`{"eventType":"Bounce","bounce":{"bounceType":"Permanent","bounceSubType":"OnAccountSuppressionList","bouncedRecipients":[{"emailAddress":"a@example.com"}]}}`, "dropped bounced"},
-		{`{"eventType":"Bounce","mail":{"destination":["a@example.com"]},"bounce":{"bounceType":"Permanent"}}`, "broken"},
+		{`{"eventType":"Bounce","mail":{"destination":["a@example.com"]},"bounce":{"bounceType":"Permanent"}}`,
+			"broken"},
 		{`{"eventType":"Complaint","complaint":{"complaintSubType":"OnAccountSuppressionList","complainedRecipients":[{"emailAddress":"a@example.com"}]}}`, "dropped spam"},
 		{`{"eventType":"Complaint","complaint":{"complaintFeedbackType":"not-spam","complainedRecipients":[{"emailAddress":"a@example.com"}]}}`, "ignored not_spam"},
-		{`{"eventType":"Reject","mail":{"destination":["a@example.com"]},"reject":{"reason":"Bad content"}}`, "dropped other"},
-		{`{"eventType":"Click","mail":{"destination":["a@example.com"]},"click":{"link":"https://example.com/"}}`, "clicked"},
+		{`{"eventType":"Reject","mail":{"destination":["a@example.com"]},"reject":{"reason":"Bad content"}}`,
+			"dropped other"},
+		{`{"eventType":"Click","mail":{"destination":["a@example.com"]},"click":{"link":"https://example.com/"}}`,
+			"clicked"},
 		{`{"eventType":"Subscription","mail":{"destination":["a@example.com"]},"subscription":{"newTopicPreferences":{"unsubscribeAll":true}}}`, "unsubscribed unsubscribed"},
 		{`{"eventType":"Subscription","subscription":{"oldTopicPreferences":{"topicSubscriptionStatus":[{"topicName":"n","subscriptionStatus":"OptIn"}]},"newTopicPreferences":{"unsubscribeAll":false,"topicSubscriptionStatus":[{"topicName":"n","subscriptionStatus":"OptOut"}]}}}`, "unsubscribed unsubscribed"},
 		{`{"eventType":"Subscription","subscription":{"newTopicPreferences":{"topicSubscriptionStatus":[{"topicName":"n","subscriptionStatus":"OptIn"}]}}}`, "ignored resubscribed"},
@@ -40,8 +44,10 @@ var meaningTable = map[Name][][2]string{
 		{`{"event":"dropped","reason":"Bounced Address","email":"a@example.com"}`, "dropped bounced"},
 		{`{"event":"dropped","reason":"Unsubscribed Address","email":"a@example.com"}`, "dropped unsubscribed"},
 		{`{"event":"dropped","reason":"Spam Reporting Address","email":"a@example.com"}`, "dropped spam"},
-		{`{"event":"dropped","reason":"Spam Content (if spam checker app enabled)","email":"a@example.com"}`, "dropped blocked"},
-		{`{"event":"dropped","reason":"Recipient List over Package Quota","email":"a@example.com"}`, "dropped other"},
+		{`{"event":"dropped","reason":"Spam Content (if spam checker app enabled)","email":"a@example.com"}`,
+			"dropped blocked"},
+		{`{"event":"dropped","reason":"Recipient List over Package Quota","email":"a@example.com"}`,
+			"dropped other"},
 		{`{"event":"open","sg_machine_open":true,"email":"a@example.com"}`, "opened machine"},
 		{`{"event":"click","url":"https://example.com/","email":"a@example.com"}`, "clicked"},
 		{`{"event":"spamreport","email":"a@example.com"}`, "complained spam"},
@@ -54,12 +60,15 @@ var meaningTable = map[Name][][2]string{
 	},
 	Mailgun: {
 		{`{"event-data":{"event":"accepted","recipient":"a@example.com"}}`, "accepted"},
-		{`{"event-data":{"event":"failed","severity":"temporary","reason":"generic","recipient":"a@example.com"}}`, "deferred"},
+		{`{"event-data":{"event":"failed","severity":"temporary","reason":"generic","recipient":"a@example.com"}}`,
+			"deferred"},
 		{`{"event-data":{"event":"failed","severity":"permanent","reason":"suppress-bounce","delivery-status":{"code":605}}}`, "dropped bounced"},
 		{`{"event-data":{"event":"failed","severity":"permanent","reason":"suppress-complaint"}}`, "dropped spam"},
-		{`{"event-data":{"event":"failed","severity":"permanent","reason":"suppress-unsubscribe"}}`, "dropped unsubscribed"},
+		{`{"event-data":{"event":"failed","severity":"permanent","reason":"suppress-unsubscribe"}}`,
+			"dropped unsubscribed"},
 		{`{"event-data":{"event":"failed","severity":"permanent","reason":"generic","delivery-status":{"code":607}}}`, "dropped spam"},
-		{`{"event-data":{"event":"failed","severity":"permanent","reason":"old","delivery-status":{"code":602}}}`, "bounced/soft timed_out"},
+		{`{"event-data":{"event":"failed","severity":"permanent","reason":"old","delivery-status":{"code":602}}}`,
+			"bounced/soft timed_out"},
 		{`{"event-data":{"event":"failed","severity":"permanent","reason":"espblock","delivery-status":{"code":550}}}`, "bounced/soft blocked"},
 		{`{"event-data":{"event":"opened","client-info":{"bot":"gmail"}}}`, "opened machine"},
 		{`{"event-data":{"event":"opened","client-info":{"bot":""}}}`, "opened"},
@@ -87,8 +96,10 @@ var meaningTable = map[Name][][2]string{
 		{`{"RecordType":"Bounce","Type":"Tomorrow"}`, "ignored unknown"},
 		{`{"RecordType":"Bounce"}`, "broken"},
 		{`{"RecordType":"SubscriptionChange","SuppressSending":false}`, "ignored resubscribed"},
-		{`{"RecordType":"SubscriptionChange","SuppressSending":true,"SuppressionReason":"HardBounce"}`, "bounced/hard bounced"},
-		{`{"RecordType":"SubscriptionChange","SuppressSending":true,"SuppressionReason":"SpamComplaint"}`, "complained spam"},
+		{`{"RecordType":"SubscriptionChange","SuppressSending":true,"SuppressionReason":"HardBounce"}`,
+			"bounced/hard bounced"},
+		{`{"RecordType":"SubscriptionChange","SuppressSending":true,"SuppressionReason":"SpamComplaint"}`,
+			"complained spam"},
 		{`{"RecordType":"Inbound"}`, "ignored inbound"},
 		{`{"RecordType":"SMTPApiError"}`, "ignored unknown"},
 		{`{}`, "broken"},
@@ -123,7 +134,8 @@ var meaningTable = map[Name][][2]string{
 		{`{"msys":{"message_event":{"type":"policy_rejection"}}}`, "dropped other"},
 		{`{"msys":{"gen_event":{"type":"generation_rejection"}}}`, "dropped other"},
 		{`{"msys":{"unsubscribe_event":{"type":"list_unsubscribe"}}}`, "unsubscribed unsubscribed"},
-		{`{"msys":{"unsubscribe_event":{"type":"link_unsubscribe","target_link_url":"https://example.com/"}}}`, "unsubscribed unsubscribed"},
+		{`{"msys":{"unsubscribe_event":{"type":"link_unsubscribe","target_link_url":"https://example.com/"}}}`,
+			"unsubscribed unsubscribed"},
 		{`{"msys":{"track_event":{"type":"click","target_link_url":"https://example.com/"}}}`, "clicked"},
 		{`{"msys":{"relay_event":{"type":"relay_delivery"}}}`, "ignored relay_event"},
 		{`{"msys":{"message_event":{"type":"sms_status"}}}`, "ignored sms"},
@@ -149,10 +161,12 @@ var meaningTable = map[Name][][2]string{
 	},
 	Resend: {
 		{`{"type":"email.delivery_delayed","data":{"to":["a@example.com"]}}`, "deferred"},
-		{`{"type":"email.bounced","data":{"to":["a@example.com"],"bounce":{"type":"Transient"}}}`, "bounced/soft bounced"},
+		{`{"type":"email.bounced","data":{"to":["a@example.com"],"bounce":{"type":"Transient"}}}`,
+			"bounced/soft bounced"},
 		{`{"type":"email.bounced","data":{"to":["a@example.com"],"bounce":{"type":"Permanent","subType":"Suppressed"}}}`, "dropped bounced"},
 		{`{"type":"email.complained","data":{"to":["a@example.com"]}}`, "complained spam"},
-		{`{"type":"email.failed","data":{"to":["a@example.com"],"failed":{"reason":"reached_daily_quota"}}}`, "dropped other"},
+		{`{"type":"email.failed","data":{"to":["a@example.com"],"failed":{"reason":"reached_daily_quota"}}}`,
+			"dropped other"},
 		{`{"type":"email.suppressed","data":{"to":["a@example.com"]}}`, "dropped other"},
 		{`{"type":"email.opened","data":{"to":["a@example.com"]}}`, "opened"},
 		{`{"type":"email.scheduled","data":{}}`, "ignored scheduled"},
@@ -164,14 +178,17 @@ var meaningTable = map[Name][][2]string{
 	},
 	Generic: {
 		{`{"type":"delivered","recipient":"a@example.com"}`, "delivered"},
-		{`{"type":"bounced","bounce":"hard","reason":"invalid","recipient":"a@example.com"}`, "bounced/hard invalid"},
-		{`{"type":"bounced","bounce":"soft","reason":"full moon","recipient":"a@example.com"}`, "bounced/soft other"},
+		{`{"type":"bounced","bounce":"hard","reason":"invalid","recipient":"a@example.com"}`,
+			"bounced/hard invalid"},
+		{`{"type":"bounced","bounce":"soft","reason":"full moon","recipient":"a@example.com"}`,
+			"bounced/soft other"},
 		{`{"type":"bounced","recipient":"a@example.com"}`, "broken"},
 		{`{"type":"dropped","reason":"spam","recipient":"a@example.com"}`, "dropped spam"},
 		{`{"type":"opened","machine":true,"recipient":"a@example.com"}`, "opened machine"},
 		{`{"type":"delivered"}`, "broken"},
 		{`{"type":"delivered","recipient":["a@example.com"]}`, "broken"},
-		{`{"type":"message.sent","timestamp":"2026-01-02T03:04:05Z","data":{"recipient":"a@example.com"}}`, "ignored unknown"},
+		{`{"type":"message.sent","timestamp":"2026-01-02T03:04:05Z","data":{"recipient":"a@example.com"}}`,
+			"ignored unknown"},
 		{`{"type":"clicked","timestamp":"2026-01-02T03:04:05Z","data":{"recipient":"a@example.com","url":"https://example.com/"}}`, "clicked"},
 		{`{"recipient":"a@example.com"}`, "broken"},
 	},
@@ -226,7 +243,8 @@ func meaning(b Batch) string {
 	return s
 }
 
-// One SES bounce of several recipients: each has its own diagnostic, and those who didn't bounce are left alone.
+// One SES bounce of several recipients: each has its own diagnostic, and those who didn't bounce are left
+// alone.
 func TestSESBounceNamesWhoBounced(t *testing.T) {
 	b, err := Read(SES, jsonRequest(sns(t, `{"eventType":"Bounce","mail":{"messageId":"m1","destination":["fine@example.com","a@example.com","b@example.com"],
 		"commonHeaders":{"messageId":"<ours@example.com>"},"tags":{"ses:caller":["x"],"order":["1","2"]}},
@@ -236,10 +254,12 @@ func TestSESBounceNamesWhoBounced(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	common := Event{Provider: SES, Kind: Bounced, Bounce: Hard, Reason: ReasonBounced, Told: "Bounce", Time: at, EventID: "sns-1",
+	common := Event{Provider: SES, Kind: Bounced, Bounce: Hard, Reason: ReasonBounced, Told: "Bounce", Time: at,
+		EventID:           "sns-1",
 		ProviderMessageID: "m1", MessageID: "<ours@example.com>", Metadata: map[string]string{"order": "1,2"}}
 	first, second := common, common
-	first.Recipient, first.Key, first.Diagnostic, first.SMTPCode, first.Enhanced = "a@example.com", "sns-1", "smtp; 550 5.1.1 no such user", 550, "5.1.1"
+	first.Recipient, first.Key, first.Diagnostic, first.SMTPCode, first.Enhanced = "a@example.com", "sns-1",
+		"smtp; 550 5.1.1 no such user", 550, "5.1.1"
 	second.Recipient, second.Key, second.Diagnostic = "b@example.com", "sns-1#1", "Permanent"
 	if diff := cmp.Diff([]Event{first, second}, b.Events); diff != "" {
 		t.Error(diff)
@@ -260,21 +280,24 @@ func TestSeveralRecipientsAreCandidates(t *testing.T) {
 	}
 }
 
-// sg_event_id is another one for each retry (sendgrid-nodejs issue 1435): the key must not follow it, and must tell everything else apart.
+// sg_event_id is another one for each retry (sendgrid-nodejs issue 1435): the key must not follow it, and
+// must tell everything else apart.
 func TestSendGridRetriesHaveOneKey(t *testing.T) {
 	const body = `{"event":"click","email":"a@example.com","sg_event_id":"1","sg_message_id":"m.filter1","timestamp":1700000000,"url":"https://example.com/1"}`
 	first := readOne(t, SendGrid, body)
 	if again := readOne(t, SendGrid, strings.Replace(body, `_id":"1"`, `_id":"2"`, 1)); again.Key != first.Key {
 		t.Errorf("a retry has the key %s, not %s", again.Key, first.Key)
 	}
-	for _, change := range [][2]string{{"click", "open"}, {"a@", "b@"}, {"m.filter1", "n.filter1"}, {"1700000000", "1700000001"}, {"com/1", "com/2"}} {
+	for _, change := range [][2]string{{"click", "open"}, {"a@", "b@"}, {"m.filter1", "n.filter1"},
+		{"1700000000", "1700000001"}, {"com/1", "com/2"}} {
 		if other := readOne(t, SendGrid, strings.Replace(body, change[0], change[1], 1)); other.Key == first.Key {
 			t.Errorf("%s for %s has the same key", change[1], change[0])
 		}
 	}
 }
 
-// Without an id of the provider, the order of keys in the JSON makes no difference, and everything that was said does.
+// Without an id of the provider, the order of keys in the JSON makes no difference, and everything that was
+// said does.
 func TestFingerprint(t *testing.T) {
 	a := readOne(t, Brevo, `{"event":"delivered","email":"a@example.com","ts_epoch":1520363423000}`)
 	b := readOne(t, Brevo, ` { "ts_epoch":1520363423000,"email":"a@example.com", "event":"delivered"}`)
@@ -284,7 +307,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Where the provider's id is good for a key, another id is another key; and what has the same id without being the same has another, too.
+// Where the provider's id is good for a key, another id is another key; and what has the same id without
+// being the same has another, too.
 func TestKeysFromIDs(t *testing.T) {
 	keys := map[string]string{}
 	for _, body := range []string{
@@ -306,15 +330,18 @@ func TestKeysFromIDs(t *testing.T) {
 }
 
 func TestIDsOfTheMessage(t *testing.T) {
-	e := readOne(t, SendGrid, `{"event":"delivered","sg_message_id":"wrfRR.filter0425.1.0","smtp-id":"<ours@example.com>"}`)
-	if e.ProviderMessageID != "wrfRR" || e.ProviderAlias != "wrfRR.filter0425.1.0" || e.MessageID != "<ours@example.com>" {
+	e := readOne(t, SendGrid,
+		`{"event":"delivered","sg_message_id":"wrfRR.filter0425.1.0","smtp-id":"<ours@example.com>"}`)
+	if e.ProviderMessageID != "wrfRR" || e.ProviderAlias != "wrfRR.filter0425.1.0" ||
+		e.MessageID != "<ours@example.com>" {
 		t.Errorf("SendGrid: %+v", e)
 	}
 	e = readOne(t, SendGrid, `{"event":"dropped","reason":"Invalid","sg_message_id":"filter0093.1.0","smtp-id":"<wrfRR@ismtpd0006.sendgrid.net>"}`)
 	if e.ProviderMessageID != "wrfRR" {
 		t.Errorf("SendGrid, dropped: %+v", e)
 	}
-	e = readOne(t, SparkPost, `{"msys":{"message_event":{"type":"delivery","transmission_id":"1","message_id":"2"}}}`)
+	e = readOne(t, SparkPost,
+		`{"msys":{"message_event":{"type":"delivery","transmission_id":"1","message_id":"2"}}}`)
 	if e.ProviderMessageID != "1" || e.ProviderAlias != "2" {
 		t.Errorf("SparkPost: %+v", e)
 	}
@@ -346,11 +373,13 @@ func TestMailgunMultipart(t *testing.T) {
 		"--x\r\nContent-Disposition: form-data; name=\"recipient\"\r\n\r\na@example.com\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=\"code\"\r\n\r\n452\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=\"attachment-1\"; filename=\"m.eml\"\r\n\r\nFrom: x\r\n\r\n\r\n--x--\r\n"
-	b, err := Read(Mailgun, Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}, Body: []byte(body)})
+	b, err := Read(Mailgun, Request{Header: http.Header{"Content-Type": {"multipart/form-data; boundary=x"}},
+		Body: []byte(body)})
 	if err != nil || len(b.Events) != 1 {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	if e := b.Events[0]; e.Kind != Bounced || e.Bounce != Soft || e.Recipient != "a@example.com" || e.SMTPCode != 452 {
+	if e := b.Events[0]; e.Kind != Bounced || e.Bounce != Soft || e.Recipient != "a@example.com" ||
+		e.SMTPCode != 452 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -360,22 +389,28 @@ func TestMailgunForms(t *testing.T) {
 		form string
 		want Event
 	}{
-		{"event=bounced&code=5.1.1&error=smtp%3B550+5.1.1+not+found", Event{Kind: Bounced, Bounce: Hard, Reason: ReasonBounced, Diagnostic: "smtp;550 5.1.1 not found", SMTPCode: 550, Enhanced: "5.1.1"}},
+		{"event=bounced&code=5.1.1&error=smtp%3B550+5.1.1+not+found", Event{Kind: Bounced, Bounce: Hard,
+			Reason: ReasonBounced, Diagnostic: "smtp;550 5.1.1 not found", SMTPCode: 550, Enhanced: "5.1.1"}},
 		{"event=bounced&code=4.2.2", Event{Kind: Bounced, Bounce: Soft, Reason: ReasonBounced, Enhanced: "4.2.2"}},
 		{"event=dropped&reason=hardfail&code=607", Event{Kind: Dropped, Reason: ReasonSpam}},
 		{"event=dropped&reason=hardfail&code=606", Event{Kind: Dropped, Reason: ReasonUnsubscribed}},
 		{"event=dropped&reason=tuesday", Event{Kind: Dropped, Reason: ReasonOther}},
-		{"event=clicked&url=https%3A%2F%2Fexample.com%2F&ip=192.0.2.1&user-agent=x&tag=a&tag=b", Event{Kind: Clicked, URL: "https://example.com/", IP: "192.0.2.1", UserAgent: "x", Tags: []string{"a", "b"}}},
-		{"event=opened&order=7&X-Mailgun-Sid=1&attachment-count=1", Event{Kind: Opened, Metadata: map[string]string{"order": "7"}}},
+		{"event=clicked&url=https%3A%2F%2Fexample.com%2F&ip=192.0.2.1&user-agent=x&tag=a&tag=b",
+			Event{Kind: Clicked, URL: "https://example.com/", IP: "192.0.2.1", UserAgent: "x",
+				Tags: []string{"a", "b"}}},
+		{"event=opened&order=7&X-Mailgun-Sid=1&attachment-count=1", Event{Kind: Opened, Metadata: map[string]string{
+			"order": "7"}}},
 		{"event=complained", Event{Kind: Complained, Reason: ReasonSpam}},
 		{"event=unsubscribed", Event{Kind: Unsubscribed, Reason: ReasonUnsubscribed}},
 	} {
-		b, err := Read(Mailgun, Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: []byte("token=1&recipient=a%40example.com&" + c.form)})
+		b, err := Read(Mailgun, Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+			Body: []byte("token=1&recipient=a%40example.com&" + c.form)})
 		if err != nil || len(b.Events) != 1 {
 			t.Errorf("%s: %+v, %v", c.form, b, err)
 			continue
 		}
-		c.want.Provider, c.want.Recipient, c.want.EventID, c.want.Key, c.want.Told = Mailgun, "a@example.com", "1", "1", string(c.want.Kind)
+		c.want.Provider, c.want.Recipient, c.want.EventID, c.want.Key, c.want.Told = Mailgun, "a@example.com", "1",
+			"1", string(c.want.Kind)
 		if diff := cmp.Diff(c.want, b.Events[0]); diff != "" {
 			t.Errorf("%s: %s", c.form, diff)
 		}
@@ -391,8 +426,10 @@ func TestGenericInFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Event{{Provider: Generic, Kind: Bounced, Bounce: Hard, Reason: ReasonInvalid, Told: "bounced", Time: time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC),
-		Recipient: "Ann@example.com", EventID: "msg_1", Key: "msg_1", ProviderMessageID: "77", MessageID: "<ours@example.com>",
+	want := []Event{{Provider: Generic, Kind: Bounced, Bounce: Hard, Reason: ReasonInvalid, Told: "bounced",
+		Time:      time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC),
+		Recipient: "Ann@example.com", EventID: "msg_1", Key: "msg_1", ProviderMessageID: "77",
+		MessageID:  "<ours@example.com>",
 		Diagnostic: "550 5.1.1 no such user", SMTPCode: 550, Enhanced: "5.1.1", UserAgent: "x", IP: "192.0.2.1",
 		Tags: []string{"a", "b"}, Metadata: map[string]string{"order": "7", "who": "ann"}}}
 	if diff := cmp.Diff(want, b.Events); diff != "" {

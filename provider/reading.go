@@ -41,7 +41,8 @@ func forAll(told string, e Event, recipients []string) (fact, error) {
 	return events(told, all...)
 }
 
-// of sets the recipient of an event whose provider names all recipients of the message: the only one, or else the candidates.
+// of sets the recipient of an event whose provider names all recipients of the message: the only one, or else
+// the candidates.
 func (e *Event) of(recipients []string) {
 	switch {
 	case len(recipients) == 1:
@@ -64,7 +65,8 @@ func each(read func(object) (fact, error)) func(*reading, Request) error {
 	return func(r *reading, q Request) error { return r.each(q.Body, read) }
 }
 
-// each reads the elements of a body. Broken elements are skipped. A body of which all elements are broken is no error, because it was signed.
+// each reads the elements of a body. Broken elements are skipped. A body of which all elements are broken is
+// no error, because it was signed.
 func (r *reading) each(body []byte, read func(object) (fact, error)) error {
 	all, err := elements(body)
 	if err != nil {
@@ -104,11 +106,12 @@ func (r *reading) one(o object, read func(object) (fact, error)) error {
 }
 
 func (r *reading) broken(err error) {
-	r.batch.Broken = append(r.batch.Broken, Broken{r.index, fmt.Errorf("read element %d of a body of %s: %w", r.index, r.provider, err)})
+	r.batch.Broken = append(r.batch.Broken, Broken{r.index, fmt.Errorf("read element %d of a body of %s: %w",
+		r.index, r.provider, err)})
 }
 
-// finish bounds and cleans the fields of an event, takes missing codes from the diagnostic, and makes a Key if the provider has no usable
-// id. nth is the number of the event in its element.
+// finish bounds and cleans the fields of an event, takes missing codes from the diagnostic, and makes a Key
+// if the provider has no usable id. nth is the number of the event in its element.
 func (r *reading) finish(e Event, o object, nth int) Event {
 	e.Provider = r.provider
 	e.Told = clean(e.Told, 64)

@@ -28,7 +28,8 @@ func mismatch() error {
 }
 
 func tooLarge() error {
-	return fault.New(fault.TooLarge, "ProviderBody", "The body is larger than %d bytes or tells of more than %d events", MaxBody, MaxEvents)
+	return fault.New(fault.TooLarge, "ProviderBody",
+		"The body is larger than %d bytes or tells of more than %d events", MaxBody, MaxEvents)
 }
 
 func wrongBody(format string, args ...any) error {
@@ -43,7 +44,8 @@ func (v *Verifier) fresh(at, now time.Time) error {
 	return nil
 }
 
-// signedSeconds reads the decimal seconds of a signature. Other forms of a number, such as "+1" or "01", are harmless: the text is signed.
+// signedSeconds reads the decimal seconds of a signature. Other forms of a number, such as "+1" or "01", are
+// harmless: the text is signed.
 func signedSeconds(s string) (time.Time, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > 1<<40 {

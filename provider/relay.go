@@ -30,7 +30,8 @@ func relayHosts() []struct {
 	}
 }
 
-// OfRelay returns the provider of an SMTP host by its name: SendGrid for smtp.sendgrid.net. It returns false for other hosts.
+// OfRelay returns the provider of an SMTP host by its name: SendGrid for smtp.sendgrid.net. It returns false
+// for other hosts.
 func OfRelay(host string) (Name, bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, r := range relayHosts() {
@@ -44,14 +45,16 @@ func OfRelay(host string) (Name, bool) {
 var (
 	replyHead  = regexp.MustCompile(`(?i)^\s*(?:2[0-9][0-9][ -])?(?:2\.[0-9]{1,3}\.[0-9]{1,3} )?ok:? +`)
 	replyQueue = regexp.MustCompile(`(?i)^queued as +(\S+)`)
-	replySES   = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-[0-9]{6}$`)
-	replyUUID  = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	replyHex   = regexp.MustCompile(`\b[0-9a-f]{18,32}\b`)
+	replySES   = regexp.MustCompile(
+		`^[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-[0-9]{6}$`)
+	replyUUID = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	replyHex  = regexp.MustCompile(`\b[0-9a-f]{18,32}\b`)
 )
 
-// AnsweredID returns the provider's id of a message from its reply to the end of the data, with or without the reply code, or "" if there is
-// no id that its webhooks use. Mailgun's reply has no id: its webhooks have the Message-ID. Postmark's reply has a queue id that its webhooks
-// do not have: they have what [Echo] attaches.
+// AnsweredID returns the provider's id of a message from its reply to the end of the data, with or without
+// the reply code, or "" if there is no id that its webhooks use. Mailgun's reply has no id: its webhooks have
+// the Message-ID. Postmark's reply has a queue id that its webhooks do not have: they have what [Echo]
+// attaches.
 func AnsweredID(n Name, reply string) string {
 	reply = strings.TrimSpace(reply)
 	if len(reply) > 1000 {
@@ -80,8 +83,8 @@ func AnsweredID(n Name, reply string) string {
 	return ""
 }
 
-// Reference returns the key under which a provider's id of a message is stored: "ses:0102018c…". It ignores angle brackets and the case of a
-// UUID. It returns "" if there is no id.
+// Reference returns the key under which a provider's id of a message is stored: "ses:0102018c…". It ignores
+// angle brackets and the case of a UUID. It returns "" if there is no id.
 func Reference(n Name, id string) string {
 	id = strings.Trim(strings.TrimSpace(id), "<>")
 	if id == "" {
@@ -96,8 +99,9 @@ func Reference(n Name, id string) string {
 // EchoField is the metadata field with our id of a message, which a provider repeats in its events.
 const EchoField = "postroom_id"
 
-// Echo returns the header that makes a provider repeat our id of the message in its events. The id must consist of letters and digits. ok is
-// false for a provider that has no such header or needs none. The provider removes the header before delivery.
+// Echo returns the header that makes a provider repeat our id of the message in its events. The id must
+// consist of letters and digits. ok is false for a provider that has no such header or needs none. The
+// provider removes the header before delivery.
 func Echo(n Name, id string) (header, value string, ok bool) {
 	inJSON := func(outer string) string {
 		raw, err := json.Marshal(map[string]map[string]string{outer: {EchoField: id}})
@@ -125,8 +129,8 @@ func Echo(n Name, id string) (header, value string, ok bool) {
 	return "", "", false
 }
 
-// Echoed returns our id of the message as the provider repeated it, or "". The caller must check it: the sender of an event may write
-// anything there.
+// Echoed returns our id of the message as the provider repeated it, or "". The caller must check it: the
+// sender of an event may write anything there.
 func (e *Event) Echoed() string {
 	if id := e.Metadata[EchoField]; id != "" {
 		return id

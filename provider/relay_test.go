@@ -51,11 +51,14 @@ func TestAnsweredID(t *testing.T) {
 		{"SendGrid, no id", SendGrid, "250 Ok", ""},
 		{"SendGrid, refused", SendGrid, "550 queued as nothing", ""},
 		{"Mailgun", Mailgun, "250 Great success", ""},
-		{"Mailjet", Mailjet, "250 OK queued as A08B7F37-ed61-423a-ba75-38ed2fd4b54c", "a08b7f37-ed61-423a-ba75-38ed2fd4b54c"},
+		{"Mailjet", Mailjet, "250 OK queued as A08B7F37-ed61-423a-ba75-38ed2fd4b54c",
+			"a08b7f37-ed61-423a-ba75-38ed2fd4b54c"},
 		{"Mailjet, a queue id", Mailjet, "250 OK queued as 2D3F", ""},
-		{"Brevo", Brevo, "250 2.0.0 OK: queued as <202611212130.4711@smtp-relay.mailin.fr>", "202611212130.4711@smtp-relay.mailin.fr"},
+		{"Brevo", Brevo, "250 2.0.0 OK: queued as <202611212130.4711@smtp-relay.mailin.fr>",
+			"202611212130.4711@smtp-relay.mailin.fr"},
 		{"Postmark, its front", Postmark, "250 2.0.0 Ok: queued as 6A59", ""},
-		{"Postmark, its own id", Postmark, "250 2.0.0 Ok: b7bc2f4a-e38e-4336-af7d-e6c392c2f817", "b7bc2f4a-e38e-4336-af7d-e6c392c2f817"},
+		{"Postmark, its own id", Postmark, "250 2.0.0 Ok: b7bc2f4a-e38e-4336-af7d-e6c392c2f817",
+			"b7bc2f4a-e38e-4336-af7d-e6c392c2f817"},
 		{"Resend", Resend, "250 56761188-7520-42d8-8898-ff6fc54ce618", "56761188-7520-42d8-8898-ff6fc54ce618"},
 		{"SparkPost", SparkPost, "250 2.0.0 OK 000443ee14578172be22", "000443ee14578172be22"},
 		{"SparkPost, its front", SparkPost, "250 2.0.0 OK 67/1B-33150-CC6E6455", ""},
@@ -90,11 +93,13 @@ func TestReference(t *testing.T) {
 func TestEchoComesBack(t *testing.T) {
 	const id = "01ARZ3NDEKTSV4RRFFQ69G5F00"
 	told := map[Name]string{
-		SES:       sns(t, `{"eventType":"Delivery","mail":{"messageId":"m","tags":{"postroom_id":["`+id+`"]}},"delivery":{"recipients":["a@b.example"]}}`),
-		SendGrid:  `[{"event":"delivered","email":"a@b.example","sg_event_id":"1","sg_message_id":"2.3","timestamp":1700000000,"postroom_id":"` + id + `"}]`,
-		Mailgun:   `{"signature":{},"event-data":{"event":"delivered","id":"1","timestamp":1700000000,"recipient":"a@b.example","user-variables":{"postroom_id":"` + id + `"}}}`,
-		Postmark:  `{"RecordType":"Delivery","MessageID":"m","Recipient":"a@b.example","DeliveredAt":"2026-01-02T03:04:05Z","Metadata":{"postroom_id":"` + id + `"}}`,
-		Mailjet:   `{"event":"sent","time":1700000000,"MessageID":12,"email":"a@b.example","CustomID":"` + id + `"}`,
+		SES: sns(t, `{"eventType":"Delivery","mail":{"messageId":"m","tags":{"postroom_id":["`+id+
+			`"]}},"delivery":{"recipients":["a@b.example"]}}`),
+		SendGrid: `[{"event":"delivered","email":"a@b.example","sg_event_id":"1","sg_message_id":"2.3","timestamp":1700000000,"postroom_id":"` + id + `"}]`,
+		Mailgun:  `{"signature":{},"event-data":{"event":"delivered","id":"1","timestamp":1700000000,"recipient":"a@b.example","user-variables":{"postroom_id":"` + id + `"}}}`,
+		Postmark: `{"RecordType":"Delivery","MessageID":"m","Recipient":"a@b.example","DeliveredAt":"2026-01-02T03:04:05Z","Metadata":{"postroom_id":"` + id + `"}}`,
+		Mailjet: `{"event":"sent","time":1700000000,"MessageID":12,"email":"a@b.example","CustomID":"` + id +
+			`"}`,
 		SparkPost: `[{"msys":{"message_event":{"type":"delivery","event_id":"1","rcpt_to":"a@b.example","rcpt_meta":{"postroom_id":"` + id + `"}}}}]`,
 		Brevo:     `{"event":"delivered","email":"a@b.example","ts_epoch":1700000000000,"X-Mailin-custom":"{\"postroom_id\": \"` + id + `\"}"}`,
 	}

@@ -67,8 +67,8 @@ func resendEvent(o, data object, id string) Event {
 	return e
 }
 
-// resendBounce reads a bounce. Resend sends email.bounced for permanent ones, and only since 2025 says so in type; a temporary one has
-// another type.
+// resendBounce reads a bounce. Resend sends email.bounced for permanent ones, and only since 2025 says so in
+// type; a temporary one has another type.
 func resendBounce(e *Event, b object) outcome {
 	e.Diagnostic = b.text("message")
 	if lines := b.texts("diagnosticCode"); len(lines) > 0 {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// sendgridSigner is the verification key of the signed event webhook: ECDSA on P-256 over SHA-256 of the timestamp and the body.
+// sendgridSigner is the verification key of the signed event webhook: ECDSA on P-256 over SHA-256 of the
+// timestamp and the body.
 type sendgridSigner struct{ public *ecdsa.PublicKey }
 
 func sendgridKey(secret string) (key, error) {
@@ -90,17 +91,20 @@ func sendgridFact(o object) (fact, error) {
 	return m.fact(told, e)
 }
 
-// sendgridEvent reads the fields of all events. The key is not sg_event_id, which changes with each retry (sendgrid-nodejs issue 1435).
+// sendgridEvent reads the fields of all events. The key is not sg_event_id, which changes with each retry
+// (sendgrid-nodejs issue 1435).
 func sendgridEvent(o object) Event {
 	id, header := o.text("sg_message_id"), o.text("smtp-id")
 	own, _, _ := strings.Cut(id, ".")
 	local, host, _ := strings.Cut(strings.Trim(header, "<>"), "@")
-	if (own == "" || strings.HasPrefix(own, "filter") || strings.HasPrefix(own, "recv")) && strings.HasSuffix(host, ".sendgrid.net") {
+	if (own == "" || strings.HasPrefix(own, "filter") || strings.HasPrefix(own, "recv")) &&
+		strings.HasSuffix(host, ".sendgrid.net") {
 		own = local // the sg_message_id of a dropped message begins with the name of a server
 	}
 	e := Event{
-		EventID:           o.text("sg_event_id"),
-		Key:               fingerprint(o["event"], id, header, o["email"], o["timestamp"], o["url"], o["url_offset"], o["attempt"], o["asm_group_id"]),
+		EventID: o.text("sg_event_id"),
+		Key: fingerprint(o["event"], id, header, o["email"], o["timestamp"], o["url"],
+			o["url_offset"], o["attempt"], o["asm_group_id"]),
 		ProviderMessageID: own,
 		ProviderAlias:     id,
 		MessageID:         header,
@@ -121,10 +125,14 @@ func sendgridCustom(o object) object {
 	custom := object{}
 	for name, v := range o {
 		switch name {
-		case "email", "timestamp", "event", "smtp-id", "sg_event_id", "sg_message_id", "category", "reason", "status", "response", "attempt",
-			"useragent", "ip", "url", "url_offset", "type", "tls", "cert_err", "asm_group_id", "send_at", "newsletter", "pool",
-			"sg_machine_open", "sg_content_type", "sg_user_id", "bounce_classification", "marketing_campaign_id", "marketing_campaign_name",
-			"marketing_campaign_split_id", "marketing_campaign_version", "sg_template_id", "sg_template_name", "content_type":
+		case "email", "timestamp", "event", "smtp-id", "sg_event_id", "sg_message_id", "category", "reason",
+			"status", "response", "attempt",
+			"useragent", "ip", "url", "url_offset", "type", "tls", "cert_err", "asm_group_id", "send_at", "newsletter",
+			"pool",
+			"sg_machine_open", "sg_content_type", "sg_user_id", "bounce_classification", "marketing_campaign_id",
+			"marketing_campaign_name",
+			"marketing_campaign_split_id", "marketing_campaign_version", "sg_template_id", "sg_template_name",
+			"content_type":
 		default:
 			custom[name] = v
 		}

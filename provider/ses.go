@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readSES reads the envelope of SNS and its event of SES. There are two dialects: eventType (of a configuration set) and notificationType (of
-// the feedback settings of an identity).
+// readSES reads the envelope of SNS and its event of SES. There are two dialects: eventType (of a
+// configuration set) and notificationType (of the feedback settings of an identity).
 func readSES(r *reading, q Request) error {
 	envelope, err := parseObject(q.Body)
 	if err != nil {
@@ -46,7 +46,8 @@ func sesFact(o, envelope object) (fact, error) {
 		e.Diagnostic = o.object("delivery").text("smtpResponse")
 		return forAll(told, e, o.object("delivery").texts("recipients"))
 	case "DeliveryDelay":
-		return sesEach(told, sesEvent(o, envelope, "deliveryDelay", Deferred), o.object("deliveryDelay").objects("delayedRecipients"))
+		return sesEach(told, sesEvent(o, envelope, "deliveryDelay", Deferred),
+			o.object("deliveryDelay").objects("delayedRecipients"))
 	case "Bounce":
 		return sesBounce(told, o, envelope)
 	case "Complaint":
@@ -69,7 +70,8 @@ func sesFact(o, envelope object) (fact, error) {
 	return unknown(told)
 }
 
-// sesEvent reads the fields of all events. The time is that of the event's section, or else that of the envelope.
+// sesEvent reads the fields of all events. The time is that of the event's section, or else that of the
+// envelope.
 func sesEvent(o, envelope object, section string, kind Kind) Event {
 	m := o.object("mail")
 	e := Event{
@@ -96,8 +98,8 @@ func sesEvent(o, envelope object, section string, kind Kind) Event {
 	return e
 }
 
-// sesEach makes an event for each recipient of a section. It never falls back to the recipients of the mail: a bounce of one must not count
-// against the others.
+// sesEach makes an event for each recipient of a section. It never falls back to the recipients of the mail:
+// a bounce of one must not count against the others.
 func sesEach(told string, e Event, recipients []object) (fact, error) {
 	if len(recipients) == 0 {
 		return fact{}, errors.New("names no recipient")
@@ -168,7 +170,8 @@ func sesSubscription(told string, o, envelope object) (fact, error) {
 	}
 	left := s.object("newTopicPreferences").is("unsubscribeAll")
 	for _, t := range s.object("newTopicPreferences").objects("topicSubscriptionStatus") {
-		left = left || strings.EqualFold(t.text("subscriptionStatus"), "OptOut") && !strings.EqualFold(before[t.text("topicName")], "OptOut")
+		left = left || strings.EqualFold(t.text("subscriptionStatus"), "OptOut") &&
+			!strings.EqualFold(before[t.text("topicName")], "OptOut")
 	}
 	if !left {
 		return ignore("resubscribed", told)

@@ -83,7 +83,8 @@ func formRequest(t testing.TB, payload []byte) Request {
 			t.Fatalf("field %s is %T", name, v)
 		}
 	}
-	return Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}}, Body: []byte(form.Encode())}
+	return Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}},
+		Body: []byte(form.Encode())}
 }
 
 // readOne reads a body that tells of one event.
@@ -103,7 +104,8 @@ func readOne(t testing.TB, name Name, body string) Event {
 func sns(t testing.TB, message string) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
-		"Type": "Notification", "MessageId": "sns-1", "TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": message, "Timestamp": "2026-01-02T03:04:05.000Z",
+		"Type": "Notification", "MessageId": "sns-1", "TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": message,
+		"Timestamp": "2026-01-02T03:04:05.000Z",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,11 @@ const (
 
 // shared is a secret sent with each request, for providers that sign nothing. It may be in
 //
-//   - basic authentication: the whole "user:password" when the secret has a colon, else as the password of any user;
+//   - basic authentication: the whole "user:password" when the secret has a colon, else as the password of
+//     any user;
 //   - Authorization: Bearer;
-//   - X-Webhook-Token, or X-MessageSystems-Webhook-Token, which is what SparkPost calls its authentication token;
+//   - X-Webhook-Token, or X-MessageSystems-Webhook-Token, which is what SparkPost calls its authentication
+//     token;
 //   - token in the query of the address, for providers whose settings have room for an address only.
 //
 // Hashes are compared instead of the secrets, so the time does not even show a length.

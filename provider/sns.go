@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// topic is the ARN of an accepted SNS topic. Anyone with an Amazon account can point a topic here, and Amazon signs its messages, so the ARN
-// is part of the proof.
+// topic is the ARN of an accepted SNS topic. Anyone with an Amazon account can point a topic here, and Amazon
+// signs its messages, so the ARN is part of the proof.
 type topic string
 
 var topicARN = regexp.MustCompile(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]+:[A-Za-z0-9_.-]{1,256}$`)
@@ -64,8 +64,8 @@ func (t topic) verify(ctx context.Context, v *Verifier, r *incoming, now time.Ti
 	return snsVerify(public, o.text("SignatureVersion"), signed, signature)
 }
 
-// snsVerify checks the signature. Version 1 is SHA-1, still Amazon's default. To forge it takes a second preimage, not a collision, because
-// Amazon chooses most of the text.
+// snsVerify checks the signature. Version 1 is SHA-1, still Amazon's default. To forge it takes a second
+// preimage, not a collision, because Amazon chooses most of the text.
 func snsVerify(public *rsa.PublicKey, version, signed string, signature []byte) error {
 	var err error
 	switch version {
@@ -84,8 +84,8 @@ func snsVerify(public *rsa.PublicKey, version, signed string, signature []byte) 
 	return nil
 }
 
-// snsSigned returns the text that SNS signs: names and values of certain fields, each with a line feed, sorted by name. Subject is optional.
-// ok is false if a field is no string.
+// snsSigned returns the text that SNS signs: names and values of certain fields, each with a line feed,
+// sorted by name. Subject is optional. ok is false if a field is no string.
 func snsSigned(o object) (string, bool) {
 	names := []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"}
 	switch o.text("Type") {
@@ -109,14 +109,16 @@ func snsSigned(o object) (string, bool) {
 	return b.String(), true
 }
 
-// confirmation returns the address that confirms a subscription, if it is at SNS and for the topic of the request.
+// confirmation returns the address that confirms a subscription, if it is at SNS and for the topic of the
+// request.
 func confirmation(o object) (*Confirmation, error) {
 	u, ok := snsAddress(o.text("SubscribeURL"))
 	if !ok {
 		return nil, wrongBody("The SubscribeURL is not an address of SNS")
 	}
 	q := u.Query()
-	if (u.Path != "/" && u.Path != "") || q.Get("Action") != "ConfirmSubscription" || q.Get("TopicArn") == "" || q.Get("TopicArn") != o.text("TopicArn") {
+	if (u.Path != "/" && u.Path != "") || q.Get("Action") != "ConfirmSubscription" || q.Get("TopicArn") == "" ||
+		q.Get("TopicArn") != o.text("TopicArn") {
 		return nil, wrongBody("The SubscribeURL doesn't confirm a subscription to its topic")
 	}
 	return &Confirmation{URL: u.String(), Topic: o.text("TopicArn")}, nil

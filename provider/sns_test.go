@@ -80,9 +80,15 @@ func TestSNSGenuine(t *testing.T) {
 			if do != nil {
 				do(changed)
 			}
-			t.Run("version "+m["SignatureVersion"]+" "+name, func(t *testing.T) { checkVerify(t, v, encode(t, changed), at, code) })
+			t.Run("version "+m["SignatureVersion"]+" "+name, func(t *testing.T) {
+				checkVerify(t, v, encode(t, changed), at, code)
+			})
 		}
-		put := func(name, value string) func(map[string]string) { return func(m map[string]string) { m[name] = value } }
+		put := func(name, value string) func(map[string]string) {
+			return func(m map[string]string) {
+				m[name] = value
+			}
+		}
 		run("as it was", "", now, nil)
 		run("an hour later", "", now.Add(time.Hour), nil)
 		run("too old", codeStale, now.Add(2*time.Hour), nil)
@@ -93,13 +99,18 @@ func TestSNSGenuine(t *testing.T) {
 		run("subject added", codeMismatch, now, put("Subject", "hello"))
 		run("another topic", codeTopic, now, put("TopicArn", testTopic))
 		run("another type", codeMissing, now, put("Type", "SubscriptionConfirmation"))
-		run("signature changed", codeMismatch, now, func(m map[string]string) { m["Signature"] = "A" + m["Signature"][1:] })
+		run("signature changed", codeMismatch, now, func(m map[string]string) {
+			m["Signature"] = "A" + m["Signature"][1:]
+		})
 		run("no signature", codeMissing, now, func(m map[string]string) { delete(m, "Signature") })
 		run("signature not base64", codeMissing, now, put("Signature", "%"))
 		run("no time", codeMissing, now, func(m map[string]string) { delete(m, "Timestamp") })
-		run("the other version", codeMismatch, now, put("SignatureVersion", map[string]string{"1": "2", "2": "1"}[m["SignatureVersion"]]))
+		run("the other version", codeMismatch, now,
+			put("SignatureVersion", map[string]string{"1": "2", "2": "1"}[m["SignatureVersion"]]))
 		run("version 3", codeMissing, now, put("SignatureVersion", "3"))
-		run("no address of a certificate", codeCertificate, now, func(m map[string]string) { delete(m, "SigningCertURL") })
+		run("no address of a certificate", codeCertificate, now, func(m map[string]string) {
+			delete(m, "SigningCertURL")
+		})
 	}
 }
 
@@ -131,14 +142,16 @@ func TestSNSCertificateAddress(t *testing.T) {
 		"https://" + strings.Repeat("a", 3000) + ".pem",
 		"",
 	} {
-		m := map[string]string{"Type": "Notification", "MessageId": "1", "TopicArn": testTopic, "Message": "m", "Timestamp": now.Format(time.RFC3339Nano),
+		m := map[string]string{"Type": "Notification", "MessageId": "1", "TopicArn": testTopic, "Message": "m",
+			"Timestamp":        now.Format(time.RFC3339Nano),
 			"SignatureVersion": "1", "Signature": "AAAA", "SigningCertURL": address}
 		checkVerify(t, v, encode(t, m), now, codeCertificate)
 	}
 	if len(certs.asked) > 0 {
 		t.Errorf("fetched %q", certs.asked)
 	}
-	for _, address := range []string{testCert, "https://sns.us-gov-west-1.amazonaws.com/a.pem", "https://sns.cn-north-1.amazonaws.com.cn/a.pem"} {
+	for _, address := range []string{testCert, "https://sns.us-gov-west-1.amazonaws.com/a.pem",
+		"https://sns.cn-north-1.amazonaws.com.cn/a.pem"} {
 		if _, ok := snsAddress(address); !ok {
 			t.Errorf("%s refused", address)
 		}
@@ -158,7 +171,8 @@ func newAuthority(t testing.TB, name string, from, to time.Time) authority {
 		t.Fatal(err)
 	}
 	issue := func(serial int64, cn string, ca bool, parent *x509.Certificate) *x509.Certificate {
-		template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: cn}, NotBefore: from, NotAfter: to,
+		template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: cn},
+			NotBefore: from, NotAfter: to,
 			IsCA: ca, BasicConstraintsValid: true, SubjectKeyId: []byte{byte(serial)}}
 		if !ca {
 			template.DNSNames = []string{cn}
@@ -225,7 +239,8 @@ func (a authority) sign(t testing.TB, m map[string]string) Request {
 }
 
 func snsMessage(now time.Time, more ...string) map[string]string {
-	m := map[string]string{"Type": "Notification", "MessageId": "1", "TopicArn": testTopic, "Message": "m", "Timestamp": now.Format(time.RFC3339Nano),
+	m := map[string]string{"Type": "Notification", "MessageId": "1", "TopicArn": testTopic, "Message": "m",
+		"Timestamp":        now.Format(time.RFC3339Nano),
 		"SignatureVersion": "2", "SigningCertURL": testCert}
 	for i := 0; i < len(more); i += 2 {
 		m[more[i]] = more[i+1]
@@ -248,24 +263,31 @@ func TestSNSCertificate(t *testing.T) {
 	}{
 		{"HTTPS vouches for it", a, pemOf(a.leaf), Roots{}, ""},
 		{"to the root, by what came along", a, pemOf(a.leaf, a.between), Roots{Pool: poolOf(a.root)}, ""},
-		{"to the root, by what we have", a, pemOf(a.leaf), Roots{Pool: poolOf(a.root), Intermediates: poolOf(a.between)}, ""},
+		{"to the root, by what we have", a, pemOf(a.leaf),
+			Roots{Pool: poolOf(a.root), Intermediates: poolOf(a.between)}, ""},
 		{"a piece is missing", a, pemOf(a.leaf), Roots{Pool: poolOf(a.root)}, codeCertificate},
-		{"to another root", stranger, pemOf(stranger.leaf, stranger.between), Roots{Pool: poolOf(a.root)}, codeCertificate},
-		{"a root that came along is none", stranger, pemOf(stranger.leaf, stranger.between, stranger.root), Roots{Pool: poolOf(a.root)}, codeCertificate},
+		{"to another root", stranger, pemOf(stranger.leaf, stranger.between), Roots{Pool: poolOf(a.root)},
+			codeCertificate},
+		{"a root that came along is none", stranger, pemOf(stranger.leaf, stranger.between, stranger.root),
+			Roots{Pool: poolOf(a.root)}, codeCertificate},
 		{"expired", expired, pemOf(expired.leaf), Roots{}, codeCertificate},
 		{"of another service", other, pemOf(other.leaf), Roots{}, codeCertificate},
 		{"another key", stranger, pemOf(a.leaf), Roots{}, codeMismatch},
 		{"text before it", a, "<html>" + pemOf(a.leaf), Roots{}, codeCertificate},
 		{"text behind it", a, pemOf(a.leaf) + "x", Roots{}, codeCertificate},
-		{"no certificate", a, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", Roots{}, codeCertificate},
-		{"not even DER", a, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Roots{}, codeCertificate},
+		{"no certificate", a, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", Roots{},
+			codeCertificate},
+		{"not even DER", a, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Roots{},
+			codeCertificate},
 		{"an empty page", a, "", Roots{}, codeCertificate},
 		{"very many", a, strings.Repeat(pemOf(a.leaf), 9), Roots{}, codeCertificate},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Secrets: []string{testTopic}, Certificates: &recorded{pages: map[string]string{testCert: c.page}}, Roots: c.roots}
+			o := Options{Secrets: []string{testTopic}, Certificates: &recorded{
+				pages: map[string]string{testCert: c.page}}, Roots: c.roots}
 			for _, version := range []string{"1", "2"} {
-				checkVerify(t, newVerifier(t, SES, o), c.by.sign(t, snsMessage(now, "SignatureVersion", version)), now, c.code)
+				checkVerify(t, newVerifier(t, SES, o), c.by.sign(t, snsMessage(now, "SignatureVersion", version)), now,
+					c.code)
 			}
 		})
 	}
@@ -279,7 +301,8 @@ func TestSNSTopics(t *testing.T) {
 	v := newVerifier(t, SES, Options{Secrets: []string{second, testTopic}, Certificates: certs})
 	checkVerify(t, v, a.sign(t, snsMessage(now)), now, "")
 	checkVerify(t, v, a.sign(t, snsMessage(now, "TopicArn", second)), now, "")
-	checkVerify(t, v, a.sign(t, snsMessage(now, "TopicArn", "arn:aws:sns:eu-west-1:999999999999:mail-events")), now, codeTopic)
+	checkVerify(t, v, a.sign(t, snsMessage(now, "TopicArn", "arn:aws:sns:eu-west-1:999999999999:mail-events")),
+		now, codeTopic)
 	certs.err = errors.New("away")
 	m := snsMessage(now, "SigningCertURL", strings.Replace(testCert, "0123", "9999", 1))
 	if err := v.Verify(t.Context(), a.sign(t, m), now); !fault.Is(err, fault.Unavailable) {
@@ -332,7 +355,8 @@ func TestFailedFetchesAreRepeated(t *testing.T) {
 	checkVerify(t, v, r, now.Add(certificateRetry), "")
 }
 
-// The address is a stranger's word: asking for ever new ones must not make us fetch without end, nor push out what is in use.
+// The address is a stranger's word: asking for ever new ones must not make us fetch without end, nor push out
+// what is in use.
 func TestStrangersCannotMakeUsFetch(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
@@ -342,7 +366,8 @@ func TestStrangersCannotMakeUsFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 100 {
-		m := snsMessage(now, "SigningCertURL", "https://sns.eu-west-1.amazonaws.com/"+strings.Repeat("a", i+1)+".pem", "Signature", "AAAA")
+		m := snsMessage(now, "SigningCertURL", "https://sns.eu-west-1.amazonaws.com/"+strings.Repeat("a", i+1)+
+			".pem", "Signature", "AAAA")
 		if v.Verify(t.Context(), encode(t, m), now) == nil {
 			t.Fatal("accepted")
 		}
@@ -353,7 +378,8 @@ func TestStrangersCannotMakeUsFetch(t *testing.T) {
 	for minute := range 10 {
 		at := now.Add(time.Duration(minute+1) * time.Minute)
 		for i := range 9 {
-			m := snsMessage(at, "SigningCertURL", "https://sns.eu-west-1.amazonaws.com/"+strings.Repeat("b", minute*9+i+1)+".pem", "Signature", "AAAA")
+			m := snsMessage(at, "SigningCertURL", "https://sns.eu-west-1.amazonaws.com/"+strings.Repeat("b",
+				minute*9+i+1)+".pem", "Signature", "AAAA")
 			v.Verify(t.Context(), encode(t, m), at)
 		}
 	}
@@ -369,13 +395,16 @@ func TestStrangersCannotMakeUsFetch(t *testing.T) {
 func TestSNSConfirmation(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: &recorded{pages: map[string]string{testCert: pemOf(a.leaf)}}})
-	const good = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=" + testTopic + "&Token=2336412f37"
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: &recorded{
+		pages: map[string]string{testCert: pemOf(a.leaf)}}})
+	const good = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=" + testTopic +
+		"&Token=2336412f37"
 	m := snsMessage(now, "Type", "SubscriptionConfirmation", "Token", "2336412f37", "SubscribeURL", good)
 	r := a.sign(t, m)
 	checkVerify(t, v, r, now, "")
 	b, err := Read(SES, r)
-	if err != nil || b.Confirm == nil || b.Confirm.URL != good || b.Confirm.Topic != testTopic || len(b.Events) > 0 {
+	if err != nil || b.Confirm == nil || b.Confirm.URL != good || b.Confirm.Topic != testTopic ||
+		len(b.Events) > 0 {
 		t.Fatalf("read %+v, %v", b, err)
 	}
 	m["SubscribeURL"] = strings.Replace(good, "2336412f37", "2336412f38", 1)

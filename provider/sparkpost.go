@@ -23,8 +23,8 @@ var sparkpostNames = map[string]outcome{
 	"sms_status":           ignored("sms"),
 }
 
-// sparkpostClasses are the bounce classes that differ from a soft bounce. A block says nothing about the address, and some classes are no
-// bounces at all.
+// sparkpostClasses are the bounce classes that differ from a soft bounce. A block says nothing about the
+// address, and some classes are no bounces at all.
 var sparkpostClasses = map[int]outcome{
 	10:  badAddress, // no such recipient
 	30:  hardBounce, // no RCPT
@@ -84,8 +84,8 @@ func sparkpostEventFact(o object) (fact, error) {
 	return m.fact(told, e)
 }
 
-// sparkpostEvent reads the fields of all events. raw_rcpt_to is the recipient before SparkPost made it lower case. SparkPost answers a
-// submission with transmission_id over its API and with message_id over SMTP.
+// sparkpostEvent reads the fields of all events. raw_rcpt_to is the recipient before SparkPost made it lower
+// case. SparkPost answers a submission with transmission_id over its API and with message_id over SMTP.
 func sparkpostEvent(o object) Event {
 	e := Event{
 		EventID:           o.text("event_id"),

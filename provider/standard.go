@@ -14,14 +14,15 @@ import (
 
 const maxSignatures = 20 // in one header; there is one for each secret that the sender has at a time
 
-// standard is a key of Standard Webhooks 1.0: signatures over id.timestamp.body, v1 by HMAC-SHA256 or v1a by ed25519.
+// standard is a key of Standard Webhooks 1.0: signatures over id.timestamp.body, v1 by HMAC-SHA256 or v1a by
+// ed25519.
 type standard struct {
 	secret []byte            // for v1
 	public ed25519.PublicKey // for v1a
 }
 
-// standardKey reads whsec_ or whpk_ and base64. The specification wants secrets of 24 to 64 bytes; shorter ones are accepted because Svix
-// makes some of 18 bytes.
+// standardKey reads whsec_ or whpk_ and base64. The specification wants secrets of 24 to 64 bytes; shorter
+// ones are accepted because Svix makes some of 18 bytes.
 func standardKey(secret string) (key, error) {
 	if encoded, ok := strings.CutPrefix(secret, "whpk_"); ok {
 		public, err := base64.StdEncoding.DecodeString(encoded)
@@ -52,7 +53,8 @@ func genericKey(secret string) (key, error) {
 }
 
 func (s standard) verify(_ context.Context, v *Verifier, r *incoming, now time.Time) error {
-	id, stamp, given := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp"), standardHeader(r.Header, "signature")
+	id, stamp, given := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp"), standardHeader(
+		r.Header, "signature")
 	if id == "" || stamp == "" || given == "" {
 		return missing("webhook-id, webhook-timestamp and webhook-signature")
 	}

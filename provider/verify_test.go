@@ -50,7 +50,8 @@ type change struct {
 
 func (c change) run(t *testing.T, v *Verifier, genuine Request, signed time.Time) {
 	t.Helper()
-	r := Request{Header: genuine.Header.Clone(), Query: genuine.Query, Body: append([]byte(nil), genuine.Body...)}
+	r := Request{Header: genuine.Header.Clone(), Query: genuine.Query,
+		Body: append([]byte(nil), genuine.Body...)}
 	if c.do != nil {
 		c.do(&r)
 	}
@@ -102,16 +103,20 @@ func TestSendGridSignature(t *testing.T) {
 		{name: "no time", do: del(stamp), code: codeMissing},
 		{name: "no signature", do: del(sig), code: codeMissing},
 		{name: "signature is not base64", do: set(sig, "%%%"), code: codeMissing},
-		{name: "signature of another form", do: set(sig, base64.StdEncoding.EncodeToString(make([]byte, 64))), code: codeMismatch},
+		{name: "signature of another form", do: set(sig, base64.StdEncoding.EncodeToString(make([]byte, 64))),
+			code: codeMismatch},
 	} {
 		c.run(t, v, genuine, signed)
 	}
 	t.Run("another key", func(t *testing.T) {
-		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{otherSendGridKey}}), genuine, signed, codeMismatch)
+		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{otherSendGridKey}}), genuine, signed,
+			codeMismatch)
 	})
 	t.Run("the old key beside a new one", func(t *testing.T) {
-		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{otherSendGridKey, key}}), genuine, signed, "")
-		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{key, otherSendGridKey}}), genuine, signed.Add(48*time.Hour), codeStale)
+		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{otherSendGridKey, key}}), genuine, signed,
+			"")
+		checkVerify(t, newVerifier(t, SendGrid, Options{Secrets: []string{key, otherSendGridKey}}), genuine,
+			signed.Add(48*time.Hour), codeStale)
 	})
 	t.Run("a window of one's own", func(t *testing.T) {
 		narrow := newVerifier(t, SendGrid, Options{Secrets: []string{key}, Window: time.Minute})
@@ -168,7 +173,8 @@ func TestStandardWebhooks(t *testing.T) {
 			r.Header.Set("webhook-signature", "v2,AAAA v1,AAAA v1a,AAAA "+r.Header.Get("webhook-signature"))
 		}},
 		{name: "it stands behind too many others", do: func(r *Request) {
-			r.Header.Set("webhook-signature", strings.Repeat("v1,AAAA ", maxSignatures)+r.Header.Get("webhook-signature"))
+			r.Header.Set("webhook-signature", strings.Repeat("v1,AAAA ", maxSignatures)+
+				r.Header.Get("webhook-signature"))
 		}, code: codeMismatch},
 		{name: "under the names of Svix", do: func(r *Request) {
 			for _, name := range []string{"id", "timestamp", "signature"} {
@@ -187,7 +193,8 @@ func TestStandardWebhooks(t *testing.T) {
 	}
 	checkVerify(t, newVerifier(t, Resend, Options{Secrets: []string{other}}), genuine, signed, codeMismatch)
 	checkVerify(t, newVerifier(t, Resend, Options{Secrets: []string{other, x.Secret}}), genuine, signed, "")
-	checkVerify(t, newVerifier(t, Generic, Options{Secrets: []string{x.Secret}}), edwards, signed, codeMismatch) // a public key is no secret, nor the other way
+	// a public key is no secret, nor the other way
+	checkVerify(t, newVerifier(t, Generic, Options{Secrets: []string{x.Secret}}), edwards, signed, codeMismatch)
 	for _, bad := range y.Invalid[1:] {
 		if strings.HasPrefix(bad, "whpk_") {
 			continue // of signing keys that is invalid; we check, and take it
@@ -220,25 +227,30 @@ func TestMailgunSignature(t *testing.T) {
 		{name: "too old", at: 10 * time.Hour, code: codeStale},
 		{name: "from the future", at: -6 * time.Minute, code: codeStale},
 		{name: "token changed", do: replace(x.Token, "7"+x.Token[1:]), code: codeMismatch},
-		{name: "time changed", do: replace(`"timestamp": "1534108637"`, `"timestamp": "1534108638"`), code: codeMismatch},
+		{name: "time changed", do: replace(`"timestamp": "1534108637"`, `"timestamp": "1534108638"`),
+			code: codeMismatch},
 		{name: "signature changed", do: replace(x.Signature, "3"+x.Signature[1:]), code: codeMismatch},
 		{name: "signature cut", do: replace(x.Signature, x.Signature[:62]), code: codeMismatch},
 		{name: "signature is not hex", do: replace(x.Signature, "signature"), code: codeMissing},
 		{name: "no token", do: replace(`"token"`, `"no-token"`), code: codeMissing},
 		{name: "no signature", do: replace(`"signature": {`, `"no-signature": {`), code: codeMissing},
 		{name: "no event", do: replace(`"event-data"`, `"event-date"`), code: codeMissing},
-		{name: "a second signature in the same body", do: replace(`"event-data": {`, `"signature": {}, "event-data": {`), code: codeMissing},
+		{name: "a second signature in the same body",
+			do: replace(`"event-data": {`, `"signature": {}, "event-data": {`), code: codeMissing},
 		{name: "not JSON", do: func(r *Request) { r.Body = r.Body[1:] }, code: codeMissing},
 	} {
 		c.run(t, newVerifier(t, Mailgun, Options{Secrets: []string{x.Key}}), genuine, signed)
 	}
-	checkVerify(t, newVerifier(t, Mailgun, Options{Secrets: []string{"another key of Mailgun"}}), genuine, signed, codeMismatch)
-	checkVerify(t, newVerifier(t, Mailgun, Options{Secrets: []string{"another key of Mailgun", x.Key}}), genuine, signed, "")
+	checkVerify(t, newVerifier(t, Mailgun, Options{Secrets: []string{"another key of Mailgun"}}), genuine,
+		signed, codeMismatch)
+	checkVerify(t, newVerifier(t, Mailgun, Options{Secrets: []string{"another key of Mailgun", x.Key}}), genuine,
+		signed, "")
 }
 
 // Every fixture of Mailgun was signed by its rule, in both forms.
 func TestMailgunFixturesAreSigned(t *testing.T) {
-	v := newVerifier(t, Mailgun, Options{Secrets: []string{"TEST_WEBHOOK_SIGNING_KEY"}, Window: 50 * 365 * 24 * time.Hour, Tokens: forgetful{}})
+	v := newVerifier(t, Mailgun, Options{Secrets: []string{"TEST_WEBHOOK_SIGNING_KEY"},
+		Window: 50 * 365 * 24 * time.Hour, Tokens: forgetful{}})
 	for row := range fixtureTable {
 		name, file, _ := strings.Cut(row, "/")
 		if name != string(Mailgun) {
@@ -265,7 +277,8 @@ func (brokenTokens) Bind(context.Context, string, string, time.Time) (string, er
 	return "", errors.New("connection refused")
 }
 
-// Mailgun signs no body: a signature that was seen once must not carry another event. The same request again is its retry.
+// Mailgun signs no body: a signature that was seen once must not carry another event. The same request again
+// is its retry.
 func TestMailgunTokenCarriesOneBody(t *testing.T) {
 	var x mailgunVector
 	loadJSON(t, "signatures/mailgun_hmac.json", &x)
@@ -335,8 +348,10 @@ func TestSharedSecrets(t *testing.T) {
 		{"basic, not base64", []string{plain}, http.Header{"Authorization": {"Basic %%%"}}, nil, codeMissing},
 		{"basic, empty", []string{plain}, http.Header{"Authorization": {"Basic "}}, nil, codeMissing},
 		{"bearer", []string{plain}, http.Header{"Authorization": {"bearer  " + plain}}, nil, ""},
-		{"bearer, longer", []string{plain}, http.Header{"Authorization": {"Bearer " + plain + "x"}}, nil, codeMismatch},
-		{"bearer, shorter", []string{plain}, http.Header{"Authorization": {"Bearer " + plain[1:]}}, nil, codeMismatch},
+		{"bearer, longer", []string{plain}, http.Header{"Authorization": {"Bearer " + plain + "x"}}, nil,
+			codeMismatch},
+		{"bearer, shorter", []string{plain}, http.Header{"Authorization": {"Bearer " + plain[1:]}}, nil,
+			codeMismatch},
 		{"a header", []string{plain}, http.Header{"X-Webhook-Token": {plain}}, nil, ""},
 		{"SparkPost's header", []string{plain}, http.Header{"X-Messagesystems-Webhook-Token": {plain}}, nil, ""},
 		{"the address", []string{plain}, nil, query(plain), ""},
@@ -355,12 +370,15 @@ func TestSharedSecrets(t *testing.T) {
 	}
 }
 
-// What a provider signs can't be replaced by knowing the secret's name: a token in the address is no signature.
+// What a provider signs can't be replaced by knowing the secret's name: a token in the address is no
+// signature.
 func TestSignersTakeNoSharedSecret(t *testing.T) {
 	_, key, _ := sendgridGenuine(t)
-	for name, secret := range map[Name]string{SendGrid: key, Mailgun: "TEST_WEBHOOK_SIGNING_KEY", Resend: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", SES: testTopic} {
+	for name, secret := range map[Name]string{SendGrid: key, Mailgun: "TEST_WEBHOOK_SIGNING_KEY",
+		Resend: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", SES: testTopic} {
 		v := newVerifier(t, name, Options{Secrets: []string{secret}})
-		r := Request{Header: http.Header{"Authorization": {"Bearer " + secret}}, Query: url.Values{"token": {secret}}, Body: []byte("{}")}
+		r := Request{Header: http.Header{"Authorization": {"Bearer " + secret}}, Query: url.Values{
+			"token": {secret}}, Body: []byte("{}")}
 		if err := v.Verify(t.Context(), r, time.Now()); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v; want unauthorized", name, err)
 		}
@@ -387,7 +405,8 @@ func TestNewRefusesWhatCannotBeASecret(t *testing.T) {
 		{Resend, []string{"a-secret-of-good-length"}, fault.Invalid},
 		{Resend, []string{"whsec_AAAA"}, fault.Invalid},
 		{Generic, []string{"whpk_AAAA"}, fault.Invalid},
-		{Generic, []string{"whsk_" + strings.Repeat("A", 88)}, fault.Invalid}, // a private key is not for us to know
+		// a private key is not for us to know
+		{Generic, []string{"whsk_" + strings.Repeat("A", 88)}, fault.Invalid},
 	} {
 		_, err := New(c.name, Options{Secrets: c.secrets})
 		if !fault.Is(err, c.kind) {

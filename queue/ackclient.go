@@ -57,12 +57,16 @@ const (
 
 // Eval runs a script for asynq.
 func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.scripts.Eval(ctx, source, keys, args...) })
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd {
+		return c.scripts.Eval(ctx, source, keys, args...)
+	})
 }
 
 // EvalSha runs a script for asynq.
 func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return c.persist(ctx, func(ctx context.Context) *redis.Cmd { return c.scripts.EvalSha(ctx, sha, keys, args...) })
+	return c.persist(ctx, func(ctx context.Context) *redis.Cmd {
+		return c.scripts.EvalSha(ctx, sha, keys, args...)
+	})
 }
 
 // persist makes the call, and repeats an acknowledgement while Redis is unavailable.
@@ -100,7 +104,8 @@ func away(err error) bool {
 	if _, replied := errors.AsType[redis.Error](err); !replied {
 		return true
 	}
-	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "OOM"} {
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY",
+		"OOM"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}

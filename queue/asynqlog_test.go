@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTroubleIsLoggedSeldom: several loops that each fail all the time make one line of a kind in ten seconds, and no kind hides another.
+// TestTroubleIsLoggedSeldom: several loops that each fail all the time make one line of a kind in ten
+// seconds, and no kind hides another.
 func TestTroubleIsLoggedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -9,7 +9,8 @@ import (
 type Backoff struct {
 	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); zero: 5 s
 	Factor float64       // zero: 2; below 1 counts as 1
-	Jitter float64       // the share of the delay by which it varies either way, 0.2 being ±20 %; zero: none; at most 1
+	// the share of the delay by which it varies either way, 0.2 being ±20 %; zero: none; at most 1
+	Jitter float64
 	Max    time.Duration // no delay is longer, jitter included; zero: no limit
 	// Schedule lists the delays instead of Base and Factor: the first before attempt 2; the last one
 	// repeats.
@@ -37,7 +38,8 @@ func (b Backoff) Delay(attempt int, rnd float64) time.Duration {
 		// retried together.
 		d = 2*limit - d
 	}
-	return min(time.Duration(d), most) // above 2^53 ns a float64 may be a little more than the limit it was made of
+	// above 2^53 ns a float64 may be a little more than the limit it was made of
+	return min(time.Duration(d), most)
 }
 
 // plain returns the delay without limit and jitter, in nanoseconds; it may be infinite.

@@ -28,7 +28,8 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 }
 
-// BenchmarkScript compares sending the enqueue script along with sending its hash, 100 in a round trip. One operation is one task.
+// BenchmarkScript compares sending the enqueue script along with sending its hash, 100 in a round trip. One
+// operation is one task.
 func BenchmarkScript(b *testing.B) {
 	for _, by := range []string{"source", "hash"} {
 		b.Run(by, func(b *testing.B) {
@@ -78,7 +79,8 @@ func BenchmarkProcess(b *testing.B) {
 			once := sync.OnceFunc(func() { close(all) })
 			b.ReportAllocs()
 			b.ResetTimer()
-			stop := serve(b, q.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 50, Servers: servers}}},
+			stop := serve(b, q.redis,
+				ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 50, Servers: servers}}},
 				map[string]Handler{"send": func(context.Context, Task) Verdict {
 					if handled.Add(1) == int64(b.N) {
 						once()

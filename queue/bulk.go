@@ -32,7 +32,8 @@ func (c *Control) ArchiveAll(ctx context.Context, queue string, from State, befo
 
 // moveAll goes through a state from its oldest end. It visits no more tasks than were there at first, so
 // newer tasks that return to the state meanwhile are not reached.
-func (c *Control) moveAll(ctx context.Context, queue string, from State, to target, before Before) (moved int, err error) {
+func (c *Control) moveAll(ctx context.Context, queue string, from State, to target, before Before) (moved int,
+	err error) {
 	if from == Active || string(from) == string(to) {
 		return 0, fmt.Errorf("%s tasks of queue %s to %s: %w", from, queue, to, ErrWrongState)
 	}
@@ -63,7 +64,8 @@ func (c *Control) moveAll(ctx context.Context, queue string, from State, to targ
 
 // moveChunk moves the tasks that before permits. It returns how many it moved, and how many are no longer
 // in the state.
-func (c *Control) moveChunk(ctx context.Context, queue string, to target, from part, ids []string, before Before) (moved, gone int, err error) {
+func (c *Control) moveChunk(ctx context.Context, queue string, to target, from part, ids []string,
+	before Before) (moved, gone int, err error) {
 	if before != nil {
 		ids = agreed(ids, before(ctx, ids))
 	}

@@ -116,7 +116,8 @@ func (c *Client) compose(ctx context.Context, t Task) (call, error) {
 		opts = append(opts, asynq.ProcessAt(roundUp(t.At)))
 	}
 	var k call
-	if _, err := c.producer.EnqueueContext(c.capture.into(ctx, &k), asynq.NewTask(t.Type, t.Payload), opts...); err != nil {
+	if _, err := c.producer.EnqueueContext(c.capture.into(ctx, &k), asynq.NewTask(t.Type, t.Payload),
+		opts...); err != nil {
 		return call{}, fmt.Errorf("compose task %s for queue %s: %w", t.ID, t.Queue, err)
 	}
 	return k, nil

@@ -33,13 +33,15 @@ func TestEnqueueReachesTheHandler(t *testing.T) {
 	until(t, "the task is gone", func() bool { return b.hashes(t) == 0 })
 }
 
-// The queue counts in whole seconds and asynq cuts off the rest, so that a task would be handed out up to a second too early.
+// The queue counts in whole seconds and asynq cuts off the rest, so that a task would be handed out up to a
+// second too early.
 func TestFiresNeverEarly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	due := map[string]time.Time{}
 	var tasks []Task
-	for i, ahead := range []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 999 * time.Millisecond, 1500 * time.Millisecond} {
+	for i, ahead := range []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 999 * time.Millisecond,
+		1500 * time.Millisecond} {
 		k := task("e" + string(rune('0'+i)))
 		k.At = time.Now().Add(ahead)
 		due[k.ID] = k.At
@@ -201,7 +203,8 @@ func TestEnqueueAfterScriptsAreLost(t *testing.T) {
 func TestCaptureSeesOneScriptCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, k := range []Task{task("now"), {Queue: Submit, Type: "send", ID: "later", At: time.Now().Add(time.Hour)}} {
+	for _, k := range []Task{task("now"), {Queue: Submit, Type: "send", ID: "later",
+		At: time.Now().Add(time.Hour)}} {
 		pipe := b.redis.Pipeline()
 		if _, err := b.client.Append(t.Context(), pipe, k); err != nil {
 			t.Fatal(err)
@@ -244,5 +247,9 @@ func TestKeepCompleted(t *testing.T) {
 	for i := range 10 {
 		b.enqueue(t, task(fmt.Sprintf("more.%d", i)))
 	}
-	until(t, "two are left", func() bool { c := b.counts(t); return c.Waiting+c.Active == 0 && c.Completed == 2 && b.hashes(t) == 2 })
+	until(t, "two are left", func() bool {
+		c := b.counts(t)
+		return c.Waiting+c.Active == 0 &&
+			c.Completed == 2 && b.hashes(t) == 2
+	})
 }

@@ -24,17 +24,24 @@ func TestCounts(t *testing.T) {
 		t.Errorf("of queues that do not exist: %s", d)
 	}
 	b.client = NewClient(b.redis, Options{Keep: func() int { return 10 }})
-	verdicts := map[string]Verdict{"done.1": Done(), "done.2": Drop(), "bad.1": Bury(errors.New("no")), "again.1": RetryAt(time.Now().Add(time.Hour), errors.New("no"))}
+	verdicts := map[string]Verdict{"done.1": Done(), "done.2": Drop(), "bad.1": Bury(errors.New("no")),
+		"again.1": RetryAt(time.Now().Add(time.Hour), errors.New("no"))}
 	l := logging(func(t Task, _ int) Verdict { return verdicts[t.ID] })
-	stop := serve(t, b.redis, ServerOptions{Keep: func() int { return 10 }}, map[string]Handler{"send": l.handle})
+	stop := serve(t, b.redis, ServerOptions{Keep: func() int { return 10 }}, map[string]Handler{
+		"send": l.handle})
 	for id := range verdicts {
 		b.enqueue(t, task(id))
 	}
-	until(t, "all verdicts have their effect", func() bool { c := b.counts(t); return c.ProcessedTotal == 4 && c.Active == 0 })
+	until(t, "all verdicts have their effect", func() bool {
+		c := b.counts(t)
+		return c.ProcessedTotal == 4 &&
+			c.Active == 0
+	})
 	stop()
 	b.enqueue(t, task("w.1"), task("w.2"), later("l.1"))
 	got := b.counts(t)
-	wanted := Counts{Queue: Submit, Waiting: 2, Scheduled: 1, Retrying: 1, Archived: 1, Completed: 1, ProcessedTotal: 4, FailedTotal: 2}
+	wanted := Counts{Queue: Submit, Waiting: 2, Scheduled: 1, Retrying: 1, Archived: 1, Completed: 1,
+		ProcessedTotal: 4, FailedTotal: 2}
 	if d := cmp.Diff(wanted, got, cmpopts.IgnoreFields(Counts{}, "Latency")); d != "" {
 		t.Error(d)
 	}
@@ -138,13 +145,16 @@ func TestMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := []string{"waits.1", "later.1", "old.1", "busy.1", "none.1"}
-	if d := cmp.Diff([]error{ErrWrongState, nil, nil, ErrActive, ErrNoTask}, b.control.RunNow(t.Context(), Submit, ids...), cmpopts.EquateErrors()); d != "" {
+	if d := cmp.Diff([]error{ErrWrongState, nil, nil, ErrActive, ErrNoTask},
+		b.control.RunNow(t.Context(), Submit, ids...), cmpopts.EquateErrors()); d != "" {
 		t.Errorf("run: %s", d)
 	}
-	if d := cmp.Diff([]error{nil, nil, nil, ErrActive, ErrNoTask}, b.control.Archive(t.Context(), Submit, ids...), cmpopts.EquateErrors()); d != "" {
+	if d := cmp.Diff([]error{nil, nil, nil, ErrActive, ErrNoTask}, b.control.Archive(t.Context(), Submit,
+		ids...), cmpopts.EquateErrors()); d != "" {
 		t.Errorf("archive: %s", d)
 	}
-	if d := cmp.Diff([]error{nil, nil, nil, ErrActive, ErrNoTask}, b.control.Delete(t.Context(), Submit, ids...), cmpopts.EquateErrors()); d != "" {
+	if d := cmp.Diff([]error{nil, nil, nil, ErrActive, ErrNoTask}, b.control.Delete(t.Context(), Submit, ids...),
+		cmpopts.EquateErrors()); d != "" {
 		t.Errorf("delete: %s", d)
 	}
 	if n := b.hashes(t); n != 1 {
@@ -170,7 +180,8 @@ func TestBulkOperations(t *testing.T) {
 				if n, err := b.control.ArchiveAll(t.Context(), Submit, Waiting, nil); n != 350 || err != nil {
 					t.Fatal(n, err)
 				}
-			} else if _, err := b.control.ArchiveAll(t.Context(), Submit, Archived, nil); !errors.Is(err, ErrWrongState) {
+			} else if _, err := b.control.ArchiveAll(t.Context(), Submit, Archived, nil); !errors.Is(
+				err, ErrWrongState) {
 				t.Errorf("archiving the archive: %v", err)
 			}
 			if from != Waiting {
@@ -201,7 +212,8 @@ func TestLane(t *testing.T) {
 	}
 }
 
-// TestDeleteAllTakesFromTheMiddle has every third task of a long list stay, while workers take from its old end.
+// TestDeleteAllTakesFromTheMiddle has every third task of a long list stay, while workers take from its old
+// end.
 func TestDeleteAllTakesFromTheMiddle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -216,23 +228,24 @@ func TestDeleteAllTakesFromTheMiddle(t *testing.T) {
 	}
 	b.enqueue(t, tasks...)
 	asked := 0
-	deleted, err := b.control.DeleteAll(t.Context(), Submit, Waiting, func(ctx context.Context, ids []string) []error {
-		if asked++; asked > 1 { // a worker takes a few of the oldest in between
-			for range 3 {
-				id := b.redis.RPop(ctx, "asynq:{submit}:pending").Val()
-				want = slices.DeleteFunc(want, func(w string) bool { return w == id })
+	deleted, err := b.control.DeleteAll(t.Context(), Submit, Waiting,
+		func(ctx context.Context, ids []string) []error {
+			if asked++; asked > 1 { // a worker takes a few of the oldest in between
+				for range 3 {
+					id := b.redis.RPop(ctx, "asynq:{submit}:pending").Val()
+					want = slices.DeleteFunc(want, func(w string) bool { return w == id })
+				}
 			}
-		}
-		errs := make([]error, len(ids))
-		for i, id := range ids {
-			var number int
-			fmt.Sscanf(id, "%d", &number)
-			if number%3 == 0 {
-				errs[i] = errors.New("it stays")
+			errs := make([]error, len(ids))
+			for i, id := range ids {
+				var number int
+				fmt.Sscanf(id, "%d", &number)
+				if number%3 == 0 {
+					errs[i] = errors.New("it stays")
+				}
 			}
-		}
-		return errs
-	})
+			return errs
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +254,9 @@ func TestDeleteAllTakesFromTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	skipped := len(left) - len(want) // what slid under the walk when the worker took others
-	if missing := slices.DeleteFunc(slices.Clone(want), func(id string) bool { return slices.Contains(left, id) }); len(missing) > 0 {
+	if missing := slices.DeleteFunc(slices.Clone(want), func(id string) bool {
+		return slices.Contains(left, id)
+	}); len(missing) > 0 {
 		t.Errorf("%d tasks are gone that were to stay: %v", len(missing), missing[:1])
 	}
 	if slices.Contains(left, "\x00") {

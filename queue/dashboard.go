@@ -71,7 +71,8 @@ func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, erro
 	if path != "" && !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("dashboard path %q does not begin with a slash", o.Path)
 	}
-	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), before: o.Before, log: o.Logger}
+	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), before: o.Before,
+		log: o.Logger}
 	if len(d.queues) == 0 {
 		d.queues = Names()
 	}
@@ -180,7 +181,8 @@ func (d *Dashboard) routes() *http.ServeMux {
 }
 
 // act runs one action for a known queue, and logs and reports its failure.
-func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request, string) error) {
+func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, h func(http.ResponseWriter, *http.Request,
+	string) error) {
 	q := r.PathValue("queue")
 	if !slices.Contains(d.queues, q) {
 		http.Error(w, "There is no such queue.", http.StatusNotFound)
@@ -215,7 +217,8 @@ func (e *refusal) Error() string { return e.sentence }
 // refuseQueueDeletion refuses DELETE of a queue. asynq would leave its completed tasks, pause and counters
 // behind, workers would continue to use it unseen, and every message waiting in it would be stranded.
 func refuseQueueDeletion(http.ResponseWriter, *http.Request, string) error {
-	return &refusal{http.StatusForbidden, "Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}
+	return &refusal{http.StatusForbidden,
+		"Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}
 }
 
 func (d *Dashboard) pause(w http.ResponseWriter, r *http.Request, queue string) error {
@@ -226,7 +229,8 @@ func (d *Dashboard) resume(w http.ResponseWriter, r *http.Request, queue string)
 	return d.setPaused(w, r, queue, ActionResume, d.control.Resume)
 }
 
-func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue string, a Action, do func(context.Context, string) error) error {
+func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue string, a Action,
+	do func(context.Context, string) error) error {
 	if err := errors.Join(d.ask(r.Context(), a, queue, "", nil)...); err != nil {
 		return err
 	}

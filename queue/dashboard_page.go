@@ -49,7 +49,8 @@ var (
 // newIndexPage gets the page from asynqmon and rewrites it.
 func newIndexPage(mon http.Handler, path string) (*indexPage, error) {
 	page := &recorder{header: http.Header{}}
-	mon.ServeHTTP(page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path + "/"}, Header: http.Header{}})
+	mon.ServeHTTP(page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path + "/"},
+		Header: http.Header{}})
 	html := fontLink.ReplaceAllString(page.body.String(), "")
 	html = strings.Replace(html, "</head>", `<style>body{font-family:system-ui,sans-serif}</style></head>`, 1)
 	const mark = "\x00"
@@ -64,7 +65,8 @@ func newIndexPage(mon http.Handler, path string) (*indexPage, error) {
 // the page.
 func (p *indexPage) serve(w http.ResponseWriter, r *http.Request, mon http.Handler) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if strings.Contains(r.URL.Path, "/static/") || strings.Contains(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], ".") {
+	if strings.Contains(r.URL.Path, "/static/") ||
+		strings.Contains(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], ".") {
 		file := &fileOrPage{ResponseWriter: w}
 		get := r.Clone(r.Context())
 		get.Method = http.MethodGet
@@ -79,9 +81,10 @@ func (p *indexPage) serve(w http.ResponseWriter, r *http.Request, mon http.Handl
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin")
 	// The styles are created by script at run time, which no nonce can cover.
-	h.Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src 'self' 'nonce-%s'; style-src 'self' 'unsafe-inline'; "+
-		"img-src 'self' data:; font-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "+
-		"frame-ancestors 'self'", nonce))
+	h.Set("Content-Security-Policy",
+		fmt.Sprintf("default-src 'none'; script-src 'self' 'nonce-%s'; style-src 'self' 'unsafe-inline'; "+
+			"img-src 'self' data:; font-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "+
+			"frame-ancestors 'self'", nonce))
 	_, _ = w.Write([]byte(strings.Join(p.parts, nonce)))
 }
 

@@ -114,7 +114,8 @@ func (d *Dashboard) actOnAll(w http.ResponseWriter, r *http.Request, queue strin
 		return d.cancelAll(w, r, queue, from)
 	}
 	n, err := d.all(r.Context(), queue, a, from)
-	d.log.Info("tasks changed in the dashboard", "queue", queue, "action", string(a), "state", string(from), "count", n)
+	d.log.Info("tasks changed in the dashboard", "queue", queue, "action", string(a), "state", string(from),
+		"count", n)
 	if err != nil {
 		return fmt.Errorf("after %d tasks: %w", n, err)
 	}
@@ -174,7 +175,8 @@ func (d *Dashboard) do(ctx context.Context, queue string, a Action, from State, 
 			errs[i] = nil // Before has taken care of the task
 		}
 	}
-	d.log.Info("tasks changed in the dashboard", "queue", queue, "action", string(a), "count", len(agreed), "task_id", agreed[0])
+	d.log.Info("tasks changed in the dashboard", "queue", queue, "action", string(a), "count", len(agreed),
+		"task_id", agreed[0])
 	return errs
 }
 

@@ -137,7 +137,8 @@ func TestDashboardPagesNeedNoOtherHost(t *testing.T) {
 			if nonce == nil {
 				t.Fatalf("no nonce in %q", policy)
 			}
-			if scripts, marked := strings.Count(html, "<script"), strings.Count(html, `<script nonce="`+nonce[1]+`"`); scripts != marked || scripts < 3 {
+			if scripts, marked := strings.Count(html, "<script"), strings.Count(html, `<script nonce="`+nonce[1]+
+				`"`); scripts != marked || scripts < 3 {
 				t.Errorf("%d of %d scripts have the nonce", marked, scripts)
 			}
 			if strings.Contains(html, "\x00") || strings.Contains(html, "[[") {
@@ -145,7 +146,10 @@ func TestDashboardPagesNeedNoOtherHost(t *testing.T) {
 			}
 		})
 	}
-	files := regexp.MustCompile(`src="/admin/queues(/[^"]+)"`).FindAllStringSubmatch(func() string { _, b := s.ask(t, "GET", "/", ""); return b }(), -1)
+	files := regexp.MustCompile(`src="/admin/queues(/[^"]+)"`).FindAllStringSubmatch(func() string {
+		_, b := s.ask(t, "GET", "/", "")
+		return b
+	}(), -1)
 	if len(files) < 2 {
 		t.Fatalf("scripts: %v", files)
 	}
@@ -159,16 +163,22 @@ func TestDashboardPagesNeedNoOtherHost(t *testing.T) {
 
 func TestDashboardReads(t *testing.T) {
 	t.Parallel()
-	s := mount(t, DashboardOptions{Payload: func(taskType string, payload []byte) string { return taskType + "=" + strings.ToUpper(string(payload)) }})
+	s := mount(t, DashboardOptions{Payload: func(taskType string, payload []byte) string {
+		return taskType + "=" + strings.ToUpper(string(payload))
+	}})
 	s.enqueue(t, later("m1.1"), task("m2.1"))
 	for _, path := range []string{
-		"/api/queues", "/api/queues/submit", "/api/queues/bulk", "/api/queue_stats", "/api/servers", "/api/scheduler_entries", "/api/redis_info",
-		"/api/queues/submit/active_tasks", "/api/queues/submit/pending_tasks", "/api/queues/submit/scheduled_tasks", "/api/queues/submit/retry_tasks",
-		"/api/queues/submit/archived_tasks", "/api/queues/submit/completed_tasks", "/api/queues/submit/tasks/m1.1", "/api/queues/submit/groups",
+		"/api/queues", "/api/queues/submit", "/api/queues/bulk", "/api/queue_stats", "/api/servers",
+		"/api/scheduler_entries", "/api/redis_info",
+		"/api/queues/submit/active_tasks", "/api/queues/submit/pending_tasks", "/api/queues/submit/scheduled_tasks",
+		"/api/queues/submit/retry_tasks",
+		"/api/queues/submit/archived_tasks", "/api/queues/submit/completed_tasks", "/api/queues/submit/tasks/m1.1",
+		"/api/queues/submit/groups",
 	} {
 		res := s.response(t, "GET", path, "")
 		b, _ := io.ReadAll(res.Body)
-		if res.StatusCode != 200 || !json.Valid(b) || !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		if res.StatusCode != 200 || !json.Valid(b) ||
+			!strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: %d %s %.200s", path, res.StatusCode, res.Header.Get("Content-Type"), b)
 		}
 	}
@@ -190,7 +200,8 @@ func TestDashboardListsAreBounded(t *testing.T) {
 	for _, tt := range []struct {
 		query string
 		want  int
-	}{{"", 20}, {"?size=50", 50}, {"?size=100000", 100}, {"?size=-1", 1}, {"?size=0", 1}, {"?size=x", 20}, {"?size=100&page=3", 50}, {"?page=-4", 20}} {
+	}{{"", 20}, {"?size=50", 50}, {"?size=100000", 100}, {"?size=-1", 1}, {"?size=0", 1}, {"?size=x", 20}, {
+		"?size=100&page=3", 50}, {"?page=-4", 20}} {
 		code, body := s.ask(t, "GET", "/api/queues/submit/pending_tasks"+tt.query, "")
 		var got struct{ Tasks []struct{ Payload string } }
 		if err := json.Unmarshal([]byte(body), &got); code != 200 || err != nil {
@@ -223,15 +234,18 @@ func TestDashboardActions(t *testing.T) {
 		{name: "resume", method: "POST", path: ":resume", code: 204, heard: []string{"resume submit"}},
 		{name: "resume again", method: "POST", path: ":resume", code: 204, heard: []string{"resume submit"}},
 		{
-			name: "delete one", tasks: []Task{later("a:1.1")}, method: "DELETE", path: "/scheduled_tasks/a:1.1", code: 204,
+			name: "delete one", tasks: []Task{later("a:1.1")}, method: "DELETE", path: "/scheduled_tasks/a:1.1",
+			code:  204,
 			heard: []string{"delete submit scheduled a:1.1"}, states: map[string]State{"a:1.1": ""},
 		},
 		{
-			name: "delete one whose id ends like a verb", tasks: []Task{task("a:run")}, method: "DELETE", path: "/pending_tasks/a:run", code: 204,
+			name: "delete one whose id ends like a verb", tasks: []Task{task("a:run")}, method: "DELETE",
+			path: "/pending_tasks/a:run", code: 204,
 			heard: []string{"delete submit pending a:run"}, states: map[string]State{"a:run": ""},
 		},
 		{
-			name: "objection", tasks: []Task{task("keep.1")}, method: "DELETE", path: "/pending_tasks/keep.1", code: 500, answer: "this one stays\n",
+			name: "objection", tasks: []Task{task("keep.1")}, method: "DELETE", path: "/pending_tasks/keep.1",
+			code: 500, answer: "this one stays\n",
 			heard: []string{"delete submit pending keep.1"}, states: map[string]State{"keep.1": Waiting},
 		},
 		{
@@ -239,11 +253,13 @@ func TestDashboardActions(t *testing.T) {
 			heard: []string{"run submit scheduled b.1"}, states: map[string]State{"b.1": Waiting},
 		},
 		{
-			name: "run one that runs", tasks: []Task{task("b.2")}, method: "POST", path: "/retry_tasks/b.2:run", code: 409,
+			name: "run one that runs", tasks: []Task{task("b.2")}, method: "POST", path: "/retry_tasks/b.2:run",
+			code:  409,
 			heard: []string{"run submit retry b.2"}, states: map[string]State{"b.2": Waiting},
 		},
 		{
-			name: "archive one", tasks: []Task{task("c.1")}, method: "POST", path: "/pending_tasks/c.1:archive", code: 204,
+			name: "archive one", tasks: []Task{task("c.1")}, method: "POST", path: "/pending_tasks/c.1:archive",
+			code:  204,
 			heard: []string{"archive submit pending c.1"}, states: map[string]State{"c.1": Archived},
 		},
 		{
@@ -251,14 +267,18 @@ func TestDashboardActions(t *testing.T) {
 			heard: []string{"cancel submit active d.1"},
 		},
 		{
-			name: "batch delete", tasks: []Task{task("e.1"), later("e.2"), task("keep.2")}, method: "POST", path: "/pending_tasks:batch_delete",
-			body: `{"task_ids":["e.1","e.2","keep.2"]}`, code: 200, answer: `{"deleted_ids":["e.1","e.2"],"failed_ids":["keep.2"]}` + "\n",
+			name: "batch delete", tasks: []Task{task("e.1"), later("e.2"), task("keep.2")}, method: "POST",
+			path: "/pending_tasks:batch_delete",
+			body: `{"task_ids":["e.1","e.2","keep.2"]}`, code: 200,
+			answer: `{"deleted_ids":["e.1","e.2"],"failed_ids":["keep.2"]}` + "\n",
 			heard:  []string{"delete submit pending e.1", "delete submit pending e.2", "delete submit pending keep.2"},
 			states: map[string]State{"e.1": "", "e.2": "", "keep.2": Waiting},
 		},
 		{
-			name: "batch run", tasks: []Task{later("f.1"), later("keep.3")}, method: "POST", path: "/scheduled_tasks:batch_run",
-			body: `{"task_ids":["f.1","keep.3"]}`, code: 200, answer: `{"error_ids":["keep.3"],"pending_ids":["f.1"]}` + "\n",
+			name: "batch run", tasks: []Task{later("f.1"), later("keep.3")}, method: "POST",
+			path: "/scheduled_tasks:batch_run",
+			body: `{"task_ids":["f.1","keep.3"]}`, code: 200,
+			answer: `{"error_ids":["keep.3"],"pending_ids":["f.1"]}` + "\n",
 			heard:  []string{"run submit scheduled f.1", "run submit scheduled keep.3"},
 			states: map[string]State{"f.1": Waiting, "keep.3": Scheduled},
 		},
@@ -268,33 +288,42 @@ func TestDashboardActions(t *testing.T) {
 			heard: []string{"archive submit scheduled g.1"}, states: map[string]State{"g.1": Archived},
 		},
 		{
-			name: "batch cancel", method: "POST", path: "/active_tasks:batch_cancel", body: `{"task_ids":["h.1"]}`, code: 200,
+			name: "batch cancel", method: "POST", path: "/active_tasks:batch_cancel", body: `{"task_ids":["h.1"]}`,
+			code:   200,
 			answer: `{"canceled_ids":["h.1"],"error_ids":[]}` + "\n", heard: []string{"cancel submit active h.1"},
 		},
 		{name: "batch without a body", method: "POST", path: "/active_tasks:batch_cancel", code: 400},
-		{name: "batch with an unknown field", method: "POST", path: "/active_tasks:batch_cancel", body: `{"ids":[]}`, code: 400},
+		{name: "batch with an unknown field", method: "POST", path: "/active_tasks:batch_cancel",
+			body: `{"ids":[]}`, code: 400},
 		{
-			name: "run all", tasks: []Task{later("i.1"), later("i.2")}, method: "POST", path: "/scheduled_tasks:run_all", code: 200,
+			name: "run all", tasks: []Task{later("i.1"), later("i.2")}, method: "POST",
+			path: "/scheduled_tasks:run_all", code: 200,
 			answer: `{"scheduled":2}` + "\n", heard: []string{"run submit scheduled i.1", "run submit scheduled i.2"},
 			states: map[string]State{"i.1": Waiting, "i.2": Waiting},
 		},
 		{
-			name: "archive all", tasks: []Task{task("j.1"), later("j.2"), task("keep.4")}, method: "POST", path: "/pending_tasks:archive_all", code: 200,
-			answer: `{"archived":1}` + "\n", heard: []string{"archive submit pending j.1", "archive submit pending keep.4"},
+			name: "archive all", tasks: []Task{task("j.1"), later("j.2"), task("keep.4")}, method: "POST",
+			path: "/pending_tasks:archive_all", code: 200,
+			answer: `{"archived":1}` + "\n", heard: []string{"archive submit pending j.1",
+				"archive submit pending keep.4"},
 			states: map[string]State{"j.1": Archived, "j.2": Scheduled, "keep.4": Waiting},
 		},
 		{
-			name: "delete all", tasks: []Task{later("k.1"), later("keep.5"), later("k.2")}, method: "DELETE", path: "/scheduled_tasks:delete_all", code: 200,
-			answer: `{"deleted":2}` + "\n", heard: []string{"delete submit scheduled k.1", "delete submit scheduled k.2", "delete submit scheduled keep.5"},
+			name: "delete all", tasks: []Task{later("k.1"), later("keep.5"), later("k.2")}, method: "DELETE",
+			path: "/scheduled_tasks:delete_all", code: 200,
+			answer: `{"deleted":2}` + "\n", heard: []string{"delete submit scheduled k.1",
+				"delete submit scheduled k.2", "delete submit scheduled keep.5"},
 			states: map[string]State{"k.1": "", "k.2": "", "keep.5": Scheduled},
 		},
 		{name: "cancel all", method: "POST", path: "/active_tasks:cancel_all", code: 204},
 		{name: "delete all by POST", method: "POST", path: "/scheduled_tasks:delete_all", code: 404},
-		{name: "delete the queue", method: "DELETE", path: "", code: 403, answer: "Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead.\n"},
+		{name: "delete the queue", method: "DELETE", path: "", code: 403,
+			answer: "Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead.\n"},
 		{name: "no such list", method: "DELETE", path: "/lost_tasks/x", code: 404},
 		{name: "no such verb", method: "POST", path: "/pending_tasks/x:eat", code: 404},
 		{name: "no such queue", method: "POST", path: "-7:pause", code: 404, answer: "There is no such queue.\n"},
-		{name: "no such task", method: "POST", path: "/pending_tasks/none.1:run", code: 204, heard: []string{"run submit pending none.1"}},
+		{name: "no such task", method: "POST", path: "/pending_tasks/none.1:run", code: 204,
+			heard: []string{"run submit pending none.1"}},
 		{name: "groups are not used", method: "DELETE", path: "/groups/g/aggregating_tasks:delete_all", code: 404},
 		{name: "no such method", method: "PUT", path: ":pause", code: 404},
 	}
@@ -364,7 +393,8 @@ func TestMissingHashDoesNotBreakThePages(t *testing.T) {
 	s := mount(t, DashboardOptions{})
 	s.enqueue(t, later("m.1"), later("m.2"), task("m.3"), task("m.4"))
 	s.redis.Del(t.Context(), taskKey(Submit, "m.1"), taskKey(Submit, "m.3"))
-	for _, path := range []string{"/api/queues", "/api/queues/submit", "/api/queues/submit/pending_tasks", "/api/queues/submit/scheduled_tasks"} {
+	for _, path := range []string{"/api/queues", "/api/queues/submit", "/api/queues/submit/pending_tasks",
+		"/api/queues/submit/scheduled_tasks"} {
 		if code, body := s.ask(t, "GET", path, ""); code != 200 {
 			t.Errorf("%s: %d %s", path, code, body)
 		}

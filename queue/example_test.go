@@ -25,7 +25,8 @@ func ExampleHandler() {
 		}
 		return queue.Done()
 	}
-	fmt.Println(deliver(context.Background(), queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1", Payload: []byte("m1")}))
+	fmt.Println(deliver(context.Background(), queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1",
+		Payload: []byte("m1")}))
 	// Output: drop
 }
 
@@ -34,7 +35,8 @@ func ExampleClient_Append() {
 	accept := func(ctx context.Context, c redis.UniversalClient, tasks *queue.Client) error {
 		pipe := c.Pipeline()
 		pipe.HSet(ctx, "postroom:{0}:message:m1", "state", "waiting")
-		wakeUp, err := tasks.Append(ctx, pipe, queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1", Payload: []byte("m1")})
+		wakeUp, err := tasks.Append(ctx, pipe, queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1",
+			Payload: []byte("m1")})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ func acknowledges(cmd redis.Cmder) bool {
 	return strings.Contains(args, ":lease") && strings.Contains(args, ":processed")
 }
 
-// asynq repeats a failed acknowledgement under a context it has cancelled itself: the finished task stayed active and ran again.
+// asynq repeats a failed acknowledgement under a context it has cancelled itself: the finished task stayed
+// active and ran again.
 func TestAckFailureDoesNotRunTwice(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -73,7 +74,10 @@ func TestAckFailureDoesNotRunTwice(t *testing.T) {
 			l := logging(nil)
 			serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
 			b.enqueue(t, task("a.1"))
-			until(t, "the acknowledgement is repeated until it succeeds", func() bool { return b.hashes(t) == 0 && f.left.Load() <= 0 })
+			until(t, "the acknowledgement is repeated until it succeeds", func() bool {
+				return b.hashes(t) == 0 &&
+					f.left.Load() <= 0
+			})
 			if n := l.count("a.1"); n != 1 {
 				t.Errorf("the handler ran %d times", n)
 			}
@@ -84,7 +88,8 @@ func TestAckFailureDoesNotRunTwice(t *testing.T) {
 	}
 }
 
-// The repetitions asynq makes itself, five seconds apart, go through as well: the context they come under is cancelled.
+// The repetitions asynq makes itself, five seconds apart, go through as well: the context they come under is
+// cancelled.
 func TestAckUnderACancelledContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -128,7 +133,8 @@ func TestMissingHashDoesNotBreakCounts(t *testing.T) {
 	until(t, "the id works again", func() bool { return l.count("h.1") == 1 })
 }
 
-// With Redis full asynq cannot take tasks off a queue. Nothing moves, nothing is lost, and an operator still sees and can delete.
+// With Redis full asynq cannot take tasks off a queue. Nothing moves, nothing is lost, and an operator still
+// sees and can delete.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t, "--maxmemory-policy", "noeviction", "--appendonly", "no")
@@ -137,7 +143,8 @@ func TestFullMemory(t *testing.T) {
 	b.redis.ConfigSet(t.Context(), "maxmemory", "1mb")
 	l := logging(nil)
 	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
-	if err := b.client.Enqueue(t.Context(), task("more.1"))[0]; err == nil || !strings.Contains(err.Error(), "OOM") {
+	if err := b.client.Enqueue(t.Context(), task("more.1"))[0]; err == nil ||
+		!strings.Contains(err.Error(), "OOM") {
 		t.Errorf("enqueue: %v, want OOM", err)
 	}
 	if c := b.counts(t); c.Waiting != 200 || l.total() != 0 {
@@ -203,8 +210,8 @@ func TestRedisComesAndGoes(t *testing.T) {
 	stop()
 }
 
-// A server left behind, as by a stop with Redis frozen, must not crash the process when the program closes its connection: asynq takes
-// the end of its subscription for a message.
+// A server left behind, as by a stop with Redis frozen, must not crash the process when the program closes
+// its connection: asynq takes the end of its subscription for a message.
 func TestSubscriptionOutlivesTheConnection(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t, "--appendonly", "no")

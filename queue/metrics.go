@@ -106,7 +106,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 // report sends the metrics of one queue.
 func (c *collector) report(to chan<- prometheus.Metric, n Counts) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{n.Queue}, labels...)...)
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value,
+			append([]string{n.Queue}, labels...)...)
 	}
 	gauge(c.tasks, float64(n.Waiting), string(Waiting))
 	gauge(c.tasks, float64(n.Active), string(Active))

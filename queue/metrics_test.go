@@ -13,7 +13,8 @@ func TestMetrics(t *testing.T) {
 	b := setup(t)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(NewCollector(b.control, Submit, Bulk))
-	b.enqueue(t, task("m.1"), Task{Queue: Submit, Type: "strange", ID: "m.2"}, Task{Queue: Submit, Type: "panics", ID: "m.3"}, later("m.4"))
+	b.enqueue(t, task("m.1"), Task{Queue: Submit, Type: "strange", ID: "m.2"},
+		Task{Queue: Submit, Type: "panics", ID: "m.3"}, later("m.4"))
 	if err := b.control.Pause(t.Context(), Bulk); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestMetrics(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := NewServer(b.redis, nil, ServerOptions{Metrics: reg, Pools: []Pool{{Queues: map[string]int{Submit: 1}}}}); err == nil {
+	if _, err := NewServer(b.redis, nil,
+		ServerOptions{Metrics: reg, Pools: []Pool{{Queues: map[string]int{Submit: 1}}}}); err == nil {
 		t.Error("no error where the metrics are registered already")
 	}
 }
@@ -64,7 +66,8 @@ func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				name += " " + l.GetName() + "=" + l.GetValue()
 			}
-			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() +
+				float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return values

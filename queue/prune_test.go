@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// asynq's own "archive all" cuts the archive to 9,999 and leaves the hashes of the rest, whose ids are blocked for ever.
+// asynq's own "archive all" cuts the archive to 9,999 and leaves the hashes of the rest, whose ids are
+// blocked for ever.
 func TestOperatorArchiveAllLeaksNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -58,7 +59,8 @@ func TestPruneMends(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	b.enqueue(t, task("waits.1"), task("lost.1"), later("lost.2"), later("unnamed.1"), later("fine.1"), task("half.1"))
+	b.enqueue(t, task("waits.1"), task("lost.1"), later("lost.2"), later("unnamed.1"), later("fine.1"),
+		task("half.1"))
 	b.redis.LRem(ctx, stateKey(Submit, Waiting), 0, "lost.1")
 	b.redis.ZRem(ctx, stateKey(Submit, Scheduled), "lost.2")
 	b.redis.Del(ctx, taskKey(Submit, "unnamed.1"))
@@ -72,7 +74,8 @@ func TestPruneMends(t *testing.T) {
 		t.Errorf("%+v, want %+v", pruned, want)
 	}
 	for id, want := range map[string]State{
-		"waits.1": Waiting, "lost.1": Waiting, "lost.2": Waiting, "unnamed.1": "", "fine.1": Scheduled, "half.1": "",
+		"waits.1": Waiting, "lost.1": Waiting, "lost.2": Waiting, "unnamed.1": "", "fine.1": Scheduled,
+		"half.1": "",
 	} {
 		if got := b.state(t, id); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
@@ -83,7 +86,8 @@ func TestPruneMends(t *testing.T) {
 	}
 }
 
-// asynq's archiving fails, after it has removed the task from active, when about 8,000 archived tasks are past their 90 days at once.
+// asynq's archiving fails, after it has removed the task from active, when about 8,000 archived tasks are
+// past their 90 days at once.
 func TestNineThousandExpiredArchivedTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

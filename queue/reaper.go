@@ -88,7 +88,8 @@ func (s *Server) trimCompleted(ctx context.Context) error {
 		keys := []string{stateKey(q, Completed)}
 		for n := reapMost; n == reapMost && ctx.Err() == nil; {
 			var err error
-			if n, err = trimScript.Run(ctx, s.redis, keys, taskPrefix(q), 0, max(s.keep(), 0), reapMost).Int(); err != nil {
+			if n, err = trimScript.Run(ctx, s.redis, keys, taskPrefix(q), 0, max(s.keep(), 0),
+				reapMost).Int(); err != nil {
 				return fmt.Errorf("trim the done tasks of queue %s: %w", q, err)
 			}
 		}
@@ -104,15 +105,18 @@ func (s *Server) pruneInTurn(ctx context.Context) error {
 	}
 	pruned, err := NewControl(s.redis).Prune(ctx, s.queues...)
 	if pruned != (Pruned{}) {
-		s.log.Info("queues pruned", "expired", pruned.Expired, "orphans", pruned.Orphans, "returned", pruned.Returned, "unnamed", pruned.Unnamed)
+		s.log.Info("queues pruned", "expired", pruned.Expired, "orphans", pruned.Orphans, "returned",
+			pruned.Returned, "unnamed", pruned.Unnamed)
 	}
 	return err
 }
 
 // reap returns the tasks of one queue whose workers are dead, by reap.lua.
-func reap(ctx context.Context, c redis.UniversalClient, queue string, now time.Time) (returned, removed int64, err error) {
+func reap(ctx context.Context, c redis.UniversalClient, queue string, now time.Time) (returned, removed int64,
+	err error) {
 	keys := []string{stateKey(queue, Active), leaseKey(queue), stateKey(queue, Waiting)}
-	n, err := reapScript.Run(ctx, c, keys, now.Add(leaseLeft).Unix(), taskPrefix(queue), now.UnixNano(), reapMost).Int64Slice()
+	n, err := reapScript.Run(ctx, c, keys, now.Add(leaseLeft).Unix(), taskPrefix(queue), now.UnixNano(),
+		reapMost).Int64Slice()
 	if err == nil && len(n) != 2 {
 		err = fmt.Errorf("%d values instead of 2", len(n))
 	}

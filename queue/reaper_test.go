@@ -53,7 +53,9 @@ func victim(url string) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := NewServer(db.Client(), map[string]Handler{"send": func(context.Context, Task) Verdict { select {} }},
+	s, err := NewServer(db.Client(), map[string]Handler{"send": func(context.Context, Task) Verdict {
+		select {}
+	}},
 		ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}}}})
 	if err != nil {
 		panic(err)
@@ -67,15 +69,17 @@ func TestReaperLeavesLiveWorkersAlone(t *testing.T) {
 	b := setup(t)
 	release := make(chan struct{})
 	l := logging(nil)
-	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 20}}}, map[string]Handler{
-		"send": func(ctx context.Context, k Task) Verdict {
-			<-release
-			return l.handle(ctx, k)
-		},
-	})
+	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 20}}},
+		map[string]Handler{
+			"send": func(ctx context.Context, k Task) Verdict {
+				<-release
+				return l.handle(ctx, k)
+			},
+		})
 	b.enqueue(t, many(20)...)
 	until(t, "all are active", func() bool { return b.counts(t).Active == 20 })
-	time.Sleep(9 * time.Second) // longer than a lease may be silent; there is no condition to wait for where nothing is to happen
+	// longer than a lease may be silent; there is no condition to wait for where nothing is to happen
+	time.Sleep(9 * time.Second)
 	close(release)
 	until(t, "all are done", func() bool { return b.hashes(t) == 0 })
 	for _, k := range many(20) {
@@ -99,10 +103,14 @@ func TestReaper(t *testing.T) {
 		{"lease renewed 7 s ago", 23 * time.Second, nil, 0, 0, Active},
 		{"silent lease", 21 * time.Second, nil, 1, 0, Waiting},
 		{"expired lease", -time.Hour, nil, 1, 0, Waiting},
-		{"no lease", 29 * time.Second, func(b bench) { b.redis.Del(context.Background(), leaseKey(Submit)) }, 1, 0, Waiting},
-		{"lease without a place", time.Second, func(b bench) { b.redis.Del(context.Background(), stateKey(Submit, Active)) }, 1, 0, Waiting},
-		{"no hash", 29 * time.Second, func(b bench) { b.redis.Del(context.Background(), taskKey(Submit, "r.1")) }, 0, 1, ""},
-		{"hash without a message", time.Second, func(b bench) { b.redis.HDel(context.Background(), taskKey(Submit, "r.1"), "msg") }, 0, 1, ""},
+		{"no lease", 29 * time.Second, func(b bench) { b.redis.Del(context.Background(), leaseKey(Submit)) }, 1, 0,
+			Waiting},
+		{"lease without a place", time.Second,
+			func(b bench) { b.redis.Del(context.Background(), stateKey(Submit, Active)) }, 1, 0, Waiting},
+		{"no hash", 29 * time.Second, func(b bench) { b.redis.Del(context.Background(), taskKey(Submit, "r.1")) },
+			0, 1, ""},
+		{"hash without a message", time.Second,
+			func(b bench) { b.redis.HDel(context.Background(), taskKey(Submit, "r.1"), "msg") }, 0, 1, ""},
 		{"neither lease nor hash", time.Second, func(b bench) {
 			b.redis.Del(context.Background(), taskKey(Submit, "r.1"), leaseKey(Submit))
 		}, 0, 1, ""},
@@ -150,7 +158,9 @@ func (b bench) activate(t *testing.T, id string, lease time.Time) {
 // While Redis stalls no lease can be renewed. Old leases right after a stall say nothing about workers.
 func TestReaperWaitsAfterAStall(t *testing.T) {
 	t.Parallel()
-	at := func(s float64) time.Time { return time.Unix(1_000_000, 0).Add(time.Duration(s * float64(time.Second))) }
+	at := func(s float64) time.Time {
+		return time.Unix(1_000_000, 0).Add(time.Duration(s * float64(time.Second)))
+	}
 	type tick struct {
 		begun, ended float64
 		ok, trusted  bool
@@ -160,10 +170,13 @@ func TestReaperWaitsAfterAStall(t *testing.T) {
 		ticks []tick
 	}{
 		{"a new process trusts at once", []tick{{0, 0.1, true, true}, {1, 1.1, true, true}}},
-		{"an error", []tick{{0, 0, true, true}, {1, 1, false, false}, {2, 2, true, false}, {6, 6.5, true, false}, {8, 8.6, true, false}}},
+		{"an error", []tick{{0, 0, true, true}, {1, 1, false, false}, {2, 2, true, false}, {6, 6.5, true, false},
+			{8, 8.6, true, false}}},
 		{"after it", []tick{{0, 0, false, false}, {2, 2, true, false}, {4, 4, true, false}, {6, 6, true, true}}},
-		{"a slow answer", []tick{{0, 9, true, false}, {10, 10, true, false}, {12, 12, true, false}, {14, 14, true, false}, {15, 15, true, true}}},
-		{"this process slept", []tick{{0, 0, true, true}, {30, 30, true, false}, {33, 33, true, false}, {36, 36, true, true}}},
+		{"a slow answer", []tick{{0, 9, true, false}, {10, 10, true, false}, {12, 12, true, false},
+			{14, 14, true, false}, {15, 15, true, true}}},
+		{"this process slept", []tick{{0, 0, true, true}, {30, 30, true, false}, {33, 33, true, false},
+			{36, 36, true, true}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 func TestSafeText(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "451 4.7.1 greylisted", "451 4.7.1 greylisted"},
-		{"address", "550 5.1.1 <jane.doe+x@mail.example.com>: no such user", "550 5.1.1 <***@mail.example.com>: no such user"},
+		{"address", "550 5.1.1 <jane.doe+x@mail.example.com>: no such user",
+			"550 5.1.1 <***@mail.example.com>: no such user"},
 		{"two", "a@b.de and c@d.de", "***@b.de and ***@d.de"},
 		{"two signs", "x@y@z.de", "***@z.de"},
 		{"quoted", `"john smith"@example.com`, `"john smith"@example.com`},
@@ -28,7 +29,8 @@ func TestSafeText(t *testing.T) {
 
 // What relays answer ends up in these texts.
 func FuzzSafeText(f *testing.F) {
-	for _, s := range []string{"", "550 <a@b.c> no", "@", "a@", "@b", "\xff@\xfe", strings.Repeat("x@y ", 300), "\"a b\"@c"} {
+	for _, s := range []string{"", "550 <a@b.c> no", "@", "a@", "@b", "\xff@\xfe", strings.Repeat("x@y ", 300),
+		"\"a b\"@c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -43,7 +45,8 @@ func FuzzSafeText(f *testing.F) {
 			t.Errorf("%q has control characters", got)
 		}
 		for _, word := range strings.Fields(got) {
-			if i := strings.LastIndexByte(word, '@'); i > 0 && i < len(word)-1 && isPlain(word[i-1]) && isPlain(word[i+1]) && !strings.HasSuffix(word[:i], "***") {
+			if i := strings.LastIndexByte(word, '@'); i > 0 && i < len(word)-1 && isPlain(word[i-1]) &&
+				isPlain(word[i+1]) && !strings.HasSuffix(word[:i], "***") {
 				t.Errorf("%q shows an address", got)
 			}
 		}

@@ -17,9 +17,10 @@ import (
 
 // Pool is a group of workers that share some queues.
 type Pool struct {
-	Name    string         // for logs
-	Queues  map[string]int // queue to weight: of twice the weight, about twice as many tasks are taken while all have some
-	Workers int            // handlers at once; zero: 50
+	Name string // for logs
+	// queue to weight: of twice the weight, about twice as many tasks are taken while all have some
+	Queues  map[string]int
+	Workers int // handlers at once; zero: 50
 	// Servers is how many asynq servers share the pool's workers; zero: 1. One takes tasks off the queues
 	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write
 	// is synced to disk. Four take two to three times as many.

@@ -27,12 +27,17 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"done", Done, "", 0, ""},
 		{"drop", Drop, "", 0, ""},
-		{"bury", func() Verdict { return Bury(errors.New("550 5.1.1 no such user")) }, Archived, 0, "550 5.1.1 no such user"},
-		{"bury without a reason", func() Verdict { return Bury(nil) }, Archived, 0, "failed, and no reason was given"},
-		{"retry", func() Verdict { return RetryAt(soon(), errors.New("451 4.7.1 later")) }, Retrying, 1, "451 4.7.1 later"},
-		{"retry masks", func() Verdict { return RetryAt(soon(), errors.New("550 <jane.doe@example.com> unknown")) }, Retrying, 1, "550 <***@example.com> unknown"},
+		{"bury", func() Verdict { return Bury(errors.New("550 5.1.1 no such user")) }, Archived, 0,
+			"550 5.1.1 no such user"},
+		{"bury without a reason", func() Verdict { return Bury(nil) }, Archived, 0,
+			"failed, and no reason was given"},
+		{"retry", func() Verdict { return RetryAt(soon(), errors.New("451 4.7.1 later")) }, Retrying, 1,
+			"451 4.7.1 later"},
+		{"retry masks", func() Verdict { return RetryAt(soon(), errors.New("550 <jane.doe@example.com> unknown")) },
+			Retrying, 1, "550 <***@example.com> unknown"},
 		{"not now", func() Verdict { return NotNow(soon()) }, Retrying, 0, "not now: waits until "},
-		{"panic", func() Verdict { panic("with jane@example.com inside") }, Retrying, 1, "the handler of panic panicked; the log has the stack"},
+		{"panic", func() Verdict { panic("with jane@example.com inside") }, Retrying, 1,
+			"the handler of panic panicked; the log has the stack"},
 	}
 	handlers := map[string]Handler{}
 	for _, tt := range tests {
@@ -79,9 +84,10 @@ func TestPanicIsLoggedWithItsStack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var out lockedBuffer
-	serve(t, b.redis, ServerOptions{Logger: slog.New(slog.NewTextHandler(&out, nil))}, map[string]Handler{"send": func(context.Context, Task) Verdict {
-		panic("out of paper")
-	}})
+	serve(t, b.redis, ServerOptions{Logger: slog.New(slog.NewTextHandler(&out, nil))}, map[string]Handler{
+		"send": func(context.Context, Task) Verdict {
+			panic("out of paper")
+		}})
 	b.enqueue(t, task("p.1"))
 	until(t, "the task waits to be tried again", func() bool { return b.state(t, "p.1") == Retrying })
 	for _, want := range []string{"task handler panicked", "out of paper", "task_id=p.1", "server_test.go"} {
@@ -163,20 +169,22 @@ func TestWeights(t *testing.T) {
 	var order []string
 	var mu sync.Mutex
 	var tasks []Task
-	for _, k := range many(200) { // enough for chance: none of the light queue among the first 160 would happen once in twenty million times
+	// enough for chance: none of the light queue among the first 160 would happen once in twenty million times
+	for _, k := range many(200) {
 		tasks = append(tasks, k)
 		k.Queue = Bulk
 		tasks = append(tasks, k)
 	}
 	b.enqueue(t, tasks...)
-	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 9, Bulk: 1}, Workers: 1}}}, map[string]Handler{
-		"send": func(_ context.Context, k Task) Verdict {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, k.Queue)
-			return Done()
-		},
-	})
+	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 9, Bulk: 1}, Workers: 1}}},
+		map[string]Handler{
+			"send": func(_ context.Context, k Task) Verdict {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, k.Queue)
+				return Done()
+			},
+		})
 	until(t, "all have run", func() bool { mu.Lock(); defer mu.Unlock(); return len(order) == 400 })
 	first := strings.Count(strings.Join(order[:160], " "), Submit)
 	if first < 120 || first == 160 {
@@ -189,12 +197,13 @@ func TestStopWaitsForHandlers(t *testing.T) {
 	b := setup(t)
 	started, release := make(chan struct{}), make(chan struct{})
 	var cancelled atomic.Bool
-	stop := serve(t, b.redis, ServerOptions{Grace: time.Minute}, map[string]Handler{"send": func(ctx context.Context, _ Task) Verdict {
-		close(started)
-		<-release
-		cancelled.Store(ctx.Err() != nil)
-		return Done()
-	}})
+	stop := serve(t, b.redis, ServerOptions{Grace: time.Minute}, map[string]Handler{
+		"send": func(ctx context.Context, _ Task) Verdict {
+			close(started)
+			<-release
+			cancelled.Store(ctx.Err() != nil)
+			return Done()
+		}})
 	b.enqueue(t, task("s.1"))
 	<-started
 	stopped := make(chan struct{})
@@ -213,11 +222,12 @@ func TestStopCancelsHandlersAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started := make(chan struct{})
-	stop := serve(t, b.redis, ServerOptions{Grace: 50 * time.Millisecond}, map[string]Handler{"send": func(ctx context.Context, _ Task) Verdict {
-		close(started)
-		<-ctx.Done()
-		return NotNow(time.Now().Add(time.Hour))
-	}})
+	stop := serve(t, b.redis, ServerOptions{Grace: 50 * time.Millisecond}, map[string]Handler{
+		"send": func(ctx context.Context, _ Task) Verdict {
+			close(started)
+			<-ctx.Done()
+			return NotNow(time.Now().Add(time.Hour))
+		}})
 	b.enqueue(t, task("s.1"))
 	<-started
 	stop()
@@ -230,11 +240,12 @@ func TestStopGivesBackTasksOfDeafHandlers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	started, release := make(chan struct{}), make(chan struct{})
-	stop := serve(t, b.redis, ServerOptions{Grace: 10 * time.Millisecond}, map[string]Handler{"send": func(context.Context, Task) Verdict {
-		close(started)
-		<-release
-		return Done()
-	}})
+	stop := serve(t, b.redis, ServerOptions{Grace: 10 * time.Millisecond}, map[string]Handler{
+		"send": func(context.Context, Task) Verdict {
+			close(started)
+			<-release
+			return Done()
+		}})
 	b.enqueue(t, task("s.1"))
 	<-started
 	stop()
@@ -277,16 +288,17 @@ func TestServersShareAPool(t *testing.T) {
 	var at, most atomic.Int64
 	l := logging(nil)
 	b.enqueue(t, many(300)...)
-	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 7, Servers: 3}}}, map[string]Handler{
-		"send": func(ctx context.Context, k Task) Verdict {
-			n := at.Add(1)
-			defer at.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			time.Sleep(time.Millisecond)
-			return l.handle(ctx, k)
-		},
-	})
+	serve(t, b.redis, ServerOptions{Pools: []Pool{{Queues: map[string]int{Submit: 1}, Workers: 7, Servers: 3}}},
+		map[string]Handler{
+			"send": func(ctx context.Context, k Task) Verdict {
+				n := at.Add(1)
+				defer at.Add(-1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				time.Sleep(time.Millisecond)
+				return l.handle(ctx, k)
+			},
+		})
 	until(t, "all have run", func() bool { return l.total() == 300 })
 	if n := most.Load(); n > 7 {
 		t.Errorf("%d handlers at once, want 7 at most", n)
@@ -299,10 +311,14 @@ func TestPoolDefaults(t *testing.T) {
 		pool Pool
 		want Pool
 	}{
-		{"submit is hot", Pool{Queues: map[string]int{Submit: 1, Bulk: 1}}, Pool{Workers: 50, Servers: 1, Poll: 5 * time.Millisecond}},
-		{"others are not", Pool{Queues: map[string]int{Notify: 1}}, Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
-		{"nor are many queues", Pool{Queues: map[string]int{Submit: 1, Bulk: 1, Notify: 1}}, Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
-		{"no more servers than workers", Pool{Queues: map[string]int{Submit: 1}, Workers: 2, Servers: 9}, Pool{Workers: 2, Servers: 2, Poll: 5 * time.Millisecond}},
+		{"submit is hot", Pool{Queues: map[string]int{Submit: 1, Bulk: 1}},
+			Pool{Workers: 50, Servers: 1, Poll: 5 * time.Millisecond}},
+		{"others are not", Pool{Queues: map[string]int{Notify: 1}},
+			Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
+		{"nor are many queues", Pool{Queues: map[string]int{Submit: 1, Bulk: 1, Notify: 1}},
+			Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
+		{"no more servers than workers", Pool{Queues: map[string]int{Submit: 1}, Workers: 2, Servers: 9},
+			Pool{Workers: 2, Servers: 2, Poll: 5 * time.Millisecond}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -330,7 +346,8 @@ func TestServerOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// After a FLUSHALL asynq goes on enqueueing into a queue that its inspector, and so the dashboard, says does not exist.
+// After a FLUSHALL asynq goes on enqueueing into a queue that its inspector, and so the dashboard, says does
+// not exist.
 func TestQueuesAreKnownAgainAfterAFlush(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -125,11 +125,13 @@ type part struct{ span, older int }
 // of the list.
 func (c *Control) moveFew(ctx context.Context, queue string, to target, from part, ids []string) []error {
 	keys := []string{
-		stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying), stateKey(queue, Archived), stateKey(queue, Completed),
+		stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying), stateKey(queue, Archived),
+		stateKey(queue, Completed),
 	}
 	now := time.Now()
 	args := make([]any, 0, 7+len(ids))
-	args = append(args, taskPrefix(queue), string(to), now.Unix(), now.UnixNano(), archiveMost, from.span, from.older)
+	args = append(args, taskPrefix(queue), string(to), now.Unix(), now.UnixNano(), archiveMost, from.span,
+		from.older)
 	for _, id := range ids {
 		args = append(args, id)
 	}

@@ -55,7 +55,8 @@ func until(t testing.TB, what string, condition func() bool) {
 }
 
 // serve runs a Server with one pool over the Submit queue until the test ends or stop is called.
-func serve(t testing.TB, c redis.UniversalClient, o ServerOptions, handlers map[string]Handler) (stop func()) {
+func serve(t testing.TB, c redis.UniversalClient, o ServerOptions, handlers map[string]Handler) (
+	stop func()) {
 	t.Helper()
 	if o.Pools == nil {
 		o.Pools = []Pool{{Name: "test", Queues: map[string]int{Submit: 1}, Workers: 10}}

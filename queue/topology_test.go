@@ -29,7 +29,8 @@ func story(t *testing.T, b bench) {
 	b.enqueue(t, task("bury.1"), task("retry.1"), later("later.1"), later("later.2"),
 		Task{Queue: Bulk, Type: "send", ID: "bulk.1"}, Task{Queue: Lane(Submit, 1), Type: "send", ID: "lane.1"})
 	stop := serve(t, b.redis, ServerOptions{Pools: []Pool{
-		{Queues: map[string]int{Submit: 3, Bulk: 1}, Workers: 10, Servers: 2}, {Queues: map[string]int{Lane(Submit, 1): 1}, Workers: 1},
+		{Queues: map[string]int{Submit: 3, Bulk: 1}, Workers: 10, Servers: 2},
+		{Queues: map[string]int{Lane(Submit, 1): 1}, Workers: 1},
 	}}, map[string]Handler{"send": l.handle})
 	counts := func() []Counts {
 		all, err := b.control.Counts(t.Context(), Submit, Bulk, Lane(Submit, 1))
@@ -38,7 +39,10 @@ func story(t *testing.T, b bench) {
 		}
 		return all
 	}
-	until(t, "what can be done is done", func() bool { return l.total() == 156 && b.state(t, "bury.1") == Archived })
+	until(t, "what can be done is done", func() bool {
+		return l.total() == 156 &&
+			b.state(t, "bury.1") == Archived
+	})
 	until(t, "it is acknowledged, in every queue", func() bool {
 		return !slices.ContainsFunc(counts(), func(c Counts) bool { return c.Active > 0 })
 	})
@@ -56,9 +60,11 @@ func story(t *testing.T, b bench) {
 	}
 	until(t, "it has run", func() bool { return l.count("later.2") == 1 })
 	stop() // it would clean up, too
-	b.redis.ZAdd(t.Context(), stateKey(Submit, Completed), redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: "unnamed.1"})
+	b.redis.ZAdd(t.Context(), stateKey(Submit, Completed),
+		redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: "unnamed.1"})
 	b.redis.HSet(t.Context(), taskKey(Submit, "orphan.1"), "msg", "m", "state", "archived")
-	if pruned, err := b.control.Prune(t.Context(), Submit, Bulk); err != nil || pruned != (Pruned{Orphans: 1, Unnamed: 1}) {
+	if pruned, err := b.control.Prune(t.Context(), Submit, Bulk); err != nil ||
+		pruned != (Pruned{Orphans: 1, Unnamed: 1}) {
 		t.Errorf("pruned %+v, %v", pruned, err)
 	}
 	if _, err := b.control.Memory(t.Context(), Submit); err != nil {
@@ -69,7 +75,8 @@ func story(t *testing.T, b bench) {
 	}
 }
 
-// In a Cluster the keys of a script must share a slot, and the queues of different partitions live on different nodes.
+// In a Cluster the keys of a script must share a slot, and the queues of different partitions live on
+// different nodes.
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
 	db := testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()})

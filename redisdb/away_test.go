@@ -36,7 +36,8 @@ func TestRefusedConnectionsFailFast(t *testing.T) {
 		t.Errorf("it took %v to give up", took)
 	}
 	server.Restart(t)
-	within(t, "Redis to be used again", func() bool { return db.Client().Set(t.Context(), "key", "x", 0).Err() == nil })
+	within(t, "Redis to be used again",
+		func() bool { return db.Client().Set(t.Context(), "key", "x", 0).Err() == nil })
 }
 
 func TestDeadlineCutsAHungCall(t *testing.T) {
@@ -92,7 +93,8 @@ func TestRunTellsWhenRedisGoesAndComes(t *testing.T) {
 	server := testredis.Server(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	var log logBuffer
-	db := testredis.Connect(t, redisdb.Options{URL: "redis://" + proxy.Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	db := testredis.Connect(t, redisdb.Options{URL: "redis://" + proxy.Addr(),
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := db.Client().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +151,9 @@ func TestUnavailable(t *testing.T) {
 		"cancelled":          {context.Canceled, false},
 		"closed":             {redis.ErrClosed, true},
 		"no free connection": {redis.ErrPoolTimeout, true},
-		"no sentinels":       {errors.New("redis: all sentinels specified in configuration are unreachable: x"), true},
-		"mistake":            {errors.New("accept: no such field"), false},
+		"no sentinels": {errors.New("redis: all sentinels specified in configuration are unreachable: x"),
+			true},
+		"mistake": {errors.New("accept: no such field"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := redisdb.Unavailable(row.err); got != row.want {
@@ -178,7 +181,8 @@ func TestUnavailableReadsTheServersAnswer(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel() // the client tries some of them again for a second
-			err := redisdb.NewScript("fails", `return redis.error_reply(ARGV[1])`).Run(t.Context(), db.Client(), nil, text).Err()
+			err := redisdb.NewScript("fails", `return redis.error_reply(ARGV[1])`).Run(t.Context(), db.Client(), nil,
+				text).Err()
 			if err == nil || redisdb.Unavailable(err) != want {
 				t.Errorf("Unavailable(%v) = %v", err, !want)
 			}
@@ -216,13 +220,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		o    redisdb.Options
 		want string
 	}{
-		"no password":    {redisdb.Options{URL: locked.URL()}, "NOAUTH"},
-		"wrong password": {redisdb.Options{URL: strings.Replace(locked.URL(), "unix://", "unix://:swordfish@", 1)}, "WRONGPASS"},
-		"nobody there":   {redisdb.Options{URL: gone.URL()}, "redis.url: can't use unix://"},
-		"partitions":     {redisdb.Options{URL: gone.URL(), Partitions: -1}, "redis.partitions"},
-		"pool size":      {redisdb.Options{URL: gone.URL(), PoolSize: -1}, "pool size"},
-		"fsync":          {redisdb.Options{Fsync: "sometimes"}, "redis.fsync"},
-		"address":        {redisdb.Options{URL: "localhost"}, "redis.url"},
+		"no password": {redisdb.Options{URL: locked.URL()}, "NOAUTH"},
+		"wrong password": {redisdb.Options{URL: strings.Replace(locked.URL(), "unix://", "unix://:swordfish@", 1)},
+			"WRONGPASS"},
+		"nobody there": {redisdb.Options{URL: gone.URL()}, "redis.url: can't use unix://"},
+		"partitions":   {redisdb.Options{URL: gone.URL(), Partitions: -1}, "redis.partitions"},
+		"pool size":    {redisdb.Options{URL: gone.URL(), PoolSize: -1}, "pool size"},
+		"fsync":        {redisdb.Options{Fsync: "sometimes"}, "redis.fsync"},
+		"address":      {redisdb.Options{URL: "localhost"}, "redis.url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := redisdb.Open(t.Context(), row.o)
@@ -235,7 +240,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
-	db := testredis.Connect(t, redisdb.Options{URL: strings.Replace(locked.URL(), "unix://", "unix://:hunter2@", 1)})
+	db := testredis.Connect(t, redisdb.Options{URL: strings.Replace(locked.URL(), "unix://", "unix://:hunter2@",
+		1)})
 	if strings.Contains(db.Address(), "hunter2") {
 		t.Errorf("address %s", db.Address())
 	}
@@ -268,7 +274,8 @@ func TestCollectorTellsRedisHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := func(values string) error {
-		names := []string{"postroom_redis_up", "postroom_redis_aof_enabled", "postroom_redis_max_memory_bytes", "postroom_redis_evicted_keys_total"}
+		names := []string{"postroom_redis_up", "postroom_redis_aof_enabled", "postroom_redis_max_memory_bytes",
+			"postroom_redis_evicted_keys_total"}
 		return testutil.GatherAndCompare(registry, strings.NewReader(values), names...)
 	}
 	if err := want(`

@@ -47,7 +47,8 @@ func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 // Get returns the value of an id: the cached one, at most about a second old, otherwise the result of load,
 // which is cached if it exists. The error is that of load, or of reading the version: Unavailable if Redis
 // is unavailable.
-func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool, error)) (V, bool, error) {
+func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool,
+	error)) (V, bool, error) {
 	v, emptyings, ok, fresh := c.get(id, now)
 	if !fresh {
 		if err := c.look(ctx, now); err != nil {

@@ -18,7 +18,10 @@ func TestCacheForgetsWhatAnotherProcessChanged(t *testing.T) {
 	loads, now := 0, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	get := func() {
 		t.Helper()
-		v, ok, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) { loads++; return "value", true, nil })
+		v, ok, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) {
+			loads++
+			return "value", true, nil
+		})
 		if err != nil || !ok || v != "value" {
 			t.Fatalf("%q, %t, %v", v, ok, err)
 		}
@@ -52,11 +55,17 @@ func TestCacheDropsALoadThatBeganBeforeAChange(t *testing.T) {
 	t.Parallel()
 	c := redisdb.NewCache[string](testredis.New(t), redisdb.Key(0, "things", "version"), nil)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	_, _, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) { c.Clear(); return "old", true, nil })
+	_, _, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) {
+		c.Clear()
+		return "old", true, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) { return "new", true, nil })
+	v, _, err := c.Get(t.Context(), "x", now, func(context.Context) (string, bool, error) {
+		return "new", true,
+			nil
+	})
 	if err != nil || v != "new" {
 		t.Errorf("%q, %v: the old value was kept", v, err)
 	}

@@ -141,7 +141,8 @@ func (c *child) keep() {
 		if time.Since(born) > longLife {
 			wait = restartMin
 		}
-		c.slog.Error("the embedded redis died and is restarted", "error", err, "last_words", c.log.lastWords(), "wait_seconds", wait.Seconds())
+		c.slog.Error("the embedded redis died and is restarted", "error", err, "last_words", c.log.lastWords(),
+			"wait_seconds", wait.Seconds())
 		select {
 		case <-time.After(wait):
 		case <-c.stop:
@@ -192,7 +193,8 @@ func (c *child) command() *exec.Cmd {
 // awaitReady waits until the server answers. A big file takes a while to load: that is said, and waited for
 // until ctx ends.
 func (c *child) awaitReady(ctx context.Context) error {
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.socket, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.socket, MaxRetries: -1, DialerRetries: 1,
+		DisableIdentity: true})
 	defer client.Close()
 	start, noticed := time.Now(), time.Now()
 	for {

@@ -25,7 +25,8 @@ const (
 
 // Options selects the Redis. The zero value starts an embedded one in the directory "data".
 type Options struct {
-	URL        string       // the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
+	// the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
+	URL        string
 	Partitions int          // how many partitions the keys are spread over; zero: 1
 	Dir        string       // data directory of the embedded server; empty: "data"
 	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
@@ -75,7 +76,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	logging.Disable() // go-redis prints connection trouble to stderr; Run logs it once, in our format
-	db := &DB{partitions: o.Partitions, log: o.Logger, wait: waiting{replicas: o.WaitReplicas, timeout: o.WaitTimeout}}
+	db := &DB{partitions: o.Partitions, log: o.Logger, wait: waiting{replicas: o.WaitReplicas,
+		timeout: o.WaitTimeout}}
 	t, err := db.locate(ctx, o)
 	if err != nil {
 		return nil, err
@@ -117,7 +119,8 @@ func (o Options) complete() (Options, error) {
 		o.WaitTimeout = defaultWaitTimeout
 	}
 	if o.WaitReplicas < 0 || o.WaitReplicas > 0 && o.URL == "" {
-		return o, fmt.Errorf("redis.waitReplicas: %d is not a number of replicas that this Redis can have", o.WaitReplicas)
+		return o, fmt.Errorf("redis.waitReplicas: %d is not a number of replicas that this Redis can have",
+			o.WaitReplicas)
 	}
 	if o.Fsync != "everysec" && o.Fsync != "always" {
 		return o, fmt.Errorf("redis.fsync: %q is neither everysec nor always", o.Fsync)
@@ -148,7 +151,8 @@ func (db *DB) greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
 	}
-	if info, err := db.client.Info(ctx, "server").Result(); err == nil { // some compatible servers don't say what they are
+	// some compatible servers don't say what they are
+	if info, err := db.client.Info(ctx, "server").Result(); err == nil {
 		if err := checkVersion(parseInfo(info)["redis_version"]); err != nil {
 			return err
 		}

@@ -31,15 +31,18 @@
 //
 // # What it promises
 //
-//   - A connection that breaks is remade; commands are repeated for about a second meanwhile. A command may therefore run twice when its
-//     answer was lost, so every script must be harmless the second time.
+//   - A connection that breaks is remade; commands are repeated for about a second meanwhile. A command may
+//     therefore run twice when its answer was lost, so every script must be harmless the second time.
 //   - A server that restarted and forgot its scripts is sent them again, inside pipelines too.
 //   - Scripts that go through [DB.Shared], and short pipelines of them, share their round trips with those of
-//     other goroutines (not in a Cluster, where a hanging node must not delay others). Each has its own result.
-//     A script that was sent may still run after its deadline: as with a lost reply, that must be harmless.
-//   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call that is under way.
-//   - The embedded server is restarted when it dies, and never runs twice on one data directory. When its process is killed it loses nothing
-//     it acknowledged, save what a slow disk had it put off: two seconds at most, and nothing with Options.Fsync "always".
+//     other goroutines (not in a Cluster, where a hanging node must not delay others). Each has its own
+//     result. A script that was sent may still run after its deadline: as with a lost reply, that must be
+//     harmless.
+//   - The deadline of a context cuts a call short. Cancellation without a deadline does not interrupt a call
+//     that is under way.
+//   - The embedded server is restarted when it dies, and never runs twice on one data directory. When its
+//     process is killed it loses nothing it acknowledged, save what a slow disk had it put off: two seconds
+//     at most, and nothing with Options.Fsync "always".
 //   - What goes through [DB.ReplicatedPipeline] or [DB.RunReplicated] is on Options.WaitReplicas replicas
 //     before it counts as written. Otherwise it fails, and the error states whether anything was written.
 //   - Passwords in addresses appear in no error and no log.

@@ -13,19 +13,24 @@ import (
 // Durability describes what an acknowledged write survives on the Redis in use, as far as the server
 // reports it. In a Cluster it is that of its weakest master.
 type Durability struct {
-	Mode        Mode     `json:"mode"`
-	Version     string   `json:"version,omitempty"`
-	Persistent  bool     `json:"persistent"`          // a restart of Redis loses little or nothing
-	AOF         bool     `json:"aof"`                 // the append-only file is on
-	Fsync       string   `json:"fsync,omitempty"`     // when that file is forced to disk: always, everysec, no; empty: unknown
-	Snapshots   string   `json:"snapshots,omitempty"` // the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or unknown
-	MaxMemory   int64    `json:"maxMemory"`           // bytes; 0: no limit
-	Policy      string   `json:"policy,omitempty"`    // maxmemory-policy; empty: unknown
-	Replicas    int      `json:"replicas"`            // connected replicas that keep up
-	MinReplicas int      `json:"minReplicas"`         // replicas without which a write is refused
-	Waited      int      `json:"waitReplicas"`        // replicas that are waited for before a message is accepted (Options.WaitReplicas)
-	Refusal     string   `json:"refusal,omitempty"`   // why writes are refused at present, in one sentence; empty: they are not
-	Warnings    []string `json:"warnings,omitempty"`  // what is wrong, each in one sentence for the operator; empty: all is well
+	Mode       Mode   `json:"mode"`
+	Version    string `json:"version,omitempty"`
+	Persistent bool   `json:"persistent"` // a restart of Redis loses little or nothing
+	AOF        bool   `json:"aof"`        // the append-only file is on
+	// when that file is forced to disk: always, everysec, no; empty: unknown
+	Fsync string `json:"fsync,omitempty"`
+	// the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or unknown
+	Snapshots   string `json:"snapshots,omitempty"`
+	MaxMemory   int64  `json:"maxMemory"`        // bytes; 0: no limit
+	Policy      string `json:"policy,omitempty"` // maxmemory-policy; empty: unknown
+	Replicas    int    `json:"replicas"`         // connected replicas that keep up
+	MinReplicas int    `json:"minReplicas"`      // replicas without which a write is refused
+	// replicas that are waited for before a message is accepted (Options.WaitReplicas)
+	Waited int `json:"waitReplicas"`
+	// why writes are refused at present, in one sentence; empty: they are not
+	Refusal string `json:"refusal,omitempty"`
+	// what is wrong, each in one sentence for the operator; empty: all is well
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Durability reads the configuration of Redis. If a hosted Redis forbids CONFIG, only INFO is used. It
@@ -103,9 +108,11 @@ func (d Durability) refusal(info map[string]string) string {
 	case info["role"] == "slave":
 		return "This Redis is a replica and refuses writes: point redis.url at its master, or use redis+sentinel://."
 	case d.Replicas < d.MinReplicas:
-		return fmt.Sprintf("Redis refuses writes: %d replicas keep up, and min-replicas-to-write is %d.", d.Replicas, d.MinReplicas)
+		return fmt.Sprintf("Redis refuses writes: %d replicas keep up, and min-replicas-to-write is %d.",
+			d.Replicas, d.MinReplicas)
 	case d.Replicas < d.Waited:
-		return fmt.Sprintf("New mail is refused: %d replicas keep up, and redis.waitReplicas is %d.", d.Replicas, d.Waited)
+		return fmt.Sprintf("New mail is refused: %d replicas keep up, and redis.waitReplicas is %d.", d.Replicas,
+			d.Waited)
 	}
 	return ""
 }
@@ -130,7 +137,9 @@ func (d Durability) faults(known bool, info map[string]string) []string {
 		w = append(w, "Redis has no append-only file, and does not tell whether it keeps snapshots: a crash may lose accepted mail. Set appendonly yes.")
 	}
 	if d.Policy != "" && d.Policy != "noeviction" {
-		w = append(w, fmt.Sprintf("Redis may throw mail away when memory is short (maxmemory-policy %s). Set maxmemory-policy noeviction.", d.Policy))
+		w = append(w, fmt.Sprintf(
+			"Redis may throw mail away when memory is short (maxmemory-policy %s). Set maxmemory-policy noeviction.",
+			d.Policy))
 	}
 	if info["aof_last_write_status"] == "err" {
 		w = append(w, "The last write to the append-only file failed: is the disk full?")
@@ -202,7 +211,8 @@ func (d Durability) String() string {
 	}
 	switch {
 	case d.Waited > 0:
-		parts = append(parts, fmt.Sprintf("replicas: %d, waited for: %d: what is accepted survives the loss of the master", d.Replicas, d.Waited))
+		parts = append(parts, fmt.Sprintf(
+			"replicas: %d, waited for: %d: what is accepted survives the loss of the master", d.Replicas, d.Waited))
 	case d.MinReplicas > 0:
 		parts = append(parts, fmt.Sprintf("replicas: %d, needed for a write: %d", d.Replicas, d.MinReplicas))
 	case d.Replicas > 0:

@@ -8,7 +8,8 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	safe := map[string]string{"aof_enabled": "1", "maxmemory_policy": "noeviction", "connected_slaves": "1", "redis_version": "7.0.15"}
+	safe := map[string]string{"aof_enabled": "1", "maxmemory_policy": "noeviction", "connected_slaves": "1",
+		"redis_version": "7.0.15"}
 	with := func(changes ...string) map[string]string {
 		m := make(map[string]string)
 		for k, v := range safe {
@@ -25,20 +26,32 @@ func TestJudge(t *testing.T) {
 		warnings     []string // a telling part of each
 		says         string   // a part of String
 	}{
-		"everything on":       {safe, map[string]string{"appendfsync": "always", "save": "", "min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; replicas: 1, needed for a write: 1"},
-		"every second":        {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil, "a power cut loses a second, two when the disk is slow"},
-		"config forbidden":    {safe, nil, true, nil, "append-only file; replicas: 1"},
-		"fsync by the system": {safe, map[string]string{"appendfsync": "no", "save": ""}, true, []string{"appendfsync no"}, "append-only file"},
-		"snapshots only":      {with("aof_enabled", "0"), map[string]string{"appendfsync": "everysec", "save": "3600 1"}, true, []string{"snapshots only"}, "snapshots only"},
-		"nothing":             {with("aof_enabled", "0", "connected_slaves", "0"), map[string]string{"save": ""}, false, []string{"restart loses all"}, "no persistence"},
-		"replicas only":       {with("aof_enabled", "0"), map[string]string{"save": ""}, false, []string{"as a replica does"}, "no persistence that it tells of; replicas: 1"},
-		"nothing known":       {with("aof_enabled", "0"), nil, false, []string{"does not tell"}, "no persistence"},
-		"a replica":           {with("role", "slave"), map[string]string{"save": ""}, true, []string{"is a replica"}, ""},
-		"alone":               {with("connected_slaves", "0"), map[string]string{"save": ""}, true, nil, "no replicas"},
-		"evicting":            {with("maxmemory_policy", "allkeys-lru"), map[string]string{"save": ""}, true, []string{"allkeys-lru"}, ""},
-		"disk full":           {with("aof_last_write_status", "err", "aof_last_bgrewrite_status", "err"), map[string]string{"save": ""}, true, []string{"last write", "last rewrite"}, ""},
-		"snapshot failed":     {with("rdb_last_bgsave_status", "err"), map[string]string{"save": "3600 1"}, true, []string{"last snapshot"}, ""},
-		"snapshot not wanted": {with("rdb_last_bgsave_status", "err"), map[string]string{"save": ""}, true, nil, ""},
+		"everything on": {safe, map[string]string{"appendfsync": "always", "save": "",
+			"min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; replicas: 1, needed for a write: 1"},
+		"every second": {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil,
+			"a power cut loses a second, two when the disk is slow"},
+		"config forbidden": {safe, nil, true, nil, "append-only file; replicas: 1"},
+		"fsync by the system": {safe, map[string]string{"appendfsync": "no", "save": ""}, true,
+			[]string{"appendfsync no"}, "append-only file"},
+		"snapshots only": {with("aof_enabled", "0"), map[string]string{"appendfsync": "everysec",
+			"save": "3600 1"}, true, []string{"snapshots only"}, "snapshots only"},
+		"nothing": {with("aof_enabled", "0", "connected_slaves", "0"), map[string]string{"save": ""},
+			false, []string{"restart loses all"}, "no persistence"},
+		"replicas only": {with("aof_enabled", "0"), map[string]string{"save": ""}, false,
+			[]string{"as a replica does"}, "no persistence that it tells of; replicas: 1"},
+		"nothing known": {with("aof_enabled", "0"), nil, false, []string{"does not tell"}, "no persistence"},
+		"a replica": {with("role", "slave"), map[string]string{"save": ""}, true,
+			[]string{"is a replica"}, ""},
+		"alone": {with("connected_slaves", "0"), map[string]string{"save": ""}, true, nil,
+			"no replicas"},
+		"evicting": {with("maxmemory_policy", "allkeys-lru"), map[string]string{"save": ""}, true,
+			[]string{"allkeys-lru"}, ""},
+		"disk full": {with("aof_last_write_status", "err", "aof_last_bgrewrite_status", "err"),
+			map[string]string{"save": ""}, true, []string{"last write", "last rewrite"}, ""},
+		"snapshot failed": {with("rdb_last_bgsave_status", "err"), map[string]string{"save": "3600 1"}, true,
+			[]string{"last snapshot"}, ""},
+		"snapshot not wanted": {with("rdb_last_bgsave_status", "err"), map[string]string{"save": ""}, true, nil,
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := judge(Single, row.info, row.config, 0)
@@ -64,11 +77,13 @@ func TestJudge(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	two := map[string]string{
 		"connected_slaves": "2", "aof_enabled": "1",
-		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=0", "slave1": "ip=10.0.0.3,port=6379,state=online,offset=14,lag=1",
+		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=0",
+		"slave1": "ip=10.0.0.3,port=6379,state=online,offset=14,lag=1",
 	}
 	lagging := map[string]string{
 		"connected_slaves": "2", "aof_enabled": "1",
-		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=31", "slave1": "ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0",
+		"slave0": "ip=10.0.0.2,port=6379,state=online,offset=14,lag=31",
+		"slave1": "ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0",
 	}
 	for name, row := range map[string]struct {
 		info   map[string]string
@@ -112,7 +127,8 @@ func TestWeakestMasterCounts(t *testing.T) {
 }
 
 func TestCheckVersion(t *testing.T) {
-	for version, ok := range map[string]bool{"7.0.15": true, "6.2.0": true, "8.0.0-rc1": true, "": true, "unknown": true, "6.0.16": false, "5.0.7": false} {
+	for version, ok := range map[string]bool{"7.0.15": true, "6.2.0": true, "8.0.0-rc1": true, "": true,
+		"unknown": true, "6.0.16": false, "5.0.7": false} {
 		if err := checkVersion(version); (err == nil) != ok {
 			t.Errorf("version %q: %v", version, err)
 		}

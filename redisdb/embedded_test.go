@@ -50,7 +50,8 @@ func TestEmbeddedKeepsItsDataOverARestart(t *testing.T) {
 			t.Errorf("round %d: counter %d, %v", round, n, err)
 		}
 		d, err := db.Durability(t.Context())
-		if err != nil || !d.Persistent || !d.AOF || d.Fsync != fsync || d.Policy != "noeviction" || len(d.Warnings) > 0 {
+		if err != nil || !d.Persistent || !d.AOF || d.Fsync != fsync || d.Policy != "noeviction" ||
+			len(d.Warnings) > 0 {
 			t.Errorf("durability %+v, %v", d, err)
 		}
 		if db.Mode() != redisdb.Embedded {
@@ -159,13 +160,14 @@ func TestEmbeddedSaysWhyItDoesNotStart(t *testing.T) {
 		db.Close()
 		t.Fatal("started on a broken directory")
 	}
-	if !strings.Contains(err.Error(), "ended at once, saying: ") || !strings.Contains(err.Error(), "appendonlydir") {
+	if !strings.Contains(err.Error(), "ended at once, saying: ") ||
+		!strings.Contains(err.Error(), "appendonlydir") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestEmbeddedAfterOurProcessIsKilled kills a process that has an embedded Redis, as a crash would, and opens its directory at once:
-// the new server must wait until the old one has written everything.
+// TestEmbeddedAfterOurProcessIsKilled kills a process that has an embedded Redis, as a crash would, and opens
+// its directory at once: the new server must wait until the old one has written everything.
 func TestEmbeddedAfterOurProcessIsKilled(t *testing.T) {
 	if dir := os.Getenv("REDISDB_TEST_CRASH_DIR"); dir != "" {
 		writeUntilKilled(t, dir)
@@ -217,7 +219,8 @@ func writeUntilKilled(t *testing.T, dir string) {
 func TestMemoryModeWhenNothingIsInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var log bytes.Buffer
-	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +241,8 @@ func TestMemoryModeWhenNothingIsInstalled(t *testing.T) {
 	checkEverythingWorks(t, db)
 }
 
-// checkEverythingWorks is what every kind of Redis must do: scripts, pipelines over all partitions, and streams with groups.
+// checkEverythingWorks is what every kind of Redis must do: scripts, pipelines over all partitions, and
+// streams with groups.
 func checkEverythingWorks(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -252,7 +256,8 @@ func checkEverythingWorks(t *testing.T, db *redisdb.DB) {
 		t.Fatal(err)
 	}
 	var b inbox
-	stop := follow(t, db, redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 300 * time.Millisecond}, b.handle)
+	stop := follow(t, db, redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 300 * time.Millisecond},
+		b.handle)
 	within(t, "the entries of all partitions", func() bool { return len(b.all()) >= 12 })
 	if err := s.Run(ctx, db.Client(), []string{redisdb.Key(0, "events")}, 12).Err(); err != nil {
 		t.Fatal(err)
@@ -278,7 +283,8 @@ func TestSharedServerDoesEverything(t *testing.T) {
 	checkEverythingWorks(t, testredis.Open(t, redisdb.Options{Partitions: 2}))
 }
 
-// TestRunningEmbeddedIsJoined: a command beside the process that runs the embedded server reads what that one wrote.
+// TestRunningEmbeddedIsJoined: a command beside the process that runs the embedded server reads what that one
+// wrote.
 func TestRunningEmbeddedIsJoined(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "100% data")

@@ -17,7 +17,8 @@ func TestEvictedKeysAreCounted(t *testing.T) {
 	}
 	fill := redisdb.NewScript("fill", `return redis.call('SET', KEYS[1], string.rep('x', 100000))`)
 	for n := range 200 {
-		if err := fill.Run(t.Context(), db.Client(), []string{redisdb.Key(0, "fill", fmt.Sprint(n))}).Err(); err != nil {
+		if err := fill.Run(t.Context(), db.Client(),
+			[]string{redisdb.Key(0, "fill", fmt.Sprint(n))}).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,11 +15,15 @@ import (
 
 // Follow names the stream to follow and the group that reads it.
 type Follow struct {
-	Stream     string        // the kind of the stream's key, as in Key(partition, Stream); every partition is followed
-	Group      string        // the reader. All processes that name the same group share the work; each group sees every entry
-	Batch      int           // entries handed over at once, at most; zero: 256
-	Gather     time.Duration // how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
-	ClaimAfter time.Duration // how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
+	// the kind of the stream's key, as in Key(partition, Stream); every partition is followed
+	Stream string
+	// the reader. All processes that name the same group share the work; each group sees every entry
+	Group string
+	Batch int // entries handed over at once, at most; zero: 256
+	// how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
+	Gather time.Duration
+	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
+	ClaimAfter time.Duration
 }
 
 // Entry is one entry of a stream.
@@ -36,11 +40,12 @@ func (e Entry) Text(field string) string {
 }
 
 const (
-	followBatch      = 256
-	claimAfter       = 6 * time.Second
-	claimRounds      = 3                      // looks for abandoned entries within ClaimAfter
-	blockFor         = 500 * time.Millisecond // a read that waits can't be interrupted, so this bounds how long Follow takes to end
-	followGrace      = 5 * time.Second        // for fn to finish what it was given when ctx ends
+	followBatch = 256
+	claimAfter  = 6 * time.Second
+	claimRounds = 3 // looks for abandoned entries within ClaimAfter
+	// a read that waits can't be interrupted, so this bounds how long Follow takes to end
+	blockFor         = 500 * time.Millisecond
+	followGrace      = 5 * time.Second // for fn to finish what it was given when ctx ends
 	followRetryMin   = 100 * time.Millisecond
 	followRetryMax   = 5 * time.Second
 	tidyEvery        = 5 * time.Minute
@@ -63,7 +68,8 @@ const (
 //
 // Entries given to a process that died are taken over within 1⅓ × ClaimAfter. A group or stream deleted
 // under it is made again.
-func (db *DB) Follow(ctx context.Context, f Follow, fn func(ctx context.Context, entries []Entry) error) error {
+func (db *DB) Follow(ctx context.Context, f Follow,
+	fn func(ctx context.Context, entries []Entry) error) error {
 	if f.Stream == "" || f.Group == "" {
 		return errors.New("follow a stream: it needs the name of a stream and of a group")
 	}

@@ -61,7 +61,8 @@ func (b *inbox) all() []string {
 }
 
 // follow runs Follow until the function it returns is called, or the test ends.
-func follow(t *testing.T, db *redisdb.DB, f redisdb.Follow, fn func(context.Context, []redisdb.Entry) error) (stop func()) {
+func follow(t *testing.T, db *redisdb.DB, f redisdb.Follow, fn func(context.Context, []redisdb.Entry) error) (
+	stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -140,7 +141,12 @@ func TestFollowEveryPartitionAndGroup(t *testing.T) {
 	for name, b := range map[string]*inbox{"one": &one, "two": &two} {
 		within(t, "30 entries for group "+name, func() bool { return len(b.all()) >= 30 })
 		got := b.all()
-		slices.SortFunc(got, func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y })
+		slices.SortFunc(got, func(a, b string) int {
+			x, _ := strconv.Atoi(a)
+			y,
+				_ := strconv.Atoi(b)
+			return x - y
+		})
 		if diff := cmp.Diff(numbers(0, 30), got); diff != "" {
 			t.Errorf("group %s (-want +got):\n%s", name, diff)
 		}
@@ -208,7 +214,10 @@ func TestFollowSetsAPoisonedEntryAside(t *testing.T) {
 	b.mu.Lock()
 	healed = true
 	b.mu.Unlock()
-	within(t, "the poison, once it can be handled", func() bool { return slices.Contains(b.all(), "7") && pending(t, db, 0) == 0 })
+	within(t, "the poison, once it can be handled", func() bool {
+		return slices.Contains(b.all(), "7") &&
+			pending(t, db, 0) == 0
+	})
 	if len(b.all()) != 12 {
 		t.Errorf("handled %v", b.all())
 	}
@@ -252,7 +261,8 @@ func TestFollowKeepsWhatItIsBusyWith(t *testing.T) {
 		}
 		return nil
 	}
-	f := redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 6 * time.Second} // a busy machine may not come to hold it for a while
+	// a busy machine may not come to hold it for a while
+	f := redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 6 * time.Second}
 	follow(t, db, f, slow)
 	follow(t, db, f, slow)
 	within(t, "the entry to be read", func() bool { mu.Lock(); defer mu.Unlock(); return calls > 0 })
@@ -284,11 +294,12 @@ func TestFollowFinishesTheWorkInHand(t *testing.T) {
 	add(t, db, 0, 0, 1)
 	begun := make(chan struct{})
 	release := make(chan struct{})
-	stop := follow(t, db, redisdb.Follow{Stream: "events", Group: "g"}, func(ctx context.Context, _ []redisdb.Entry) error {
-		close(begun)
-		<-release
-		return ctx.Err()
-	})
+	stop := follow(t, db, redisdb.Follow{Stream: "events", Group: "g"},
+		func(ctx context.Context, _ []redisdb.Entry) error {
+			close(begun)
+			<-release
+			return ctx.Err()
+		})
 	<-begun
 	go func() { time.Sleep(50 * time.Millisecond); close(release) }()
 	stop()
@@ -300,7 +311,8 @@ func TestFollowFinishesTheWorkInHand(t *testing.T) {
 func TestFollowLosesNothingWhenRedisIsKilled(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})) // shown when the test fails
+	// shown when the test fails
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	db := testredis.Connect(t, redisdb.Options{URL: server.URL(), Logger: log})
 	var b inbox
 	follow(t, db, redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: time.Second}, b.handle)
@@ -312,7 +324,8 @@ func TestFollowLosesNothingWhenRedisIsKilled(t *testing.T) {
 	defer func() {
 		if t.Failed() {
 			info := db.Client().XInfoGroups(context.Background(), redisdb.Key(0, "events"))
-			t.Logf("the group: %+v; the stream: %d entries", info.Val(), db.Client().XLen(context.Background(), redisdb.Key(0, "events")).Val())
+			t.Logf("the group: %+v; the stream: %d entries", info.Val(), db.Client().XLen(context.Background(),
+				redisdb.Key(0, "events")).Val())
 		}
 	}()
 	within(t, "all entries at least once", func() bool {

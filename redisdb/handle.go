@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	triesTogether = 3    // failures of a batch before its entries are tried one by one
-	triesAtAll    = 15   // failures, in three quarters of a minute, before entries are set aside though none of the batch works
-	asideMax      = 1000 // entries set aside, beyond which no new ones are read: something is broken for good
-	asideMin      = time.Second
-	asideLongest  = 5 * time.Minute
+	triesTogether = 3 // failures of a batch before its entries are tried one by one
+	// failures, in three quarters of a minute, before entries are set aside though none of the batch works
+	triesAtAll   = 15
+	asideMax     = 1000 // entries set aside, beyond which no new ones are read: something is broken for good
+	asideMin     = time.Second
+	asideLongest = 5 * time.Minute
 )
 
 // setAside is when to retry an entry, and how long to wait after that.
@@ -44,7 +45,8 @@ func (r *reader) handle(ctx, work context.Context, entries []Entry) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.log.Warn("handling stream entries failed", "entries", len(entries), "first_id", entries[0].ID, "try", try, "error", err)
+		r.log.Warn("handling stream entries failed", "entries", len(entries), "first_id", entries[0].ID, "try", try,
+			"error", err)
 		if passing(err) {
 			try = 0
 		}
@@ -117,7 +119,8 @@ func (r *reader) retryAside(ctx context.Context, now time.Time) error {
 			if err := r.call(ctx, entries); err != nil {
 				s.wait = min(2*s.wait, asideLongest)
 				s.due = time.Now().Add(s.wait)
-				r.log.Warn("a stream entry set aside failed again", "id", id, "error", err, "wait_seconds", s.wait.Seconds())
+				r.log.Warn("a stream entry set aside failed again", "id", id, "error", err, "wait_seconds",
+					s.wait.Seconds())
 				continue
 			}
 			r.ack(ctx, ctx, []string{id})

@@ -11,15 +11,17 @@ import (
 // New submits are refused at three quarters of the limit, and no burst fills the last quarter while an
 // answer of this age is used.
 const (
-	healthFresh   = time.Second     // younger answers are used as they are
-	healthUsable  = 3 * time.Second // younger ones are used while a new one is fetched, so that no submit waits for it
+	healthFresh = time.Second // younger answers are used as they are
+	// younger ones are used while a new one is fetched, so that no submit waits for it
+	healthUsable  = 3 * time.Second
 	healthTimeout = 2 * time.Second
 )
 
 // health is what decides whether Redis can accept more.
 type health struct {
-	share    float64 // of the memory that is used, of the fullest node; 0: no limit
-	replicas int     // that are up to date, of the master with the fewest; counted only where some are waited for
+	share float64 // of the memory that is used, of the fullest node; 0: no limit
+	// that are up to date, of the master with the fewest; counted only where some are waited for
+	replicas int
 }
 
 // healthCache caches the last result, so that many submits query Redis once a second.

@@ -16,7 +16,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestPartitionForNeverChanges: what was stored under a key by any version of Postroom must be found by every later one.
+// TestPartitionForNeverChanges: what was stored under a key by any version of Postroom must be found by every
+// later one.
 func TestPartitionForNeverChanges(t *testing.T) {
 	for key, want := range map[string]int{"": 1, "a": 0, "order-4711": 5, "01J8ZC6T2N8V5R3W9X0Y1Z2A3B": 6} {
 		if got := redisdb.PartitionFor(key, 16); got != want {

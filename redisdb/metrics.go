@@ -17,13 +17,14 @@ func (db *DB) Collector() prometheus.Collector {
 		return prometheus.NewDesc("postroom_redis_"+name, help, nil, nil)
 	}
 	return &collector{
-		db:       db,
-		up:       describe("up", "1 when Redis answers, else 0."),
-		ping:     describe("ping_seconds", "How long Redis took to answer a ping at this scrape."),
-		used:     describe("used_memory_bytes", "Memory used by Redis."),
-		limit:    describe("max_memory_bytes", "The setting maxmemory of Redis; 0: no limit."),
-		aof:      describe("aof_enabled", "1 when Redis keeps an append-only file, else 0."),
-		evicted:  describe("evicted_keys_total", "Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail."),
+		db:    db,
+		up:    describe("up", "1 when Redis answers, else 0."),
+		ping:  describe("ping_seconds", "How long Redis took to answer a ping at this scrape."),
+		used:  describe("used_memory_bytes", "Memory used by Redis."),
+		limit: describe("max_memory_bytes", "The setting maxmemory of Redis; 0: no limit."),
+		aof:   describe("aof_enabled", "1 when Redis keeps an append-only file, else 0."),
+		evicted: describe("evicted_keys_total",
+			"Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail."),
 		clients:  describe("connected_clients", "Connections Redis has, from all processes."),
 		conns:    describe("pool_connections", "Connections this process has."),
 		idle:     describe("pool_idle_connections", "Connections this process has and does not use at the moment."),
@@ -39,7 +40,8 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.ping, c.used, c.limit, c.aof, c.evicted, c.clients, c.conns, c.idle, c.timeouts} {
+	for _, d := range []*prometheus.Desc{c.up, c.ping, c.used, c.limit, c.aof, c.evicted, c.clients, c.conns,
+		c.idle, c.timeouts} {
 		ch <- d
 	}
 }

@@ -49,7 +49,8 @@ func (p *Pipeline) Script(s *Script, keys []string, args ...any) *redis.Cmd {
 		call.key = keys[0]
 	}
 	if p.apart() {
-		call.cmd = redis.NewCmd(context.Background(), s.call(keys, args)...) // Exec's context is the one that counts
+		// Exec's context is the one that counts
+		call.cmd = redis.NewCmd(context.Background(), s.call(keys, args)...)
 	} else {
 		call.cmd = p.pipe.EvalSha(context.Background(), s.sha, keys, args...)
 	}
@@ -143,7 +144,8 @@ func (p *Pipeline) execReplicated(ctx context.Context, scripts []scriptCall) err
 
 // resend runs in full the scripts that got NOSCRIPT, and copies their replies to the commands that the
 // caller holds. If there is a wait it follows them; its reply is nil if nothing was sent again.
-func resend(ctx context.Context, pipe redis.Pipeliner, scripts []scriptCall, wait waiting) (confirmed *redis.Cmd) {
+func resend(ctx context.Context, pipe redis.Pipeliner, scripts []scriptCall, wait waiting) (
+	confirmed *redis.Cmd) {
 	var unknown, again []*redis.Cmd
 	for _, call := range scripts {
 		if !isNoScript(call.cmd.Err()) {

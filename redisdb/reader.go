@@ -68,7 +68,8 @@ func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 		return nil, err
 	}
 	messages, next, err := r.db.client.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-		Stream: r.key, Group: r.Group, Consumer: r.consumer, MinIdle: r.ClaimAfter, Start: r.cursor, Count: int64(r.Batch),
+		Stream: r.key, Group: r.Group, Consumer: r.consumer, MinIdle: r.ClaimAfter, Start: r.cursor,
+		Count: int64(r.Batch),
 	}).Result()
 	if err != nil {
 		return nil, err
@@ -94,12 +95,14 @@ func (r *reader) touch(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return r.db.client.XClaimJustID(ctx, &redis.XClaimArgs{Stream: r.key, Group: r.Group, Consumer: r.consumer, Messages: ids}).Err()
+	return r.db.client.XClaimJustID(ctx, &redis.XClaimArgs{Stream: r.key, Group: r.Group, Consumer: r.consumer,
+		Messages: ids}).Err()
 }
 
 // tidy removes dead consumers, and the named one.
 func (r *reader) tidy(ctx context.Context, consumer string) error {
-	err := tidyScript.Run(ctx, r.db.client, []string{r.key}, r.Group, consumerGoneFor.Milliseconds(), consumer).Err()
+	err := tidyScript.Run(ctx, r.db.client, []string{r.key}, r.Group, consumerGoneFor.Milliseconds(),
+		consumer).Err()
 	return r.lostGroup(err)
 }
 

@@ -84,7 +84,8 @@ func (w waiting) admit(ctx context.Context) error {
 	if h.replicas >= w.replicas {
 		return nil
 	}
-	f := fault.Wrap(fmt.Errorf("%d of %d replicas are connected", h.replicas, w.replicas), fault.Unavailable, "TooFewReplicas",
+	f := fault.Wrap(fmt.Errorf("%d of %d replicas are connected", h.replicas, w.replicas), fault.Unavailable,
+		"TooFewReplicas",
 		"The message store has too few copies of itself; nothing was stored, try again shortly")
 	f.RetryAfter = time.Second
 	return f
@@ -133,7 +134,8 @@ func (p *Pipeline) execOnNodes(ctx context.Context, cluster *redis.ClusterClient
 }
 
 // nodesOf groups scripts by the node that serves their keys. Those without a known node fail.
-func nodesOf(ctx context.Context, cluster *redis.ClusterClient, scripts []scriptCall) map[*redis.Client][]scriptCall {
+func nodesOf(ctx context.Context, cluster *redis.ClusterClient,
+	scripts []scriptCall) map[*redis.Client][]scriptCall {
 	nodes := make(map[*redis.Client][]scriptCall, 1)
 	for _, call := range scripts {
 		node, err := cluster.MasterForKey(ctx, call.key)
@@ -147,7 +149,8 @@ func nodesOf(ctx context.Context, cluster *redis.ClusterClient, scripts []script
 }
 
 // execOnNode sends scripts to one node, and returns those that belong to another node.
-func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []scriptCall) (again []scriptCall) {
+func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []scriptCall) (
+	again []scriptCall) {
 	pipe := node.Pipeline()
 	for _, call := range calls {
 		call.cmd.SetErr(nil)
@@ -172,7 +175,8 @@ func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []s
 // misplaced recognizes the error of a node that does not, or no longer, serve the keys, and of one that is
 // gone.
 func misplaced(err error) bool {
-	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled) {
 		return false
 	}
 	return redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") || Unavailable(err)

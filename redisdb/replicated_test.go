@@ -16,10 +16,11 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-var addScript = redisdb.NewScript("add", `redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])`)
+var addScript = redisdb.NewScript("add",
+	`redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])`)
 
-// TestConfirmedWritesSurviveTheirMaster writes from many sides while the master is killed, promotes its replica, and looks for everything that
-// was confirmed.
+// TestConfirmedWritesSurviveTheirMaster writes from many sides while the master is killed, promotes its
+// replica, and looks for everything that was confirmed.
 func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
@@ -59,7 +60,8 @@ func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 	g.Replicas[0].Promote(t)
 	kept := map[string]bool{}
 	for w := range 8 {
-		for _, v := range g.Replicas[0].Client(t).LRange(t.Context(), redisdb.Key(0, "list", fmt.Sprint(w)), 0, -1).Val() {
+		for _, v := range g.Replicas[0].Client(t).LRange(t.Context(), redisdb.Key(0, "list", fmt.Sprint(w)), 0,
+			-1).Val() {
 			kept[v] = true
 		}
 	}
@@ -83,11 +85,13 @@ func write(t *testing.T, db *redisdb.DB, w int, value string) error {
 	return p.Exec(t.Context())
 }
 
-// TestUnconfirmedWritesAreNotTakenForDone freezes the replica: what was written stays written, and is refused all the same.
+// TestUnconfirmedWritesAreNotTakenForDone freezes the replica: what was written stays written, and is refused
+// all the same.
 func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
-	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1, WaitTimeout: 50 * time.Millisecond})
+	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
+		WaitTimeout: 50 * time.Millisecond})
 	keys := []string{redisdb.Key(0, "list")}
 	add := func() (*redis.Cmd, *redis.StatusCmd, error) {
 		p := db.ReplicatedPipeline()
@@ -95,10 +99,12 @@ func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 		set := p.Pipeliner().Set(t.Context(), "plain", "x", 0)
 		return cmd, set, p.Exec(t.Context())
 	}
-	within(t, "a confirmed write", func() bool { _, _, err := add(); return err == nil }) // 50 ms may be too little once
+	// 50 ms may be too little once
+	within(t, "a confirmed write", func() bool { _, _, err := add(); return err == nil })
 	g.Replicas[0].Stop()
 	cmd, set, err := add()
-	if fault.CodeOf(err) != "NotReplicated" || !fault.Is(err, fault.Unavailable) || fault.CodeOf(cmd.Err()) != "NotReplicated" || set.Err() != nil {
+	if fault.CodeOf(err) != "NotReplicated" || !fault.Is(err, fault.Unavailable) ||
+		fault.CodeOf(cmd.Err()) != "NotReplicated" || set.Err() != nil {
 		t.Errorf("with a frozen replica: %v, script %v, command %v", err, cmd.Err(), set.Err())
 	}
 	if err := db.RunReplicated(t.Context(), addScript, keys, "y").Err(); fault.CodeOf(err) != "NotReplicated" {
@@ -108,14 +114,18 @@ func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 		t.Errorf("%d entries are there, %v: they were written, if not confirmed", n, err)
 	}
 	g.Replicas[0].Cont()
-	within(t, "writes to be confirmed again", func() bool { return db.RunReplicated(t.Context(), addScript, keys, "z").Err() == nil })
+	within(t, "writes to be confirmed again", func() bool {
+		return db.RunReplicated(t.Context(), addScript, keys,
+			"z").Err() == nil
+	})
 }
 
 // TestTooFewReplicasAreNoticedBeforehand: a write that can't be confirmed is not made.
 func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
-	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1, WaitTimeout: 50 * time.Millisecond})
+	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
+		WaitTimeout: 50 * time.Millisecond})
 	keys := []string{redisdb.Key(0, "list")}
 	g.Replicas[0].Kill()
 	within(t, "the replica to be missed", func() bool {
@@ -125,13 +135,15 @@ func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 	p := db.ReplicatedPipeline()
 	cmd := p.Script(addScript, keys, "x")
 	p.Pipeliner().Set(t.Context(), "plain", "x", 0)
-	if err := p.Exec(t.Context()); fault.CodeOf(err) != "TooFewReplicas" || fault.CodeOf(cmd.Err()) != "TooFewReplicas" {
+	if err := p.Exec(t.Context()); fault.CodeOf(err) != "TooFewReplicas" ||
+		fault.CodeOf(cmd.Err()) != "TooFewReplicas" {
 		t.Errorf("Exec: %v, script %v", err, cmd.Err())
 	}
 	if err := p.Exec(t.Context()); err != nil {
 		t.Errorf("the pipeline was not emptied: %v", err)
 	}
-	if after := db.Client().LLen(t.Context(), keys[0]).Val(); after != before || db.Client().Exists(t.Context(), "plain").Val() != 0 {
+	if after := db.Client().LLen(t.Context(), keys[0]).Val(); after != before ||
+		db.Client().Exists(t.Context(), "plain").Val() != 0 {
 		t.Errorf("%d entries before, %d after: nothing should have been written", before, after)
 	}
 	d, err := db.Durability(t.Context())
@@ -139,14 +151,19 @@ func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 		t.Errorf("durability does not tell: %+v, %v", d, err)
 	}
 	g.Replicas[0].Restart(t)
-	within(t, "writes to be confirmed again", func() bool { return db.RunReplicated(t.Context(), addScript, keys, "z").Err() == nil })
+	within(t, "writes to be confirmed again", func() bool {
+		return db.RunReplicated(t.Context(), addScript, keys,
+			"z").Err() == nil
+	})
 }
 
-// TestReplicatedScriptsInACluster goes to the node that has the keys, whatever it was that the client knew of the Cluster before.
+// TestReplicatedScriptsInACluster goes to the node that has the keys, whatever it was that the client knew of
+// the Cluster before.
 func TestReplicatedScriptsInACluster(t *testing.T) {
 	t.Parallel()
 	g := testredis.Cluster(t, testredis.Topology{Replicas: 1})
-	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), Partitions: 6, WaitReplicas: 1, WaitTimeout: 5 * time.Second})
+	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), Partitions: 6, WaitReplicas: 1,
+		WaitTimeout: 5 * time.Second})
 	p := db.ReplicatedPipeline()
 	var sums []*redis.Cmd
 	for round := range 3 {
@@ -177,7 +194,8 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 		t.Errorf("the replicas have %d of 18 entries", copies)
 	}
 
-	// Move the slots of one master to its replica, as a failover does: the client's map is out of date at the next write.
+	// Move the slots of one master to its replica, as a failover does: the client's map is out of date at the
+	// next write.
 	if err := g.Replicas[0].Client(t).Do(t.Context(), "cluster", "failover", "takeover").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +206,8 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 	})
 	within(t, "writes to every partition, confirmed by a replica", func() bool {
 		for partition := range 6 {
-			if err := db.RunReplicated(t.Context(), addScript, []string{redisdb.Key(partition, "list")}, "after").Err(); err != nil {
+			if err := db.RunReplicated(t.Context(), addScript, []string{redisdb.Key(partition, "list")},
+				"after").Err(); err != nil {
 				t.Logf("partition %d: %v", partition, err)
 				return false
 			}
@@ -200,7 +219,8 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 // TestNothingIsWaitedForUnlessAsked: without the option both are what they are without the word replicated.
 func TestNothingIsWaitedForUnlessAsked(t *testing.T) {
 	t.Parallel()
-	db := testredis.Connect(t, redisdb.Options{URL: testredis.Server(t).URL()}) // other tests have the common server forget its scripts
+	// other tests have the common server forget its scripts
+	db := testredis.Connect(t, redisdb.Options{URL: testredis.Server(t).URL()})
 	sent := testredis.CountCommands(db)
 	keys := []string{redisdb.Key(0, "list")}
 	p := db.ReplicatedPipeline()

@@ -50,7 +50,9 @@ func needed(prelude, source string) string {
 	used, kept := words(source), ""
 	for _, part := range slices.Backward(parts) { // a part refers only to what stands before it
 		names := declaration.FindStringSubmatch(part)
-		if names == nil || slices.ContainsFunc(strings.Split(names[1], ","), func(name string) bool { return used[strings.TrimSpace(name)] }) {
+		if names == nil || slices.ContainsFunc(strings.Split(names[1], ","), func(name string) bool {
+			return used[strings.TrimSpace(name)]
+		}) {
 			kept = part + kept
 			maps.Copy(used, words(part))
 		}
@@ -60,7 +62,8 @@ func needed(prelude, source string) string {
 
 // begins reports whether a line begins a part.
 func begins(line string) bool {
-	return strings.TrimLeft(line, " \t") == line && !slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
+	return strings.TrimLeft(line, " \t") == line &&
+		!slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
 }
 
 // words returns the words of Lua code: names, keywords and numbers. Lines of comment have none.
@@ -70,7 +73,10 @@ func words(code string) map[string]bool {
 		if strings.HasPrefix(strings.TrimSpace(line), "--") {
 			continue
 		}
-		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for word := range strings.FieldsFuncSeq(line, func(r rune) bool {
+			return r != '_' && !unicode.IsLetter(r) &&
+				!unicode.IsDigit(r)
+		}) {
 			found[word] = true
 		}
 	}

@@ -40,14 +40,16 @@ func TestScriptErrorsNameTheScript(t *testing.T) {
 	}
 	p := db.Pipeline()
 	cmd := p.Script(s, nil)
-	if err := p.Exec(t.Context()); !errors.Is(err, cmd.Err()) || !strings.Contains(err.Error(), "redis script broken") {
+	if err := p.Exec(t.Context()); !errors.Is(err, cmd.Err()) ||
+		!strings.Contains(err.Error(), "redis script broken") {
 		t.Errorf("pipeline error %v", err)
 	}
 }
 
 func TestScriptWithoutResultIsNil(t *testing.T) {
 	db := testredis.New(t)
-	if err := redisdb.NewScript("empty", `return false`).Run(t.Context(), db.Client(), nil).Err(); err != redis.Nil {
+	if err := redisdb.NewScript("empty", `return false`).Run(t.Context(), db.Client(),
+		nil).Err(); err != redis.Nil {
 		t.Errorf("error %v, want redis.Nil as it is", err)
 	}
 }

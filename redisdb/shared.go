@@ -269,7 +269,8 @@ func passingReply(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, prefix := range [...]string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS ", "ERR max number of clients"} {
+	for _, prefix := range [...]string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ",
+		"NOREPLICAS ", "ERR max number of clients"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}

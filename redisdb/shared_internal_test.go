@@ -24,7 +24,8 @@ type line struct {
 
 func newLine(t *testing.T) (*line, *Shared) {
 	t.Helper()
-	l := &line{UniversalClient: redis.NewClient(&redis.Options{Addr: "nowhere.invalid:6379"}), gate: make(chan struct{})}
+	l := &line{UniversalClient: redis.NewClient(&redis.Options{Addr: "nowhere.invalid:6379"}),
+		gate: make(chan struct{})}
 	l.AddHook(l)
 	s := newShared(l)
 	t.Cleanup(func() {
@@ -123,7 +124,8 @@ func TestSharedCallsThatWaitTravelTogether(t *testing.T) {
 	occupy(t, l, s, &callers)
 	for i := range 100 {
 		callers.Go(func() {
-			if got, err := s.EvalSha(t.Context(), "sha", nil, fmt.Sprint("x", i)).Text(); got != fmt.Sprint("x", i) || err != nil {
+			if got, err := s.EvalSha(t.Context(), "sha", nil, fmt.Sprint("x", i)).Text(); got != fmt.Sprint("x", i) ||
+				err != nil {
 				t.Errorf("call %d was answered %q, %v", i, got, err)
 			}
 		})
@@ -141,7 +143,8 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 	l, s := newLine(t)
 	var callers sync.WaitGroup
 	occupy(t, l, s, &callers)
-	for i, arg := range []string{"b" + strings.Repeat("b", batchBytes), "s", "m" + strings.Repeat("m", batchBytes/2), "n" + strings.Repeat("n", batchBytes/2)} {
+	for i, arg := range []string{"b" + strings.Repeat("b", batchBytes), "s",
+		"m" + strings.Repeat("m", batchBytes/2), "n" + strings.Repeat("n", batchBytes/2)} {
 		callers.Go(func() { s.Eval(context.Background(), "source", nil, arg) })
 		eventually(t, "it to wait", func() bool { return s.queued() == i+1 })
 	}
@@ -160,11 +163,13 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 	l.letGo()
 	callers.Wait()
 	if fmt.Sprint(sizes) != "[1 2 1]" {
-		t.Errorf("calls travel %v at a time, want the large one alone, the next two together, and the last one", sizes)
+		t.Errorf("calls travel %v at a time, want the large one alone, the next two together, and the last one",
+			sizes)
 	}
 }
 
-// A server that is starting, or has become a replica, did nothing. The client repeats what it is told so, but not within a pipeline.
+// A server that is starting, or has become a replica, did nothing. The client repeats what it is told so, but
+// not within a pipeline.
 func TestSharedCallsAreRepeatedByThemselves(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []proto{
@@ -241,7 +246,8 @@ func TestDeadlineCutsASharedCallAndCancellationDoesNot(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.DeadlineExceeded) || !Unavailable(err) {
 		t.Errorf("error %v, want that of the deadline", err)
 	}
-	if err := s.EvalSha(late, "sha", nil, "later").Err(); !errors.Is(err, context.DeadlineExceeded) || len(l.seen()) != 1 {
+	if err := s.EvalSha(late, "sha", nil, "later").Err(); !errors.Is(err, context.DeadlineExceeded) ||
+		len(l.seen()) != 1 {
 		t.Errorf("a call after its deadline was sent, %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -271,8 +277,8 @@ type undone struct{ context.Context }
 
 func (undone) Done() <-chan struct{} { return nil }
 
-// TestDeadlineCutsASharedCallInAnyCase has contexts that are of no use to wait for: one ended early, which does not cut the call, the other never
-// says that it ended.
+// TestDeadlineCutsASharedCallInAnyCase has contexts that are of no use to wait for: one ended early, which
+// does not cut the call, the other never says that it ended.
 func TestDeadlineCutsASharedCallInAnyCase(t *testing.T) {
 	t.Parallel()
 	for name, makeIt := range map[string]func(context.Context) context.Context{
@@ -302,7 +308,8 @@ func TestDeadlineCutsASharedCallInAnyCase(t *testing.T) {
 	}
 }
 
-// TestSharedCallsThatGaveUpAreNotSent: whoever was told that a submit failed sends it again, so what was not sent by then must not be.
+// TestSharedCallsThatGaveUpAreNotSent: whoever was told that a submit failed sends it again, so what was not
+// sent by then must not be.
 func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
 	t.Parallel()
 	l, s := newLine(t)
@@ -327,7 +334,8 @@ func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
 	}
 }
 
-// TestALaneIsFreeWhenAllOnItsWayGaveUp: nobody waits for what it could still bring, and what it would repeat somebody else may have sent again.
+// TestALaneIsFreeWhenAllOnItsWayGaveUp: nobody waits for what it could still bring, and what it would repeat
+// somebody else may have sent again.
 func TestALaneIsFreeWhenAllOnItsWayGaveUp(t *testing.T) {
 	t.Parallel()
 	l, s := newLine(t)
@@ -341,7 +349,10 @@ func TestALaneIsFreeWhenAllOnItsWayGaveUp(t *testing.T) {
 	callers.Wait()
 	start := time.Now()
 	callers.Go(func() { s.EvalSha(context.Background(), "sha", nil, "next") })
-	eventually(t, "the next call to be on its way", func() bool { return len(l.seen()) == sharedPipes+1 || time.Since(start) > batchTimeout/2 })
+	eventually(t, "the next call to be on its way", func() bool {
+		return len(l.seen()) == sharedPipes+1 ||
+			time.Since(start) > batchTimeout/2
+	})
 	if n := len(l.seen()); n != sharedPipes+1 {
 		t.Errorf("%d calls on their way: the pipes wait for those that gave up", n)
 	}

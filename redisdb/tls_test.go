@@ -62,7 +62,8 @@ func TestTLS(t *testing.T) {
 	testredis.Server(t, "--tls-port", fmt.Sprint(port), "--bind", "127.0.0.1",
 		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
-	db := testredis.Connect(t, redisdb.Options{URL: fmt.Sprintf("%s?ca=%s&cert=%s&key=%s", url, cert, cert, key)})
+	db := testredis.Connect(t, redisdb.Options{URL: fmt.Sprintf("%s?ca=%s&cert=%s&key=%s", url, cert, cert,
+		key)})
 	if err := db.Client().Set(t.Context(), "key", "x", 0).Err(); err != nil {
 		t.Error(err)
 	}

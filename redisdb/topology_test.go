@@ -15,7 +15,8 @@ import (
 
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	db := testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(), Partitions: 6})
+	db := testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(),
+		Partitions: 6})
 	if _, ok := db.Client().(*redis.ClusterClient); !ok || db.Mode() != redisdb.Cluster {
 		t.Errorf("client %T, mode %s", db.Client(), db.Mode())
 	}
@@ -56,7 +57,8 @@ func TestSentinel(t *testing.T) {
 	}
 }
 
-// TestTogether asks servers whether one script may use keys of several partitions. One that is a Cluster says so, however it was opened.
+// TestTogether asks servers whether one script may use keys of several partitions. One that is a Cluster says
+// so, however it was opened.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	cluster := testredis.Cluster(t, testredis.Topology{})
@@ -70,7 +72,8 @@ func TestTogether(t *testing.T) {
 		"a node of a Cluster as one server": {cluster.Masters[0].URL(), false},
 	} {
 		db := testredis.Connect(t, redisdb.Options{URL: c.url})
-		err := db.Client().Eval(t.Context(), "return redis.call('EXISTS', unpack(KEYS))", []string{redisdb.Key(0, "x"), redisdb.Key(1, "x")}).Err()
+		err := db.Client().Eval(t.Context(), "return redis.call('EXISTS', unpack(KEYS))",
+			[]string{redisdb.Key(0, "x"), redisdb.Key(1, "x")}).Err()
 		if db.Together() != c.want || (err == nil) != c.want {
 			t.Errorf("%s: together %v, want %v; tried: %v", name, db.Together(), c.want, err)
 		}

@@ -14,10 +14,11 @@ import (
 
 // target is the address of a Redis and its credentials.
 type target struct {
-	mode     Mode
-	network  string   // "tcp" or "unix"
-	addrs    []string // host:port of the server, of each Sentinel, of some Cluster nodes; or the path of a socket
-	master   string   // the name Sentinels know the master by
+	mode    Mode
+	network string // "tcp" or "unix"
+	// host:port of the server, of each Sentinel, of some Cluster nodes; or the path of a socket
+	addrs    []string
+	master   string // the name Sentinels know the master by
 	db       int
 	username string
 	password string
@@ -71,7 +72,8 @@ func parse(raw string) (target, error) {
 	}
 	s, ok := schemeOf(name)
 	if !ok {
-		return target{}, errors.New("unknown scheme, use redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or rediss+cluster")
+		return target{}, errors.New(
+			"unknown scheme, use redis, rediss, unix, redis+sentinel, rediss+sentinel, redis+cluster or rediss+cluster")
 	}
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
@@ -245,8 +247,10 @@ func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
 // String returns the address without secrets.
 func (t target) String() string {
 	var b strings.Builder
-	for _, name := range []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"} {
-		if s, _ := schemeOf(name); s.network == t.network && s.tls == (t.tls != nil) && (s.mode == t.mode || t.mode == Embedded || t.mode == Memory) {
+	for _, name := range []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel",
+		"redis+cluster", "rediss+cluster"} {
+		if s, _ := schemeOf(name); s.network == t.network && s.tls == (t.tls != nil) &&
+			(s.mode == t.mode || t.mode == Embedded || t.mode == Memory) {
 			b.WriteString(name + "://")
 			break
 		}

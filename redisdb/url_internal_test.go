@@ -13,27 +13,40 @@ func TestParseURL(t *testing.T) {
 		want target
 		text string
 	}{
-		"plain":             {"redis://localhost", target{mode: Single, network: "tcp", addrs: []string{"localhost:6379"}}, "redis://localhost:6379"},
-		"port and database": {"redis://r:7000/3", target{mode: Single, network: "tcp", addrs: []string{"r:7000"}, db: 3}, "redis://r:7000/3"},
-		"database as query": {"redis://r?db=4", target{mode: Single, network: "tcp", addrs: []string{"r:6379"}, db: 4}, "redis://r:6379/4"},
-		"password only":     {"redis://:p%40ss%2Fw@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"}, password: "p@ss/w"}, "redis://r:6379"},
-		"raw @ in password": {"redis://me:p@ss@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"}, username: "me", password: "p@ss"}, "redis://r:6379"},
-		"plus in password":  {"redis://me:a+b@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"}, username: "me", password: "a+b"}, "redis://r:6379"},
-		"IPv6":              {"redis://[::1]:7000", target{mode: Single, network: "tcp", addrs: []string{"[::1]:7000"}}, "redis://[::1]:7000"},
-		"IPv6 without port": {"redis://[::1]", target{mode: Single, network: "tcp", addrs: []string{"[::1]:6379"}}, "redis://[::1]:6379"},
-		"unix":              {"unix:///run/redis.sock?db=2", target{mode: Single, network: "unix", addrs: []string{"/run/redis.sock"}, db: 2}, "unix:///run/redis.sock/2"},
-		"unix with user":    {"unix://me:pw@/run/r.sock", target{mode: Single, network: "unix", addrs: []string{"/run/r.sock"}, username: "me", password: "pw"}, "unix:///run/r.sock"},
+		"plain": {"redis://localhost", target{mode: Single, network: "tcp",
+			addrs: []string{"localhost:6379"}}, "redis://localhost:6379"},
+		"port and database": {"redis://r:7000/3", target{mode: Single, network: "tcp", addrs: []string{"r:7000"},
+			db: 3}, "redis://r:7000/3"},
+		"database as query": {"redis://r?db=4", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
+			db: 4}, "redis://r:6379/4"},
+		"password only": {"redis://:p%40ss%2Fw@r", target{mode: Single, network: "tcp",
+			addrs: []string{"r:6379"}, password: "p@ss/w"}, "redis://r:6379"},
+		"raw @ in password": {"redis://me:p@ss@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
+			username: "me", password: "p@ss"}, "redis://r:6379"},
+		"plus in password": {"redis://me:a+b@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
+			username: "me", password: "a+b"}, "redis://r:6379"},
+		"IPv6": {"redis://[::1]:7000", target{mode: Single, network: "tcp",
+			addrs: []string{"[::1]:7000"}}, "redis://[::1]:7000"},
+		"IPv6 without port": {"redis://[::1]", target{mode: Single, network: "tcp", addrs: []string{"[::1]:6379"}},
+			"redis://[::1]:6379"},
+		"unix": {"unix:///run/redis.sock?db=2", target{mode: Single, network: "unix",
+			addrs: []string{"/run/redis.sock"}, db: 2}, "unix:///run/redis.sock/2"},
+		"unix with user": {"unix://me:pw@/run/r.sock", target{mode: Single, network: "unix",
+			addrs: []string{"/run/r.sock"}, username: "me", password: "pw"}, "unix:///run/r.sock"},
 		"sentinel": {"redis+sentinel://me:pw@a,b:7000/mymaster/1?sentinel_user=s&sentinel_password=sp",
-			target{mode: Sentinel, network: "tcp", addrs: []string{"a:26379", "b:7000"}, master: "mymaster", db: 1, username: "me", password: "pw",
+			target{mode: Sentinel, network: "tcp", addrs: []string{"a:26379", "b:7000"}, master: "mymaster", db: 1,
+				username: "me", password: "pw",
 				sentinel: struct{ username, password string }{"s", "sp"}}, "redis+sentinel://a:26379,b:7000/mymaster/1"},
-		"cluster": {"redis+cluster://a:1,b:2,c", target{mode: Cluster, network: "tcp", addrs: []string{"a:1", "b:2", "c:6379"}}, "redis+cluster://a:1,b:2,c:6379"},
+		"cluster": {"redis+cluster://a:1,b:2,c", target{mode: Cluster, network: "tcp",
+			addrs: []string{"a:1", "b:2", "c:6379"}}, "redis+cluster://a:1,b:2,c:6379"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseURL(row.url)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(target{}, struct{ username, password string }{})); diff != "" {
+			if diff := cmp.Diff(row.want, got,
+				cmp.AllowUnexported(target{}, struct{ username, password string }{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got.String() != row.text {
@@ -44,9 +57,11 @@ func TestParseURL(t *testing.T) {
 }
 
 func TestParseURLWithTLS(t *testing.T) {
-	for _, url := range []string{"rediss://r?insecure=true", "rediss+cluster://a,b?insecure=true", "rediss+sentinel://a/m?insecure=true"} {
+	for _, url := range []string{"rediss://r?insecure=true", "rediss+cluster://a,b?insecure=true",
+		"rediss+sentinel://a/m?insecure=true"} {
 		got, err := parseURL(url)
-		if err != nil || got.tls == nil || !got.tls.InsecureSkipVerify || !strings.HasPrefix(got.String(), "rediss") {
+		if err != nil || got.tls == nil || !got.tls.InsecureSkipVerify ||
+			!strings.HasPrefix(got.String(), "rediss") {
 			t.Errorf("%s: %v, %v", url, got, err)
 		}
 	}
@@ -80,7 +95,8 @@ func TestParseURLRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseURL(row.url)
-			if err == nil || !strings.HasPrefix(err.Error(), "redis.url: ") || !strings.Contains(err.Error(), row.want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "redis.url: ") ||
+				!strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v, want one about redis.url: %s", err, row.want)
 			}
 			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "ter2")) {
@@ -92,14 +108,16 @@ func TestParseURLRefuses(t *testing.T) {
 
 // FuzzParseURL: no slip in an address panics, or puts the password into an error or a log.
 func FuzzParseURL(f *testing.F) {
-	for _, s := range []string{"redis://me:%s@r", "rediss://r/%s", "unix://%s", "redis+sentinel://a,b/m?sentinel_password=%s", "redis://a:%s:b@[::1]:1"} {
+	for _, s := range []string{"redis://me:%s@r", "rediss://r/%s", "unix://%s",
+		"redis+sentinel://a,b/m?sentinel_password=%s", "redis://a:%s:b@[::1]:1"} {
 		f.Add(s, "/")
 	}
 	const secret = "Sw0rdfish"
 	f.Fuzz(func(t *testing.T, form, between string) {
 		url := strings.Replace(form, "%s", secret+between+secret, 1)
 		got, err := parseURL(url)
-		if err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(err.Error(), ": open ") { // a file named in ca, cert or key
+		// a file named in ca, cert or key
+		if err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(err.Error(), ": open ") {
 			t.Errorf("the error shows the secret: %v", err)
 		}
 		if err == nil && strings.Contains(got.password, secret) && strings.Contains(got.String(), got.password) {

@@ -22,7 +22,8 @@ type accountRoutes struct {
 
 type createAccountInput struct{ Body api.Account }
 
-func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput) (api.AccountCreated, error) {
+func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput) (api.AccountCreated,
+	error) {
 	return a.accounts.Create(ctx, in.Body)
 }
 
@@ -52,8 +53,9 @@ func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput
 	return a.accounts.Update(ctx, in.Account, in.Body)
 }
 
-// deleteAccount takes back what the account had queued, ends its tokens and deletes its templates. The account goes first, so that nothing is added meanwhile;
-// a deletion that broke off there is finished by asking again. One from the configuration stays, and so does its mail.
+// deleteAccount takes back what the account had queued, ends its tokens and deletes its templates. The
+// account goes first, so that nothing is added meanwhile; a deletion that broke off there is finished by
+// asking again. One from the configuration stays, and so does its mail.
 func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
 	unknown := a.accounts.Delete(ctx, in.Account)

@@ -65,8 +65,9 @@ func (r right) admits(g *access.Grant) error {
 	return nil
 }
 
-// authenticate finds out who is calling. A token counts before a session. A browser sends a session's cookie along with requests that any
-// site provokes, so it is enough for GET and HEAD only; the pages of the ui, which change things with it, have checks of their own.
+// authenticate finds out who is calling. A token counts before a session. A browser sends a session's cookie
+// along with requests that any site provokes, so it is enough for GET and HEAD only; the pages of the ui,
+// which change things with it, have checks of their own.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: access takes it as an address that no restriction names
@@ -83,9 +84,11 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	return s.parts.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
 }
 
-// tokenOf is the access token that a request presents: as Bearer (RFC 6750), or in the query as EmailEngine's clients may.
+// tokenOf is the access token that a request presents: as Bearer (RFC 6750), or in the query as EmailEngine's
+// clients may.
 func tokenOf(r *http.Request) string {
-	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok && strings.EqualFold(scheme, "Bearer") {
+	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok &&
+		strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
 	}
 	if !strings.Contains(r.URL.RawQuery, "access_token") {

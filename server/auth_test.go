@@ -17,13 +17,19 @@ import (
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
 	id := w.existing(t, r, token)
-	path := strings.NewReplacer("{listId}", "news", "{account}", "acme", "{queueId}", "q1", "{queue}", "submit", "{id}", id, "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*", "docs.js").Replace(r.path)
+	path := strings.NewReplacer("{listId}", "news", "{account}", "acme", "{queueId}", "q1", "{queue}", "submit",
+		"{id}", id, "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*",
+		"docs.js").Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
-		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`, "createAccount": `{"account":"a","email":"a@example.com"}`,
-		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`, "createToken": `{"description":"d"}`,
-		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`, "replayDeadLetters": `{"code":"EAUTH"}`,
-		"createTemplate": `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`, "tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
+		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`,
+		"createAccount": `{"account":"a","email":"a@example.com"}`,
+		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`,
+		"createToken":   `{"description":"d"}`,
+		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`,
+		"replayDeadLetters": `{"code":"EAUTH"}`,
+		"createTemplate":    `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`,
+		"tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
 		"putDomainKey":    marshal(t, domainKey(t)),
 		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n",
@@ -65,15 +71,18 @@ func (w *world) existing(t *testing.T, r route, token string) string {
 		id = cmp.Or(created.ID, id)
 	case "getDomainKey", "deleteDomainKey":
 		_, err = p.keys.Put(ctx, domainKey(t))
-	case "getTemplate", "updateTemplate", "deleteTemplate", "listTemplateVersions", "getTemplateVersion", "restoreTemplate", "previewTemplate":
+	case "getTemplate", "updateTemplate", "deleteTemplate", "listTemplateVersions", "getTemplateVersion",
+		"restoreTemplate", "previewTemplate":
 		var created api.TemplateCreated
-		created, err = p.templates.Create(ctx, bound, api.TemplateRequest{Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+		created, err = p.templates.Create(ctx, bound, api.TemplateRequest{
+			Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 		id = cmp.Or(created.ID, id)
 	case "getGateway", "updateGateway", "deleteGateway":
 		_, err = p.gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
 	case "suppressionImport":
 		id = strings.ToLower(rand.Text())
-		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{ID: id})
+		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"),
+			api.SuppressionImportOptions{ID: id})
 	case "getBlocklist", "removeFromBlocklist":
 		_, err = p.suppressions.Block(ctx, "news", api.BlocklistRequest{Recipient: "a@example.com"})
 	}
@@ -86,7 +95,8 @@ func (w *world) existing(t *testing.T, r route, token string) string {
 // welcome is what a route answers those whom it lets in.
 func welcome(r route) int {
 	switch { // who has no link of a mail is told so
-	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" && r.method == http.MethodPost:
+	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
+		r.method == http.MethodPost:
 		return http.StatusBadRequest
 	case r.path == "/unsubscribe", r.path == "/preferences":
 		return http.StatusNotFound
@@ -101,7 +111,8 @@ func welcome(r route) int {
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.http.Transport = w.http.Transport.(*checked).inner // hundreds of answers that other tests hold against the document
+	// hundreds of answers that other tests hold against the document
+	w.http.Transport = w.http.Transport.(*checked).inner
 	w.parts.messages["q1"] = queued("q1", "acme")
 	for _, scope := range []api.Scope{"api", "send", "outbox", "metrics", "admin", "*"} {
 		w.parts.grants["any-"+string(scope)] = &access.Grant{Scopes: []api.Scope{scope}}
@@ -127,8 +138,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 				switch {
 				case r.right.public && got.status != welcome(r):
 					t.Errorf("%s %s is public, yet answers %d", r.method, r.path, got.status)
-				case !r.right.public && (got.status != http.StatusUnauthorized || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer")):
-					t.Errorf("%s %s without a good token: %d %q", r.method, r.path, got.status, got.header.Get("WWW-Authenticate"))
+				case !r.right.public && (got.status != http.StatusUnauthorized ||
+					!strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer")):
+					t.Errorf("%s %s without a good token: %d %q", r.method, r.path, got.status,
+						got.header.Get("WWW-Authenticate"))
 				}
 			}
 		}
@@ -145,7 +158,9 @@ func TestPublicRoutes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/unsubscribe", "/unsubscribe",
+		"/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health",
+		"/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}
@@ -166,8 +181,10 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"submit as itself", "POST", "/v1/submit", `{` + to + `}`, 200, ""},
 		{"submit as itself by path", "POST", "/v1/account/acme/submit", `{` + to + `}`, 200, ""},
 		{"submit as another", "POST", "/v1/submit", `{` + to + `,"account":"other"}`, 403, "Unauthorized account"},
-		{"submit as another by path", "POST", "/v1/account/other/submit", `{` + to + `}`, 403, "Unauthorized account"},
-		{"submit by another's path as itself", "POST", "/v1/account/other/submit", `{` + to + `,"account":"acme"}`, 403, "Unauthorized account"},
+		{"submit as another by path", "POST", "/v1/account/other/submit", `{` + to + `}`, 403,
+			"Unauthorized account"},
+		{"submit by another's path as itself", "POST", "/v1/account/other/submit", `{` + to + `,"account":"acme"}`,
+			403, "Unauthorized account"},
 		{"faulty submit as another", "POST", "/v1/account/other/submit", `{"x":1}`, 400, ""},
 		{"its message", "GET", "/v1/outbox/mine", "", 200, ""},
 		{"another's message", "GET", "/v1/outbox/theirs", "", 404, "Requested queue entry was not found"},
@@ -183,15 +200,22 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"its log", "GET", "/v1/messages", "", 200, ""},
 		{"another's log", "GET", "/v1/messages?account=other", "", 403, "Unauthorized account"},
 		{"its message in the log", "GET", "/v1/messages/mine", "", 200, ""},
-		{"another's message in the log", "GET", "/v1/messages/theirs", "", 404, "There is no such message in the email log"},
+		{"another's message in the log", "GET", "/v1/messages/theirs", "", 404,
+			"There is no such message in the email log"},
 		{"its events", "GET", "/v1/messages/mine/events", "", 200, ""},
-		{"another's events", "GET", "/v1/messages/theirs/events", "", 404, "There is no such message in the email log"},
-		{"no one's message in the log", "GET", "/v1/messages/none", "", 404, "There is no such message in the email log"},
+		{"another's events", "GET", "/v1/messages/theirs/events", "", 404,
+			"There is no such message in the email log"},
+		{"no one's message in the log", "GET", "/v1/messages/none", "", 404,
+			"There is no such message in the email log"},
 		{"replay its dead letter", "POST", "/v1/dead-letters/mine/replay", `{"account":"acme"}`, 200, ""},
-		{"replay it as another", "POST", "/v1/dead-letters/mine/replay", `{"account":"other"}`, 403, "Unauthorized account"},
-		{"replay another's", "POST", "/v1/dead-letters/theirs/replay", "", 404, "Requested queue entry was not found"},
-		{"replay all of another's", "POST", "/v1/dead-letters/replay", `{"account":"other"}`, 403, "Unauthorized account"},
-		{"replay all as another", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH","corrections":{"account":"other"}}`, 403, "Unauthorized account"},
+		{"replay it as another", "POST", "/v1/dead-letters/mine/replay", `{"account":"other"}`, 403,
+			"Unauthorized account"},
+		{"replay another's", "POST", "/v1/dead-letters/theirs/replay", "", 404,
+			"Requested queue entry was not found"},
+		{"replay all of another's", "POST", "/v1/dead-letters/replay", `{"account":"other"}`, 403,
+			"Unauthorized account"},
+		{"replay all as another", "POST", "/v1/dead-letters/replay",
+			`{"code":"EAUTH","corrections":{"account":"other"}}`, 403, "Unauthorized account"},
 		{"replay all", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH"}`, 200, ""},
 		{"its counters", "GET", "/v1/stats", "", 200, `"accounts":1,"redis":"single","queues":{}`},
 		{"no alerts, which name others", "GET", "/v1/stats", "", 200, `"alerts":[]`},
@@ -233,10 +257,12 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		}
 	}
 	for _, call := range w.parts.calls {
-		if strings.HasSuffix(call, "theirs") && !strings.HasPrefix(call, "AccountOf") || strings.HasSuffix(call, "theirs api") {
+		if strings.HasSuffix(call, "theirs") && !strings.HasPrefix(call, "AccountOf") ||
+			strings.HasSuffix(call, "theirs api") {
 			t.Errorf("the outbox was asked to %s", call)
 		}
-		if strings.HasPrefix(call, "ReplayAll") && call != "ReplayAll acme" || strings.HasPrefix(call, "QueueStatus") || call == "Accounts.Count" {
+		if strings.HasPrefix(call, "ReplayAll") && call != "ReplayAll acme" ||
+			strings.HasPrefix(call, "QueueStatus") || call == "Accounts.Count" {
 			t.Errorf("a bound token had the server %s", call)
 		}
 	}
@@ -267,11 +293,15 @@ func TestSessions(t *testing.T) {
 	}{
 		{"read", "GET", "/v1/outbox", "session-of-" + adminToken, [2]string{}, 200},
 		{"ended session", "GET", "/v1/outbox", "session-of-nobody", [2]string{}, 401},
-		{"change from our page", "POST", "/v1/submit", "session-of-" + adminToken, [2]string{"Sec-Fetch-Site", "same-origin"}, 401},
-		{"change from another site", "POST", "/v1/submit", "session-of-" + adminToken, [2]string{"Sec-Fetch-Site", "cross-site"}, 401},
-		{"change from another origin", "POST", "/v1/submit", "session-of-" + adminToken, [2]string{"Origin", "https://evil.example"}, 401},
+		{"change from our page", "POST", "/v1/submit", "session-of-" + adminToken,
+			[2]string{"Sec-Fetch-Site", "same-origin"}, 401},
+		{"change from another site", "POST", "/v1/submit", "session-of-" + adminToken,
+			[2]string{"Sec-Fetch-Site", "cross-site"}, 401},
+		{"change from another origin", "POST", "/v1/submit", "session-of-" + adminToken,
+			[2]string{"Origin", "https://evil.example"}, 401},
 		{"bound to an account", "GET", "/v1/outbox", "session-of-" + boundToken, [2]string{}, 200},
-		{"bound to an account, the whole instance", "GET", "/v1/settings", "session-of-" + boundToken, [2]string{}, 403},
+		{"bound to an account, the whole instance", "GET", "/v1/settings", "session-of-" + boundToken, [2]string{},
+			403},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

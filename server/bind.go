@@ -13,8 +13,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// inputType is how the input struct of a handler is filled from a request: its fields tagged path, query and header, and the field
-// named Body, which may be absent from a request where it is a pointer. It is built once for each route.
+// inputType is how the input struct of a handler is filled from a request: its fields tagged path, query and
+// header, and the field named Body, which may be absent from a request where it is a pointer. It is built
+// once for each route.
 type inputType struct {
 	params   []param
 	body     shape // nil: the route takes none, or a mail
@@ -32,7 +33,8 @@ type param struct {
 	limits   limits
 }
 
-// inputOf reads the tags of an input struct. What it can't read is a programmer's error, found when the routes are made.
+// inputOf reads the tags of an input struct. What it can't read is a programmer's error, found when the
+// routes are made.
 func inputOf(t reflect.Type) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
@@ -46,7 +48,8 @@ func inputOf(t reflect.Type) inputType {
 		}
 		for _, where := range []string{"path", "query", "header"} {
 			if name := f.Tag.Get(where); name != "" {
-				in.params = append(in.params, param{in: where, name: name, index: f.Index, kind: f.Type, limits: limitsOf(f)})
+				in.params = append(in.params, param{in: where, name: name, index: f.Index, kind: f.Type,
+					limits: limitsOf(f)})
 				if where == "query" {
 					in.queries = append(in.queries, name)
 				}
@@ -56,7 +59,8 @@ func inputOf(t reflect.Type) inputType {
 	return in
 }
 
-// bind fills an input from a request, whose body has its memory reserved, and reports all faults at once: those of the query beside those of the body.
+// bind fills an input from a request, whose body has its memory reserved, and reports all faults at once:
+// those of the query beside those of the body.
 func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.Value) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {

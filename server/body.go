@@ -37,12 +37,13 @@ type bodyMemory struct {
 
 func newBodyMemory(size int64) *bodyMemory {
 	return &bodyMemory{
-		memory: semaphore.NewWeighted(size), turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+		memory: semaphore.NewWeighted(size),
+		turns:  semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
 	}
 }
 
-// capacity is the memory of a large body, until its request is answered. Nil is that of a small body, for which none is reserved: their
-// number is bounded by the number of connections.
+// capacity is the memory of a large body, until its request is answered. Nil is that of a small body, for
+// which none is reserved: their number is bounded by the number of connections.
 type capacity struct {
 	of   *bodyMemory
 	size int64
@@ -68,8 +69,9 @@ func (b *bodyMemory) reserve(c echo.Context, limit int64) (*capacity, error) {
 	return &capacity{of: b, size: size}, nil
 }
 
-// takeTurn waits until a body that was read can be worked on. The work takes up to two and a half times the body's memory more (files
-// decoded, the message composed and compressed), and a processor: more bodies than processors would all be slower.
+// takeTurn waits until a body that was read can be worked on. The work takes up to two and a half times the
+// body's memory more (files decoded, the message composed and compressed), and a processor: more bodies than
+// processors would all be slower.
 func (m *capacity) takeTurn(ctx context.Context) error {
 	if m == nil || m.turn {
 		return nil
@@ -92,8 +94,9 @@ func (m *capacity) release() {
 	m.of.memory.Release(m.size)
 }
 
-// openBody begins to read the JSON body of a request: a small one whole, of a large one a window. A body that says it is beyond the limit is
-// refused unread, and one that turns out to be is cut off there; either way the connection is closed, since what is left on it is of no use.
+// openBody begins to read the JSON body of a request: a small one whole, of a large one a window. A body that
+// says it is beyond the limit is refused unread, and one that turns out to be is cut off there; either way
+// the connection is closed, since what is left on it is of no use.
 func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 	r := c.Request()
 	if err := checkContentType(r.Header.Get(echo.HeaderContentType)); err != nil {
@@ -115,7 +118,8 @@ func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 	return newStream(body, r.ContentLength, longValue, func() error { return m.takeTurn(r.Context()) }), nil
 }
 
-// closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why there is no JSON text.
+// closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why
+// there is no JSON text.
 func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	ended := d.end()
 	if err := d.broken(); err != nil {
@@ -133,7 +137,8 @@ func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	return m.takeTurn(c.Request().Context())
 }
 
-// readAll reads a body to its end, into a slice that may hold its beginning. The slice grows with what arrives rather than with what was promised.
+// readAll reads a body to its end, into a slice that may hold its beginning. The slice grows with what
+// arrives rather than with what was promised.
 func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
@@ -150,8 +155,8 @@ func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	}
 }
 
-// grow quadruples a full slice, or takes it to the promised length once a sixteenth of that has come, so that a large body is copied few
-// times and ends without slack.
+// grow quadruples a full slice, or takes it to the promised length once a sixteenth of that has come, so that
+// a large body is copied few times and ends without slack.
 func grow(text []byte, promised int64) []byte {
 	size := 4 * cap(text)
 	if promised >= int64(len(text)) && int64(4*size) > promised {
@@ -165,13 +170,15 @@ func checkContentType(value string) error {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(value)
-	if err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")) {
+	if err == nil && (media == "application/json" || strings.HasPrefix(media, "application/") &&
+		strings.HasSuffix(media, "+json")) {
 		return nil
 	}
 	return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be application/json")
 }
 
-// extendDeadlines gives a large body the time that a slow but honest client needs. The server's own deadlines suit small ones.
+// extendDeadlines gives a large body the time that a slow but honest client needs. The server's own deadlines
+// suit small ones.
 func extendDeadlines(c echo.Context, size, limit int64) {
 	if size < 0 {
 		size = limit

@@ -17,11 +17,13 @@ import (
 
 // Returns takes in mail that came back. It is feedback.Returns.
 type Returns interface {
-	// Receive reads a mail that came back to an address, which may be empty. What it proves is durable when the error is nil.
+	// Receive reads a mail that came back to an address, which may be empty. What it proves is durable when the
+	// error is nil.
 	Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, feedback.Outcome, error)
 }
 
-// returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is looked at.
+// returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is
+// looked at.
 const returnedBody = 50 << 20
 
 // mailBody is a body that is a mail as it is, not JSON.
@@ -43,15 +45,18 @@ func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (ap
 // returnedMail puts a report, and what was done with it, into the words of the API.
 func returnedMail(r bounce.Report, out feedback.Outcome) api.ReturnedMail {
 	m := api.ReturnedMail{
-		Kind: string(r.Kind), Form: r.Form, Result: string(out.Result), Proof: string(out.Proof), QueueID: out.MessageID, MessageID: r.Original.MessageID,
-		ReportingMTA: r.ReportingMTA, Recipients: make([]api.ReturnedRecipient, len(r.Recipients)), About: out.Recipients, Truncated: r.Truncated,
+		Kind: string(r.Kind), Form: r.Form, Result: string(out.Result), Proof: string(out.Proof),
+		QueueID: out.MessageID, MessageID: r.Original.MessageID,
+		ReportingMTA: r.ReportingMTA, Recipients: make([]api.ReturnedRecipient, len(r.Recipients)),
+		About: out.Recipients, Truncated: r.Truncated,
 	}
 	if r.Feedback != nil {
 		m.FeedbackType = r.Feedback.Type
 	}
 	for i, rcpt := range r.Recipients {
 		m.Recipients[i] = api.ReturnedRecipient{
-			Address: rcpt.Address, Original: rcpt.Original, Action: string(rcpt.Action), Status: rcpt.Status, Code: rcpt.Code, Diagnostic: rcpt.Diagnostic,
+			Address: rcpt.Address, Original: rcpt.Original, Action: string(rcpt.Action), Status: rcpt.Status,
+			Code: rcpt.Code, Diagnostic: rcpt.Diagnostic,
 			MTA: rcpt.RemoteMTA, Verdict: string(rcpt.Verdict), Suppress: rcpt.Suppress,
 		}
 	}

@@ -20,35 +20,43 @@ import (
 // fakeReturns reads nothing, and says what it was given.
 type fakeReturns struct{ *parts }
 
-func (p fakeReturns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error) {
+func (p fakeReturns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome,
+	error) {
 	text, err := io.ReadAll(mail)
 	if err != nil {
 		return bounce.Report{}, feedback.Outcome{}, err
 	}
 	report := bounce.Report{
-		Kind: bounce.Complained, Form: "arf", Feedback: &bounce.Feedback{Type: "abuse"}, Original: bounce.Original{MessageID: fmt.Sprint(len(text), " ", to)},
-		Recipients: []bounce.Recipient{{Address: "ann@receiver.example", Action: bounce.ActionFailed, Status: "5.1.1", Code: 550, Diagnostic: "no", Verdict: smtpsend.Hard, Suppress: true}},
+		Kind: bounce.Complained, Form: "arf", Feedback: &bounce.Feedback{Type: "abuse"}, Original: bounce.Original{
+			MessageID: fmt.Sprint(len(text), " ", to)},
+		Recipients: []bounce.Recipient{{Address: "ann@receiver.example", Action: bounce.ActionFailed,
+			Status: "5.1.1", Code: 550, Diagnostic: "no", Verdict: smtpsend.Hard, Suppress: true}},
 	}
-	return report, feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: "Q1", Recipients: []string{"Ann@receiver.example"}}, p.asked("Returns.Returned")
+	return report, feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: "Q1",
+		Recipients: []string{"Ann@receiver.example"}}, p.asked("Returns.Returned")
 }
 
 func TestReturnMail(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader([]byte("Subject: x\r\n\r\n")), api.ReturnOptions{EnvelopeTo: "bounces+t@example.com"})
+	got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader([]byte("Subject: x\r\n\r\n")),
+		api.ReturnOptions{EnvelopeTo: "bounces+t@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := api.ReturnedMail{
-		Kind: "complained", Form: "arf", Result: "taken", Proof: "token", QueueID: "Q1", MessageID: "14 bounces+t@example.com", FeedbackType: "abuse",
-		Recipients: []api.ReturnedRecipient{{Address: "ann@receiver.example", Action: "failed", Status: "5.1.1", Code: 550, Diagnostic: "no", Verdict: "hard", Suppress: true}},
-		About:      []string{"Ann@receiver.example"},
+		Kind: "complained", Form: "arf", Result: "taken", Proof: "token", QueueID: "Q1",
+		MessageID: "14 bounces+t@example.com", FeedbackType: "abuse",
+		Recipients: []api.ReturnedRecipient{{Address: "ann@receiver.example", Action: "failed", Status: "5.1.1",
+			Code: 550, Diagnostic: "no", Verdict: "hard", Suppress: true}},
+		About: []string{"Ann@receiver.example"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	large := bytes.Repeat([]byte("x"), 3<<20)
-	if got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader(large), api.ReturnOptions{EnvelopeTo: ""}); err != nil || got.MessageID != fmt.Sprint(len(large), " ") {
+	if got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader(large), api.ReturnOptions{
+		EnvelopeTo: ""}); err != nil || got.MessageID != fmt.Sprint(len(large), " ") {
 		t.Errorf("3 MB: %+v, %v", got, err)
 	}
 }
@@ -65,7 +73,8 @@ func TestReturnMailRefused(t *testing.T) {
 		{"a token bound to an account", "message/rfc822", "Subject: x\r\n\r\n", boundToken, http.StatusForbidden},
 		{"no token", "message/rfc822", "Subject: x\r\n\r\n", "none", http.StatusUnauthorized},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+"/v1/bounces", strings.NewReader(row.body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+"/v1/bounces",
+			strings.NewReader(row.body))
 		if err != nil {
 			t.Fatal(err)
 		}

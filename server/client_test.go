@@ -19,7 +19,8 @@ func TestClientRoundTrip(t *testing.T) {
 	w.parts.messages["q1"] = queued("q1", "acme")
 	ctx, c := t.Context(), w.client
 
-	answer, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi", IdempotencyKey: "k"})
+	answer, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}},
+		Text: "Hi", IdempotencyKey: "k"})
 	if err != nil || answer.QueueID != "q1" || answer.Idempotency.Status != "MISS" {
 		t.Errorf("Submit = %+v, %v", answer, err)
 	}
@@ -103,7 +104,10 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "a", Email: "a@example.com"})
 			return err
 		},
-		"Accounts":  func() error { _, err := api.ListAccounts.Do(ctx, c, api.PageQuery{Page: 1, PageSize: 50}); return err },
+		"Accounts": func() error {
+			_, err := api.ListAccounts.Do(ctx, c, api.PageQuery{Page: 1, PageSize: 50})
+			return err
+		},
 		"Account":   func() error { _, err := api.GetAccount.Do(ctx, c, "a@b+c"); return err },
 		"UpdateAcc": func() error { _, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{}, "a"); return err },
 		"DeleteAcc": func() error { _, err := api.DeleteAccount.Do(ctx, c, "a"); return err },
@@ -111,7 +115,10 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.VerifyAccount.Do(ctx, c, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})
 			return err
 		},
-		"CreateTok": func() error { _, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"}); return err },
+		"CreateTok": func() error {
+			_, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"})
+			return err
+		},
 		"Tokens":    func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
 		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
 		"DeleteTok": func() error { _, err := api.DeleteToken.Do(ctx, c, "i"); return err },
@@ -121,8 +128,11 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.CreateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"})
 			return err
 		},
-		"Endpoints": func() error { _, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{PageSize: 5}); return err },
-		"Endpoint":  func() error { _, err := api.GetEndpoint.Do(ctx, c, "e1"); return err },
+		"Endpoints": func() error {
+			_, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{PageSize: 5})
+			return err
+		},
+		"Endpoint": func() error { _, err := api.GetEndpoint.Do(ctx, c, "e1"); return err },
 		"UpdateEnd": func() error {
 			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, "e1")
 			return err
@@ -137,9 +147,13 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.ReplayEndpoint.Do(ctx, c, api.EndpointReplay{Since: time.Now()}, "e1")
 			return err
 		},
-		"Deliveries": func() error { _, err := api.ListDeliveries.Do(ctx, c, api.DeliveryQuery{Page: 0}, "e1"); return err },
-		"Delivery":   func() error { _, err := api.GetDelivery.Do(ctx, c, "e1", "d1"); return err },
-		"Redeliver":  func() error { _, err := api.Redeliver.Do(ctx, c, "e1", "d1"); return err },
+		"Deliveries": func() error {
+			_, err := api.ListDeliveries.Do(ctx, c, api.DeliveryQuery{Page: 0},
+				"e1")
+			return err
+		},
+		"Delivery":  func() error { _, err := api.GetDelivery.Do(ctx, c, "e1", "d1"); return err },
+		"Redeliver": func() error { _, err := api.Redeliver.Do(ctx, c, "e1", "d1"); return err },
 	}
 	for name, call := range calls {
 		if err := call(); err != nil {
@@ -153,7 +167,8 @@ func TestClientTellsFailures(t *testing.T) {
 	w := setup(t)
 	_, err := api.GetStats.Do(t.Context(), w.as("wrong"), api.CounterQuery{})
 	failure, ok := errors.AsType[*api.Failure](err)
-	if !ok || failure.Problem.StatusCode != http.StatusUnauthorized || failure.Problem.Message != "Bad token" || failure.Problem.RequestID == "" {
+	if !ok || failure.Problem.StatusCode != http.StatusUnauthorized || failure.Problem.Message != "Bad token" ||
+		failure.Problem.RequestID == "" {
 		t.Errorf("got %v", err)
 	}
 

@@ -40,7 +40,8 @@ type replayLetterInput struct {
 	Body *api.Corrections
 }
 
-func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage, error) {
+func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage,
+	error) {
 	var corrections api.Corrections
 	if in.Body != nil {
 		corrections = *in.Body
@@ -62,16 +63,19 @@ func staysMine(ctx context.Context, c api.Corrections) error {
 
 type replayLettersInput struct{ Body api.ReplayRequest }
 
-// replayDeadLetters wants something to select by, as cancelAll does. Recipients are corrected one message at a time: the same ones for all
-// of many messages are never meant.
-func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer, error) {
+// replayDeadLetters wants something to select by, as cancelAll does. Recipients are corrected one message at
+// a time: the same ones for all of many messages are never meant.
+func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer,
+	error) {
 	req := in.Body
 	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble {
-		return api.ReplayAnswer{}, fault.New(fault.Invalid, "", "Say which dead letters: account, code, tag, ids or accountTrouble")
+		return api.ReplayAnswer{}, fault.New(fault.Invalid, "",
+			"Say which dead letters: account, code, tag, ids or accountTrouble")
 	}
 	if c := req.Corrections; c != nil {
 		if len(c.To) > 0 {
-			return api.ReplayAnswer{}, fault.InvalidFields([]fault.Field{wrong("corrections.to", "is for the replay of one dead letter")})
+			return api.ReplayAnswer{}, fault.InvalidFields([]fault.Field{
+				wrong("corrections.to", "is for the replay of one dead letter")})
 		}
 		if err := staysMine(ctx, *c); err != nil {
 			return api.ReplayAnswer{}, err

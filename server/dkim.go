@@ -22,7 +22,8 @@ type putDomainKeyInput struct {
 
 func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
 	if !strings.EqualFold(in.Body.Domain, in.Domain) {
-		return api.DomainKey{}, fault.InvalidFields([]fault.Field{{Key: "domain", Message: "must be the domain of the path"}})
+		return api.DomainKey{}, fault.InvalidFields([]fault.Field{
+			{Key: "domain", Message: "must be the domain of the path"}})
 	}
 	return d.keys.Put(ctx, in.Body)
 }

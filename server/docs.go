@@ -9,8 +9,8 @@ import (
 	"github.com/swaggest/swgui/v5emb"
 )
 
-// The page of the API's documentation, and the few lines that start Swagger UI in it. They are apart because the policy below runs no
-// script that stands in a page.
+// The page of the API's documentation, and the few lines that start Swagger UI in it. They are apart because
+// the policy below runs no script that stands in a page.
 var (
 	//go:embed docs.html
 	docsHTML []byte
@@ -18,7 +18,8 @@ var (
 	docsJS []byte
 )
 
-// docsPolicy lets the page load what this server brings, and nothing from anywhere else. Swagger UI sets styles from its script.
+// docsPolicy lets the page load what this server brings, and nothing from anywhere else. Swagger UI sets
+// styles from its script.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 

@@ -18,9 +18,9 @@ const (
 	maxFaults = 100 // faults in one answer, which must not become larger than the request
 )
 
-// document is a JSON text (RFC 8259) that is read once, from start to end. It accepts what encoding/json accepts, except invalid
-// UTF-8, which encoding/json silently replaces. A syntax error sets bad, and later reads return nothing: readers need not check
-// after each step.
+// document is a JSON text (RFC 8259) that is read once, from start to end. It accepts what encoding/json
+// accepts, except invalid UTF-8, which encoding/json silently replaces. A syntax error sets bad, and later
+// reads return nothing: readers need not check after each step.
 type document struct {
 	json   *jsontext.Decoder
 	feed   *feed // of a large body; nil: the whole text is in memory
@@ -42,8 +42,9 @@ func newDocument(text []byte) document {
 	return document{json: newDecoder(bytes.NewBuffer(text)), empty: len(text) == 0}
 }
 
-// newDecoder leaves to us what we refuse in our own words. A key given twice is a fault of its field, and does not end the reading.
-// Invalid UTF-8 is refused by value; half of a surrogate pair becomes U+FFFD, as in encoding/json.
+// newDecoder leaves to us what we refuse in our own words. A key given twice is a fault of its field, and
+// does not end the reading. Invalid UTF-8 is refused by value; half of a surrogate pair becomes U+FFFD, as in
+// encoding/json.
 func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -37,13 +37,17 @@ func TestReadingASubmit(t *testing.T) {
 	at := time.Date(2027, 1, 2, 1, 4, 5, 678_000_000, time.UTC)
 	yes, no := true, false
 	want := api.SubmitRequest{
-		From: &api.Address{Name: `Jörg "J" Müller 😀`, Address: "j@example.com"}, To: api.Addresses{{Address: "a@example.net"}},
-		CC: api.Addresses{{Address: "b@example.net"}, {Name: "C", Address: "c@example.net"}}, Subject: "a\tb", HTML: "<p><</p>",
-		Raw: []byte("Hello"), Envelope: &api.Envelope{To: []string{"x@example.net"}},
-		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: map[string]string{"X-A": "1"},
+		From: &api.Address{Name: `Jörg "J" Müller 😀`, Address: "j@example.com"}, To: api.Addresses{
+			{Address: "a@example.net"}},
+		CC: api.Addresses{{Address: "b@example.net"}, {Name: "C", Address: "c@example.net"}}, Subject: "a\tb",
+		HTML: "<p><</p>",
+		Raw:  []byte("Hello"), Envelope: &api.Envelope{To: []string{"x@example.net"}},
+		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: map[string]string{
+			"X-A": "1"},
 		References: []string{"<1@x>"}, SendAt: &at, DeliveryAttempts: 3, DryRun: true, Lane: api.Bulk,
-		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent", TrackOpens: &no,
-		Render: &api.Render{Off: true}, DSN: &api.DSN{Notify: []string{"success"}, Return: "full"},
+		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent",
+		TrackOpens: &no,
+		Render:     &api.Render{Off: true}, DSN: &api.DSN{Notify: []string{"success"}, Return: "full"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -89,12 +93,16 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzSubmit holds the reader of submits against encoding/json: both take the same texts, and read the same from them.
+// FuzzSubmit holds the reader of submits against encoding/json: both take the same texts, and read the same
+// from them.
 func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"to":{"address":"a@b.c"},"text":"x"}`, `{"to":[{"name":"\ud83d\ude00","address":"a"}],"sendAt":"2027-01-02T03:04:05Z"}`,
-		`{"metadata":{"a":[1,2.5e3,-0,true,null,"\\\""]}}`, `{"attachments":[{"content":"aGk="}]}`, `{"attachments":[{"content":"aGk"}]}`, `{"a":1}{`, `[`, "{\"text\":\"\x00\"}", `{"text":"\ud800x"}`,
-		`{"deliveryAttempts":1e2,"copy":false,"envelope":{"from":"","to":["a"]}}`, `{"text":"\u00e9\n\/"} `, "\ufeff{}", `{"dsn":{"notify":["never"]}}`, `{"to":null}`,
+		`{}`, `{"to":{"address":"a@b.c"},"text":"x"}`,
+		`{"to":[{"name":"\ud83d\ude00","address":"a"}],"sendAt":"2027-01-02T03:04:05Z"}`,
+		`{"metadata":{"a":[1,2.5e3,-0,true,null,"\\\""]}}`, `{"attachments":[{"content":"aGk="}]}`,
+		`{"attachments":[{"content":"aGk"}]}`, `{"a":1}{`, `[`, "{\"text\":\"\x00\"}", `{"text":"\ud800x"}`,
+		`{"deliveryAttempts":1e2,"copy":false,"envelope":{"from":"","to":["a"]}}`, `{"text":"\u00e9\n\/"} `,
+		"\ufeff{}", `{"dsn":{"notify":["never"]}}`, `{"to":null}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -117,12 +125,14 @@ func FuzzSubmit(f *testing.F) {
 		if !ok || len(d.faults) > 0 {
 			return
 		}
-		// What is taken without fault, encoding/json reads in the same way, but for forms of dates and base64 that it does not know.
+		// What is taken without fault, encoding/json reads in the same way, but for forms of dates and base64 that
+		// it does not know.
 		var want api.SubmitRequest
 		if err := json.Unmarshal(text, &want); err != nil {
 			return
 		}
-		if diff := cmp.Diff(want, got, cmp.Comparer(sameTime), cmp.Comparer(sameBytes), cmp.Comparer(sameAddresses), cmp.Comparer(sameStrings)); diff != "" && !bytes.Contains(bytes.ToLower(text), []byte("null")) {
+		if diff := cmp.Diff(want, got, cmp.Comparer(sameTime), cmp.Comparer(sameBytes), cmp.Comparer(sameAddresses),
+			cmp.Comparer(sameStrings)); diff != "" && !bytes.Contains(bytes.ToLower(text), []byte("null")) {
 			t.Fatalf("(-encoding/json +ours):\n%s", diff)
 		}
 	})
@@ -156,5 +166,6 @@ func BenchmarkReadSubmit(b *testing.B) {
 
 // typicalSubmit is a password reset of about 2 KB.
 var typicalSubmit = `{"from":{"name":"Example","address":"no-reply@example.com"},"to":[{"name":"Ann Example","address":"ann@example.net"}],` +
-	`"subject":"Reset your password","text":"` + strings.Repeat(`Hello Ann,\n\nuse this link.\n`, 20) + `","html":"` + strings.Repeat(`<p class=\"x\">Hello Ann, use this link</p>\n`, 25) +
+	`"subject":"Reset your password","text":"` + strings.Repeat(`Hello Ann,\n\nuse this link.\n`, 20) +
+	`","html":"` + strings.Repeat(`<p class=\"x\">Hello Ann, use this link</p>\n`, 25) +
 	`","idempotencyKey":"reset-4711","tags":["reset"],"metadata":{"user":4711}}`

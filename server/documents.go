@@ -16,10 +16,12 @@ type searchInput struct {
 
 type documentRoutes struct{ documents Documents }
 
-// searchDocuments finds messages, long after the email log has forgotten them. A bound token finds its own account's, and counts of those.
+// searchDocuments finds messages, long after the email log has forgotten them. A bound token finds its own
+// account's, and counts of those.
 func (d documentRoutes) searchDocuments(ctx context.Context, in *searchInput) (api.DocumentPage, error) {
 	page, err := d.documents.Search(ctx, api.DocumentQuery{
-		Q: in.Q, Account: boundTo(ctx), Page: in.Page, PageSize: in.PageSize, Cursor: in.Cursor, Sort: api.DocumentSort(in.Sort),
+		Q: in.Q, Account: boundTo(ctx), Page: in.Page, PageSize: in.PageSize, Cursor: in.Cursor,
+		Sort: api.DocumentSort(in.Sort),
 	})
 	page.Documents = rows(page.Documents)
 	f := &page.Facets

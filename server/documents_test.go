@@ -19,10 +19,12 @@ func (p fakeDocuments) Search(_ context.Context, q api.DocumentQuery) (api.Docum
 	p.sought = append(p.sought, q)
 	p.mu.Unlock()
 	found := api.FoundMessage{
-		QueueID: "q1", Account: "acme", Subject: "Hi", To: []string{"ann@example.com"}, Status: api.StatusSent, Lane: api.Transactional, Created: time.Unix(1, 0).UTC(),
+		QueueID: "q1", Account: "acme", Subject: "Hi", To: []string{"ann@example.com"}, Status: api.StatusSent,
+		Lane: api.Transactional, Created: time.Unix(1, 0).UTC(),
 		Highlights: api.Highlights{Subject: []api.Fragment{{Text: "Hi", Match: true}}, Text: []api.Fragment{}},
 	}
-	return api.DocumentPage{Total: 1, Page: q.Page, Pages: 1, Documents: []api.FoundMessage{found}}, p.asked("Documents.Search")
+	return api.DocumentPage{Total: 1, Page: q.Page, Pages: 1, Documents: []api.FoundMessage{found}}, p.asked(
+		"Documents.Search")
 }
 
 func (p fakeDocuments) State(context.Context) (api.DocumentsState, error) {
@@ -41,10 +43,12 @@ func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 	w := setup(t)
 	q := api.DocumentQuery{Q: `invoice "for you"`, Page: 2, PageSize: 50, Sort: api.SortRelevance, Cursor: "x"}
 	page, err := api.SearchDocuments.Do(t.Context(), w.client, q)
-	if err != nil || page.Total != 1 || page.Documents[0].Highlights.Subject[0].Text != "Hi" || page.Facets.Status == nil {
+	if err != nil || page.Total != 1 || page.Documents[0].Highlights.Subject[0].Text != "Hi" ||
+		page.Facets.Status == nil {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err := api.SearchDocuments.Do(t.Context(), w.bound(), api.DocumentQuery{Q: "account:other"}); err != nil {
+	if _, err := api.SearchDocuments.Do(t.Context(), w.bound(), api.DocumentQuery{
+		Q: "account:other"}); err != nil {
 		t.Error(err)
 	}
 	want := []api.DocumentQuery{q, {Q: "account:other", Account: "acme"}}
@@ -75,7 +79,8 @@ func TestSearchIndexIsTheInstances(t *testing.T) {
 func TestSearchTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.parts.failWith(fault.InvalidFields([]fault.Field{{Key: "q", Message: `at character 1, "x:": there is no field x`}}))
+	w.parts.failWith(fault.InvalidFields([]fault.Field{
+		{Key: "q", Message: `at character 1, "x:": there is no field x`}}))
 	if _, err := api.SearchDocuments.Do(t.Context(), w.client, api.DocumentQuery{Q: "x:"}); err == nil {
 		t.Error("a wrong query was answered")
 	}

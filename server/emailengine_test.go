@@ -28,14 +28,16 @@ type exchange struct {
 	} `json:"response"`
 }
 
-// TestAnswersLikeEmailEngine repeats recorded requests, in an order that makes sense, and compares status codes and the names and types
-// of the fields. A row says where Postroom differs on purpose, and why.
+// TestAnswersLikeEmailEngine repeats recorded requests, in an order that makes sense, and compares status
+// codes and the names and types of the fields. A row says where Postroom differs on purpose, and why.
 func TestAnswersLikeEmailEngine(t *testing.T) {
 	t.Parallel()
 	const (
-		stays    = 0
-		mailbox  = "logs notifyFrom syncFrom path smtpStatus type sendOnly counters" // of an account: those of a mailbox
-		internal = "useStructuredFormat networkRouting"                              // of a queued message: EmailEngine's own business
+		stays = 0
+		// of an account: those of a mailbox
+		mailbox = "logs notifyFrom syncFrom path smtpStatus type sendOnly counters"
+		// of a queued message: EmailEngine's own business
+		internal = "useStructuredFormat networkRouting"
 	)
 	cases := []struct {
 		file   string
@@ -63,10 +65,14 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 		{file: "outbox-list-badpagesize-400"},
 		{file: "submit-idempotency-miss"},
 		{file: "submit-idempotency-hit"},
-		{file: "submit-idempotency-hit-different-body", status: 422, code: "IdempotencyKeyReused"}, // EmailEngine loses the mail
-		{file: "submit-no-recipients", status: 400},                                                // EmailEngine says 200 for what can't be delivered
-		{file: "submit-unknown-gateway", status: 404, code: "GatewayNotFound"},                     // EmailEngine sends through another relay
-		{file: "submit-reference-on-smtp-only", status: 400, code: "MailboxUnavailable"},           // it will not be available later either
+		// EmailEngine loses the mail
+		{file: "submit-idempotency-hit-different-body", status: 422, code: "IdempotencyKeyReused"},
+		// EmailEngine says 200 for what can't be delivered
+		{file: "submit-no-recipients", status: 400},
+		// EmailEngine sends through another relay
+		{file: "submit-unknown-gateway", status: 404, code: "GatewayNotFound"},
+		// it will not be available later either
+		{file: "submit-reference-on-smtp-only", status: 400, code: "MailboxUnavailable"},
 		{file: "submit-dryrun", body: `{"to":{"address":"ok4@example.net"},"subject":"Dry","html":"<p>Hi</p>","dryRun":true}`},
 		{file: "submit-400-validation"},
 		{file: "submit-400-badjson"},
@@ -131,7 +137,8 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 			if want := x.Response.Headers["www-authenticate"]; got.header.Get("WWW-Authenticate") != want {
 				t.Errorf("WWW-Authenticate %q, want %q", got.header.Get("WWW-Authenticate"), want)
 			}
-			if x.Response.Status == http.StatusTooManyRequests && (got.header.Get("X-RateLimit-Limit") != "2" || got.problem.TTL == 0) {
+			if x.Response.Status == http.StatusTooManyRequests && (got.header.Get("X-RateLimit-Limit") != "2" ||
+				got.problem.TTL == 0) {
 				t.Errorf("the limit is not told: %v", got.header)
 			}
 			if answer, ok := ours.(map[string]any); ok {
@@ -148,7 +155,8 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 		})
 	}
 	var page api.OutboxPage
-	if err := json.Unmarshal([]byte(w.do(t, "GET", "/v1/outbox", adminToken, "").body), &page); err != nil || page.Total != 3 {
+	if err := json.Unmarshal([]byte(w.do(t, "GET", "/v1/outbox", adminToken, "").body), &page); err != nil ||
+		page.Total != 3 {
 		t.Errorf("%d messages are queued, %v: those that were refused must not be", page.Total, err)
 	}
 }
@@ -204,7 +212,8 @@ func marshal(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// compare finds fields of theirs that ours lacks or has with another type. Of lists the first elements are compared.
+// compare finds fields of theirs that ours lacks or has with another type. Of lists the first elements are
+// compared.
 func compare(at string, theirs, ours any, less []string) (differences []string) {
 	switch theirs := theirs.(type) {
 	case map[string]any:

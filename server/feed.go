@@ -10,16 +10,16 @@ import (
 const (
 	// window is how much of a large body is read at a time.
 	window = 64 << 10
-	// longValue is how long a string, or an object that is kept as it is, may be before the rest of the body is read with it:
-	// such a body is a few large values, and gains nothing from being read in pieces.
+	// longValue is how long a string, or an object that is kept as it is, may be before the rest of the body is
+	// read with it: such a body is a few large values, and gains nothing from being read in pieces.
 	longValue = 128 << 10
 )
 
 // errLong stops a decoder whose buffer has become as long as a longValue.
 var errLong = errors.New("a long value")
 
-// feed is a large body that is decoded while it arrives. The text of a mail merge of 10,000 entries is thus never held beside what was
-// decoded from it.
+// feed is a large body that is decoded while it arrives. The text of a mail merge of 10,000 entries is thus
+// never held beside what was decoded from it.
 type feed struct {
 	body   io.Reader
 	size   int64        // of the body as promised; negative: unknown
@@ -58,8 +58,9 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gathered reads the rest of a body whose decoder was stopped by a long value, and reports whether the decoding can go on. A decoder
-// doubles its buffer to hold a long value; a buffer for the whole rest is allocated once.
+// gathered reads the rest of a body whose decoder was stopped by a long value, and reports whether the
+// decoding can go on. A decoder doubles its buffer to hold a long value; a buffer for the whole rest is
+// allocated once.
 func (d *document) gathered() bool {
 	f := d.feed
 	if f == nil || !f.long {
@@ -88,8 +89,8 @@ func (d *document) gathered() bool {
 	return err == nil
 }
 
-// opened returns a text that brings a new decoder to the place where the present one stands: the brackets that are open there, and in the
-// innermost a name or a value, where the next thing is a colon or a comma.
+// opened returns a text that brings a new decoder to the place where the present one stands: the brackets
+// that are open there, and in the innermost a name or a value, where the next thing is a colon or a comma.
 func (d *document) opened() []byte {
 	var text []byte
 	for i := 1; i <= d.json.StackDepth(); i++ {

@@ -21,7 +21,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// readFrom reads a text as a submit while it comes in. A value of more octets than a window has is read with all the rest.
+// readFrom reads a text as a submit while it comes in. A value of more octets than a window has is read with
+// all the rest.
 func readFrom(body io.Reader, window int) (into api.SubmitRequest, d document) {
 	d = newStream(body, -1, int64(window), func() error { return nil })
 	shapeOf(submitType, limits{})(&d, reflect.ValueOf(&into).Elem())
@@ -32,10 +33,12 @@ func readFrom(body io.Reader, window int) (into api.SubmitRequest, d document) {
 var awkward = []string{
 	`{"subject":"J\u00f6rg \ud83d\ude00 \\ \/ ü 😀 €","to":[{"name":"Ä\"","address":"a@example.net"}],"deliveryAttempts":12,"dryRun":true,"copy":false,"render":false,"metadata":{"a":[1.5e3,-0,null,"}"]},"headers":{"X-\u00e4":"1"}}`,
 	`{"mailMerge":[{"to":{"address":"a@example.net"},"params":{"n":[1,2,3]}},{"to":{"address":"b@example.net"},"unknown":{"x":[{}]},"metadata":5}],"subject":7,"attachments":[{"content":"aGk="},{"content":"!"}],"tags":[1,""],"x":1}   `,
-	`{"subject":"` + strings.Repeat("x€", 200) + `"`, `{"text":"` + "\xc3", `{"text":"\u12"}`, `{"copy":tru}`, `{"copy":true}{}`, ``, ` `, `{`, `nul`, `{"a"`, `{"deliveryAttempts":1.`,
+	`{"subject":"` + strings.Repeat("x€", 200) + `"`, `{"text":"` + "\xc3", `{"text":"\u12"}`, `{"copy":tru}`,
+	`{"copy":true}{}`, ``, ` `, `{`, `nul`, `{"a"`, `{"deliveryAttempts":1.`,
 }
 
-// TestReadingInPiecesIsReading: however a text comes in, the same is read from it, and the same found wrong with it.
+// TestReadingInPiecesIsReading: however a text comes in, the same is read from it, and the same found wrong
+// with it.
 func TestReadingInPiecesIsReading(t *testing.T) {
 	t.Parallel()
 	for _, text := range awkward {
@@ -155,7 +158,8 @@ func TestLargeMergeIsTaken(t *testing.T) {
 		entries = len(req.MailMerge)
 		return api.SubmitAnswer{MailMerge: []api.MailMergeResult{{Success: true, QueueID: "q1"}}}, nil
 	}
-	if answer := w.do(t, "POST", "/v1/submit", adminToken, mergeOf(10_000, 500)); answer.status != 200 || entries != 10_000 {
+	if answer := w.do(t, "POST", "/v1/submit", adminToken, mergeOf(10_000, 500)); answer.status != 200 ||
+		entries != 10_000 {
 		t.Errorf("got %d %.200s, %d entries", answer.status, answer.body, entries)
 	}
 }
@@ -184,7 +188,8 @@ func TestTooManyEntriesAreNotRead(t *testing.T) {
 	}
 	want := []api.ProblemField{
 		{Key: "nonsense", Message: labelled(fault.Field{Key: "nonsense", Message: "is not allowed"})},
-		{Key: "mailMerge", Message: labelled(fault.Field{Key: "mailMerge", Message: "must contain less than or equal to 10000 items"})},
+		{Key: "mailMerge", Message: labelled(fault.Field{Key: "mailMerge",
+			Message: "must contain less than or equal to 10000 items"})},
 	}
 	if answer.StatusCode != 400 || !reflect.DeepEqual(problem.Fields, want) || !answer.Close {
 		t.Errorf("got %d, close %v, %+v", answer.StatusCode, answer.Close, problem)

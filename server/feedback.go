@@ -16,7 +16,8 @@ import (
 // Feedback takes in reports about sent mail. It is feedback.Feedback.
 type Feedback interface {
 	// Provider takes the webhook of a provider. What it reports is durable when the error is nil.
-	Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt, error)
+	Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt,
+		error)
 	Status(ctx context.Context) (api.FeedbackStatus, error)
 }
 
@@ -27,8 +28,9 @@ type feedbackRoutes struct {
 	bodies   *bodyMemory
 }
 
-// providerHook takes the webhook of the provider that the path names; a path without a name is for the generic one. The body is passed on
-// as it came: the provider's signature is over its bytes, and decides who may call.
+// providerHook takes the webhook of the provider that the path names; a path without a name is for the
+// generic one. The body is passed on as it came: the provider's signature is over its bytes, and decides who
+// may call.
 func (f feedbackRoutes) providerHook(c echo.Context) error {
 	name := provider.Name(c.Param("name"))
 	if name == "" {
@@ -48,7 +50,8 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 		return err
 	}
 	r := c.Request()
-	receipt, err := f.feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, time.Now())
+	receipt, err := f.feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(),
+		Body: body}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -17,15 +17,18 @@ import (
 // fakeFeedback is feedback that takes everything of Postmark.
 type fakeFeedback struct{ parts *parts }
 
-func (f *fakeFeedback) Provider(_ context.Context, name provider.Name, r provider.Request, _ time.Time) (api.FeedbackReceipt, error) {
-	if err := f.parts.asked("Feedback.Provider " + string(name) + " " + string(r.Body) + r.Query.Get("token") + r.Header.Get("X-Webhook-Token")); err != nil {
+func (f *fakeFeedback) Provider(_ context.Context, name provider.Name, r provider.Request, _ time.Time) (
+	api.FeedbackReceipt, error) {
+	if err := f.parts.asked("Feedback.Provider " + string(name) + " " + string(r.Body) + r.Query.Get("token") +
+		r.Header.Get("X-Webhook-Token")); err != nil {
 		return api.FeedbackReceipt{}, err
 	}
 	return api.FeedbackReceipt{Accepted: 2, Ignored: 1}, nil
 }
 
 func (f *fakeFeedback) Status(context.Context) (api.FeedbackStatus, error) {
-	return api.FeedbackStatus{Sources: []api.FeedbackSource{{Source: "ses"}}, Reconciliation: []api.FeedbackReconciliation{}}, f.parts.asked("Feedback.Status")
+	return api.FeedbackStatus{Sources: []api.FeedbackSource{{Source: "ses"}},
+		Reconciliation: []api.FeedbackReconciliation{}}, f.parts.asked("Feedback.Status")
 }
 
 // tell posts a webhook as it stands, without a token.
@@ -37,8 +40,10 @@ func (w *world) tell(t *testing.T, path, contentType string, body []byte) (*http
 	}
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("X-Webhook-Token", "|of the header")
-	r.Header.Set("Expect", "100-continue") // a body that is refused unread is not sent, or the answer might be lost in the reset connection
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: time.Minute}}).Do(r)
+	// a body that is refused unread is not sent, or the answer might be lost in the reset connection
+	r.Header.Set("Expect", "100-continue")
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		ExpectContinueTimeout: time.Minute}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +64,13 @@ func TestProviderHookPassesBytesOn(t *testing.T) {
 		"/webhooks/provider":                  "Feedback.Provider generic {\"a\" :  1}\n|of the header",
 	} {
 		answer, text := w.tell(t, path, "text/plain; charset=UTF-8", []byte("{\"a\" :  1}\n"))
-		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json;") {
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" &&
+			!strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json;") {
 			t.Errorf("%s: %d %s %s", path, answer.StatusCode, answer.Header.Get("Content-Type"), text)
 		}
 		var receipt api.FeedbackReceipt
-		if err := json.Unmarshal([]byte(text), &receipt); err != nil || receipt.Accepted != 2 || receipt.Ignored != 1 {
+		if err := json.Unmarshal([]byte(text), &receipt); err != nil || receipt.Accepted != 2 ||
+			receipt.Ignored != 1 {
 			t.Errorf("%s: %s (%v)", path, text, err)
 		}
 		if last := w.parts.calls[len(w.parts.calls)-1]; last != want {

@@ -18,7 +18,8 @@ type gatewayRoutes struct {
 
 type createGatewayInput struct{ Body api.Gateway }
 
-func (g gatewayRoutes) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated, error) {
+func (g gatewayRoutes) createGateway(ctx context.Context, in *createGatewayInput) (api.GatewayCreated,
+	error) {
 	created, err := g.gateways.Create(ctx, in.Body)
 	if err != nil {
 		return api.GatewayCreated{}, err
@@ -45,7 +46,8 @@ type updateGatewayInput struct {
 	Body api.GatewayPatch
 }
 
-func (g gatewayRoutes) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated, error) {
+func (g gatewayRoutes) updateGateway(ctx context.Context, in *updateGatewayInput) (api.GatewayUpdated,
+	error) {
 	updated, err := g.gateways.Update(ctx, in.Gateway, in.Body)
 	if err != nil {
 		return api.GatewayUpdated{}, err
@@ -53,14 +55,16 @@ func (g gatewayRoutes) updateGateway(ctx context.Context, in *updateGatewayInput
 	return updated, g.accounts.GatewayEdited(ctx, in.Gateway)
 }
 
-// deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given, or none.
+// deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given,
+// or none.
 func (g gatewayRoutes) deleteGateway(ctx context.Context, in *gatewayInput) (api.GatewayDeleted, error) {
 	users, err := g.accounts.UsingGateway(ctx, in.Gateway)
 	if err != nil {
 		return api.GatewayDeleted{}, err
 	}
 	if len(users) > 0 {
-		return api.GatewayDeleted{}, fault.New(fault.Conflict, "GatewayInUse", "Gateway %s is used by account %s; take it off their lists first",
+		return api.GatewayDeleted{}, fault.New(fault.Conflict, "GatewayInUse",
+			"Gateway %s is used by account %s; take it off their lists first",
 			in.Gateway, strings.Join(users[:min(len(users), 10)], ", "))
 	}
 	if err := g.gateways.Delete(ctx, in.Gateway); err != nil {

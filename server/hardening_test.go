@@ -51,7 +51,8 @@ func (l *logs) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// TestInternalErrorsNeverReachClients makes every part fail with a secret in its error, and calls every route.
+// TestInternalErrorsNeverReachClients makes every part fail with a secret in its error, and calls every
+// route.
 func TestInternalErrorsNeverReachClients(t *testing.T) {
 	t.Parallel()
 	const secret = "password=hunter2"
@@ -71,7 +72,8 @@ func TestInternalErrorsNeverReachClients(t *testing.T) {
 					t.Errorf("%s: %s %s tells the client %s", name, r.method, r.path, got.body)
 				}
 				if got.status == http.StatusInternalServerError && !strings.Contains(log.text(), got.problem.RequestID) {
-					t.Errorf("%s: %s %s: request %s can't be found in the log", name, r.method, r.path, got.problem.RequestID)
+					t.Errorf("%s: %s %s: request %s can't be found in the log", name, r.method, r.path,
+						got.problem.RequestID)
 				}
 			}
 		}
@@ -95,7 +97,8 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes all the same, and the connection ends.
+// TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes all the same, and the
+// connection ends.
 func TestHugeBodyIsRefusedUnread(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -114,7 +117,8 @@ func TestHugeBodyIsRefusedUnread(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var p api.Problem
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || !resp.Close || p.StatusCode != 413 {
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 413 || !resp.Close ||
+		p.StatusCode != 413 {
 		t.Errorf("got %s, close %v, %+v, %v", resp.Status, resp.Close, p, err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -181,7 +185,8 @@ func TestLargeAttachmentIsHeldTwice(t *testing.T) {
 	if _, err := rand.Read(file); err != nil {
 		t.Fatal(err)
 	}
-	body := `{"to":{"address":"a@example.net"},"attachments":[{"filename":"a.bin","content":"` + base64.StdEncoding.EncodeToString(file) + `"}]}`
+	body := `{"to":{"address":"a@example.net"},"attachments":[{"filename":"a.bin","content":"` +
+		base64.StdEncoding.EncodeToString(file) + `"}]}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := w.do(t, "POST", "/v1/submit", adminToken, body)
@@ -194,7 +199,8 @@ func TestLargeAttachmentIsHeldTwice(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesTakeTurns: with room for one, the second waits until the first is answered, and small ones pass by.
+// TestLargeBodiesTakeTurns: with room for one, the second waits until the first is answered, and small ones
+// pass by.
 func TestLargeBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage, o.BodyMemory = 2<<20, 1 })
@@ -231,8 +237,8 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there are processors, and all are
-// taken in the end.
+// TestLargeBodiesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there
+// are processors, and all are taken in the end.
 func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
@@ -269,7 +275,8 @@ func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestAWaitingBodyIsForgottenWithItsClient: a client that goes away while its body waits for its turn leaves nothing behind.
+// TestAWaitingBodyIsForgottenWithItsClient: a client that goes away while its body waits for its turn leaves
+// nothing behind.
 func TestAWaitingBodyIsForgottenWithItsClient(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })
@@ -333,10 +340,12 @@ func TestProbes(t *testing.T) {
 	if got := w.do(t, "HEAD", "/health", "", ""); got.status != 200 || got.body != "" {
 		t.Errorf("HEAD /health: %d %q", got.status, got.body)
 	}
-	if got := w.do(t, "PUT", "/health", "", "{}"); got.status != 405 || !strings.Contains(got.header.Get("Allow"), "GET") {
+	if got := w.do(t, "PUT", "/health", "", "{}"); got.status != 405 ||
+		!strings.Contains(got.header.Get("Allow"), "GET") {
 		t.Errorf("PUT /health: %d, Allow %q", got.status, got.header.Get("Allow"))
 	}
-	if _, err := api.GetMessage.Do(t.Context(), w.client, "a/b ü?"); !refused(err, 404) || !slices.Contains(w.parts.calls, "Get a/b ü?") {
+	if _, err := api.GetMessage.Do(t.Context(), w.client, "a/b ü?"); !refused(err, 404) ||
+		!slices.Contains(w.parts.calls, "Get a/b ü?") {
 		t.Errorf("%v, %q", err, w.parts.calls)
 	}
 	if got := w.do(t, "GET", "/health", "", "", "X-Long", strings.Repeat("x", 64<<10)); got.status != 431 {
@@ -376,8 +385,10 @@ func TestSecurityHeaders(t *testing.T) {
 	w := setup(t)
 	h := w.do(t, "GET", "/v1/outbox", adminToken, "").header
 	for name, want := range map[string]string{
-		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Access-Control-Allow-Origin": "", "Content-Type": "application/json; charset=utf-8",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Cache-Control":           "no-store",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Access-Control-Allow-Origin": "",
+		"Content-Type": "application/json; charset=utf-8",
 	} {
 		if h.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, h.Get(name), want)

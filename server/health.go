@@ -21,7 +21,8 @@ type instanceRoutes struct {
 	spec     func() (spec, error)
 }
 
-// getHealth answers as long as the process can: a supervisor restarts it when it does not. An unreachable Redis is no reason to restart.
+// getHealth answers as long as the process can: a supervisor restarts it when it does not. An unreachable
+// Redis is no reason to restart.
 func (i instanceRoutes) getHealth(context.Context, *noInput) (api.Health, error) {
 	return api.Health{Success: true}, nil
 }
@@ -36,10 +37,12 @@ func (r readyAnswer) status() int {
 	return http.StatusServiceUnavailable
 }
 
-// probeTime is how long everything that readiness depends on may take together: a probe that waits longer has given up.
+// probeTime is how long everything that readiness depends on may take together: a probe that waits longer has
+// given up.
 const probeTime = 2 * time.Second
 
-// getReady reports whether work can be taken on. An unreachable Redis fails its check and leaves durability empty.
+// getReady reports whether work can be taken on. An unreachable Redis fails its check and leaves durability
+// empty.
 func (i instanceRoutes) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

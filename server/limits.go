@@ -18,7 +18,8 @@ type limits struct {
 	pattern              *regexp.Regexp
 }
 
-// limitsOf reads the tags of a field. A tag that can't be read is a programmer's error, found when the routes are made.
+// limitsOf reads the tags of a field. A tag that can't be read is a programmer's error, found when the routes
+// are made.
 func limitsOf(f reflect.StructField) limits {
 	number := func(tag string) *int {
 		text, ok := f.Tag.Lookup(tag)
@@ -74,7 +75,8 @@ func (l limits) ofString(s string) (faults []string) {
 // ofInt returns the limits that a number breaks.
 func (l limits) ofInt(n int) (faults []string) { return l.ofNumber(float64(n)) }
 
-// ofNumber returns the limits that a number, whole or not, breaks. No limit is so large that a float64 would not hold it exactly.
+// ofNumber returns the limits that a number, whole or not, breaks. No limit is so large that a float64 would
+// not hold it exactly.
 func (l limits) ofNumber(x float64) (faults []string) {
 	if l.minimum != nil && x < float64(*l.minimum) {
 		faults = append(faults, "must be greater than or equal to "+strconv.Itoa(*l.minimum))

@@ -27,7 +27,8 @@ func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) 
 		return api.LogPage{}, err
 	}
 	page, err := m.box.Messages(ctx, api.LogQuery{
-		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status), Account: account, Lane: api.Lane(in.Lane),
+		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status),
+		Account: account, Lane: api.Lane(in.Lane),
 		Tag: in.Tag, Search: in.Search, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
 	})
 	page.Messages = rows(page.Messages)
@@ -52,7 +53,8 @@ func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates,
 		return api.Rates{}, err
 	}
 	return m.box.Rates(ctx, api.RatesQuery{
-		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, Gateway: in.Gateway, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
+		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, Gateway: in.Gateway,
+		CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
 	})
 }
 
@@ -78,7 +80,8 @@ func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
 	return logged(m.mine(ctx, id))
 }
 
-// logged words that there is no such message, the same whether it never was, was forgotten, or is another account's.
+// logged words that there is no such message, the same whether it never was, was forgotten, or is another
+// account's.
 func logged(err error) error {
 	if !fault.Is(err, fault.NotFound) {
 		return err

@@ -27,10 +27,12 @@ func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 		{"", api.LogQuery{PageSize: 20}},
 		{"?page=3&pageSize=1000", api.LogQuery{Page: 3, PageSize: 1000}},
 		{"?cursor=c%2B1", api.LogQuery{PageSize: 20, Cursor: "c+1"}},
-		{"?status=suppressed&account=acme&lane=bulk&tag=a%20b", api.LogQuery{PageSize: 20, Status: api.StatusSuppressed, Account: "acme", Lane: api.Bulk, Tag: "a b"}},
+		{"?status=suppressed&account=acme&lane=bulk&tag=a%20b",
+			api.LogQuery{PageSize: 20, Status: api.StatusSuppressed, Account: "acme", Lane: api.Bulk, Tag: "a b"}},
 		{"?search=%3Cid%40x%3E%20%E2%82%AC", api.LogQuery{PageSize: 20, Search: "<id@x> €"}},
 		{"?search=" + long, api.LogQuery{PageSize: 20, Search: long}},
-		{"?createdAfter=2026-11-21T00:00:00Z&createdBefore=2026-11-21T09:00:00%2B02:00", api.LogQuery{PageSize: 20, CreatedAfter: at.Add(-6 * time.Hour), CreatedBefore: at.Add(time.Hour)}},
+		{"?createdAfter=2026-11-21T00:00:00Z&createdBefore=2026-11-21T09:00:00%2B02:00",
+			api.LogQuery{PageSize: 20, CreatedAfter: at.Add(-6 * time.Hour), CreatedBefore: at.Add(time.Hour)}},
 		{"?createdBefore=0001-01-01T00:00:00Z", api.LogQuery{PageSize: 20, CreatedBefore: time.Time{}.Add(1)}},
 	}
 	var want []api.LogQuery
@@ -46,7 +48,8 @@ func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 	}
 }
 
-// TestAnUnknownMessageReadsTheSame whoever asks, and however the outbox words it: what is another's must not be told from what never was.
+// TestAnUnknownMessageReadsTheSame whoever asks, and however the outbox words it: what is another's must not
+// be told from what never was.
 func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -56,9 +59,11 @@ func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 		p.RequestID = ""
 		return p
 	}
-	want := api.Problem{StatusCode: 404, Error: "Not Found", Message: "There is no such message in the email log", Code: "MessageNotFound"}
+	want := api.Problem{StatusCode: 404, Error: "Not Found",
+		Message: "There is no such message in the email log", Code: "MessageNotFound"}
 	for _, suffix := range []string{"", "/events"} {
-		for path, token := range map[string]string{"/v1/messages/theirs": boundToken, "/v1/messages/none": boundToken, "/v1/messages/n%2Fone%20%E2%82%AC": adminToken} {
+		for path, token := range map[string]string{"/v1/messages/theirs": boundToken,
+			"/v1/messages/none": boundToken, "/v1/messages/n%2Fone%20%E2%82%AC": adminToken} {
 			if diff := cmp.Diff(want, read(path+suffix, token)); diff != "" {
 				t.Errorf("%s%s (-want +got):\n%s", path, suffix, diff)
 			}
@@ -83,9 +88,11 @@ func TestReplayTakesCorrections(t *testing.T) {
 		{"no body", "", api.Corrections{}},
 		{"nothing corrected", `{}`, api.Corrections{}},
 		{"one recipient", `{"to":"ann@example.net"}`, api.Corrections{To: api.Emails{"ann@example.net"}}},
-		{"recipients", `{"to":["ann@example.net","jörg@exämple.net"]}`, api.Corrections{To: api.Emails{"ann@example.net", "jörg@exämple.net"}}},
+		{"recipients", `{"to":["ann@example.net","jörg@exämple.net"]}`,
+			api.Corrections{To: api.Emails{"ann@example.net", "jörg@exämple.net"}}},
 		{"a gateway", `{"gateway":"spare"}`, api.Corrections{Gateway: &spare}},
-		{"the account's own relays", `{"gateway":"","account":"shop"}`, api.Corrections{Gateway: &own, Account: "shop"}},
+		{"the account's own relays", `{"gateway":"","account":"shop"}`,
+			api.Corrections{Gateway: &own, Account: "shop"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,7 +106,8 @@ func TestReplayTakesCorrections(t *testing.T) {
 		})
 	}
 	w.parts.replays = nil
-	answer, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{Gateway: &spare, Account: "shop"}})
+	answer, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{
+		Tag: "x", Corrections: &api.Corrections{Gateway: &spare, Account: "shop"}})
 	if err != nil || answer.Replayed != 2 {
 		t.Errorf("ReplayAll = %+v, %v", answer, err)
 	}
@@ -108,7 +116,8 @@ func TestReplayTakesCorrections(t *testing.T) {
 	}
 }
 
-// TestAnOptionalBodyMayBeLeftOut in all the ways that clients have for it: one that streams announces no length, and curl -d ” a form.
+// TestAnOptionalBodyMayBeLeftOut in all the ways that clients have for it: one that streams announces no
+// length, and curl -d ” a form.
 func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -131,7 +140,8 @@ func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {
 		if tc.length != 0 {
 			body = struct{ io.Reader }{strings.NewReader(tc.body)}
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+"/v1/dead-letters/q1/replay", body)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+"/v1/dead-letters/q1/replay",
+			body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,11 +167,13 @@ func TestStatsAreNarrowed(t *testing.T) {
 	for _, query := range []string{"", "?account=acme", "?lane=bulk", "?account=acme&lane=transactional"} {
 		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")
 		var stats api.Stats
-		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 || stats.Accounts != 4 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 {
+		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 ||
+			stats.Accounts != 4 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 {
 			t.Errorf("%s: %d %s", query, got.status, got.body)
 		}
 	}
-	want := []api.CounterQuery{{}, {Account: "acme"}, {Lane: api.Bulk}, {Account: "acme", Lane: api.Transactional}}
+	want := []api.CounterQuery{{}, {Account: "acme"}, {Lane: api.Bulk},
+		{Account: "acme", Lane: api.Transactional}}
 	if diff := cmp.Diff(want, w.parts.counted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -169,7 +181,9 @@ func TestStatsAreNarrowed(t *testing.T) {
 
 // FuzzCorrections holds the reader of a replay's body against encoding/json.
 func FuzzCorrections(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"to":"a@example.net"}`, `{"to":["a@example.net","\u0062@example.net"],"gateway":""}`, `{"to":[]}`, `{"to":{}}`, `{"to":null,"account":"x"}`, `{"to":"a@b","to":"c@d"}`} {
+	for _, seed := range []string{`{}`, `{"to":"a@example.net"}`,
+		`{"to":["a@example.net","\u0062@example.net"],"gateway":""}`, `{"to":[]}`, `{"to":{}}`,
+		`{"to":null,"account":"x"}`, `{"to":"a@b","to":"c@d"}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -23,13 +23,16 @@ type metrics struct {
 }
 
 // outcomes of a submit, as the metric names them.
-var submitOutcomes = []string{"accepted", "repeated", "dry_run", "entry_refused", string(fault.Invalid), string(fault.Unauthorized), string(fault.Forbidden),
-	string(fault.NotFound), string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(fault.Unavailable), string(fault.Internal)}
+var submitOutcomes = []string{"accepted", "repeated", "dry_run", "entry_refused", string(fault.Invalid),
+	string(fault.Unauthorized), string(fault.Forbidden),
+	string(fault.NotFound), string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(
+		fault.Unavailable), string(fault.Internal)}
 
 func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "postroom_http_request_duration_seconds", Help: "Time from a request's headers to the end of its answer.",
+			Name:    "postroom_http_request_duration_seconds",
+			Help:    "Time from a request's headers to the end of its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{

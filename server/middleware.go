@@ -15,7 +15,8 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 )
 
-// identify gives each request an id, which its answer and its lines of log share. A proxy's own id is kept if it is no more than an id.
+// identify gives each request an id, which its answer and its lines of log share. A proxy's own id is kept if
+// it is no more than an id.
 func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(echo.HeaderXRequestID)
@@ -30,7 +31,8 @@ func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
 
 func saneID(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-") == ""
+	return id != "" && len(id) <= 64 &&
+		strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-") == ""
 }
 
 // observe counts and logs each request, once its answer is written.
@@ -46,7 +48,8 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		took := time.Since(start)
 		s.metrics.observe(c.Request().Method, c.Path(), c.Response().Status, took)
 		if s.log.Enabled(c.Request().Context(), slog.LevelDebug) {
-			s.log.Debug("request", "request_id", requestID(c), "method", c.Request().Method, "path", c.Request().URL.Path,
+			s.log.Debug("request", "request_id", requestID(c), "method", c.Request().Method, "path",
+				c.Request().URL.Path,
 				"query", maskQuery(c.Request().URL.RawQuery), "status", c.Response().Status, "bytes", c.Response().Size,
 				"duration", took, "remote_addr", c.RealIP())
 		}
@@ -54,8 +57,8 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secretQueries are parameters that grant access: a token of the API, one of the links in a mail, and the secret of a
-// provider's webhook.
+// secretQueries are parameters that grant access: a token of the API, one of the links in a mail, and the
+// secret of a provider's webhook.
 var secretQueries = [...]string{"access_token", "t", "token"}
 
 // maskQuery hides what is secret in a query.
@@ -97,7 +100,8 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 			case http.ErrAbortHandler:
 				panic(p)
 			default:
-				s.log.Error("panic", "request_id", requestID(c), "route", c.Path(), "panic", p, "stack", string(debug.Stack()))
+				s.log.Error("panic", "request_id", requestID(c), "route", c.Path(), "panic", p, "stack",
+					string(debug.Stack()))
 				cause, _ := p.(error)
 				err = errors.Join(fmt.Errorf("panic: %v", p), cause)
 			}

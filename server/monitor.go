@@ -11,12 +11,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// NewMonitor makes a Server that answers /health, /ready and /metrics, and nothing else: for a process that only delivers and has no API, and
-// to keep metrics away from the port of an API. It listens from then on, as one made by New does.
+// NewMonitor makes a Server that answers /health, /ready and /metrics, and nothing else: for a process that
+// only delivers and has no API, and to keep metrics away from the port of an API. It listens from then on, as
+// one made by New does.
 //
-// The first two need no token, since a supervisor or a load balancer has none and they tell no secret. Metrics need one of the scope
-// metrics, as beside the API: they name relays and say how much mail there is, and an address that is meant for the inside is one rule of a firewall
-// away from the outside.
+// The first two need no token, since a supervisor or a load balancer has none and they tell no secret.
+// Metrics need one of the scope metrics, as beside the API: they name relays and say how much mail there is,
+// and an address that is meant for the inside is one rule of a firewall away from the outside.
 //
 // Its own requests are not counted: a probe every second would drown those that somebody waits for.
 func NewMonitor(access Authenticator, state State, o Options) (*Server, error) {
@@ -39,7 +40,8 @@ func (i instanceRoutes) healthRoute() route {
 }
 
 func (i instanceRoutes) readyRoute() route {
-	return get("/ready", public(), i.getReady, "ready", "Whether work can be taken on, and what this Redis can lose")
+	return get("/ready", public(), i.getReady, "ready",
+		"Whether work can be taken on, and what this Redis can lose")
 }
 
 func (i instanceRoutes) metricsRoute(apart bool) route {

@@ -92,7 +92,8 @@ func TestMonitorTellsWhenWorkCantBeDone(t *testing.T) {
 	p := newParts(t)
 	p.checks = []api.Check{{Name: "redis", Message: "Redis does not answer"}}
 	url, stop := monitor(t, p)
-	if status, body := ask(t, url+"/ready", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "Redis does not answer") {
+	if status, body := ask(t, url+"/ready", ""); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "Redis does not answer") {
 		t.Errorf("%d %s", status, body)
 	}
 	if status, _ := ask(t, url+"/health", ""); status != http.StatusOK {
@@ -122,7 +123,8 @@ func TestNewMonitorNamesWhatIsWrong(t *testing.T) {
 		t.Error("made without access")
 	}
 	url, _ := monitor(t, newParts(t))
-	_, err := NewMonitor(fakeAccess{newParts(t)}, newParts(t), Options{Listen: strings.TrimPrefix(url, "http://")})
+	_, err := NewMonitor(fakeAccess{newParts(t)}, newParts(t),
+		Options{Listen: strings.TrimPrefix(url, "http://")})
 	if err == nil || !strings.Contains(err.Error(), "monitor.listen") {
 		t.Errorf("a port in use: %v", err)
 	}

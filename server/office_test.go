@@ -42,7 +42,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// office is a server whose outbox, suppressions and feedback are real, and a relay that takes everything and answers what a test says.
+// office is a server whose outbox, suppressions and feedback are real, and a relay that takes everything and
+// answers what a test says.
 type office struct {
 	*world
 	box    *outbox.Outbox
@@ -52,7 +53,8 @@ type office struct {
 
 const hookTopic = "arn:aws:sns:eu-west-1:123456789012:mail-events"
 
-// signer signs as each provider does, with keys of its own. Making an RSA key takes a while, so there is one for all tests.
+// signer signs as each provider does, with keys of its own. Making an RSA key takes a while, so there is one
+// for all tests.
 type signer struct {
 	rsa  *rsa.PrivateKey
 	cert []byte
@@ -66,7 +68,8 @@ var newSigner = sync.OnceValues(func() (*signer, error) {
 		return nil, err
 	}
 	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, DNSNames: []string{"sns.amazonaws.com"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, DNSNames: []string{
+			"sns.amazonaws.com"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, s.rsa.Public(), s.rsa)
@@ -94,9 +97,11 @@ func (s *signer) secrets() (map[provider.Name][]string, error) {
 		return nil, err
 	}
 	all := map[provider.Name][]string{
-		provider.SES: {hookTopic}, provider.SendGrid: {base64.StdEncoding.EncodeToString(der)}, provider.Mailgun: {hookMailgun}, provider.Resend: {"whsec_" + hookStandard},
+		provider.SES: {hookTopic}, provider.SendGrid: {base64.StdEncoding.EncodeToString(der)}, provider.Mailgun: {
+			hookMailgun}, provider.Resend: {"whsec_" + hookStandard},
 	}
-	for _, name := range []provider.Name{provider.Postmark, provider.Mailjet, provider.SparkPost, provider.Brevo, provider.Generic} {
+	for _, name := range []provider.Name{provider.Postmark, provider.Mailjet, provider.SparkPost, provider.Brevo,
+		provider.Generic} {
 		all[name] = []string{hookSecret}
 	}
 	return all, nil
@@ -120,18 +125,21 @@ func openOffice(t *testing.T) (*office, *signer) {
 	gateways, err := gateways.New(db, ring, gateways.Options{})
 	must(err)
 	senders, err := accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
-		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 587},
+		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
+			Port: 587},
 	}})
 	must(err)
 	relay := &obligingRelay{host: "relay.example:587", reply: "250 OK"}
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: relay, Accounts: senders, Gateways: gateways}, outbox.Options{KeepReferences: time.Hour})
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: relay, Accounts: senders,
+		Gateways: gateways}, outbox.Options{KeepReferences: time.Hour})
 	must(err)
 	barred, err := suppression.New(db, suppression.Options{})
 	must(err)
 	secrets, err := s.secrets()
 	must(err)
-	told, err := feedback.New(feedback.Parts{DB: db, Outbox: box, Suppression: barred}, feedback.Options{Providers: secrets, Certificates: s})
+	told, err := feedback.New(feedback.Parts{DB: db, Outbox: box, Suppression: barred}, feedback.Options{
+		Providers: secrets, Certificates: s})
 	must(err)
 	p := newParts(t)
 	parts := p.parts()
@@ -153,7 +161,8 @@ func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent
 	for _, to := range d.Message.To {
 		result.Recipients = append(result.Recipients, smtpsend.RecipientResult{Address: to, Response: r.reply})
 	}
-	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(), Result: result}}}
+	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(),
+		Result: result}}}
 }
 
 // send has a message taken by the relay.
@@ -163,7 +172,8 @@ func (o *office) send(t *testing.T, messageID string, to ...string) string {
 	for _, one := range to {
 		all = append(all, api.Address{Address: one})
 	}
-	answer, err := api.Submit.Do(t.Context(), o.client, api.SubmitRequest{To: all, Subject: "Hello", Text: "Hi", MessageID: messageID})
+	answer, err := api.Submit.Do(t.Context(), o.client, api.SubmitRequest{To: all, Subject: "Hello", Text: "Hi",
+		MessageID: messageID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +201,8 @@ func (o *office) learnt(t *testing.T, id, source string) []string {
 // barredFor says what stands against an address, for bulk mail of the default account.
 func (o *office) barredFor(t *testing.T, address string) suppression.Reason {
 	t.Helper()
-	found, err := o.barred.Check(t.Context(), suppression.Question{Account: accounts.DefaultID, Bulk: true, Addresses: []string{address}})
+	found, err := o.barred.Check(t.Context(), suppression.Question{Account: accounts.DefaultID, Bulk: true,
+		Addresses: []string{address}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +224,8 @@ func (o *office) eventually(t *testing.T, what string, ok func() bool) {
 // post sends a webhook.
 func (o *office) post(t *testing.T, name provider.Name, r provider.Request) (int, api.FeedbackReceipt) {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.URL()+"/webhooks/provider/"+string(name), bytes.NewReader(r.Body))
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.URL()+"/webhooks/provider/"+
+		string(name), bytes.NewReader(r.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +297,10 @@ func attach(t *testing.T, name provider.Name, payload any, id string) any {
 			}
 		})
 	case provider.Brevo:
-		return each(payload, func(o object) { o["X-Mailin-custom"] = `{"` + provider.EchoField + `": "` + id + `"}` })
+		return each(payload, func(o object) {
+			o["X-Mailin-custom"] = `{"` + provider.EchoField + `": "` + id +
+				`"}`
+		})
 	case provider.Resend:
 		return each(payload, func(o object) { o["data"].(object)["tags"] = object{provider.EchoField: id} })
 	}
@@ -309,7 +324,8 @@ func (s *signer) sign(t *testing.T, name provider.Name, payload any) provider.Re
 	switch name {
 	case provider.SES:
 		m := payload.(object)
-		maps.Copy(m, object{"TopicArn": hookTopic, "Timestamp": now.UTC().Format("2006-01-02T15:04:05.000Z"), "SignatureVersion": "2", "SigningCertURL": hookCertPlace})
+		maps.Copy(m, object{"TopicArn": hookTopic, "Timestamp": now.UTC().Format("2006-01-02T15:04:05.000Z"),
+			"SignatureVersion": "2", "SigningCertURL": hookCertPlace})
 		var signed strings.Builder
 		for _, field := range []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"} {
 			if text, ok := m[field].(string); ok {

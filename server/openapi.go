@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// specVersion is the version of the contract, in the sense of semver.org: raised with every change of the OpenAPI document.
+// specVersion is the version of the contract, in the sense of semver.org: raised with every change of the
+// OpenAPI document.
 const specVersion = "1.5.0"
 
 // schemaPrefix begins the reference to a schema.
@@ -46,7 +47,8 @@ func writeSpec(groups []group) (out spec, err error) {
 		tidy(schema)
 		allowNull(schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
 		if schema.AdditionalProperties == false && !asked[name] {
-			schema.AdditionalProperties = nil // an answer may gain fields without breaking the clients made from this document
+			// an answer may gain fields without breaking the clients made from this document
+			schema.AdditionalProperties = nil
 		}
 	}
 	if out.json, err = json.Marshal(doc); err != nil {
@@ -71,8 +73,10 @@ func newOpenAPI() *huma.OpenAPI {
 			Schemas:   schemas,
 			Responses: map[string]*huma.Response{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"bearer": {Type: "http", Scheme: "bearer", Description: "An access token. Each operation names the scope it needs."},
-				"query":  {Type: "apiKey", In: "query", Name: "access_token", Description: "The same token, where a header can't be set."},
+				"bearer": {Type: "http", Scheme: "bearer",
+					Description: "An access token. Each operation names the scope it needs."},
+				"query": {Type: "apiKey", In: "query", Name: "access_token",
+					Description: "The same token, where a header can't be set."},
 			},
 		},
 	}
@@ -86,7 +90,8 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 	}
 	for _, f := range reflect.VisibleFields(r.input) {
 		if f.Type == reflect.TypeFor[mailBody]() {
-			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+				"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
 			continue
 		}
 		if f.Name == "Body" {
@@ -96,14 +101,17 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 			continue
 		}
 		if f.Type == reflect.TypeFor[io.Reader]() {
-			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+				"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
 			if name := f.Tag.Get(where); name != "" {
-				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1)) // huma gives times in headers another form
+				// huma gives times in headers another form
+				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1))
 				schema := huma.SchemaFromField(schemas, f, "")
-				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description, Schema: schema}
+				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description,
+					Schema: schema}
 				schema.Description = ""
 				op.Parameters = append(op.Parameters, p)
 			}
@@ -112,7 +120,8 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 	for _, status := range refusals(r, op.RequestBody != nil) {
 		name := strings.ReplaceAll(http.StatusText(status), " ", "")
 		problems[name] = &huma.Response{
-			Description: http.StatusText(status), Content: jsonOf(schemas.Schema(reflect.TypeFor[api.Problem](), true, "")),
+			Description: http.StatusText(status), Content: jsonOf(schemas.Schema(reflect.TypeFor[api.Problem](), true,
+				"")),
 		}
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + name}
 	}
@@ -126,7 +135,8 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 			op.Description += " Not for tokens bound to an account."
 		}
 		if r.right.bound != "" {
-			op.Description += " Tokens bound to an account need `" + string(r.right.bound) + "`, and see what is theirs."
+			op.Description += " Tokens bound to an account need `" + string(r.right.bound) +
+				"`, and see what is theirs."
 		}
 	}
 	return op
@@ -134,10 +144,12 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 
 func success(schemas huma.Registry, r route) *huma.Response {
 	if r.output == reflect.TypeFor[file]() {
-		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{
+			"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
 	}
 	if r.output == reflect.TypeFor[download]() {
-		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{
+			"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	return &huma.Response{Description: "OK", Content: jsonOf(schemas.Schema(r.output, true, ""))}
 }
@@ -150,12 +162,15 @@ func jsonOf(schema *huma.Schema) map[string]*huma.MediaType {
 func refusals(r route, body bool) []int {
 	all := []int{http.StatusBadRequest, http.StatusInternalServerError}
 	if !r.right.public {
-		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+			http.StatusServiceUnavailable)
 	}
 	if body {
-		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+			http.StatusUnsupportedMediaType)
 	}
-	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") || strings.HasSuffix(r.path, "/replay") ||
+	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") ||
+		strings.HasSuffix(r.path, "/replay") ||
 		strings.HasPrefix(r.path, "/v1/templates/") {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
@@ -214,7 +229,8 @@ func tidy(s *huma.Schema) {
 	}
 }
 
-// allowNull says which objects may be null all the same: those that a null takes away, and those of an answer that has the field always.
+// allowNull says which objects may be null all the same: those that a null takes away, and those of an answer
+// that has the field always.
 func allowNull(s *huma.Schema, t reflect.Type) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return
@@ -222,7 +238,8 @@ func allowNull(s *huma.Schema, t reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		always := f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty")
-		if property := s.Properties[name]; property != nil && property.Ref != "" && (always || takenByNull(f.Type)) {
+		if property := s.Properties[name]; property != nil && property.Ref != "" &&
+			(always || takenByNull(f.Type)) {
 			s.Properties[name] = &huma.Schema{OneOf: []*huma.Schema{property, {Type: "null"}}}
 		}
 	}
@@ -233,7 +250,8 @@ type timeOrFalse struct{}
 
 // Schema is a moment, or false.
 func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"}, {Type: huma.TypeBoolean, Enum: []any{false}}}}
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"},
+		{Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
 // freeObject describes a json.RawMessage, which is an object wherever this API has one.
@@ -270,7 +288,8 @@ type renderObject api.Render
 
 // Schema is an object, or false.
 func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""), {Type: huma.TypeBoolean, Enum: []any{false}}}}
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""),
+		{Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
 func (i instanceRoutes) openAPIJSON(c echo.Context) error {

@@ -22,7 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the OpenAPI document to testdata, after raising specVersion")
 
-// TestContractIsLocked fails when the OpenAPI document changes without a new version: whoever changes the contract has to mean it.
+// TestContractIsLocked fails when the OpenAPI document changes without a new version: whoever changes the
+// contract has to mean it.
 func TestContractIsLocked(t *testing.T) {
 	t.Parallel()
 	spec, err := setup(t).spec()
@@ -39,7 +40,8 @@ func TestContractIsLocked(t *testing.T) {
 	}
 	if bytes.Contains(locked, []byte("version: "+specVersion+"\n")) {
 		t.Fatalf("the OpenAPI document differs from %s, but specVersion is still %s. If that is meant, raise it "+
-			"(a new field: minor; anything a client can trip over: major) and run go test -run %s -update", file, specVersion, t.Name())
+			"(a new field: minor; anything a client can trip over: major) and run go test -run %s -update", file,
+			specVersion, t.Name())
 	}
 	if !*update {
 		t.Fatalf("specVersion is new: run go test -run %s -update", t.Name())
@@ -49,8 +51,8 @@ func TestContractIsLocked(t *testing.T) {
 	}
 }
 
-// checked holds all traffic of a world against its OpenAPI document: an answer must be as described, and so must a request that was
-// taken. Routes outside the document pass.
+// checked holds all traffic of a world against its OpenAPI document: an answer must be as described, and so
+// must a request that was taken. Routes outside the document pass.
 type checked struct {
 	t      *testing.T
 	inner  *http.Transport
@@ -113,23 +115,29 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	if resp.Header.Get("Content-Encoding") != "" || resp.StatusCode == http.StatusRequestHeaderFieldsTooLarge { // the latter is net/http's own
+	// the latter is net/http's own
+	if resp.Header.Get("Content-Encoding") != "" || resp.StatusCode == http.StatusRequestHeaderFieldsTooLarge {
 		return resp, nil
 	}
 
 	again := req.Clone(context.Background()) //nolint:contextcheck // the request has been made
 	again.Body = io.NopCloser(bytes.NewReader(sent))
-	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}
-	in := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: route, Options: options}
+	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+		IncludeResponseStatus: true}
+	in := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: route,
+		Options: options}
 	if resp.StatusCode < 300 {
 		if err := openapi3filter.ValidateRequest(again.Context(), in); err != nil {
-			c.t.Errorf("%s %s was taken, but is not as the OpenAPI document has it: %v\n%.300s", req.Method, req.URL, err, sent)
+			c.t.Errorf("%s %s was taken, but is not as the OpenAPI document has it: %v\n%.300s", req.Method, req.URL,
+				err, sent)
 		}
 	}
-	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header, Options: options}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: resp.StatusCode,
+		Header: resp.Header, Options: options}
 	out.SetBodyBytes(body)
 	if err := openapi3filter.ValidateResponse(again.Context(), out); err != nil {
-		c.t.Errorf("the answer to %s %s is not as the OpenAPI document has it: %v\n%.300s", req.Method, req.URL, err, body)
+		c.t.Errorf("the answer to %s %s is not as the OpenAPI document has it: %v\n%.300s", req.Method, req.URL,
+			err, body)
 	}
 	return resp, nil
 }
@@ -140,7 +148,8 @@ func (c *checked) CloseIdleConnections() { c.inner.CloseIdleConnections() }
 func TestDocumentIsServed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	for path, want := range map[string]string{"/openapi.json": `"openapi":"3.1.0"`, "/openapi.yaml": "openapi: 3.1.0"} {
+	for path, want := range map[string]string{"/openapi.json": `"openapi":"3.1.0"`,
+		"/openapi.yaml": "openapi: 3.1.0"} {
 		resp := w.do(t, http.MethodGet, path, "", "")
 		if resp.status != http.StatusOK || !strings.Contains(resp.body, want) {
 			t.Errorf("%s: %d %.80s", path, resp.status, resp.body)
@@ -148,16 +157,19 @@ func TestDocumentIsServed(t *testing.T) {
 	}
 }
 
-// TestDocsWorkOffline follows the page's links: everything it needs comes from this server, and its policy lets nothing else in.
+// TestDocsWorkOffline follows the page's links: everything it needs comes from this server, and its policy
+// lets nothing else in.
 func TestDocsWorkOffline(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	page := w.do(t, http.MethodGet, "/docs", "", "")
-	if page.status != http.StatusOK || strings.Contains(page.body, "http:") || strings.Contains(page.body, "https:") {
+	if page.status != http.StatusOK || strings.Contains(page.body, "http:") ||
+		strings.Contains(page.body, "https:") {
 		t.Errorf("the page is not there or refers to another host: %d", page.status)
 	}
 	policy := page.header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "http") || strings.Contains(policy, "'unsafe-eval'") {
+	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "http") ||
+		strings.Contains(policy, "'unsafe-eval'") {
 		t.Errorf("policy: %s", policy)
 	}
 	for _, file := range regexp.MustCompile(`"(/docs/[^"]+)"`).FindAllStringSubmatch(page.body, -1) {

@@ -33,8 +33,8 @@ type selection struct {
 	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
 }
 
-// ownAccount is the account to ask for when the caller asks for this one, or, by an empty id, for all it may see. Asking for another's mail
-// is refused, as submitting it would be.
+// ownAccount is the account to ask for when the caller asks for this one, or, by an empty id, for all it may
+// see. Asking for another's mail is refused, as submitting it would be.
 func ownAccount(ctx context.Context, asked string) (string, error) {
 	bound := boundTo(ctx)
 	switch {
@@ -89,7 +89,8 @@ func rows[T any](list []T) []T {
 // cancelAll wants something to select by: a client that forgot the id must not empty the outbox.
 func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
 	if *in == (selection{}) {
-		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{wrong("state", "or another filter is required")})
+		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{
+			wrong("state", "or another filter is required")})
 	}
 	q, err := in.query(ctx)
 	if err != nil {

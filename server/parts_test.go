@@ -96,19 +96,24 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.oauth, err = oauth.New(p.db, p.ring, oauth.Options{})
 	must(err)
-	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
+	signed, err := signedtoken.New([]signedtoken.Key{
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
 	must(err)
-	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions, Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
+	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions,
+		Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
 	must(err)
 	return p
 }
 
 func (p *parts) parts() Parts {
 	return Parts{
-		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: p.gateways, OAuth: p.oauth, DomainKeys: p.keys, Templates: p.templates,
-		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings, Webhooks: fakeWebhooks{p},
-		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p}, Unsubscribe: p.unsubscribe,
-		Tracking: fakeTracking{p}, State: p,
+		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: p.gateways, OAuth: p.oauth,
+		DomainKeys: p.keys, Templates: p.templates,
+		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings,
+		Webhooks:     fakeWebhooks{p},
+		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p},
+		Unsubscribe: p.unsubscribe,
+		Tracking:    fakeTracking{p}, State: p,
 	}
 }
 
@@ -189,13 +194,15 @@ func (p *parts) Submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnsw
 		return api.SubmitAnswer{}, err
 	}
 	if req.DryRun {
-		return api.SubmitAnswer{Response: "Dry run", MessageID: "<1@example.com>", Preview: []byte("From: a\r\n\r\n")}, nil
+		return api.SubmitAnswer{Response: "Dry run", MessageID: "<1@example.com>",
+			Preview: []byte("From: a\r\n\r\n")}, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.submits = append(p.submits, req)
 	now := time.Date(2026, 11, 21, 6, 47, 35, 596_000_000, time.UTC)
-	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: "<1@example.com>", SendAt: &now, QueueID: "q1"}
+	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: "<1@example.com>", SendAt: &now,
+		QueueID: "q1"}
 	if req.IdempotencyKey != "" {
 		answer.Idempotency = &api.IdempotencyStatus{Key: req.IdempotencyKey, Status: "MISS"}
 	}
@@ -318,7 +325,8 @@ func (p *parts) Patch(ctx context.Context, id string, _ api.OutboxPatch) (api.Ou
 }
 
 func (p *parts) QueueStatus(_ context.Context, name string) (api.QueueStatus, error) {
-	return api.QueueStatus{Queue: name, Jobs: api.Jobs{Active: 1, Delayed: 1}, Paused: p.paused[name]}, p.asked("QueueStatus " + name)
+	return api.QueueStatus{Queue: name, Jobs: api.Jobs{Active: 1, Delayed: 1}, Paused: p.paused[name]}, p.asked(
+		"QueueStatus " + name)
 }
 
 func (p *parts) SetPaused(_ context.Context, name string, paused bool) error {
@@ -340,11 +348,13 @@ func (p *parts) Verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, er
 func (p *parts) Checks(context.Context) []api.Check { return p.checks }
 
 func (p *parts) Durability(context.Context) (api.Durability, error) {
-	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.asked("Durability")
+	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.asked(
+		"Durability")
 }
 
 func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
-	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits", Value: 400, Threshold: 300, Since: time.Unix(1700000000, 0).UTC()}}, p.asked("Alerts")
+	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits", Value: 400, Threshold: 300,
+		Since: time.Unix(1700000000, 0).UTC()}}, p.asked("Alerts")
 }
 
 type fakeAccounts struct{ *parts }
@@ -395,7 +405,8 @@ func (p fakeAccounts) GatewayEdited(_ context.Context, id string) error {
 
 type fakeAccess struct{ *parts }
 
-func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, _ time.Time) (*access.Grant, error) {
+func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, _ time.Time) (*access.Grant,
+	error) {
 	if token == "" {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
@@ -408,7 +419,8 @@ func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, 
 	return g, nil
 }
 
-func (p fakeAccess) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*access.Grant, error) {
+func (p fakeAccess) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (
+	*access.Grant, error) {
 	return p.Authenticate(ctx, strings.TrimPrefix(cookie, "session-of-"), remote, now)
 }
 
@@ -419,7 +431,8 @@ func (p fakeWebhooks) Create(_ context.Context, r api.EndpointRequest) (api.Endp
 }
 
 func endpoint(id string, r api.EndpointRequest) api.Endpoint {
-	return api.Endpoint{ID: id, URL: r.URL, Events: []string{"*"}, Accounts: []string{}, Secret: "whsec_x", Enabled: true}
+	return api.Endpoint{ID: id, URL: r.URL, Events: []string{"*"}, Accounts: []string{}, Secret: "whsec_x",
+		Enabled: true}
 }
 
 func (p fakeWebhooks) Endpoint(_ context.Context, id string) (api.Endpoint, error) {
@@ -446,12 +459,15 @@ func (p fakeWebhooks) Deliveries(context.Context, string, int, int) (api.Deliver
 	return api.DeliveryPage{}, p.asked("Webhooks.Deliveries")
 }
 
-func (p fakeWebhooks) FindDeliveries(_ context.Context, endpoint, q string, page, size int) (api.DeliveryPage, error) {
-	return api.DeliveryPage{Total: 1, Pages: 1, Page: page, Partial: true, Deliveries: []api.Delivery{{ID: q, Endpoint: endpoint, Status: "pending"}}}, p.asked("Webhooks.FindDeliveries")
+func (p fakeWebhooks) FindDeliveries(_ context.Context, endpoint, q string, page, size int) (api.DeliveryPage,
+	error) {
+	return api.DeliveryPage{Total: 1, Pages: 1, Page: page, Partial: true, Deliveries: []api.Delivery{
+		{ID: q, Endpoint: endpoint, Status: "pending"}}}, p.asked("Webhooks.FindDeliveries")
 }
 
 func (p fakeWebhooks) Delivery(_ context.Context, endpoint, id string) (api.Delivery, error) {
-	return api.Delivery{ID: id, Endpoint: endpoint, Status: "pending", Body: []byte(`{"event":"messageSent"}`)}, p.asked("Webhooks.Delivery")
+	return api.Delivery{ID: id, Endpoint: endpoint, Status: "pending", Body: []byte(`{"event":"messageSent"}`)},
+		p.asked("Webhooks.Delivery")
 }
 
 func (p fakeWebhooks) Redeliver(context.Context, string, string) (api.Redelivered, error) {
@@ -467,9 +483,12 @@ func queued(id, account string) api.OutboxMessage {
 	code := 451
 	return api.OutboxMessage{
 		QueueID: id, Account: account, Source: "api", MessageID: "<" + id + "@example.com>",
-		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello", Created: at, Scheduled: at,
-		NextAttempt: api.TimeOrFalse{Time: &at}, AttemptsMade: 1, Attempts: 3, State: api.Delayed, Lane: api.Transactional,
-		Progress:   api.Progress{Status: "error", Error: &api.DeliveryFault{Message: "451 later", Code: "EENVELOPE", StatusCode: &code}},
+		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello",
+		Created: at, Scheduled: at,
+		NextAttempt: api.TimeOrFalse{Time: &at}, AttemptsMade: 1, Attempts: 3, State: api.Delayed,
+		Lane: api.Transactional,
+		Progress: api.Progress{Status: "error", Error: &api.DeliveryFault{Message: "451 later", Code: "EENVELOPE",
+			StatusCode: &code}},
 		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "queued", Attempts: 1}},
 	}
 }
@@ -480,10 +499,14 @@ func loggedMessage(id, account string) api.LoggedMessage {
 	end := at.Add(3 * time.Second)
 	return api.LoggedMessage{
 		QueueID: id, Account: account, Source: "smtp", MessageID: "<" + id + "@example.com>",
-		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello", Status: api.StatusSent, Created: at,
-		Scheduled: at, Ended: &end, AttemptsMade: 2, Attempts: 10, Response: "250 2.0.0 OK", Lane: api.Bulk, Size: 4711,
-		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "sent", Response: "250 2.0.0 OK", Attempts: 2}},
-		Log:        []api.Attempt{{Number: 1, Start: at, End: &at, Host: "relay.example:25", Code: 451, Line: "451 later", Error: "EENVELOPE"}, {Number: 2, Start: end, End: &end, Code: 250}},
+		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello",
+		Status: api.StatusSent, Created: at,
+		Scheduled: at, Ended: &end, AttemptsMade: 2, Attempts: 10, Response: "250 2.0.0 OK", Lane: api.Bulk,
+		Size: 4711,
+		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "sent", Response: "250 2.0.0 OK",
+			Attempts: 2}},
+		Log: []api.Attempt{{Number: 1, Start: at, End: &at, Host: "relay.example:25", Code: 451,
+			Line: "451 later", Error: "EENVELOPE"}, {Number: 2, Start: end, End: &end, Code: 250}},
 	}
 }
 
@@ -491,8 +514,10 @@ func messageEvents(id string) api.MessageEvents {
 	m := loggedMessage(id, "")
 	return api.MessageEvents{QueueID: id, Events: []api.MessageEvent{
 		{EventID: id, Event: "messageQueued", Date: m.Created, Recipients: m.Envelope.To},
-		{EventID: "e2", Event: "messageDeliveryError", Date: m.Created, Recipients: m.Envelope.To, Attempt: &m.Log[0]},
-		{EventID: "e3", Event: "messageSent", Date: *m.Ended, Recipients: m.Envelope.To, Attempt: &m.Log[1], Response: m.Response},
+		{EventID: "e2", Event: "messageDeliveryError", Date: m.Created, Recipients: m.Envelope.To,
+			Attempt: &m.Log[0]},
+		{EventID: "e3", Event: "messageSent", Date: *m.Ended, Recipients: m.Envelope.To, Attempt: &m.Log[1],
+			Response: m.Response},
 	}}
 }
 

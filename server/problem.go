@@ -17,7 +17,8 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the metrics.
+// clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the
+// metrics.
 const clientGone = 499
 
 // answerError is echo's error handler: every answer that is not a success is written here, whatever failed.
@@ -42,8 +43,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 	}
 }
 
-// problemOf words an error for the client, and sets the headers that go with it. What is no fault of the client's is logged here, and
-// only here, in full; the client learns only that it happened.
+// problemOf words an error for the client, and sets the headers that go with it. What is no fault of the
+// client's is logged here, and only here, in full; the client learns only that it happened.
 func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	p := api.Problem{RequestID: requestID(c)}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {
@@ -60,7 +61,8 @@ func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 		p.Message, _ = e.Message.(string)
 	} else {
 		p.StatusCode, p.Message = http.StatusInternalServerError, "An internal server error occurred"
-		s.log.Error("request failed", "request_id", p.RequestID, "method", c.Request().Method, "route", c.Path(), "error", err)
+		s.log.Error("request failed", "request_id", p.RequestID, "method", c.Request().Method, "route", c.Path(),
+			"error", err)
 	}
 	p.Error = http.StatusText(p.StatusCode)
 	if p.Message == "" {
@@ -69,7 +71,8 @@ func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	return p
 }
 
-// labelled words a fault as EmailEngine does: the field in quotes, then what it must be. A sentence of its own stays one.
+// labelled words a fault as EmailEngine does: the field in quotes, then what it must be. A sentence of its
+// own stays one.
 func labelled(f fault.Field) string {
 	if first, _ := utf8.DecodeRuneInString(f.Message); f.Key == "" || first == '"' || unicode.IsUpper(first) {
 		return f.Message
@@ -77,7 +80,8 @@ func labelled(f fault.Field) string {
 	return `"` + f.Key + `" ` + f.Message
 }
 
-// setFaultHeaders says in headers what HTTP says there: how to authenticate (RFC 6750), and when to come back (RFC 9110 section 10.2.3).
+// setFaultHeaders says in headers what HTTP says there: how to authenticate (RFC 6750), and when to come back
+// (RFC 9110 section 10.2.3).
 func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *api.Problem) {
 	h := c.Response().Header()
 	switch e.Kind {

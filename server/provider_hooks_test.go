@@ -20,21 +20,29 @@ import (
 
 // eventOf is what each kind becomes on a timeline.
 var eventOf = map[provider.Kind]string{
-	provider.Delivered: "messageDelivered", provider.Deferred: "messageDeferred", provider.Bounced: "messageBounce", provider.Dropped: "messageBounce",
-	provider.Complained: "messageComplaint", provider.Unsubscribed: "listUnsubscribe", provider.Opened: "trackOpen", provider.Clicked: "trackClick",
+	provider.Delivered: "messageDelivered", provider.Deferred: "messageDeferred",
+	provider.Bounced: "messageBounce", provider.Dropped: "messageBounce",
+	provider.Complained: "messageComplaint", provider.Unsubscribed: "listUnsubscribe",
+	provider.Opened: "trackOpen", provider.Clicked: "trackClick",
 }
 
 // barredBy says which reason stands against whom after a fixture; the others suppress nobody.
 var barredBy = map[string]suppression.Reason{
-	"ses/bounce_event.json": "hard_bounce", "ses/complaint_event.json": "spam_report", "sendgrid/bounce_event.json": "hard_bounce", "sendgrid/dropped_invalid_event.json": "hard_bounce",
-	"mailgun/dropped_bounce.json": "hard_bounce", "mailgun/failed_permanent_event.json": "hard_bounce", "mailgun/invalid_mailbox.json": "hard_bounce", "mailgun/unsubscribed_event.json": "unsubscribe",
-	"postmark/bounce_event.json": "hard_bounce", "postmark/spam_event.json": "spam_report", "postmark/unsubscribe.json": "unsubscribe",
-	"mailjet/blocked_event.json": "hard_bounce", "mailjet/unsub_event.json": "unsubscribe", "sparkpost/bounce_event.json": "hard_bounce",
-	"brevo/complaint.json": "spam_report", "brevo/hard_bounce.json": "hard_bounce", "brevo/spam.json": "spam_report", "resend/hard_bounced_event.json": "hard_bounce",
+	"ses/bounce_event.json": "hard_bounce", "ses/complaint_event.json": "spam_report",
+	"sendgrid/bounce_event.json": "hard_bounce", "sendgrid/dropped_invalid_event.json": "hard_bounce",
+	"mailgun/dropped_bounce.json": "hard_bounce", "mailgun/failed_permanent_event.json": "hard_bounce",
+	"mailgun/invalid_mailbox.json": "hard_bounce", "mailgun/unsubscribed_event.json": "unsubscribe",
+	"postmark/bounce_event.json": "hard_bounce", "postmark/spam_event.json": "spam_report",
+	"postmark/unsubscribe.json":  "unsubscribe",
+	"mailjet/blocked_event.json": "hard_bounce", "mailjet/unsub_event.json": "unsubscribe",
+	"sparkpost/bounce_event.json": "hard_bounce",
+	"brevo/complaint.json":        "spam_report", "brevo/hard_bounce.json": "hard_bounce",
+	"brevo/spam.json": "spam_report", "resend/hard_bounced_event.json": "hard_bounce",
 }
 
-// Every fixture of every provider, signed as the provider signs, through the real door: tampered it is refused, genuine it is on the timeline of
-// its message, once though it is told twice, and suppresses whom it has to.
+// Every fixture of every provider, signed as the provider signs, through the real door: tampered it is
+// refused, genuine it is on the timeline of its message, once though it is told twice, and suppresses whom it
+// has to.
 func TestProvidersTellOfMessages(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../provider/testdata/fixtures/*/*.json")
@@ -156,24 +164,36 @@ func TestProvidersTellByTheirOwnIDs(t *testing.T) {
 		messageID   string // of the message; empty: one of ours
 		payload     func(messageID string) any
 	}{
-		{provider.SES, "email-smtp.eu-west-1.amazonaws.com:587", "250 Ok 0102018c8e1b7f3a-6a3e5a5c-9b1d-4c4f-8a0e-2f1f6d7c8b9a-000000", "", func(string) any {
-			return object{"Type": "Notification", "MessageId": "1", "Message": `{"eventType":"Complaint","mail":{"messageId":"0102018c8e1b7f3a-6a3e5a5c-9b1d-4c4f-8a0e-2f1f6d7c8b9a-000000"},
+		{provider.SES, "email-smtp.eu-west-1.amazonaws.com:587",
+			"250 Ok 0102018c8e1b7f3a-6a3e5a5c-9b1d-4c4f-8a0e-2f1f6d7c8b9a-000000", "", func(string) any {
+				return object{"Type": "Notification", "MessageId": "1", "Message": `{"eventType":"Complaint","mail":{"messageId":"0102018c8e1b7f3a-6a3e5a5c-9b1d-4c4f-8a0e-2f1f6d7c8b9a-000000"},
 				"complaint":{"complainedRecipients":[{"emailAddress":"ann@example.com"}]}}`}
-		}},
-		{provider.SendGrid, "smtp.sendgrid.net:587", "250 Ok: queued as nhIMmON9SFOPcT0ii4nt2A", "<own@elsewhere.example>", func(string) any {
-			return []any{object{"event": "spamreport", "email": "ann@example.com", "sg_message_id": "nhIMmON9SFOPcT0ii4nt2A.filter0077p1las1.1.2.0", "timestamp": 1461095250}}
-		}},
-		{provider.Mailjet, "in-v3.mailjet.com:587", "250 OK queued as a08b7f37-ed61-423a-ba75-38ed2fd4b54c", "", func(string) any {
-			return object{"event": "spam", "email": "ann@example.com", "MessageID": 12, "Message_GUID": "a08b7f37-ed61-423a-ba75-38ed2fd4b54c", "time": 1498093527}
-		}},
-		{provider.Brevo, "smtp-relay.brevo.com:587", "250 2.0.0 OK: queued as <202611212130.1@smtp-relay.mailin.fr>", "", func(string) any {
-			return object{"event": "spam", "email": "ann@example.com", "message-id": "<202611212130.1@smtp-relay.mailin.fr>", "ts_epoch": 1763719200000}
-		}},
-		{provider.Mailgun, "smtp.mailgun.org:587", "250 Great success", "<own@elsewhere.example>", func(id string) any {
-			return object{"event-data": object{"event": "complained", "id": "x", "timestamp": 1763719200.5, "recipient": "ann@example.com", "message": object{"headers": object{"message-id": strings.Trim(id, "<>")}}}}
-		}},
+			}},
+		{provider.SendGrid, "smtp.sendgrid.net:587", "250 Ok: queued as nhIMmON9SFOPcT0ii4nt2A",
+			"<own@elsewhere.example>", func(string) any {
+				return []any{object{"event": "spamreport", "email": "ann@example.com",
+					"sg_message_id": "nhIMmON9SFOPcT0ii4nt2A.filter0077p1las1.1.2.0", "timestamp": 1461095250}}
+			}},
+		{provider.Mailjet, "in-v3.mailjet.com:587", "250 OK queued as a08b7f37-ed61-423a-ba75-38ed2fd4b54c", "",
+			func(string) any {
+				return object{"event": "spam", "email": "ann@example.com", "MessageID": 12,
+					"Message_GUID": "a08b7f37-ed61-423a-ba75-38ed2fd4b54c", "time": 1498093527}
+			}},
+		{provider.Brevo, "smtp-relay.brevo.com:587",
+			"250 2.0.0 OK: queued as <202611212130.1@smtp-relay.mailin.fr>", "", func(string) any {
+				return object{"event": "spam", "email": "ann@example.com",
+					"message-id": "<202611212130.1@smtp-relay.mailin.fr>", "ts_epoch": 1763719200000}
+			}},
+		{provider.Mailgun, "smtp.mailgun.org:587", "250 Great success", "<own@elsewhere.example>",
+			func(id string) any {
+				return object{"event-data": object{"event": "complained", "id": "x", "timestamp": 1763719200.5,
+					"recipient": "ann@example.com", "message": object{
+						"headers": object{"message-id": strings.Trim(id, "<>")}}}}
+			}},
 		{provider.Mailgun, "smtp.mailgun.org:587", "250 Great success", "", func(id string) any {
-			return object{"event-data": object{"event": "complained", "id": "x", "timestamp": 1763719200.5, "recipient": "ann@example.com", "message": object{"headers": object{"message-id": strings.Trim(id, "<>")}}}}
+			return object{"event-data": object{"event": "complained", "id": "x", "timestamp": 1763719200.5,
+				"recipient": "ann@example.com", "message": object{
+					"headers": object{"message-id": strings.Trim(id, "<>")}}}}
 		}},
 	} {
 		t.Run(string(row.name)+" "+row.reply, func(t *testing.T) {
@@ -185,11 +205,14 @@ func TestProvidersTellByTheirOwnIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, receipt := o.post(t, row.name, s.sign(t, row.name, row.payload(m.MessageID))); status != http.StatusOK || receipt.Accepted != 1 {
+			if status, receipt := o.post(t, row.name,
+				s.sign(t, row.name, row.payload(m.MessageID))); status != http.StatusOK || receipt.Accepted != 1 {
 				t.Fatalf("%d %+v", status, receipt)
 			}
-			o.eventually(t, "the complaint is on the timeline", func() bool { return len(o.learnt(t, id, string(row.name))) == 1 })
-			o.eventually(t, "ann is barred", func() bool { return o.barredFor(t, "ann@example.com") == suppression.SpamReport })
+			o.eventually(t, "the complaint is on the timeline",
+				func() bool { return len(o.learnt(t, id, string(row.name))) == 1 })
+			o.eventually(t, "ann is barred",
+				func() bool { return o.barredFor(t, "ann@example.com") == suppression.SpamReport })
 		})
 	}
 }

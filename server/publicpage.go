@@ -30,7 +30,8 @@ type publicPages struct {
 	matcher language.Matcher
 }
 
-// newPublicPages reads what is compiled in. What it can't read is a programmer's error, found when the server is made.
+// newPublicPages reads what is compiled in. What it can't read is a programmer's error, found when the server
+// is made.
 func newPublicPages() (*publicPages, error) {
 	p := &publicPages{}
 	raw, err := publicFiles.ReadFile("public/words.json")
@@ -45,8 +46,10 @@ func newPublicPages() (*publicPages, error) {
 		return nil, fmt.Errorf("style of the public pages: %w", err)
 	}
 	sum := sha256.Sum256(style)
-	p.policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	p.page, err = template.New("unsubscribe.html").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).
+	p.policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	p.page, err = template.New("unsubscribe.html").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(style) }}).
 		ParseFS(publicFiles, "public/unsubscribe.html")
 	if err != nil {
 		return nil, fmt.Errorf("template of the public pages: %w", err)
@@ -66,7 +69,8 @@ func newPublicPages() (*publicPages, error) {
 	return p, nil
 }
 
-// language is the best of those there are for a visitor, whose browser says what it likes, or else for the mail that led here.
+// language is the best of those there are for a visitor, whose browser says what it likes, or else for the
+// mail that led here.
 func (p *publicPages) language(r *http.Request, ofMail string) string {
 	wanted := r.Header.Get("Accept-Language")
 	_, i := language.MatchStrings(p.matcher, clip(wanted), clip(ofMail))

@@ -8,7 +8,8 @@ import (
 	"github.com/postroom/postroom/server/settings"
 )
 
-// queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay the other.
+// queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay
+// the other.
 var queueNames = []string{"submit", "notify", "documents"}
 
 // queueRoutes watch and steer the instance: its queues, its counters, its settings.
@@ -50,9 +51,11 @@ type statsInput struct {
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
 }
 
-// getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the instance's.
+// getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the
+// instance's.
 func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
-	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{}, Alerts: []api.Alert{}}
+	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
+		Alerts: []api.Alert{}}
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return stats, err

@@ -18,7 +18,8 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// setupReal gives a world whose parts are the real ones, on a real Redis. Nothing is delivered: no workers run.
+// setupReal gives a world whose parts are the real ones, on a real Redis. Nothing is delivered: no workers
+// run.
 func setupReal(t *testing.T) *world {
 	t.Helper()
 	p := newParts(t)
@@ -32,7 +33,8 @@ func setupReal(t *testing.T) *world {
 	senders, err := accounts.New(db, ring, p.gateways, accounts.Options{})
 	must(err)
 	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{}, Accounts: senders, Gateways: p.gateways}, outbox.Options{})
+	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{},
+		Accounts: senders, Gateways: p.gateways}, outbox.Options{})
 	must(err)
 	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
 	must(err)
@@ -60,10 +62,12 @@ func TestRealParts(t *testing.T) {
 	t.Parallel()
 	w := setupReal(t)
 	ctx, c := t.Context(), w.client
-	if _, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "acme", Email: "sender@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send", "outbox"}})
+	token, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "acme's", Account: "acme",
+		Scopes: []api.Scope{"send", "outbox"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +75,8 @@ func TestRealParts(t *testing.T) {
 	if _, err := api.PutQueue.Do(ctx, c, api.QueuePatch{Paused: new(true)}, "submit"); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := api.Submit.Do(ctx, acme, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, Subject: "Hello", Text: "Hi", Tags: []string{"x"}})
+	answer, err := api.Submit.Do(ctx, acme, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}},
+		Subject: "Hello", Text: "Hi", Tags: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,26 +98,32 @@ func TestRealParts(t *testing.T) {
 	if err != nil || endpoint.Secret == "" {
 		t.Errorf("CreateEndpoint = %+v, %v", endpoint, err)
 	}
-	if list, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{Page: 0}); err != nil || len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
+	if list, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{Page: 0}); err != nil ||
+		len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
 		t.Errorf("Endpoints = %+v, %v", list, err)
 	}
-	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{}); err != nil || stats.Accounts != 1 || stats.Queues["submit"].Paused != 1 {
+	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{}); err != nil || stats.Accounts != 1 ||
+		stats.Queues["submit"].Paused != 1 {
 		t.Errorf("Stats = %+v, %v", stats, err)
 	}
-	if stats, err := api.GetStats.Do(ctx, acme, api.CounterQuery{}); err != nil || stats.Counters.Pending != 1 || stats.Counters.QueuedHour != 1 || len(stats.Queues) != 0 {
+	if stats, err := api.GetStats.Do(ctx, acme, api.CounterQuery{}); err != nil || stats.Counters.Pending != 1 ||
+		stats.Counters.QueuedHour != 1 || len(stats.Queues) != 0 {
 		t.Errorf("Stats of the account = %+v, %v", stats, err)
 	}
-	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{Lane: api.Bulk}); err != nil || stats.Counters != (api.Counters{}) {
+	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{Lane: api.Bulk}); err != nil ||
+		stats.Counters != (api.Counters{}) {
 		t.Errorf("Stats of the bulk lane = %+v, %v", stats, err)
 	}
-	seen, err := api.ListMessages.Do(ctx, acme, api.LogQuery{Status: api.StatusQueued, Tag: "x", Search: "hello"})
+	seen, err := api.ListMessages.Do(ctx, acme, api.LogQuery{Status: api.StatusQueued, Tag: "x",
+		Search: "hello"})
 	if err != nil || len(seen.Messages) != 1 || seen.Messages[0].Account != "acme" {
 		t.Errorf("Messages = %+v, %v", seen, err)
 	}
 	if _, err := api.ListMessages.Do(ctx, acme, api.LogQuery{Cursor: "nonsense"}); !refused(err, 400) {
 		t.Errorf("a cursor of nonsense: %v", err)
 	}
-	other, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}, From: &api.Address{Address: "x@example.com"}, Account: "acme", Text: "Hi"})
+	other, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}},
+		From: &api.Address{Address: "x@example.com"}, Account: "acme", Text: "Hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +141,13 @@ func TestRealParts(t *testing.T) {
 		t.Errorf("a cancelled message: %v", err)
 	}
 	logged, err := api.GetLoggedMessage.Do(ctx, c, answer.QueueID)
-	if err != nil || logged.Status != api.StatusCancelled || logged.Account != "acme" || logged.Ended == nil || logged.NextAttempt.Time != nil {
+	if err != nil || logged.Status != api.StatusCancelled || logged.Account != "acme" || logged.Ended == nil ||
+		logged.NextAttempt.Time != nil {
 		t.Errorf("a cancelled message in the log: %+v, %v", logged, err)
 	}
 	story, err := api.ListMessageEvents.Do(ctx, c, answer.QueueID)
-	if err != nil || len(story.Events) != 2 || story.Events[0].EventID != answer.QueueID || story.Events[1].Event != "messageCancelled" {
+	if err != nil || len(story.Events) != 2 || story.Events[0].EventID != answer.QueueID ||
+		story.Events[1].Event != "messageCancelled" {
 		t.Errorf("its events: %+v, %v", story, err)
 	}
 	var all []string
@@ -149,41 +162,50 @@ func TestRealParts(t *testing.T) {
 	}
 }
 
-// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words.
-// TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request are. A bound token merges as its own
-// account and as no other.
+// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words. TestRealMailMerge: each
+// entry is answered in its place, and its faults are worded as those of a request are. A bound token merges
+// as its own account and as no other.
 func TestRealMailMerge(t *testing.T) {
 	t.Parallel()
 	w := setupReal(t)
 	ctx := t.Context()
-	if _, err := api.CreateAccount.Do(ctx, w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(ctx, w.client, api.Account{Account: "acme", Email: "sender@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := api.CreateToken.Do(ctx, w.client, api.TokenRequest{Description: "acme's", Account: "acme", Scopes: []api.Scope{"send"}})
+	token, err := api.CreateToken.Do(ctx, w.client, api.TokenRequest{Description: "acme's", Account: "acme",
+		Scopes: []api.Scope{"send"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	acme := w.as(token.Token)
-	merge := api.SubmitRequest{Text: "Hello {{params.name}}", IdempotencyKey: "k", MailMerge: []api.MailMergeEntry{
-		{To: api.Address{Address: "a@example.net"}, Params: json.RawMessage(`{"name":"A"}`)}, {To: api.Address{Address: "nobody"}}, {To: api.Address{Address: "b@example.net"}},
-	}}
+	merge := api.SubmitRequest{Text: "Hello {{params.name}}", IdempotencyKey: "k",
+		MailMerge: []api.MailMergeEntry{
+			{To: api.Address{Address: "a@example.net"}, Params: json.RawMessage(`{"name":"A"}`)},
+			{To: api.Address{Address: "nobody"}}, {To: api.Address{Address: "b@example.net"}},
+		}}
 	answer, err := api.Submit.Do(ctx, acme, merge)
-	if err != nil || len(answer.MailMerge) != 3 || answer.Response != "" || answer.Idempotency == nil || answer.Idempotency.Status != "MISS" {
+	if err != nil || len(answer.MailMerge) != 3 || answer.Response != "" || answer.Idempotency == nil ||
+		answer.Idempotency.Status != "MISS" {
 		t.Fatalf("%+v, %v", answer, err)
 	}
-	want := []api.ProblemField{{Key: "to.address", Message: `"to.address" is not a valid email address: it has no @`}}
-	if diff := cmp.Diff(want, answer.MailMerge[1].Fields); diff != "" || answer.MailMerge[1].StatusCode != 400 || !answer.MailMerge[0].Success || !answer.MailMerge[2].Success {
+	want := []api.ProblemField{
+		{Key: "to.address", Message: `"to.address" is not a valid email address: it has no @`}}
+	if diff := cmp.Diff(want, answer.MailMerge[1].Fields); diff != "" || answer.MailMerge[1].StatusCode != 400 ||
+		!answer.MailMerge[0].Success || !answer.MailMerge[2].Success {
 		t.Errorf("%+v\n%s", answer.MailMerge, diff)
 	}
 	again, err := api.Submit.Do(ctx, acme, merge)
-	if err != nil || again.Idempotency.Status != "HIT" || again.MailMerge[2].QueueID != answer.MailMerge[2].QueueID {
+	if err != nil || again.Idempotency.Status != "HIT" ||
+		again.MailMerge[2].QueueID != answer.MailMerge[2].QueueID {
 		t.Errorf("%+v, %v", again, err)
 	}
 	merge.Account, merge.IdempotencyKey = "other", ""
 	if _, err := api.Submit.Do(ctx, acme, merge); !refused(err, 403) {
 		t.Errorf("a bound token merges as another account: %v", err)
 	}
-	if _, err := api.Submit.Do(ctx, w.client, api.SubmitRequest{Account: "acme", Template: "AAAB", To: api.Addresses{{Address: "a@example.net"}}}); !refused(err, 404) {
+	if _, err := api.Submit.Do(ctx, w.client, api.SubmitRequest{Account: "acme", Template: "AAAB",
+		To: api.Addresses{{Address: "a@example.net"}}}); !refused(err, 404) {
 		t.Errorf("a template that there isn't: %v", err)
 	}
 }
@@ -191,10 +213,13 @@ func TestRealMailMerge(t *testing.T) {
 func TestReplayOfRealDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := setupReal(t)
-	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client,
+		api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
+			Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := api.Submit.Do(t.Context(), w.client, api.SubmitRequest{Account: "acme", To: api.Addresses{{Address: "a@example.net"}}, Text: "Hi"})
+	answer, err := api.Submit.Do(t.Context(), w.client, api.SubmitRequest{Account: "acme", To: api.Addresses{
+		{Address: "a@example.net"}}, Text: "Hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,16 +229,19 @@ func TestReplayOfRealDeadLetters(t *testing.T) {
 		c    api.Corrections
 		code string
 	}{
-		"an unknown message":  {"none", api.Corrections{}, "MessageNotFound"},
-		"one that is waiting": {answer.QueueID, api.Corrections{To: api.Emails{"b@example.net"}}, "MessageNotFailed"},
+		"an unknown message": {"none", api.Corrections{}, "MessageNotFound"},
+		"one that is waiting": {answer.QueueID, api.Corrections{To: api.Emails{"b@example.net"}},
+			"MessageNotFailed"},
 	} {
 		_, err := api.ReplayDeadLetter.Do(t.Context(), w.client, tc.c, tc.id)
 		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != tc.code {
 			t.Errorf("%s: %v, want %s", name, err, tc.code)
 		}
 	}
-	for name, c := range map[string]api.Corrections{"GatewayNotFound": {Gateway: &nowhere}, "AccountNotFound": {Account: nowhere}} {
-		_, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Account: "acme", Corrections: &c})
+	for name, c := range map[string]api.Corrections{"GatewayNotFound": {Gateway: &nowhere}, "AccountNotFound": {
+		Account: nowhere}} {
+		_, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Account: "acme",
+			Corrections: &c})
 		if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != name {
 			t.Errorf("a replay of none: %v, want %s", err, name)
 		}
@@ -225,11 +253,14 @@ func refused(err error, status int) bool {
 	return ok && f.Problem.StatusCode == status
 }
 
-// TestInjection: line breaks and NUL, which would let a sender write headers or SMTP of his own, are refused wherever they stand.
+// TestInjection: line breaks and NUL, which would let a sender write headers or SMTP of his own, are refused
+// wherever they stand.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	w := setupReal(t)
-	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client,
+		api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
+			Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
 	places := map[string]string{
@@ -271,7 +302,8 @@ func TestInjection(t *testing.T) {
 				}
 				head, _, _ := strings.Cut(string(answer.Preview), "\r\n\r\n")
 				for line := range strings.SplitSeq(head, "\r\n") {
-					if strings.HasPrefix(line, "Bcc:") || strings.HasPrefix(line, "X:") || strings.ContainsAny(line, "\r\n\x00") {
+					if strings.HasPrefix(line, "Bcc:") || strings.HasPrefix(line, "X:") ||
+						strings.ContainsAny(line, "\r\n\x00") {
 						t.Errorf("%s with %s makes the header %q", place, evil, line)
 					}
 				}

@@ -17,7 +17,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// recipients is a server with a real suppression list behind its public pages, and a browser that follows no redirect.
+// recipients is a server with a real suppression list behind its public pages, and a browser that follows no
+// redirect.
 type recipients struct {
 	*world
 	t     *testing.T
@@ -61,20 +62,23 @@ func (r *recipients) Append(_ context.Context, facts []outbox.Later) error {
 
 // Sender implements unsubscribe.Senders.
 func (r *recipients) Get(context.Context, string) (api.AccountInfo, error) {
-	return api.AccountInfo{Account: api.Account{Name: r.who.Name, Email: r.who.Address, Locale: r.who.Locale}}, nil
+	return api.AccountInfo{Account: api.Account{Name: r.who.Name, Email: r.who.Address, Locale: r.who.Locale}},
+		nil
 }
 
 func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	t.Helper()
 	r := &recipients{t: t, who: unsubscribe.Sender{Name: "Example Shop", Address: "shop@example.com"}}
 	var err error
-	if r.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+	if r.ring, err = signedtoken.New([]signedtoken.Key{
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if r.store, err = suppression.New(testredis.New(t), suppression.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: list{r}, Inbox: r, Senders: r}, unsubscribe.Options{})
+	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: list{r}, Inbox: r,
+		Senders: r}, unsubscribe.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,9 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	r.world = newWorld(t, s)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	r.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return r
 }
 
@@ -100,7 +106,8 @@ const mailID = "01JGJ3V8ZG0000000000000000"
 
 func (r *recipients) token(list, address string) string {
 	r.t.Helper()
-	token, err := r.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: mailID, List: list, Address: address})
+	token, err := r.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: mailID,
+		List: list, Address: address})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -154,12 +161,14 @@ func (r *recipients) post(path string, form url.Values) seen {
 // press sends the form of a page whose button has an action, about what is left.
 func (r *recipients) press(page seen, action string) seen {
 	r.t.Helper()
-	for _, form := range regexp.MustCompile(`(?s)<form method="post" action="(\w+)">.*?</form>`).FindAllStringSubmatch(page.body, -1) {
+	for _, form := range regexp.MustCompile(
+		`(?s)<form method="post" action="(\w+)">.*?</form>`).FindAllStringSubmatch(page.body, -1) {
 		if !strings.Contains(form[0], `value="`+action+`"`) {
 			continue
 		}
 		values := url.Values{"action": {action}}
-		for _, f := range regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`).FindAllStringSubmatch(form[0], -1) {
+		for _, f := range regexp.MustCompile(
+			`<input type="hidden" name="(\w+)" value="([^"]*)">`).FindAllStringSubmatch(form[0], -1) {
 			values.Set(f[1], f[2])
 		}
 		return r.post("/"+form[1], values)
@@ -171,7 +180,8 @@ func (r *recipients) press(page seen, action string) seen {
 // stopped is whether the next look of a delivery finds mail to the address stopped.
 func (r *recipients) stopped(list, address string) bool {
 	r.t.Helper()
-	found, err := r.store.Check(r.t.Context(), suppression.Question{Account: "shop", List: list, Bulk: true, Addresses: []string{address}})
+	found, err := r.store.Check(r.t.Context(), suppression.Question{Account: "shop", List: list, Bulk: true,
+		Addresses: []string{address}})
 	if err != nil {
 		r.t.Fatal(err)
 	}

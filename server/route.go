@@ -32,7 +32,8 @@ type right struct {
 	public bool      // anybody: no token is asked for
 	scope  api.Scope // what the token must be allowed to do
 	whole  bool      // it concerns the whole instance, so tokens bound to an account are refused
-	bound  api.Scope // what a token bound to an account must be allowed instead, being unable to have scope; empty: scope
+	// what a token bound to an account must be allowed instead, being unable to have scope; empty: scope
+	bound api.Scope
 }
 
 // public routes need no token.
@@ -41,7 +42,8 @@ func public() right { return right{public: true} }
 // own routes answer bound tokens too, within their account. The handler sees to that.
 func own(scope api.Scope) right { return right{scope: scope} }
 
-// partly routes concern the whole instance, and answer bound tokens with the part that is theirs. The handler sees to that.
+// partly routes concern the whole instance, and answer bound tokens with the part that is theirs. The handler
+// sees to that.
 func partly(scope, bound api.Scope) right { return right{scope: scope, bound: bound} }
 
 // whole routes concern the whole instance.
@@ -90,7 +92,9 @@ func remove[I, O any](path string, r right, h handler[I, O], id, summary string)
 
 // plain is a route outside the OpenAPI document, which writes its own answer.
 func plain(path string, r right, h echo.HandlerFunc) route {
-	return route{method: http.MethodGet, path: path, right: r, bind: func(*Server, route) echo.HandlerFunc { return h }}
+	return route{method: http.MethodGet, path: path, right: r, bind: func(*Server, route) echo.HandlerFunc {
+		return h
+	}}
 }
 
 // large lets a route take bodies up to a limit of its own.
@@ -160,13 +164,15 @@ func answer(c echo.Context, out any) error {
 	return writeJSON(c, http.StatusOK, out)
 }
 
-// buffers hold answers while they are written, so that an answer has a length and a failure to encode is still an error.
+// buffers hold answers while they are written, so that an answer has a length and a failure to encode is
+// still an error.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // keptBuffer is the largest buffer worth keeping for the next answer.
 const keptBuffer = 256 << 10
 
-// writeJSON writes an answer. Angle brackets stay as they are: message ids are full of them, and nothing here is read as HTML.
+// writeJSON writes an answer. Angle brackets stay as they are: message ids are full of them, and nothing here
+// is read as HTML.
 func writeJSON(c echo.Context, status int, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {

@@ -29,14 +29,17 @@ const maxHeaderBytes = 32 << 10
 
 // Options configure a server. The zero value serves on 127.0.0.1:3000.
 type Options struct {
-	Listen          string        // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
-	TLSCert         string        // file of the certificate chain in PEM; empty: no TLS
-	TLSKey          string        // file of its key in PEM
-	Version         string        // of Postroom, for stats and the OpenAPI document; empty: "dev"
-	MaxMessage      int64         // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	BodyMemory      int64         // bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
-	SessionCookie   string        // name of the cookie that holds a session of the login page; empty: "postroom_session"
-	Drain           time.Duration // how long to go on answering when Run ends, submits with 503; 0: stop listening at once
+	Listen     string // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
+	TLSCert    string // file of the certificate chain in PEM; empty: no TLS
+	TLSKey     string // file of its key in PEM
+	Version    string // of Postroom, for stats and the OpenAPI document; empty: "dev"
+	MaxMessage int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
+	// bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
+	BodyMemory int64
+	// name of the cookie that holds a session of the login page; empty: "postroom_session"
+	SessionCookie string
+	// how long to go on answering when Run ends, submits with 503; 0: stop listening at once
+	Drain           time.Duration
 	Grace           time.Duration // how long requests under way may take to end; 0: 10 s
 	Metrics         *prometheus.Registry
 	GetUnsubscribes bool         // following an unsubscribe link is enough; else its page asks first
@@ -77,7 +80,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxSubmit is the size of a submit's body: base64 makes a message 1.37 times as long, and the other fields take some room too.
+// maxSubmit is the size of a submit's body: base64 makes a message 1.37 times as long, and the other fields
+// take some room too.
 func (o Options) maxSubmit() int64 { return o.MaxMessage + o.MaxMessage*2/5 + 64<<10 }
 
 // Server answers HTTP requests. It listens from New on and answers while Run runs.
@@ -95,11 +99,14 @@ type Server struct {
 	pages    *publicPages
 }
 
-// New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at once. The caller either
-// calls Run, which closes the listener, or Close.
+// New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at
+// once. The caller either calls Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
-	if parts.Intake == nil || parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil || parts.Verifier == nil || parts.Access == nil || parts.Tokens == nil || parts.Gateways == nil || parts.OAuth == nil ||
-		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Unsubscribe == nil || parts.Tracking == nil || parts.State == nil {
+	if parts.Intake == nil || parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil ||
+		parts.Verifier == nil || parts.Access == nil || parts.Tokens == nil || parts.Gateways == nil ||
+		parts.OAuth == nil ||
+		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil ||
+		parts.Suppressions == nil || parts.Unsubscribe == nil || parts.Tracking == nil || parts.State == nil {
 		return nil, errors.New("new server: a part is missing")
 	}
 	o = o.withDefaults()
@@ -125,7 +132,8 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 		bodies: newBodyMemory(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
-	s.echo.IPExtractor = echo.ExtractIPDirect() // X-Forwarded-For is anybody's to write; restrictions by address must not believe it
+	// X-Forwarded-For is anybody's to write; restrictions by address must not believe it
+	s.echo.IPExtractor = echo.ExtractIPDirect()
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
 	return s
 }
@@ -151,7 +159,8 @@ func (s *Server) listen() error {
 
 // instance returns what answers for the process itself.
 func (s *Server) instance() instanceRoutes {
-	return instanceRoutes{state: s.parts.State, draining: &s.draining, log: s.log, metrics: s.metrics.serve, spec: func() (spec, error) { return s.spec() }}
+	return instanceRoutes{state: s.parts.State, draining: &s.draining, log: s.log, metrics: s.metrics.serve,
+		spec: func() (spec, error) { return s.spec() }}
 }
 
 // Addr is the address that the server listens on, as host:port.
@@ -165,7 +174,8 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Echo is where the pages of the ui mount their own routes, with guards of their own. That must be done before Run.
+// Echo is where the pages of the ui mount their own routes, with guards of their own. That must be done
+// before Run.
 func (s *Server) Echo() *echo.Echo { return s.echo }
 
 // Close stops listening, where Run was never called; after Run it does nothing.
@@ -176,8 +186,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Run answers requests until ctx ends. Then it refuses new submits, goes on listening for Options.Drain, waits up to Options.Grace for
-// the requests under way, and closes. It returns nil after an orderly end.
+// Run answers requests until ctx ends. Then it refuses new submits, goes on listening for Options.Drain,
+// waits up to Options.Grace for the requests under way, and closes. It returns nil after an orderly end.
 func (s *Server) Run(ctx context.Context) error {
 	web := &http.Server{
 		Handler:           s.echo,

@@ -22,7 +22,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says why.
+// TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says
+// why.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
@@ -45,7 +46,8 @@ func TestStopping(t *testing.T) {
 
 	underWay := make(chan error, 1)
 	go func() {
-		_, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}}})
+		_, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+			To: api.Addresses{{Address: "a@example.net"}}})
 		underWay <- err
 	}()
 	<-entered
@@ -54,7 +56,8 @@ func TestStopping(t *testing.T) {
 		runtime.Gosched()
 	}
 	_, err = api.Submit.Do(t.Context(), client, api.SubmitRequest{})
-	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != 503 || f.Problem.Code != "Stopping" || f.RetryAfter == 0 {
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != 503 ||
+		f.Problem.Code != "Stopping" || f.RetryAfter == 0 {
 		t.Errorf("a submit while stopping: %v", err)
 	}
 	if ready, err := api.GetReady.Do(t.Context(), client); err != nil || ready.Ready {
@@ -118,7 +121,8 @@ func selfSigned(t *testing.T) (certFile, keyFile string) {
 		t.Fatal(err)
 	}
 	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,9 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// shape reads the value a document stands at into a Go value of one type, and notes each fault it finds. Shapes are built once, from the
-// types of package api and their tags, so the limits enforced here are those the OpenAPI document states.
+// shape reads the value a document stands at into a Go value of one type, and notes each fault it finds.
+// Shapes are built once, from the types of package api and their tags, so the limits enforced here are those
+// the OpenAPI document states.
 type shape func(d *document, into reflect.Value)
 
 // Types with a reading of their own.
@@ -31,8 +32,8 @@ var (
 	renderType    = reflect.TypeFor[api.Render]()
 )
 
-// shapeOf builds the shape of a type. The limits are those of the field it stands in. A type it has no reading for is a programmer's
-// error, found when the routes are made.
+// shapeOf builds the shape of a type. The limits are those of the field it stands in. A type it has no
+// reading for is a programmer's error, found when the routes are made.
 func shapeOf(t reflect.Type, l limits) shape {
 	switch t {
 	case timeType:
@@ -77,13 +78,14 @@ type member struct {
 	required bool
 }
 
-// takenByNull reports whether a null in a field takes away what the field is about: it points to a pointer, as in patches. For any other field
-// null is the same as absent.
+// takenByNull reports whether a null in a field takes away what the field is about: it points to a pointer,
+// as in patches. For any other field null is the same as absent.
 func takenByNull(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer
 }
 
-// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; for null see takenByNull.
+// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; for null see
+// takenByNull.
 func structShape(t reflect.Type) shape {
 	members := membersOf(t)
 	byName := make(map[string]int, len(members))
@@ -162,7 +164,8 @@ func pointerShape(t reflect.Type, l limits) shape {
 	}
 }
 
-// listShape reads an array. Entries of a mail merge beyond their limit are not read on for: they are what makes a request large.
+// listShape reads an array. Entries of a mail merge beyond their limit are not read on for: they are what
+// makes a request large.
 func listShape(t reflect.Type, read shape, l limits) shape {
 	return func(d *document, into reflect.Value) {
 		if !d.expect('[', "must be an array") {
@@ -332,7 +335,8 @@ func readRaw(d *document, into reflect.Value) {
 	into.SetBytes(bytes.Clone(d.value()))
 }
 
-// readBase64 decodes straight from the request, so that a large attachment is held once as text and once as bytes, and no third time.
+// readBase64 decodes straight from the request, so that a large attachment is held once as text and once as
+// bytes, and no third time.
 func readBase64(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
@@ -350,7 +354,8 @@ func readBase64(d *document, into reflect.Value) {
 	into.SetBytes(out[:n])
 }
 
-// expect reports whether the next value begins as it must; otherwise it notes the fault and takes the value, whatever it is.
+// expect reports whether the next value begins as it must; otherwise it notes the fault and takes the value,
+// whatever it is.
 func (d *document) expect(first jsontext.Kind, what string) bool {
 	if d.peek() == first {
 		return true
@@ -360,8 +365,10 @@ func (d *document) expect(first jsontext.Kind, what string) bool {
 	return false
 }
 
-// The forms of ISO 8601 in use. A moment with no zone is one in UTC, as it is for EmailEngine in its container.
-var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
+// The forms of ISO 8601 in use. A moment with no zone is one in UTC, as it is for EmailEngine in its
+// container.
+var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
 
 func parseTime(text string) (t time.Time, err error) {
 	for _, form := range timeForms {

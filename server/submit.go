@@ -22,8 +22,9 @@ type submitAsInput struct {
 	submitInput
 }
 
-// notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused, because mail sent without
-// it would not be the mail that was meant; saying that it is not wanted (false) is fine.
+// notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused,
+// because mail sent without it would not be the mail that was meant; saying that it is not wanted (false) is
+// fine.
 var notYet = []string{"proxy"}
 
 // unsupported notes what is wrong with a key that a submit does not have.
@@ -71,8 +72,8 @@ func (s submitRoutes) send(ctx context.Context, in *submitInput, account string)
 	return answer, err
 }
 
-// countSubmits counts the result of a submit, or of each entry of a mail merge. A submit that was refused as a whole is counted where
-// the refusal is written.
+// countSubmits counts the result of a submit, or of each entry of a mail merge. A submit that was refused as
+// a whole is counted where the refusal is written.
 func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	if len(answer.MailMerge) == 0 {
 		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
@@ -112,8 +113,9 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 		return fault.InvalidFields(faults)
 	}
 	return &fault.Error{
-		Kind: fault.Invalid, Code: "MailboxUnavailable", Message: "There is no mailbox to take the referenced message from",
-		Fields: append(faults, wrong("reference", "is not supported: use inReplyTo and references")),
+		Kind: fault.Invalid, Code: "MailboxUnavailable",
+		Message: "There is no mailbox to take the referenced message from",
+		Fields:  append(faults, wrong("reference", "is not supported: use inReplyTo and references")),
 	}
 }
 
@@ -152,8 +154,8 @@ func (in *submitInput) settleKey() []fault.Field {
 	return nil
 }
 
-// complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be read. A field that could
-// not be read has one fault: what the outbox says of its absence is left out.
+// complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be
+// read. A field that could not be read has one fault: what the outbox says of its absence is left out.
 func (in *submitInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	in.completeAs(ctx, p, found, "")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// BenchmarkSubmit measures all that the server adds to a submit: routing, auth, reading, writing, metrics; without a socket, and with
-// parts that do nothing.
+// BenchmarkSubmit measures all that the server adds to a submit: routing, auth, reading, writing, metrics;
+// without a socket, and with parts that do nothing.
 func BenchmarkSubmit(b *testing.B) {
 	p := newParts(b)
 	p.submit = func(api.SubmitRequest) (api.SubmitAnswer, error) {

@@ -37,7 +37,8 @@ type suppressionSelection struct {
 }
 
 func (q suppressionSelection) query() api.SuppressionQuery {
-	return api.SuppressionQuery{SuppressionScope: q.scope(), Scope: q.Scope, Reason: q.Reason, Address: q.Address, Domain: q.Domain}
+	return api.SuppressionQuery{SuppressionScope: q.scope(), Scope: q.Scope, Reason: q.Reason,
+		Address: q.Address, Domain: q.Domain}
 }
 
 type listSuppressionsInput struct {
@@ -46,7 +47,8 @@ type listSuppressionsInput struct {
 	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. While there is one there may be more rows, even after a page that has none"`
 }
 
-func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppressionsInput) (api.SuppressionPage, error) {
+func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppressionsInput) (
+	api.SuppressionPage, error) {
 	q := in.query()
 	q.Cursor, q.PageSize = in.Cursor, in.PageSize
 	page, err := s.store.Query(ctx, boundTo(ctx), q)
@@ -56,7 +58,8 @@ func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppres
 
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
 
-func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressionsInput) (api.SuppressionsAdded, error) {
+func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressionsInput) (
+	api.SuppressionsAdded, error) {
 	list, err := in.list()
 	if err != nil {
 		return api.SuppressionsAdded{}, err
@@ -88,7 +91,8 @@ func (in *addSuppressionsInput) named(err error) error {
 	return f
 }
 
-// complete adds to the faults of the JSON those that only the store can find. A value that could not be read has one fault.
+// complete adds to the faults of the JSON those that only the store can find. A value that could not be read
+// has one fault.
 func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	known := map[string]bool{}
 	for _, f := range found.Fields {
@@ -118,15 +122,18 @@ type removeSuppressionInput struct {
 	Domain string `query:"domain" maxLength:"256" doc:"The domain, whose own entry is meant and not those of its addresses"`
 }
 
-func (s suppressionRoutes) removeSuppression(ctx context.Context, in *removeSuppressionInput) (api.SuppressionRemoved, error) {
-	return s.store.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(), Email: in.Email, Domain: in.Domain, Reason: in.Reason})
+func (s suppressionRoutes) removeSuppression(ctx context.Context, in *removeSuppressionInput) (
+	api.SuppressionRemoved, error) {
+	return s.store.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(),
+		Email: in.Email, Domain: in.Domain, Reason: in.Reason})
 }
 
 type checkSuppressionInput struct {
 	Email string `query:"email" maxLength:"512" doc:"The address"`
 }
 
-func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppressionInput) (api.SuppressionFound, error) {
+func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppressionInput) (
+	api.SuppressionFound, error) {
 	if in.Email == "" {
 		return api.SuppressionFound{}, fault.InvalidFields([]fault.Field{wrong("email", "is required")})
 	}
@@ -142,7 +149,8 @@ type importSuppressionsInput struct {
 	File   io.Reader // the body
 }
 
-func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (api.SuppressionImport, error) {
+func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (
+	api.SuppressionImport, error) {
 	return s.store.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
 		ID: in.ID, Reason: in.Reason, SuppressionScope: in.scope(), Source: in.Source,
 	})
@@ -152,22 +160,26 @@ type importInput struct {
 	ID string `path:"id" maxLength:"64" doc:"Id of the import"`
 }
 
-func (s suppressionRoutes) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport, error) {
+func (s suppressionRoutes) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport,
+	error) {
 	return s.store.Progress(ctx, boundTo(ctx), in.ID)
 }
 
 type exportSuppressionsInput struct{ suppressionSelection }
 
-func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download, error) {
+func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download,
+	error) {
 	bound := boundTo(ctx)
-	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8", Write: func(w io.Writer) error {
-		return s.store.Export(ctx, bound, in.query(), w)
-	}}, nil
+	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8",
+		Write: func(w io.Writer) error {
+			return s.store.Export(ctx, bound, in.query(), w)
+		}}, nil
 }
 
 type listBlocklistsInput struct{ pageInput }
 
-func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists, error) {
+func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists,
+	error) {
 	page, err := s.store.Lists(ctx, in.Page, in.size())
 	page.Blocklists = rows(page.Blocklists)
 	return page, err
@@ -182,7 +194,8 @@ type getBlocklistInput struct {
 	pageInput
 }
 
-func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage, error) {
+func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage,
+	error) {
 	page, err := s.store.Blocklist(ctx, in.ListID, in.Page, in.size())
 	page.Addresses = rows(page.Addresses)
 	return page, err
@@ -193,7 +206,8 @@ type addToBlocklistInput struct {
 	Body api.BlocklistRequest
 }
 
-func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded, error) {
+func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded,
+	error) {
 	return s.store.Block(ctx, in.ListID, in.Body)
 }
 
@@ -202,7 +216,8 @@ type removeFromBlocklistInput struct {
 	Recipient string `query:"recipient" maxLength:"512" doc:"The address; of a domain, @ and its name"`
 }
 
-func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (api.SuppressionRemoved, error) {
+func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (
+	api.SuppressionRemoved, error) {
 	return s.store.Unblock(ctx, in.ListID, in.Recipient)
 }
 
@@ -215,7 +230,8 @@ func upload[I, O any](path string, r right, h handler[I, O], id, summary string)
 	row.bind = func(_ *Server, row route) echo.HandlerFunc {
 		inputs := inputOf(row.input)
 		return func(c echo.Context) error {
-			if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" && media != "text/csv" && media != "text/plain" {
+			if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" &&
+				media != "text/csv" && media != "text/plain" {
 				return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be text/csv")
 			}
 			in := new(I)
@@ -224,7 +240,8 @@ func upload[I, O any](path string, r right, h handler[I, O], id, summary string)
 				return err
 			}
 			liftDeadline(c)
-			value.FieldByName("File").Set(reflect.ValueOf(&steady{r: c.Request().Body, control: http.NewResponseController(c.Response())}))
+			value.FieldByName("File").Set(
+				reflect.ValueOf(&steady{r: c.Request().Body, control: http.NewResponseController(c.Response())}))
 			out, err := h(c.Request().Context(), in)
 			if err != nil {
 				return err
@@ -258,8 +275,8 @@ type download struct {
 	Write       func(w io.Writer) error
 }
 
-// send writes it. What fails before the first byte is answered as an error; later all that can be done is to cut the answer off, so that
-// nobody takes it for the whole file.
+// send writes it. What fails before the first byte is answered as an error; later all that can be done is to
+// cut the answer off, so that nobody takes it for the whole file.
 func (d download) send(c echo.Context) error {
 	out := &begun{c: c, d: d}
 	err := d.Write(out)

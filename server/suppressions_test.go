@@ -24,19 +24,28 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 	t.Parallel()
 	w, ctx := setupReal(t), t.Context()
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	added, err := api.AddSuppressions.Do(ctx, w.client, api.SuppressionRequest{Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce", Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"}, api.NewSuppression{Domain: "example.net"}, api.NewSuppression{Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}}}})
+	added, err := api.AddSuppressions.Do(ctx, w.client, api.SuppressionRequest{
+		Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce",
+			Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"}, api.NewSuppression{
+			Domain: "example.net"}, api.NewSuppression{
+			Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}}}})
 	if err != nil || added != (api.SuppressionsAdded{Success: true, Added: 3}) {
 		t.Fatal(added, err)
 	}
-	if got := w.do(t, http.MethodPost, "/v1/suppressions", adminToken, `{"email":"ann@example.com","reason":"hard_bounce"}`); got.body != `{"success":true,"added":0,"known":1}` {
+	if got := w.do(t, http.MethodPost, "/v1/suppressions", adminToken,
+		`{"email":"ann@example.com","reason":"hard_bounce"}`); got.body != `{"success":true,"added":0,"known":1}` {
 		t.Error(got.status, got.body)
 	}
 	found, err := api.CheckSuppression.Do(ctx, w.client, api.SuppressionCheck{Email: "ANN@example.com"})
 	want := api.SuppressionFound{Email: "ann@example.com", Suppressions: []api.Suppression{
-		{Email: "ann@example.com", Reason: "hard_bounce", Source: "api", MessageID: "m1", Response: "550 no such user"}, // for ever now
-		{Email: "ann@example.com", Reason: "unsubscribe", Source: "api", SuppressionScope: api.SuppressionScope{List: "news"}},
+		// for ever now
+		{Email: "ann@example.com", Reason: "hard_bounce", Source: "api", MessageID: "m1",
+			Response: "550 no such user"},
+		{Email: "ann@example.com", Reason: "unsubscribe", Source: "api", SuppressionScope: api.SuppressionScope{
+			List: "news"}},
 	}}
-	if diff := cmp.Diff(want, found, cmpopts.IgnoreFields(api.Suppression{}, "Created")); err != nil || diff != "" {
+	if diff := cmp.Diff(want, found, cmpopts.IgnoreFields(api.Suppression{}, "Created")); err != nil ||
+		diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	page, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{PageSize: 2})
@@ -48,23 +57,29 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 		t.Error(rest, err)
 	}
 	for n, q := range map[int]api.SuppressionQuery{
-		2: {Scope: "instance"}, 1: {SuppressionScope: api.SuppressionScope{List: "news"}}, 0: {SuppressionScope: api.SuppressionScope{Account: "shop"}},
+		2: {Scope: "instance"}, 1: {SuppressionScope: api.SuppressionScope{List: "news"}},
+		0: {SuppressionScope: api.SuppressionScope{Account: "shop"}},
 	} {
-		if page, err := api.ListSuppressions.Do(ctx, w.client, q); err != nil || len(page.Suppressions) != n || page.Total != n {
+		if page, err := api.ListSuppressions.Do(ctx, w.client, q); err != nil || len(page.Suppressions) != n ||
+			page.Total != n {
 			t.Errorf("%+v: %+v, %v", q, page, err)
 		}
 	}
-	removed, err := api.RemoveSuppression.Do(ctx, w.client, api.SuppressionRemoval{Email: "ann@example.com", Reason: "hard_bounce"})
+	removed, err := api.RemoveSuppression.Do(ctx, w.client, api.SuppressionRemoval{Email: "ann@example.com",
+		Reason: "hard_bounce"})
 	if err != nil || !removed.Deleted {
 		t.Error(removed, err)
 	}
-	if got := w.do(t, http.MethodDelete, "/v1/suppressions?domain=example.net", adminToken, ""); got.body != `{"deleted":true}` {
+	if got := w.do(t, http.MethodDelete, "/v1/suppressions?domain=example.net", adminToken,
+		""); got.body != `{"deleted":true}` {
 		t.Error(got.status, got.body)
 	}
-	if list, err := api.GetBlocklist.Do(ctx, w.client, api.PageQuery{Page: 0}, "News"); err != nil || list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
+	if list, err := api.GetBlocklist.Do(ctx, w.client, api.PageQuery{Page: 0}, "News"); err != nil ||
+		list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
 		t.Error(list, err)
 	}
-	if gone, err := api.RemoveFromBlocklist.Do(ctx, w.client, api.BlocklistRemoval{Recipient: "ann@example.com"}, "news"); err != nil || !gone.Deleted {
+	if gone, err := api.RemoveFromBlocklist.Do(ctx, w.client, api.BlocklistRemoval{Recipient: "ann@example.com"},
+		"news"); err != nil || !gone.Deleted {
 		t.Error(gone, err)
 	}
 }
@@ -75,10 +90,14 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, method, path, body, key string }{
 		{"nothing", "POST", "/v1/suppressions", `{}`, "email"},
 		{"no address", "POST", "/v1/suppressions", `{"email":"ann"}`, "email"},
-		{"a reason of one's own", "POST", "/v1/suppressions", `{"email":"ann@example.com","reason":"dislike"}`, "reason"},
-		{"one and many", "POST", "/v1/suppressions", `{"email":"ann@example.com","suppressions":[{"email":"a@example.com"}]}`, "suppressions"},
-		{"one of many", "POST", "/v1/suppressions", `{"suppressions":[{"email":"a@example.com"},{"domain":"a b"}]}`, "suppressions[1].domain"},
-		{"too many", "POST", "/v1/suppressions", `{"suppressions":[` + strings.Repeat(`{"email":"a@example.com"},`, 1000) + `{"email":"a@example.com"}]}`, "suppressions"},
+		{"a reason of one's own", "POST", "/v1/suppressions", `{"email":"ann@example.com","reason":"dislike"}`,
+			"reason"},
+		{"one and many", "POST", "/v1/suppressions",
+			`{"email":"ann@example.com","suppressions":[{"email":"a@example.com"}]}`, "suppressions"},
+		{"one of many", "POST", "/v1/suppressions", `{"suppressions":[{"email":"a@example.com"},{"domain":"a b"}]}`,
+			"suppressions[1].domain"},
+		{"too many", "POST", "/v1/suppressions", `{"suppressions":[` + strings.Repeat(`{"email":"a@example.com"},`,
+			1000) + `{"email":"a@example.com"}]}`, "suppressions"},
 		{"an address that is none", "GET", "/v1/suppressions?address=ann", "", "address"},
 		{"a cursor of nothing", "GET", "/v1/suppressions?cursor=x", "", "cursor"},
 		{"two scopes", "GET", "/v1/suppressions?scope=instance&list=news", "", "scope"},
@@ -95,12 +114,15 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 				headers = []string{"Content-Type", "text/csv"}
 			}
 			got := w.do(t, c.method, c.path, adminToken, c.body, headers...)
-			if got.status != 400 || !slices.ContainsFunc(got.problem.Fields, func(f api.ProblemField) bool { return f.Key == c.key }) {
+			if got.status != 400 || !slices.ContainsFunc(got.problem.Fields, func(f api.ProblemField) bool {
+				return f.Key == c.key
+			}) {
 				t.Errorf("%d %s, want %s", got.status, got.body, c.key)
 			}
 		})
 	}
-	if got := w.do(t, "POST", "/v1/suppressions/import", adminToken, "{}"); got.status != http.StatusUnsupportedMediaType {
+	if got := w.do(t, "POST", "/v1/suppressions/import", adminToken,
+		"{}"); got.status != http.StatusUnsupportedMediaType {
 		t.Errorf("JSON as a file: %d %s", got.status, got.body)
 	}
 }
@@ -117,19 +139,27 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 		name, path, body string
 		want             []string
 	}{
-		{"address and reason", "", `{"email":"ann","reason":"dislike"}`, []string{"reason " + reasons, "email " + noAddress}},
+		{"address and reason", "", `{"email":"ann","reason":"dislike"}`,
+			[]string{"reason " + reasons, "email " + noAddress}},
 		{"the query too", "?x=1", `{"email":"ann"}`, []string{"x is not allowed", "email " + noAddress}},
-		{"scope and source", "", `{"domain":"a b","account":"shop","list":"news","source":"123456789012345678901"}`, []string{
-			"source length must be less than or equal to 20 characters long", "domain is not a valid domain", "list can't be given together with account"}},
+		{"scope and source", "", `{"domain":"a b","account":"shop","list":"news","source":"123456789012345678901"}`,
+			[]string{
+				"source length must be less than or equal to 20 characters long", "domain is not a valid domain",
+				"list can't be given together with account"}},
 		{"of many", "", `{"suppressions":[{"email":"ann","reason":"dislike"},{"email":"ben@example.com"},{"domain":"a b","foo":1}]}`, []string{
-			"suppressions[0].reason " + reasons, "suppressions[2].foo is not allowed", "suppressions[0].email " + noAddress, "suppressions[2].domain is not a valid domain"}},
-		{"one and many", "", `{"email":"ann@example.com","foo":1,"suppressions":[{"email":"a@example.com"}]}`, []string{
-			"foo is not allowed", "suppressions can't be combined with other fields"}},
-		{"what could not be read is told once", "", `{"email":5,"reason":"dislike"}`, []string{"email must be a string", "reason " + reasons}},
+			"suppressions[0].reason " + reasons, "suppressions[2].foo is not allowed", "suppressions[0].email " +
+				noAddress, "suppressions[2].domain is not a valid domain"}},
+		{"one and many", "", `{"email":"ann@example.com","foo":1,"suppressions":[{"email":"a@example.com"}]}`,
+			[]string{
+				"foo is not allowed", "suppressions can't be combined with other fields"}},
+		{"what could not be read is told once", "", `{"email":5,"reason":"dislike"}`,
+			[]string{"email must be a string", "reason " + reasons}},
 		{"a domain that could not be read", "", `{"domain":5}`, []string{"domain must be a string"}},
-		{"an entry that could not be read", "", `{"suppressions":[5,{"email":"ann"}]}`, []string{"suppressions[0] must be of type object", "suppressions[1].email " + noAddress}},
+		{"an entry that could not be read", "", `{"suppressions":[5,{"email":"ann"}]}`,
+			[]string{"suppressions[0] must be of type object", "suppressions[1].email " + noAddress}},
 		{"none that could be read", "", `{"suppressions":5}`, []string{"suppressions must be an array"}},
-		{"two of a kind", "", `{"email":"ann@example.com","domain":"example.com"}`, []string{"domain can't be given together with an address"}},
+		{"two of a kind", "", `{"email":"ann@example.com","domain":"example.com"}`,
+			[]string{"domain can't be given together with an address"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -141,7 +171,8 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 			}
 		})
 	}
-	if page, err := api.ListSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{}); err != nil || page.Total != 0 {
+	if page, err := api.ListSuppressions.Do(t.Context(), w.client, api.SuppressionQuery{}); err != nil ||
+		page.Total != 0 {
 		t.Errorf("something was added: %+v, %v", page, err)
 	}
 }
@@ -153,13 +184,15 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 	ctx, list := t.Context(), w.parts.suppressions
 	of := func(account string) api.SuppressionScope { return api.SuppressionScope{Account: account} }
 	seed := []api.NewSuppression{
-		{Email: "b@example.com"}, {Email: "b@example.com", SuppressionScope: of("acme")}, {Email: "b@example.com", SuppressionScope: of("other")},
+		{Email: "b@example.com"}, {Email: "b@example.com", SuppressionScope: of("acme")},
+		{Email: "b@example.com", SuppressionScope: of("other")},
 	}
 	if _, err := list.Put(ctx, "", seed); err != nil {
 		t.Fatal(err)
 	}
 	for id, account := range map[string]string{"import-1": "acme", "import-2": "other"} {
-		if _, err := list.Import(ctx, account, strings.NewReader("c@example.com\n"), api.SuppressionImportOptions{ID: id}); err != nil {
+		if _, err := list.Import(ctx, account, strings.NewReader("c@example.com\n"), api.SuppressionImportOptions{
+			ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,11 +221,13 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)
 		}
 	}
-	if _, err := api.ImportSuppressions.Do(ctx, w.as(boundToken), strings.NewReader("a@example.com\n"), api.SuppressionImportOptions{}); err != nil {
+	if _, err := api.ImportSuppressions.Do(ctx, w.as(boundToken), strings.NewReader("a@example.com\n"),
+		api.SuppressionImportOptions{}); err != nil {
 		t.Error(err)
 	}
 	for account, want := range map[string]int{"acme": 3, "other": 2} {
-		if page, err := list.Query(ctx, "", api.SuppressionQuery{SuppressionScope: of(account)}); err != nil || page.Total != want {
+		if page, err := list.Query(ctx, "", api.SuppressionQuery{SuppressionScope: of(account)}); err != nil ||
+			page.Total != want {
 			t.Errorf("%s has %d, want %d: %v", account, page.Total, want, err)
 		}
 	}
@@ -207,10 +242,13 @@ func TestAFileGoesInAndOut(t *testing.T) {
 	w, ctx := setupReal(t), t.Context()
 	reader, writer := io.Pipe()
 	done := make(chan error, 1)
-	direct := &http.Client{Transport: w.http.Transport.(*checked).inner} // the checked one reads a body before it sends it
+	// the checked one reads a body before it sends it
+	direct := &http.Client{Transport: w.http.Transport.(*checked).inner}
 	go func() {
-		told, err := api.ImportSuppressions.Do(ctx, api.NewClient(w.URL(), adminToken, direct), reader, api.SuppressionImportOptions{ID: "import-42", Reason: "unsubscribe"})
-		if err == nil && (told.State != "done" || told.Added != 4999 || told.Bad != 2 || told.Errors[0].Line != 1002) {
+		told, err := api.ImportSuppressions.Do(ctx, api.NewClient(w.URL(), adminToken, direct), reader,
+			api.SuppressionImportOptions{ID: "import-42", Reason: "unsubscribe"})
+		if err == nil && (told.State != "done" || told.Added != 4999 || told.Bad != 2 ||
+			told.Errors[0].Line != 1002) {
 			err = fmt.Errorf("%+v", told)
 		}
 		done <- err
@@ -242,10 +280,12 @@ func TestAFileGoesInAndOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := api.ExportSuppressions.Do(ctx, w.client, api.SuppressionQuery{Reason: "unsubscribe"}, &file); err != nil {
+	if err := api.ExportSuppressions.Do(ctx, w.client, api.SuppressionQuery{Reason: "unsubscribe"},
+		&file); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(file.String(), "\n"); n != 5000 || !strings.HasPrefix(file.String(), "address,domain,reason,") {
+	if n := strings.Count(file.String(), "\n"); n != 5000 ||
+		!strings.HasPrefix(file.String(), "address,domain,reason,") {
 		t.Errorf("%d lines, %.60s", n, file.String())
 	}
 }

@@ -19,9 +19,11 @@ type templateRoutes struct {
 
 type createTemplateInput struct{ Body api.TemplateRequest }
 
-func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated, error) {
+func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated,
+	error) {
 	if a := in.Body.Account; a != nil && *a != "" && boundTo(ctx) == "" {
-		if _, err := t.accounts.Get(ctx, *a); err != nil { // of an account that is not there, it would stay for ever
+		// of an account that is not there, it would stay for ever
+		if _, err := t.accounts.Get(ctx, *a); err != nil {
 			return api.TemplateCreated{}, err
 		}
 	}
@@ -39,7 +41,8 @@ func (t templateRoutes) listTemplates(ctx context.Context, in *listTemplatesInpu
 	if bound := boundTo(ctx); bound != "" && in.Account != "" && in.Account != bound {
 		return api.TemplatePage{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
-	q := api.TemplateQuery{Account: in.Account, Kind: in.Kind, Search: in.Search, Page: in.Page, PageSize: in.size()}
+	q := api.TemplateQuery{Account: in.Account, Kind: in.Kind, Search: in.Search, Page: in.Page,
+		PageSize: in.size()}
 	return t.templates.List(ctx, boundTo(ctx), q)
 }
 
@@ -56,7 +59,8 @@ type updateTemplateInput struct {
 	Body api.TemplatePatch
 }
 
-func (t templateRoutes) updateTemplate(ctx context.Context, in *updateTemplateInput) (api.TemplateUpdated, error) {
+func (t templateRoutes) updateTemplate(ctx context.Context, in *updateTemplateInput) (api.TemplateUpdated,
+	error) {
 	return t.templates.Update(ctx, boundTo(ctx), in.ID, in.Body)
 }
 
@@ -64,7 +68,8 @@ func (t templateRoutes) deleteTemplate(ctx context.Context, in *templateInput) (
 	return t.templates.Delete(ctx, boundTo(ctx), in.ID)
 }
 
-func (t templateRoutes) listTemplateVersions(ctx context.Context, in *templateInput) (api.TemplateVersions, error) {
+func (t templateRoutes) listTemplateVersions(ctx context.Context, in *templateInput) (api.TemplateVersions,
+	error) {
 	return t.templates.Versions(ctx, boundTo(ctx), in.ID)
 }
 
@@ -73,7 +78,8 @@ type templateVersionInput struct {
 	Version string `path:"version" maxLength:"9" doc:"Number of the version"`
 }
 
-func (t templateRoutes) getTemplateVersion(ctx context.Context, in *templateVersionInput) (api.TemplateVersion, error) {
+func (t templateRoutes) getTemplateVersion(ctx context.Context, in *templateVersionInput) (
+	api.TemplateVersion, error) {
 	number, err := strconv.Atoi(in.Version)
 	if err != nil || number < 1 {
 		return api.TemplateVersion{}, fault.InvalidFields([]fault.Field{wrong("version", "must be a number")})
@@ -86,7 +92,8 @@ type restoreTemplateInput struct {
 	Body api.TemplateRestore
 }
 
-func (t templateRoutes) restoreTemplate(ctx context.Context, in *restoreTemplateInput) (api.TemplateUpdated, error) {
+func (t templateRoutes) restoreTemplate(ctx context.Context, in *restoreTemplateInput) (api.TemplateUpdated,
+	error) {
 	return t.templates.Restore(ctx, boundTo(ctx), in.ID, in.Body.Version)
 }
 
@@ -95,7 +102,8 @@ type previewTemplateInput struct {
 	Body *api.TemplatePreviewRequest
 }
 
-func (t templateRoutes) previewTemplate(ctx context.Context, in *previewTemplateInput) (api.TemplatePreview, error) {
+func (t templateRoutes) previewTemplate(ctx context.Context, in *previewTemplateInput) (api.TemplatePreview,
+	error) {
 	var req api.TemplatePreviewRequest
 	if in.Body != nil {
 		req = *in.Body
@@ -114,7 +122,8 @@ type flushTemplatesInput struct {
 	Force string `query:"force" enum:"true,false" doc:"Must be true: a client that forgot the id of a template must not delete all of them"`
 }
 
-func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed, error) {
+func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed,
+	error) {
 	if !grantOf(ctx).CanSee(in.Account) {
 		return api.TemplatesFlushed{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}

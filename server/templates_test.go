@@ -21,13 +21,15 @@ func storedTemplate(id string) api.Template {
 	return api.Template{
 		TemplateHead: api.TemplateHead{ID: id, Name: "T1", Description: "d", Kind: "template", Version: 7},
 		TemplateDefinition: api.TemplateDefinition{
-			Format: "html", Content: api.TemplateContent{Subject: "s", PreviewText: "p", HTML: "h", Text: "t"}, Locales: map[string]api.TemplateContent{"de": {Subject: "S"}},
-			Layout: "frame", InlineCSS: true, Missing: "error", Sample: json.RawMessage(`{"a":[1,{"b":null}]}`),
+			Format: "html", Content: api.TemplateContent{Subject: "s", PreviewText: "p", HTML: "h", Text: "t"},
+			Locales: map[string]api.TemplateContent{"de": {Subject: "S"}},
+			Layout:  "frame", InlineCSS: true, Missing: "error", Sample: json.RawMessage(`{"a":[1,{"b":null}]}`),
 		},
 	}
 }
 
-// storeTemplates stores the template t1 in its seventh version, its layout, and t2, which says what its params are.
+// storeTemplates stores the template t1 in its seventh version, its layout, and t2, which says what its
+// params are.
 func (w *world) storeTemplates(t *testing.T, bound string) {
 	t.Helper()
 	ctx, stored := t.Context(), w.parts.templates
@@ -37,7 +39,8 @@ func (w *world) storeTemplates(t *testing.T, bound string) {
 	layout := api.TemplateDefinition{Content: api.TemplateContent{HTML: "<b>{{> @partial-block}}</b>"}}
 	want := storedTemplate("t1")
 	for _, req := range []api.TemplateRequest{
-		{ID: "frame", Name: "frame", Kind: "layout", TemplateDefinition: layout}, {ID: "t2", Name: "T2", TemplateDefinition: html("{{params.y}}")},
+		{ID: "frame", Name: "frame", Kind: "layout", TemplateDefinition: layout},
+		{ID: "t2", Name: "T2", TemplateDefinition: html("{{params.y}}")},
 		{ID: "t1", Name: want.Name, Description: want.Description, TemplateDefinition: html("version 1")},
 	} {
 		if _, err := stored.Create(ctx, bound, req); err != nil {
@@ -50,7 +53,8 @@ func (w *world) storeTemplates(t *testing.T, bound string) {
 			d = want.TemplateDefinition
 		}
 		patch := api.TemplatePatch{
-			Format: &d.Format, Content: &d.Content, Locales: &d.Locales, Layout: &d.Layout, InlineCSS: &d.InlineCSS, Missing: &d.Missing, Sample: &d.Sample,
+			Format: &d.Format, Content: &d.Content, Locales: &d.Locales, Layout: &d.Layout, InlineCSS: &d.InlineCSS,
+			Missing: &d.Missing, Sample: &d.Sample,
 		}
 		if _, err := stored.Update(ctx, bound, "t1", patch); err != nil {
 			t.Fatal(err)
@@ -58,21 +62,25 @@ func (w *world) storeTemplates(t *testing.T, bound string) {
 	}
 }
 
-// TestClientOfTemplates calls every method about templates once, and compares what comes out at the other end.
+// TestClientOfTemplates calls every method about templates once, and compares what comes out at the other
+// end.
 func TestClientOfTemplates(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.storeTemplates(t, "")
 	ctx, c := t.Context(), w.client
 	got, err := api.GetTemplate.Do(ctx, c, "t1")
-	if diff := cmp.Diff(storedTemplate("t1"), got, cmpopts.IgnoreFields(api.TemplateHead{}, "Created", "Updated")); diff != "" || err != nil {
+	if diff := cmp.Diff(storedTemplate("t1"), got, cmpopts.IgnoreFields(api.TemplateHead{}, "Created",
+		"Updated")); diff != "" || err != nil {
 		t.Errorf("template changed on its way (-sent +received):\n%s%v", diff, err)
 	}
 	version, err := api.GetTemplateVersion.Do(ctx, c, "t1", 7)
-	if diff := cmp.Diff(storedTemplate("t1").TemplateDefinition, version.TemplateDefinition); diff != "" || err != nil || version.Version != 7 {
+	if diff := cmp.Diff(storedTemplate("t1").TemplateDefinition, version.TemplateDefinition); diff != "" ||
+		err != nil || version.Version != 7 {
 		t.Errorf("version changed on its way (-sent +received):\n%s%v", diff, err)
 	}
-	preview, err := api.PreviewTemplate.Do(ctx, c, api.TemplatePreviewRequest{Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}}, "t2")
+	preview, err := api.PreviewTemplate.Do(ctx, c, api.TemplatePreviewRequest{
+		Params: json.RawMessage(`{"x":12345678901234567890}`), To: &api.Address{Address: "a@example.net"}}, "t2")
 	if err != nil || preview.Subject != "12345678901234567890" || len(preview.Missing) != 1 {
 		t.Errorf("%+v, %v", preview, err)
 	}
@@ -80,18 +88,21 @@ func TestClientOfTemplates(t *testing.T) {
 	definition := storedTemplate("t1").TemplateDefinition
 	for _, call := range []func() error{
 		func() error {
-			_, err := api.CreateTemplate.Do(ctx, c, api.TemplateRequest{ID: "t3", Account: &acme, Name: "T3", TemplateDefinition: definition})
+			_, err := api.CreateTemplate.Do(ctx, c, api.TemplateRequest{ID: "t3", Account: &acme, Name: "T3",
+				TemplateDefinition: definition})
 			return err
 		},
 		func() error {
-			page, err := api.ListTemplates.Do(ctx, c, api.TemplateQuery{Account: "acme", Kind: "template", Search: "t3", PageSize: 5})
+			page, err := api.ListTemplates.Do(ctx, c, api.TemplateQuery{Account: "acme", Kind: "template",
+				Search: "t3", PageSize: 5})
 			if err == nil && (len(page.Templates) != 1 || page.Templates[0].Layout != "frame") {
 				err = fmt.Errorf("listed: %+v", page)
 			}
 			return err
 		},
 		func() error {
-			_, err := api.UpdateTemplate.Do(ctx, c, api.TemplatePatch{Content: &definition.Content, Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 1}, "t3")
+			_, err := api.UpdateTemplate.Do(ctx, c, api.TemplatePatch{Content: &definition.Content,
+				Locales: &definition.Locales, Sample: &definition.Sample, Layout: new(""), Version: 1}, "t3")
 			return err
 		},
 		func() error {
@@ -121,14 +132,16 @@ func TestClientOfTemplates(t *testing.T) {
 	}
 }
 
-// TestTemplatesOfABoundToken: a token bound to an account sees, makes and changes what is its own. What is another's does not exist.
+// TestTemplatesOfABoundToken: a token bound to an account sees, makes and changes what is its own. What is
+// another's does not exist.
 func TestTemplatesOfABoundToken(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.storeTemplates(t, "acme")
 	text := api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}
 	for id, account := range map[string]string{"theirs": "zeta", "shared": ""} {
-		if _, err := w.parts.templates.Create(t.Context(), account, api.TemplateRequest{ID: id, Name: id, TemplateDefinition: text}); err != nil {
+		if _, err := w.parts.templates.Create(t.Context(), account, api.TemplateRequest{ID: id, Name: id,
+			TemplateDefinition: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +176,8 @@ func TestTemplatesOfABoundToken(t *testing.T) {
 		{"DELETE", "/v1/templates/account/zeta?force=true", "", 403, ""},
 		{"DELETE", "/v1/templates/account/acme?force=true", "", 200, `"deleted":3`},
 	} {
-		if got := w.do(t, tc.method, tc.path, boundToken, tc.body); got.status != tc.status || !strings.Contains(got.body, tc.want) {
+		if got := w.do(t, tc.method, tc.path, boundToken, tc.body); got.status != tc.status ||
+			!strings.Contains(got.body, tc.want) {
 			t.Errorf("%s %s: %d %s", tc.method, tc.path, got.status, got.body)
 		}
 	}
@@ -176,15 +190,19 @@ func TestTemplateOfAnAccount(t *testing.T) {
 	t.Parallel()
 	w := setupReal(t)
 	account := "nobody"
-	_, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+	_, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n",
+		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 	if !refused(err, http.StatusNotFound) {
 		t.Errorf("of an account that is not there: %v", err)
 	}
 	account = "acme"
-	if _, err := api.CreateAccount.Do(t.Context(), w.client, api.Account{Account: account, Email: "a@example.com", SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), w.client,
+		api.Account{Account: account, Email: "a@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
+			Port: 25}}); err != nil {
 		t.Fatal(err)
 	}
-	created, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+	created, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account,
+		Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +220,8 @@ func TestLargeTemplate(t *testing.T) {
 	w := setupReal(t)
 	text := strings.Repeat("\u2028", 80_000) // 240 KB, of which JSON makes 480 KB
 	content := api.TemplateContent{HTML: text, Text: text}
-	if _, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{ID: "t", Name: "n", TemplateDefinition: api.TemplateDefinition{Content: content}}); err != nil {
+	if _, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{ID: "t", Name: "n",
+		TemplateDefinition: api.TemplateDefinition{Content: content}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := api.GetTemplate.Do(t.Context(), w.client, "t")
@@ -211,12 +230,14 @@ func TestLargeTemplate(t *testing.T) {
 	}
 	// A body that is refused unread is not sent, or the answer might be lost in the reset connection.
 	body := `{"name":"n","content":{"text":"` + strings.Repeat("x", 5<<20) + `"}}`
-	if got := w.do(t, "POST", "/v1/templates/template", adminToken, body, "Expect", "100-continue"); got.status != http.StatusRequestEntityTooLarge {
+	if got := w.do(t, "POST", "/v1/templates/template", adminToken, body, "Expect",
+		"100-continue"); got.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 
-// TestHostileTemplates: what would hang or crash other engines is answered 422, as a preview and when it is stored and previewed.
+// TestHostileTemplates: what would hang or crash other engines is answered 422, as a preview and when it is
+// stored and previewed.
 func TestHostileTemplates(t *testing.T) {
 	w := setupReal(t)
 	ctx := t.Context()
@@ -230,13 +251,16 @@ func TestHostileTemplates(t *testing.T) {
 		return api.TemplateDefinition{Content: api.TemplateContent{HTML: text}}
 	}
 	store(api.TemplateRequest{ID: "ping", Name: "ping", Kind: "partial", TemplateDefinition: html("x")})
-	store(api.TemplateRequest{ID: "pong", Name: "pong", Kind: "partial", TemplateDefinition: html("{{#if params}}{{> ping}}{{> ping}}{{/if}}")})
+	store(api.TemplateRequest{ID: "pong", Name: "pong", Kind: "partial",
+		TemplateDefinition: html("{{#if params}}{{> ping}}{{> ping}}{{/if}}")})
 	circle := html("{{#if params}}{{> pong}}{{> pong}}{{/if}}")
-	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content}, "ping"); err != nil {
+	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content},
+		"ping"); err != nil {
 		t.Fatal(err)
 	}
 	circle = html("{{> pong}}")
-	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content}, "ping"); err != nil {
+	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content},
+		"ping"); err != nil {
 		t.Fatal(err) // pong asks before it goes on
 	}
 	always := html("{{> ping}}")
@@ -252,7 +276,8 @@ func TestHostileTemplates(t *testing.T) {
 		"deep nesting":         strings.Repeat("{{#if a}}", 20_000),
 	} {
 		start := testcpu.Used(t)
-		_, err := api.TryTemplate.Do(ctx, w.client, api.TemplateTrial{TemplateDefinition: html(text), Params: params})
+		_, err := api.TryTemplate.Do(ctx, w.client, api.TemplateTrial{TemplateDefinition: html(text),
+			Params: params})
 		if took := testcpu.Used(t) - start; !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 )
 
-// Tracking counts opens and clicks. It never waits, and works while Redis is unreachable. It is tracking.Tracking.
+// Tracking counts opens and clicks. It never waits, and works while Redis is unreachable. It is
+// tracking.Tracking.
 type Tracking interface {
 	Open(token string, v tracking.Visit)
 	// Click returns the target of a link; false: it has none.
@@ -22,11 +23,12 @@ type trackingRoutes struct {
 	pages    *publicPages
 }
 
-// pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail program shows.
+// pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail
+// program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
-// trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail can't help it, and who made
-// the token up learns nothing.
+// trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail
+// can't help it, and who made the token up learns nothing.
 func (t trackingRoutes) trackOpen(c echo.Context) error {
 	t.tracking.Open(hitToken(c), visitOf(c))
 	h := c.Response().Header()
@@ -43,7 +45,8 @@ func (t trackingRoutes) trackClick(c echo.Context) error {
 	return t.follow(c, visitOf(c))
 }
 
-// trackClickTo is trackClick by the other address, which names the target beside the token. It must be the same, or the link leads nowhere.
+// trackClickTo is trackClick by the other address, which names the target beside the token. It must be the
+// same, or the link leads nowhere.
 func (t trackingRoutes) trackClickTo(c echo.Context) error {
 	v := visitOf(c)
 	if v.Named = c.QueryParam("url"); v.Named == "" {
@@ -58,16 +61,19 @@ func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
 		return t.leadsNowhere(c)
 	}
 	h := c.Response().Header()
-	h.Set("Referrer-Policy", "no-referrer-when-downgrade") // what the reader's browser would have sent without us
+	// what the reader's browser would have sent without us
+	h.Set("Referrer-Policy", "no-referrer-when-downgrade")
 	h.Set("X-Robots-Tag", "noindex")
 	return c.Redirect(http.StatusFound, target)
 }
 
-// leadsNowhere answers a link whose token says nothing: a page, and never a redirect. It repeats nothing of what was asked.
+// leadsNowhere answers a link whose token says nothing: a page, and never a redirect. It repeats nothing of
+// what was asked.
 func (t trackingRoutes) leadsNowhere(c echo.Context) error {
 	lang := t.pages.language(c.Request(), "")
 	words := t.pages.words[lang]
-	return t.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"], Text: []string{words["nowhereText"]}})
+	return t.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"],
+		Text: []string{words["nowhereText"]}})
 }
 
 // hitToken is the token of a hit, by either address.

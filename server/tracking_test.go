@@ -50,7 +50,8 @@ func setupHits(t *testing.T) *hits {
 	t.Helper()
 	h := &hits{}
 	var err error
-	if h.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+	if h.ring, err = signedtoken.New([]signedtoken.Key{
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	real, err := tracking.New(h.ring, h, tracking.Options{})
@@ -112,13 +113,17 @@ func TestThePictureOfAMail(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)
 	good := h.token(t, signedtoken.Open, "")
-	for _, path := range []string{"/o/" + good, "/o/" + good + "x", "/o/forged", "/track/open?mid=" + good, "/track/open?mid=forged", "/track/open"} {
+	for _, path := range []string{"/o/" + good, "/o/" + good + "x", "/o/forged", "/track/open?mid=" + good,
+		"/track/open?mid=forged", "/track/open"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			resp, body := h.visit(t, method, path)
 			header := resp.Header
-			if resp.StatusCode != 200 || header.Get("Content-Type") != "image/gif" || header.Get("Content-Length") != "43" ||
-				header.Get("Cache-Control") != "no-store, no-cache, must-revalidate, private, max-age=0" || header.Get("Pragma") != "no-cache" ||
-				header.Get("Expires") != "0" || header.Get("X-Robots-Tag") != "noindex" || header.Get("Set-Cookie") != "" {
+			if resp.StatusCode != 200 || header.Get("Content-Type") != "image/gif" ||
+				header.Get("Content-Length") != "43" ||
+				header.Get("Cache-Control") != "no-store, no-cache, must-revalidate, private, max-age=0" ||
+				header.Get("Pragma") != "no-cache" ||
+				header.Get("Expires") != "0" || header.Get("X-Robots-Tag") != "noindex" ||
+				header.Get("Set-Cookie") != "" {
 				t.Errorf("%s %s: %d %v", method, path, resp.StatusCode, header)
 			}
 			if method == http.MethodGet && (len(body) != 43 || !strings.HasPrefix(body, "GIF89a")) {
@@ -141,33 +146,42 @@ func TestALinkOfAMail(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			resp, body := h.visit(t, method, path)
 			header := resp.Header
-			if resp.StatusCode != 302 || header.Get("Location") != target || header.Get("Cache-Control") != "no-store" || header.Get("X-Robots-Tag") != "noindex" ||
-				header.Get("Referrer-Policy") != "no-referrer-when-downgrade" || header.Get("Set-Cookie") != "" || body != "" {
+			if resp.StatusCode != 302 || header.Get("Location") != target ||
+				header.Get("Cache-Control") != "no-store" || header.Get("X-Robots-Tag") != "noindex" ||
+				header.Get("Referrer-Policy") != "no-referrer-when-downgrade" || header.Get("Set-Cookie") != "" ||
+				body != "" {
 				t.Errorf("%s %s: %d %v %q", method, path, resp.StatusCode, header, body)
 			}
 		}
 	}
 	h.run()
-	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Told.URL != target || h.got[0].Told.Bot || h.got[0].Told.RemoteAddress != "127.0.0.0" {
+	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Told.URL != target || h.got[0].Told.Bot ||
+		h.got[0].Told.RemoteAddress != "127.0.0.0" {
 		t.Errorf("told: %+v", h.got)
 	}
 }
 
-// TestNoOpenRedirect: whoever asks for another target than the one in the mail gets a page, and never a Location.
+// TestNoOpenRedirect: whoever asks for another target than the one in the mail gets a page, and never a
+// Location.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)
 	const target = "https://shop.test/"
 	good := h.token(t, signedtoken.Click, target)
 	paths := []string{
-		"/c/", "/c/" + good + "x", "/c/" + good[:20], "/c/" + h.token(t, signedtoken.Open, ""), "/c/" + url.PathEscape("https://evil.test/"), "/c//evil.test/",
-		"/c/" + h.token(t, signedtoken.Click, "javascript:alert(1)"), "/c/" + h.token(t, signedtoken.Click, "//evil.test"), "/c/" + h.token(t, signedtoken.Click, "https://a@evil.test"),
-		"/c/" + h.token(t, signedtoken.Click, "https://x.test/\r\nSet-Cookie: a=b"), "/c/x?token=" + good, "/c/x?mid=" + good, "/track/click", "/track/click?mid=" + good,
+		"/c/", "/c/" + good + "x", "/c/" + good[:20], "/c/" + h.token(t, signedtoken.Open, ""),
+		"/c/" + url.PathEscape("https://evil.test/"), "/c//evil.test/",
+		"/c/" + h.token(t, signedtoken.Click, "javascript:alert(1)"), "/c/" + h.token(t, signedtoken.Click,
+			"//evil.test"), "/c/" + h.token(t, signedtoken.Click, "https://a@evil.test"),
+		"/c/" + h.token(t, signedtoken.Click, "https://x.test/\r\nSet-Cookie: a=b"), "/c/x?token=" + good,
+		"/c/x?mid=" + good, "/track/click", "/track/click?mid=" + good,
 		"/track/click?url=https://evil.test/", "/track/click?mid=&url=https://evil.test/",
 	}
 	for _, other := range []string{
-		"https://evil.test/", "https://shop.test", "https://shop.test/x", "https://shop.test//", "HTTPS://shop.test/", "https://shop.test/ ", " https://shop.test/",
-		"https://shop.test@evil.test/", "//evil.test/", `\\evil.test/`, "/evil", "javascript:alert(1)", "https://shop.test/\r\nSet-Cookie: a=b", "https%3A%2F%2Fshop.test%2F",
+		"https://evil.test/", "https://shop.test", "https://shop.test/x", "https://shop.test//",
+		"HTTPS://shop.test/", "https://shop.test/ ", " https://shop.test/",
+		"https://shop.test@evil.test/", "//evil.test/", `\\evil.test/`, "/evil", "javascript:alert(1)",
+		"https://shop.test/\r\nSet-Cookie: a=b", "https%3A%2F%2Fshop.test%2F",
 	} {
 		paths = append(paths, "/track/click?mid="+good+"&url="+url.QueryEscape(other))
 	}
@@ -192,7 +206,8 @@ func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)
 	h.err = errors.New("away")
-	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, signedtoken.Click, "https://shop.test/")); resp.StatusCode != 302 {
+	if resp, _ := h.visit(t, http.MethodGet, "/c/"+h.token(t, signedtoken.Click,
+		"https://shop.test/")); resp.StatusCode != 302 {
 		t.Errorf("%d", resp.StatusCode)
 	}
 	if resp, _ := h.visit(t, http.MethodGet, "/o/"+h.token(t, signedtoken.Open, "")); resp.StatusCode != 200 {

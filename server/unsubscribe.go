@@ -14,11 +14,12 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// requestBody bounds the body of a request: a form of three short fields, or the form of RFC 8058 section 3.2. The token may take most of it.
+// requestBody bounds the body of a request: a form of three short fields, or the form of RFC 8058 section
+// 3.2. The token may take most of it.
 const requestBody = 4 << 10
 
-// unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no cookie, and no redirect, which
-// RFC 8058 section 3.1 forbids.
+// unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no
+// cookie, and no redirect, which RFC 8058 section 3.1 forbids.
 type unsubscribeRoutes struct {
 	requests        *unsubscribe.Service
 	pages           *publicPages
@@ -27,7 +28,8 @@ type unsubscribeRoutes struct {
 }
 
 func plainPost(path string, h echo.HandlerFunc) route {
-	return route{method: http.MethodPost, path: path, right: public(), bind: func(*Server, route) echo.HandlerFunc { return h }}
+	return route{method: http.MethodPost, path: path, right: public(),
+		bind: func(*Server, route) echo.HandlerFunc { return h }}
 }
 
 // unsubscribeRequest is a form that a recipient or their mail client sends.
@@ -38,8 +40,9 @@ type unsubscribeRequest struct {
 	from     unsubscribe.Scope
 }
 
-// askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and prefetching browsers follow
-// every link of a mail: one that unsubscribes by GET unsubscribes whole companies. The setting unsubscribe.getUnsubscribes has it act.
+// askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and
+// prefetching browsers follow every link of a mail: one that unsubscribes by GET unsubscribes whole
+// companies. The setting unsubscribe.getUnsubscribes has it act.
 func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
 	p, err := u.visit(c, c.QueryParam("t"))
 	if err != nil {
@@ -81,7 +84,8 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 	return u.unsubscribe(c, p, w.from, unsubscribe.Page)
 }
 
-// oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of somebody who had left before.
+// oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of
+// somebody who had left before.
 func (u unsubscribeRoutes) oneClick(c echo.Context, w unsubscribeRequest) error {
 	v, err := u.requests.Read(w.token)
 	if err == nil {
@@ -94,7 +98,8 @@ func (u unsubscribeRoutes) oneClick(c echo.Context, w unsubscribeRequest) error 
 }
 
 // unsubscribe carries out a request to unsubscribe, and shows the page with the button that undoes it.
-func (u unsubscribeRoutes) unsubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+func (u unsubscribeRoutes) unsubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope,
+	via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
@@ -105,7 +110,8 @@ func (u unsubscribeRoutes) unsubscribe(c echo.Context, p publicVisit, from unsub
 }
 
 // resubscribe carries out a request to resubscribe, and shows the page that says so.
-func (u unsubscribeRoutes) resubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope, via unsubscribe.Via) error {
+func (u unsubscribeRoutes) resubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope,
+	via unsubscribe.Via) error {
 	if from == "" {
 		from = p.visit.Scope()
 	}
@@ -154,9 +160,11 @@ func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
 }
 
 // errNoRequest refuses a POST that asks for nothing.
-var errNoRequest = fault.New(fault.Invalid, "", "The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
+var errNoRequest = fault.New(fault.Invalid, "",
+	"The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
 
-// readRequest reads a form: that of a mail client, in either encoding, or that of our pages. The token stands in the address or in the form.
+// readRequest reads a form: that of a mail client, in either encoding, or that of our pages. The token stands
+// in the address or in the form.
 func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)

@@ -42,7 +42,8 @@ type pageRow struct {
 
 // pageButton is a form with one button.
 type pageButton struct {
-	To     string // path, relative to the page: Postroom may stand behind a proxy that puts a path before its own
+	// path, relative to the page: Postroom may stand behind a proxy that puts a path before its own
+	To     string
 	Action string // leave or return
 	From   unsubscribe.Scope
 	Token  string
@@ -89,7 +90,8 @@ func (p publicVisit) preferences() string { return "preferences?t=" + url.QueryE
 
 // button is a form of a page.
 func (p publicVisit) button(to, action string, from unsubscribe.Scope) *pageButton {
-	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action], Quiet: action == "return"}
+	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action],
+		Quiet: action == "return"}
 }
 
 // named picks the words about what is left.
@@ -166,7 +168,8 @@ func (u unsubscribeRoutes) showFailed(c echo.Context, p publicVisit, again pageB
 	if fault.Is(err, fault.NotFound) {
 		return u.showUnknown(c, p)
 	}
-	u.log.Error("unsubscribe request failed", "request_id", requestID(c), "message_id", p.visit.MessageID, "error", err)
+	u.log.Error("unsubscribe request failed", "request_id", requestID(c), "message_id", p.visit.MessageID,
+		"error", err)
 	v := p.view("failed")
 	p.say(&v, "failedText")
 	if again.Action != "" {

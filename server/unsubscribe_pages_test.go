@@ -17,33 +17,40 @@ func TestUnsubscribePage(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
 	page := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net"))
-	for _, want := range []string{`<html lang="en">`, "Unsubscribe from this list?", "a…@example.net", "news.example.com", "Example Shop (shop@example.com)", `name="viewport"`, "noindex"} {
+	for _, want := range []string{`<html lang="en">`, "Unsubscribe from this list?", "a…@example.net",
+		"news.example.com", "Example Shop (shop@example.com)", `name="viewport"`, "noindex"} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if n := strings.Count(page.body, "<button"); n != 1 || strings.Contains(page.body, "ann@") || strings.Contains(page.body, "<script") {
+	if n := strings.Count(page.body, "<button"); n != 1 || strings.Contains(page.body, "ann@") ||
+		strings.Contains(page.body, "<script") {
 		t.Errorf("%d buttons, or the address, or a script:\n%s", n, page.body)
 	}
 	for name, want := range map[string]string{
-		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=UTF-8",
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow",
+		"X-Frame-Options": "DENY", "Content-Type": "text/html; charset=UTF-8",
 	} {
 		if got := page.header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'; style-src 'sha256-") || strings.Contains(csp, "unsafe") {
+	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp,
+		"default-src 'none'; style-src 'sha256-") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %s", csp)
 	}
 	left := r.press(page, "leave")
-	if left.status != 200 || !strings.Contains(left.body, "You are unsubscribed") || !r.stopped("news.example.com", "ann@example.net") || r.stopped("", "ann@example.net") {
+	if left.status != 200 || !strings.Contains(left.body, "You are unsubscribed") ||
+		!r.stopped("news.example.com", "ann@example.net") || r.stopped("", "ann@example.net") {
 		t.Errorf("left: %d\n%s", left.status, left.body)
 	}
-	if again := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net")); !strings.Contains(again.body, "You are unsubscribed") {
+	if again := r.get("/unsubscribe?t=" + r.token("news.example.com", "ann@example.net")); !strings.Contains(
+		again.body, "You are unsubscribed") {
 		t.Errorf("coming again:\n%s", again.body)
 	}
 	back := r.press(left, "return")
-	if back.status != 200 || !strings.Contains(back.body, "You are subscribed again") || r.stopped("news.example.com", "ann@example.net") {
+	if back.status != 200 || !strings.Contains(back.body, "You are subscribed again") ||
+		r.stopped("news.example.com", "ann@example.net") {
 		t.Errorf("back: %d\n%s", back.status, back.body)
 	}
 	var types []event.Type
@@ -58,19 +65,23 @@ func TestUnsubscribePage(t *testing.T) {
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
-	if _, err := r.store.Add(t.Context(), suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, Response: "550 secret evidence"}); err != nil {
+	if _, err := r.store.Add(t.Context(), suppression.Entry{Address: "ann@example.net",
+		Reason: suppression.HardBounce, Response: "550 secret evidence"}); err != nil {
 		t.Fatal(err)
 	}
 	path := "/preferences?t=" + r.token("news.example.com", "ann@example.net")
 	page := r.get(path)
-	if strings.Count(page.body, "<button") != 2 || strings.Count(page.body, "You get this.") != 2 || strings.Contains(page.body, "evidence") {
+	if strings.Count(page.body, "<button") != 2 || strings.Count(page.body, "You get this.") != 2 ||
+		strings.Contains(page.body, "evidence") {
 		t.Errorf("at first:\n%s", page.body)
 	}
 	values := func(action, from string) url.Values {
 		return url.Values{"t": {r.token("news.example.com", "ann@example.net")}, "action": {action}, "from": {from}}
 	}
 	page = r.post("/preferences", values("leave", "all"))
-	if strings.Count(page.body, "<button") != 1 || !strings.Contains(page.body, "from everything, and so from this") || !strings.Contains(page.body, `role="status"`) {
+	if strings.Count(page.body, "<button") != 1 ||
+		!strings.Contains(page.body, "from everything, and so from this") ||
+		!strings.Contains(page.body, `role="status"`) {
 		t.Errorf("without everything:\n%s", page.body)
 	}
 	r.post("/preferences", values("return", "all"))
@@ -83,7 +94,8 @@ func TestPreferences(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Reason != suppression.HardBounce {
 		t.Errorf("left: %+v, %v", left, err)
 	}
-	if got := r.get("/preferences?t=forged"); got.status != 404 || !strings.Contains(got.body, "This link does not work") {
+	if got := r.get("/preferences?t=forged"); got.status != 404 ||
+		!strings.Contains(got.body, "This link does not work") {
 		t.Errorf("a forged link: %d", got.status)
 	}
 }
@@ -133,7 +145,8 @@ func TestWordsAreWhole(t *testing.T) {
 		used += string(text)
 	}
 	for key := range p.words["en"] {
-		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != "leave" && key != "return" {
+		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != "leave" &&
+			key != "return" {
 			t.Errorf("no page says %s", key)
 		}
 	}
@@ -152,7 +165,8 @@ func TestPublicPagesShowNothingAsMarkup(t *testing.T) {
 		if page := r.get(path + r.token(evil, evil+"@example.net")); strings.Contains(page.body, "<script") {
 			t.Errorf("%s:\n%s", path, page.body)
 		}
-		if page := r.get(path + url.QueryEscape(evil)); page.status != 404 || strings.Contains(page.body, "<script") {
+		if page := r.get(path + url.QueryEscape(evil)); page.status != 404 ||
+			strings.Contains(page.body, "<script") {
 			t.Errorf("%s: %d\n%s", path, page.status, page.body)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// TestOneClick is RFC 8058 section 3.2, with both encodings. The answer is the same to the first request and to every further one, and
-// when it has come the next look of a delivery stops the mail.
+// TestOneClick is RFC 8058 section 3.2, with both encodings. The answer is the same to the first request and
+// to every further one, and when it has come the next look of a delivery stops the mail.
 func TestOneClick(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
@@ -26,7 +26,8 @@ func TestOneClick(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ media, body string }{
-		"urlencoded": {"application/x-www-form-urlencoded", oneClickForm}, "multipart": {w.FormDataContentType(), form.String()},
+		"urlencoded": {"application/x-www-form-urlencoded", oneClickForm}, "multipart": {w.FormDataContentType(),
+			form.String()},
 		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", oneClickForm + "\r\n"},
 	} {
 		address := strings.ReplaceAll(name, " ", "") + "@example.net"
@@ -36,7 +37,8 @@ func TestOneClick(t *testing.T) {
 		}
 		for range 3 {
 			got := r.send("POST", path, c.media, strings.NewReader(c.body))
-			if got.status != 200 || got.body != "Unsubscribed\n" || got.header.Get("Content-Type") != "text/plain; charset=UTF-8" {
+			if got.status != 200 || got.body != "Unsubscribed\n" ||
+				got.header.Get("Content-Type") != "text/plain; charset=UTF-8" {
 				t.Fatalf("%s: %d %q %v", name, got.status, got.body, got.header)
 			}
 			if !r.stopped("news.example.com", address) || r.stopped("", address) {
@@ -85,8 +87,8 @@ func TestOneClickIsRefused(t *testing.T) {
 	}
 }
 
-// TestScannersUnsubscribeNobody: gateways, previews and prefetching browsers follow every link of a mail, some of them also every link of what
-// they find there, with GET and HEAD.
+// TestScannersUnsubscribeNobody: gateways, previews and prefetching browsers follow every link of a mail,
+// some of them also every link of what they find there, with GET and HEAD.
 func TestScannersUnsubscribeNobody(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
@@ -106,7 +108,8 @@ func TestScannersUnsubscribeNobody(t *testing.T) {
 			if page.status != 200 {
 				t.Errorf("GET %s: %d", link, page.status)
 			}
-			for _, found := range regexp.MustCompile(`(?:href|src|action)="([^"]*)"`).FindAllStringSubmatch(page.body, -1) {
+			for _, found := range regexp.MustCompile(`(?:href|src|action)="([^"]*)"`).FindAllStringSubmatch(page.body,
+				-1) {
 				next := "/" + found[1]
 				if !strings.Contains(next, "?") {
 					next += "?t=" + token // a form whose fields became a query
@@ -128,7 +131,8 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 		t.Errorf("HEAD: %d, or it unsubscribes", got.status)
 	}
 	page := r.get(link)
-	if !strings.Contains(page.body, "You are unsubscribed") || !r.stopped("", "ann@example.net") || r.told[0].Told.Reason != "link" {
+	if !strings.Contains(page.body, "You are unsubscribed") || !r.stopped("", "ann@example.net") ||
+		r.told[0].Told.Reason != "link" {
 		t.Errorf("told %v, page:\n%s", r.told, page.body)
 	}
 	if r.press(page, "return"); r.stopped("", "ann@example.net") {
@@ -136,21 +140,25 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 	}
 }
 
-// TestNoSuccessWithoutTheWrite: while Redis is away, programs and people are told that nothing was done, and to come again.
+// TestNoSuccessWithoutTheWrite: while Redis is away, programs and people are told that nothing was done, and
+// to come again.
 func TestNoSuccessWithoutTheWrite(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
 	token := r.token("", "ann@example.net")
 	page := r.get("/unsubscribe?t=" + token)
 	r.away = fault.New(fault.Unavailable, "RedisAway", "Redis is away")
-	if got := r.send("POST", "/unsubscribe?t="+token, "application/x-www-form-urlencoded", strings.NewReader(oneClickForm)); got.status != 503 || got.header.Get("Retry-After") == "" {
+	if got := r.send("POST", "/unsubscribe?t="+token, "application/x-www-form-urlencoded",
+		strings.NewReader(oneClickForm)); got.status != 503 || got.header.Get("Retry-After") == "" {
 		t.Errorf("one click: %d %s", got.status, got.body)
 	}
 	failed := r.press(page, "leave")
-	if failed.status != 503 || !strings.Contains(failed.body, "That did not work") || !strings.Contains(failed.body, "Try again") {
+	if failed.status != 503 || !strings.Contains(failed.body, "That did not work") ||
+		!strings.Contains(failed.body, "Try again") {
 		t.Errorf("the page: %d\n%s", failed.status, failed.body)
 	}
-	if asked := r.get("/unsubscribe?t=" + token); asked.status != 200 || !strings.Contains(asked.body, "<button") {
+	if asked := r.get("/unsubscribe?t=" + token); asked.status != 200 ||
+		!strings.Contains(asked.body, "<button") {
 		t.Errorf("the page with the button: %d", asked.status)
 	}
 	if got := r.get("/preferences?t=" + token); got.status != 503 {
@@ -161,7 +169,8 @@ func TestNoSuccessWithoutTheWrite(t *testing.T) {
 // TestTokensStayOutOfLogs: a token lets anybody unsubscribe its owner.
 func TestTokensStayOutOfLogs(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{"t=secret": "t=%2A%2A%2A", "t=secret&u=1": "t=%2A%2A%2A&u=1", "access_token=secret": "access_token=%2A%2A%2A", "page=1": "page=1"} {
+	for raw, want := range map[string]string{"t=secret": "t=%2A%2A%2A", "t=secret&u=1": "t=%2A%2A%2A&u=1",
+		"access_token=secret": "access_token=%2A%2A%2A", "page=1": "page=1"} {
 		if got := maskQuery(raw); got != want {
 			t.Errorf("%s is logged as %s, want %s", raw, got, want)
 		}
@@ -171,8 +180,10 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 // FuzzWish: whatever comes as a wish, it is answered in order, and nobody without a token is unsubscribed.
 func FuzzWish(f *testing.F) {
 	f.Add("application/x-www-form-urlencoded", oneClickForm)
-	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n")
-	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"t\"; filename=\"f\"\r\n\r\n%%%\r\n--x--")
+	f.Add("multipart/form-data; boundary=x",
+		"--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n")
+	f.Add("multipart/form-data; boundary=x",
+		"--x\r\nContent-Disposition: form-data; name=\"t\"; filename=\"f\"\r\n\r\n%%%\r\n--x--")
 	f.Add("text/plain", "%zz=;&&=")
 	p := newParts(f)
 	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0"})

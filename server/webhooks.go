@@ -67,7 +67,8 @@ type listDeliveriesInput struct {
 	Q string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that this finds, in the language of the search: words, to:, subject:, status:… see docs/search.md"`
 }
 
-func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage, error) {
+func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage,
+	error) {
 	if q := strings.TrimSpace(in.Q); q != "" {
 		page, err := w.webhooks.FindDeliveries(ctx, in.ID, q, in.Page, in.size())
 		page.Deliveries = rows(page.Deliveries)

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testredis.Main(m))
 }
 
-// world is a server and the parts it asks, which record what they are asked and answer what a test tells them to.
+// world is a server and the parts it asks, which record what they are asked and answer what a test tells them
+// to.
 type world struct {
 	*Server
 	parts  *parts
@@ -108,7 +109,8 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 		t.Fatal(err)
 	}
 	r := reply{status: resp.StatusCode, header: resp.Header, body: string(text)}
-	if r.status >= 400 && r.status != http.StatusRequestHeaderFieldsTooLarge && !forPeople(path) { // net/http writes the one by itself
+	// net/http writes the one by itself
+	if r.status >= 400 && r.status != http.StatusRequestHeaderFieldsTooLarge && !forPeople(path) {
 		if err := json.Unmarshal(text, &r.problem); err != nil {
 			t.Errorf("%s %s: a refusal that is no problem: %d %s", method, path, r.status, text)
 		}

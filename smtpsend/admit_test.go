@@ -25,7 +25,8 @@ func TestAdmit(t *testing.T) {
 	var room, held atomic.Int64
 	var asked []string
 	var mu sync.Mutex
-	sender := newSender(t, smtpsend.Options{Admit: func(_ context.Context, relay smtpsend.Relay) (func(), error) {
+	sender := newSender(t, smtpsend.Options{Admit: func(_ context.Context, relay smtpsend.Relay) (func(),
+		error) {
 		mu.Lock()
 		asked = append(asked, relay.Shared)
 		mu.Unlock()
@@ -42,7 +43,8 @@ func TestAdmit(t *testing.T) {
 	relay.Shared = "gateway:g"
 	_, err := sender.Send(t.Context(), relay, mail("b@example.org"))
 	e := failure(t, err)
-	if e.Verdict != smtpsend.Throttle || e.Scope != smtpsend.ScopeConnection || e.Phase != smtpsend.PhaseConnect || e.RetryAfter != 7*time.Second ||
+	if e.Verdict != smtpsend.Throttle || e.Scope != smtpsend.ScopeConnection ||
+		e.Phase != smtpsend.PhaseConnect || e.RetryAfter != 7*time.Second ||
 		!e.Elsewhere() || !errors.Is(err, full{}) {
 		t.Errorf("%+v", e)
 	}
@@ -66,7 +68,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAdmitRefusedWaitsForOurOwn: with one connection open in this process, messages use that rather than fail.
+// TestAdmitRefusedWaitsForOurOwn: with one connection open in this process, messages use that rather than
+// fail.
 func TestAdmitRefusedWaitsForOurOwn(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{Discard: true})
 	var held atomic.Int64
@@ -110,7 +113,8 @@ func TestAdmitRefusedWaitsForOurOwn(t *testing.T) {
 	}
 }
 
-// TestAdmitRefusedSetsTheLineFree: when the last connection of this process ends and none may be opened, nobody is left waiting.
+// TestAdmitRefusedSetsTheLineFree: when the last connection of this process ends and none may be opened,
+// nobody is left waiting.
 func TestAdmitRefusedSetsTheLineFree(t *testing.T) {
 	release := make(chan struct{})
 	server := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
@@ -139,7 +143,8 @@ func TestAdmitRefusedSetsTheLineFree(t *testing.T) {
 	for range 4 {
 		go send()
 	}
-	eventually(t, "the others are in line", func() bool { return sender.InLine() >= 3 }) // one may have been taken along with the dot
+	// one may have been taken along with the dot
+	eventually(t, "the others are in line", func() bool { return sender.InLine() >= 3 })
 	close(release)
 	for range 5 {
 		if e := failure(t, <-errs); e.Code != 421 && e.Verdict != smtpsend.Throttle {

@@ -20,7 +20,8 @@ const (
 	mechOAuthBearer = "OAUTHBEARER"
 )
 
-// authenticate logs in (RFC 4954). It never does so in clear, save on this machine or where the operator insists.
+// authenticate logs in (RFC 4954). It never does so in clear, save on this machine or where the operator
+// insists.
 func (c *session) authenticate(ctx context.Context) *Error {
 	if c.tls == "" && !c.relay.AllowInsecureAuth && !c.onLoopback() {
 		return c.noAuth(errors.New("refusing to send credentials over an unencrypted connection"))
@@ -111,14 +112,16 @@ func (c *session) client(mech string) sasl.Client {
 	case mechXOAuth2:
 		return &xoauth2Client{username: r.Username, token: r.AccessToken}
 	case mechOAuthBearer:
-		return sasl.NewOAuthBearerClient(&sasl.OAuthBearerOptions{Username: r.Username, Token: r.AccessToken, Host: r.Host, Port: r.Port})
+		return sasl.NewOAuthBearerClient(&sasl.OAuthBearerOptions{Username: r.Username, Token: r.AccessToken,
+			Host: r.Host, Port: r.Port})
 	default:
 		return sasl.NewPlainClient("", r.Username, r.Password)
 	}
 }
 
 func (c *session) noAuth(err error) *Error {
-	return &Error{Phase: PhaseAuth, Command: "AUTH", Verdict: Auth, Scope: ScopeAccount, Err: err, name: nameNoAuth}
+	return &Error{Phase: PhaseAuth, Command: "AUTH", Verdict: Auth, Scope: ScopeAccount, Err: err,
+		name: nameNoAuth}
 }
 
 // withoutSecrets takes the credentials out of a reply: some relays repeat what they were sent.
@@ -138,8 +141,8 @@ func (c *session) withoutSecrets(r reply) reply {
 	return r
 }
 
-// loginClient is the LOGIN mechanism. Its prompts were never specified ("Username:", "User Name", "VXNlcm5hbWU6" twice), so
-// they are not read: the first answer is the name, the second the password.
+// loginClient is the LOGIN mechanism. Its prompts were never specified ("Username:", "User Name",
+// "VXNlcm5hbWU6" twice), so they are not read: the first answer is the name, the second the password.
 type loginClient struct {
 	username, password string
 	asked              int
@@ -158,8 +161,8 @@ func (l *loginClient) Next([]byte) ([]byte, error) {
 	return nil, errors.New("LOGIN asked more than twice")
 }
 
-// xoauth2Client is Google's and Microsoft's mechanism for OAuth 2.0 tokens. A challenge means the token was refused; the empty
-// answer makes the server say so.
+// xoauth2Client is Google's and Microsoft's mechanism for OAuth 2.0 tokens. A challenge means the token was
+// refused; the empty answer makes the server say so.
 type xoauth2Client struct{ username, token string }
 
 func (x *xoauth2Client) Start() (string, []byte, error) {

@@ -3,10 +3,11 @@ package smtpsend
 import "slices"
 
 // permanentNames are the errors EmailEngine gives up on when there was no reply.
-var permanentNames = []string{nameAuth, nameNoAuth, nameOAuth2, nameTLS, nameEnvelope, nameMessage, nameProtocol}
+var permanentNames = []string{nameAuth, nameNoAuth, nameOAuth2, nameTLS, nameEnvelope, nameMessage,
+	nameProtocol}
 
-// ClassifyBasic judges by EmailEngine's plain rule: a reply decides alone, 500 and above is permanent but for 503. Where that
-// agrees with Classify on whether to try again, Classify's finer verdict stands.
+// ClassifyBasic judges by EmailEngine's plain rule: a reply decides alone, 500 and above is permanent but for
+// 503. Where that agrees with Classify on whether to try again, Classify's finer verdict stands.
 func ClassifyBasic(e Evidence) Judgement {
 	j := Classify(e)
 	j.Verdict = basicVerdict(e.Code >= 500 && e.Code != 503, j.Verdict)

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// BenchmarkSend compares a kept connection with a new one per message, and commands in groups with one at a time.
+// BenchmarkSend compares a kept connection with a new one per message, and commands in groups with one at a
+// time.
 func BenchmarkSend(b *testing.B) {
 	for _, bc := range []struct {
 		name  string
@@ -31,7 +32,8 @@ func BenchmarkSend(b *testing.B) {
 			}
 			defer sender.Close()
 			bc.relay.Host, bc.relay.Port, bc.relay.CA = sink.Host(), sink.Port(), sink.CA()
-			body := append(bytes.Repeat([]byte("0123456789 abcdefghijklmnopqrstuvwxyz 0123456789 ABCDEFGH\r\n"), 68), "end\r\n"...)
+			body := append(bytes.Repeat([]byte("0123456789 abcdefghijklmnopqrstuvwxyz 0123456789 ABCDEFGH\r\n"), 68),
+				"end\r\n"...)
 			var failed atomic.Pointer[error]
 			b.SetParallelism(10)
 			b.ReportAllocs()

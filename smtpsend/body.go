@@ -10,14 +10,16 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Body is the content of a message. It need not be in memory: one of more than 32 KiB is opened when the relay asks for it, anew for each
-// transaction and each relay, is read once from start to end while it leaves, and is closed. A smaller one is read before the relay is asked.
+// Body is the content of a message. It need not be in memory: one of more than 32 KiB is opened when the
+// relay asks for it, anew for each transaction and each relay, is read once from start to end while it
+// leaves, and is closed. A smaller one is read before the relay is asked.
 type Body interface {
-	// Size is how many octets reading it gives. The relay is told so (SIZE, RFC 1870), and content that proves to have more or fewer is not sent.
+	// Size is how many octets reading it gives. The relay is told so (SIZE, RFC 1870), and content that proves
+	// to have more or fewer is not sent.
 	Size() int64
 
-	// Open begins to read. Reading must end with the context. An error of it or of reading means that the message is not delivered: it fails for
-	// good, or for now when the error is a fault of kind Unavailable.
+	// Open begins to read. Reading must end with the context. An error of it or of reading means that the
+	// message is not delivered: it fails for good, or for now when the error is a fault of kind Unavailable.
 	Open(ctx context.Context) (io.ReadCloser, error)
 }
 
@@ -65,7 +67,8 @@ func readWhole(ctx context.Context, b Body) ([]byte, error) {
 	return data[:n], missized(b.Size() - int64(n))
 }
 
-// readFull reads until buf is full or there is an error: the reader's own, so that content that breaks off is told from one that ends.
+// readFull reads until buf is full or there is an error: the reader's own, so that content that breaks off is
+// told from one that ends.
 func readFull(content io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -86,12 +89,14 @@ func missized(lacks int64) error {
 	return nil
 }
 
-// contentError is content that can't be read. It is nobody's fault but ours, and nothing of the message can have been delivered.
+// contentError is content that can't be read. It is nobody's fault but ours, and nothing of the message can
+// have been delivered.
 func (s *Sender) contentError(ctx context.Context, p Phase, err error) *Error {
 	if ctx.Err() != nil {
 		return s.ioError(ctx, p, "", err)
 	}
-	e := &Error{Phase: p, Verdict: Policy, Scope: ScopeMessage, Err: fmt.Errorf("the content of the message can't be read: %w", err), name: nameMessage}
+	e := &Error{Phase: p, Verdict: Policy, Scope: ScopeMessage,
+		Err: fmt.Errorf("the content of the message can't be read: %w", err), name: nameMessage}
 	if fault.Is(err, fault.Unavailable) {
 		e.Verdict, e.name = Soft, nameConnection
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// TestChainCancelled: who gives up with his envelope on its way gets no mail sent, and costs the message before and those after him
-// nothing but a connection.
+// TestChainCancelled: who gives up with his envelope on its way gets no mail sent, and costs the message
+// before and those after him nothing but a connection.
 func TestChainCancelled(t *testing.T) {
 	dotReached, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -50,7 +50,8 @@ func TestChainCancelled(t *testing.T) {
 		t.Error("the second was not taken along")
 	}
 	cancel()
-	if e := failure(t, <-second); !errors.Is(e, context.Canceled) || e.InDoubt || e.Phase != smtpsend.PhaseConnect {
+	if e := failure(t, <-second); !errors.Is(e, context.Canceled) || e.InDoubt ||
+		e.Phase != smtpsend.PhaseConnect {
 		t.Errorf("second: %v", e)
 	}
 	close(goOn)
@@ -87,7 +88,8 @@ func TestChainIsOneWrite(t *testing.T) {
 		defer conn.Close()
 		buf := make([]byte, 64<<10)
 		got := ""
-		for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n"} {
+		for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n",
+			"250 ok\r\n250 ok\r\n354 go\r\n"} {
 			_, _ = conn.Write([]byte(reply))
 			n, _ := conn.Read(buf)
 			got = string(buf[:n])
@@ -116,13 +118,14 @@ func TestChainIsOneWrite(t *testing.T) {
 	_, _ = sender.Send(t.Context(), relay, m)
 	cancel()
 	group.Wait()
-	if got, want := <-withDot, "\r\n.\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<c@example.org>\r\nDATA\r\n"; got != want {
+	if got, want := <-withDot,
+		"\r\n.\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<c@example.org>\r\nDATA\r\n"; got != want {
 		t.Errorf("with the dot came %q, want %q", got, want)
 	}
 }
 
-// TestChainLosesAndDoublesNothing sends through a relay that breaks off wherever it can, for senders some of whom give up, and counts
-// copies.
+// TestChainLosesAndDoublesNothing sends through a relay that breaks off wherever it can, for senders some of
+// whom give up, and counts copies.
 func TestChainLosesAndDoublesNothing(t *testing.T) {
 	var commands atomic.Int64
 	server := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
@@ -189,17 +192,19 @@ func TestChainLosesAndDoublesNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d delivered, %d in doubt, %d failed, over %d connections", delivered, doubtful, failed, server.Connections())
+	t.Logf("%d delivered, %d in doubt, %d failed, over %d connections", delivered, doubtful, failed,
+		server.Connections())
 	if delivered == 0 || doubtful == 0 || failed == 0 {
 		t.Error("the relay was not unreliable enough to show anything")
 	}
 	if sender.InLine() != 0 || sender.InUse() != 0 {
-		t.Errorf("%d messages are in line and %d connections in use, with nobody there", sender.InLine(), sender.InUse())
+		t.Errorf("%d messages are in line and %d connections in use, with nobody there", sender.InLine(),
+			sender.InUse())
 	}
 }
 
-// TestNoDotWhenItsTimeIsOver: AtDot says no after BeforeDot has said yes. Nothing is delivered and nothing in doubt, and the message whose
-// envelope was to go along with the dot finds its own way.
+// TestNoDotWhenItsTimeIsOver: AtDot says no after BeforeDot has said yes. Nothing is delivered and nothing in
+// doubt, and the message whose envelope was to go along with the dot finds its own way.
 func TestNoDotWhenItsTimeIsOver(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{})
 	sender := newSender(t, smtpsend.Options{})

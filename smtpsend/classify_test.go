@@ -64,8 +64,8 @@ var mistakeLimits = map[string]int{
 	"does not suppress":                  2, // a dead one gets more
 }
 
-// TestClassifyRealReplies holds each set of labelled replies to the limits. A label is what a person made of the reply, so a new
-// miss is either a rule to widen or, rarely, a label to think over again.
+// TestClassifyRealReplies holds each set of labelled replies to the limits. A label is what a person made of
+// the reply, so a new miss is either a rule to widen or, rarely, a label to think over again.
 func TestClassifyRealReplies(t *testing.T) {
 	for _, file := range []string{"replies.tsv", "wording.tsv", "replies-further.tsv"} {
 		t.Run(file, func(t *testing.T) {
@@ -83,7 +83,8 @@ func TestClassifyRealReplies(t *testing.T) {
 				}
 				reply := fmt.Sprintf("%s %s %s", row.provider, row.evidence.Phase, row.text)
 				want = append(want, fmt.Sprintf("%s: %s, suppress %v", reply, row.verdict, row.suppress))
-				got = append(got, fmt.Sprintf("%s: %s, suppress %v, by rule %q (%s)", reply, j.Verdict, j.Suppress, j.Rule, strings.Join(found, ", ")))
+				got = append(got, fmt.Sprintf("%s: %s, suppress %v, by rule %q (%s)", reply, j.Verdict, j.Suppress,
+					j.Rule, strings.Join(found, ", ")))
 			}
 			t.Logf("%d replies, %d misses: %v", len(rows), len(got), counts)
 			for m, limit := range mistakeLimits {
@@ -98,8 +99,8 @@ func TestClassifyRealReplies(t *testing.T) {
 	}
 }
 
-// mistakes names what is wrong with a judgement. Verdicts that lead to the same (a policy taken for a block, a throttle for a delay)
-// are no mistakes.
+// mistakes names what is wrong with a judgement. Verdicts that lead to the same (a policy taken for a block,
+// a throttle for a delay) are no mistakes.
 func mistakes(row labelled, j Judgement) []string {
 	var found []string
 	retried := j.Verdict == Soft || j.Verdict == Throttle
@@ -134,7 +135,8 @@ func TestRulesDecideTheirSamples(t *testing.T) {
 		}
 		got, ok := matchRule(code, want.sample)
 		if !ok || got.pattern != want.pattern {
-			t.Errorf("%q is decided by %s %q, not by %s %q", want.sample, got.effect, got.pattern, want.effect, want.pattern)
+			t.Errorf("%q is decided by %s %q, not by %s %q", want.sample, got.effect, got.pattern, want.effect,
+				want.pattern)
 		}
 		if _, known := byEffect(Evidence{Phase: PhaseRcpt, Code: code}, want.effect); !known {
 			t.Errorf("unknown effect %q", want.effect)
@@ -187,7 +189,8 @@ func TestEnhancedCodes(t *testing.T) {
 }
 
 func BenchmarkClassify(b *testing.B) {
-	e := Evidence{Phase: PhaseRcpt, Code: 550, Enhanced: "5.1.1", Text: "<neko@example.co.jp>: Recipient address rejected: User unknown in virtual mailbox table"}
+	e := Evidence{Phase: PhaseRcpt, Code: 550, Enhanced: "5.1.1",
+		Text: "<neko@example.co.jp>: Recipient address rejected: User unknown in virtual mailbox table"}
 	b.ReportAllocs()
 	for b.Loop() {
 		Classify(e)

@@ -18,17 +18,21 @@ const handshakePatience = 60 * time.Second
 // open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH.
 func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
 	c, err := s.establish(ctx, relay)
-	if err != nil && err.Phase == PhaseTLS && relay.TLS == TLSOpportunistic && !relay.hasCredentials() && ctx.Err() == nil {
+	if err != nil && err.Phase == PhaseTLS && relay.TLS == TLSOpportunistic && !relay.hasCredentials() &&
+		ctx.Err() == nil {
 		// A relay that offers a STARTTLS it cannot do would otherwise get no mail at all.
-		s.log.Debug("smtp tls failed, sending in clear", slog.String("relay", relay.ID), slog.String("host", relay.Host), slog.Any("error", err))
+		s.log.Debug("smtp tls failed, sending in clear", slog.String("relay", relay.ID),
+			slog.String("host", relay.Host), slog.Any("error", err))
 		relay.TLS = TLSNone
 		c, err = s.establish(ctx, relay)
 	}
 	if err != nil {
-		s.log.Debug("smtp connection failed", slog.String("relay", relay.ID), slog.String("host", relay.Host), slog.Any("error", err))
+		s.log.Debug("smtp connection failed", slog.String("relay", relay.ID), slog.String("host", relay.Host),
+			slog.Any("error", err))
 		return nil, err
 	}
-	s.log.Debug("smtp connected", slog.String("relay", relay.ID), slog.String("host", relay.Host), slog.String("tls", c.tls))
+	s.log.Debug("smtp connected", slog.String("relay", relay.ID), slog.String("host", relay.Host),
+		slog.String("tls", c.tls))
 	return c, nil
 }
 
@@ -84,7 +88,8 @@ func (s *Sender) admitted(ctx context.Context, relay Relay) (release func(), _ *
 	return nil, s.silent(e)
 }
 
-// dial looks the relay up, or the proxy that leads to it, and connects to the first of its addresses that answers.
+// dial looks the relay up, or the proxy that leads to it, and connects to the first of its addresses that
+// answers.
 func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	d := net.Dialer{Timeout: s.connect, Control: s.control}
 	if relay.LocalAddress != "" {
@@ -106,7 +111,8 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	age := relay.Lifetime
-	c := &session{sender: s, relay: relay, proxy: p, raw: conn, born: begun, expires: begun.Add(age - age/10 + rand.N(age/5+1))}
+	c := &session{sender: s, relay: relay, proxy: p, raw: conn, born: begun,
+		expires: begun.Add(age - age/10 + rand.N(age/5+1))}
 	c.attach(conn)
 	c.timings.Connect = time.Since(begun)
 	return c, nil
@@ -184,7 +190,8 @@ func (c *session) hello(ctx context.Context) *Error {
 	return nil
 }
 
-// ehloName is the name to greet with. Without a qualified one an address literal is what RFC 5321 section 4.1.4 asks for.
+// ehloName is the name to greet with. Without a qualified one an address literal is what RFC 5321 section
+// 4.1.4 asks for.
 func (c *session) ehloName() string {
 	if c.relay.EHLOName != "" {
 		return c.relay.EHLOName
@@ -202,7 +209,8 @@ func (c *session) ehloName() string {
 	return "[IPv6:" + addr.IP.String() + "]"
 }
 
-// upgrade does STARTTLS (RFC 3207) as the mode asks. Without TLS where it was required, nothing further is said.
+// upgrade does STARTTLS (RFC 3207) as the mode asks. Without TLS where it was required, nothing further is
+// said.
 func (c *session) upgrade(ctx context.Context) *Error {
 	mode := c.relay.TLS
 	if mode != TLSRequired && mode != TLSOpportunistic {
@@ -225,7 +233,8 @@ func (c *session) upgrade(ctx context.Context) *Error {
 		return c.sender.replyError(PhaseSTARTTLS, "STARTTLS", r, 0)
 	}
 	if c.r.Buffered() > 0 {
-		// Whoever put bytes behind the clear-text reply wants them read as if they came through TLS (CVE-2021-33515 and kin).
+		// Whoever put bytes behind the clear-text reply wants them read as if they came through TLS (CVE-2021-33515
+		// and kin).
 		return c.sender.tlsRefused(errors.New("the relay sent bytes ahead of the TLS handshake"))
 	}
 	if failure := c.handshake(ctx); failure != nil {
@@ -234,8 +243,8 @@ func (c *session) upgrade(ctx context.Context) *Error {
 	return c.hello(ctx)
 }
 
-// onLoopback reports whether the relay is on this machine, judged by the address that answered and not by its name. Where a
-// proxy answered, nothing is known.
+// onLoopback reports whether the relay is on this machine, judged by the address that answered and not by its
+// name. Where a proxy answered, nothing is known.
 func (c *session) onLoopback() bool {
 	addr, ok := c.raw.RemoteAddr().(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback() && c.proxy == nil

@@ -25,8 +25,8 @@ func (t *transaction) content(ctx context.Context) *Error {
 	return failure
 }
 
-// writeBody writes the content, a large one in blocks, each with a deadline of its own. Nothing before the dot can be taken for a whole
-// message, so no failure in here is in doubt.
+// writeBody writes the content, a large one in blocks, each with a deadline of its own. Nothing before the
+// dot can be taken for a whole message, so no failure in here is in doubt.
 func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))
@@ -63,7 +63,8 @@ func (t *transaction) stream(ctx context.Context) error {
 	return err
 }
 
-// premature reads the reply a relay gave up with in the middle of the content. Without one, err is the failure.
+// premature reads the reply a relay gave up with in the middle of the content. Without one, err is the
+// failure.
 func (t *transaction) premature(ctx context.Context, err error) *Error {
 	if ctx.Err() == nil {
 		r, readErr := t.c.read(min(lastWords, t.d.s.timeout))
@@ -114,8 +115,8 @@ func aborted(err error) *Error {
 	}
 }
 
-// dot writes the terminator, with the envelope of whoever waits for the connection, and takes the answer. From here until a
-// complete reply the message may have been delivered.
+// dot writes the terminator, with the envelope of whoever waits for the connection, and takes the answer.
+// From here until a complete reply the message may have been delivered.
 func (t *transaction) dot(ctx context.Context) *Error {
 	limit := t.d.s.timeout
 	t.c.w = append(t.c.w, endOfData...)

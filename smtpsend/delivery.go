@@ -55,7 +55,8 @@ func (d *delivery) check(ctx context.Context, relay Relay) *Error {
 	return d.load(ctx)
 }
 
-// wirePath writes an internationalised domain in A-labels, so that only a non-ASCII local part needs SMTPUTF8.
+// wirePath writes an internationalised domain in A-labels, so that only a non-ASCII local part needs
+// SMTPUTF8.
 func (d *delivery) wirePath(address string) string {
 	if ascii(address) {
 		return address
@@ -70,16 +71,16 @@ func (d *delivery) wirePath(address string) string {
 	return address
 }
 
-// run sends transaction after transaction until every recipient has an answer. More than one is needed when there are more
-// recipients than fit, or the relay says so (RFC 5321 section 4.5.3.1.10).
+// run sends transaction after transaction until every recipient has an answer. More than one is needed when
+// there are more recipients than fit, or the relay says so (RFC 5321 section 4.5.3.1.10).
 func (d *delivery) run(ctx context.Context) {
 	for len(d.rest) > 0 {
 		t, failure := d.begin(ctx)
 		if failure == nil {
 			d.transact(ctx, t)
 			if t.stale {
-				// Nothing was answered, so nothing was seen: the connection had died of old age. On one nobody has used that
-				// cannot happen, so this ends here.
+				// Nothing was answered, so nothing was seen: the connection had died of old age. On one nobody has used
+				// that cannot happen, so this ends here.
 				d.s.pool.forget(d.relay)
 				d.fresh = true
 				continue
@@ -124,13 +125,14 @@ func (d *delivery) announce(ctx context.Context) *Error {
 // errUnrecorded is the cause when Answered said no.
 var errUnrecorded = errors.New("not sent: the caller could not record what became of the recipients before")
 
-// goesOn reports whether recipients of a later transaction may fare better than those of one that failed like this.
+// goesOn reports whether recipients of a later transaction may fare better than those of one that failed like
+// this.
 func goesOn(e *Error) bool {
 	return e.Phase == PhaseRcpt || e.Phase == PhaseDot && e.Permanent()
 }
 
-// begin gets a connection, from the pool or a new one, and begins a transaction on it. It finds one begun when the message before
-// has taken the envelope along.
+// begin gets a connection, from the pool or a new one, and begins a transaction on it. It finds one begun
+// when the message before has taken the envelope along.
 func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	begun := time.Now()
 	g, err := d.s.pool.take(ctx, d)
@@ -166,7 +168,8 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	}
 }
 
-// blame makes a relay without the TLS that only this message insists on the message's trouble, not the account's.
+// blame makes a relay without the TLS that only this message insists on the message's trouble, not the
+// account's.
 func (d *delivery) blame(e *Error) *Error {
 	if d.strict && e.Verdict == Auth && (e.Phase == PhaseTLS || e.Phase == PhaseSTARTTLS) {
 		e.Verdict, e.Scope = Policy, ScopeMessage
@@ -181,7 +184,8 @@ func (d *delivery) opened(c *session) {
 	d.result.Timings.Auth += c.timings.Auth
 }
 
-// usable asks a connection that was idle for a while whether it is still there. A round trip is not worth it for a short while.
+// usable asks a connection that was idle for a while whether it is still there. A round trip is not worth it
+// for a short while.
 func (d *delivery) usable(ctx context.Context, c *session) bool {
 	const shortWhile = 5 * time.Second
 	if time.Since(c.idleSince) <= shortWhile {
@@ -192,8 +196,8 @@ func (d *delivery) usable(ctx context.Context, c *session) bool {
 	return stop() && ok
 }
 
-// transact runs one transaction and gives its connection back, to the message whose envelope went along if there is one.
-// Recipients that were answered leave d.rest.
+// transact runs one transaction and gives its connection back, to the message whose envelope went along if
+// there is one. Recipients that were answered leave d.rest.
 func (d *delivery) transact(ctx context.Context, t *transaction) {
 	c := t.c
 	d.result.RemoteName, d.result.TLS = c.name, c.tls
@@ -214,8 +218,8 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 	}
 }
 
-// failRest gives the recipients without an answer the failure of the whole. What is only true of the transaction that failed
-// is taken out: nothing was ever sent for these.
+// failRest gives the recipients without an answer the failure of the whole. What is only true of the
+// transaction that failed is taken out: nothing was ever sent for these.
 func (d *delivery) failRest(rest []int, e *Error) {
 	other := *e
 	other.InDoubt, other.Suppress, other.NewTransaction = false, false, false
@@ -258,5 +262,6 @@ func (s *Sender) waitError(ctx context.Context, err error) *Error {
 		e.Err = err
 		return e
 	}
-	return s.silent(&Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeConnection, Err: err, name: nameConnection})
+	return s.silent(&Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeConnection, Err: err,
+		name: nameConnection})
 }

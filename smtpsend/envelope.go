@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// window is how many commands may be on their way unanswered when the relay takes them in groups (RFC 2920). More could fill
-// both directions' buffers and leave each side waiting for the other to read.
+// window is how many commands may be on their way unanswered when the relay takes them in groups (RFC 2920).
+// More could fill both directions' buffers and leave each side waiting for the other to read.
 const window = 100
 
 // envelope says MAIL, RCPT and DATA: in one piece where the relay takes commands in groups, else one by one.
@@ -142,7 +142,8 @@ func (t *transaction) concludeEnvelope(ctx context.Context) {
 	}
 }
 
-// loneDot ends content that goes to nobody: DATA was sent along with recipients that were all refused (RFC 2920 section 3.1).
+// loneDot ends content that goes to nobody: DATA was sent along with recipients that were all refused (RFC
+// 2920 section 3.1).
 func (t *transaction) loneDot(ctx context.Context) {
 	if t.failure == nil {
 		t.failure = t.d.allRejected(t.to)

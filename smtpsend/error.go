@@ -30,14 +30,16 @@ const (
 // Verdict says what a failure means for the recipient.
 type Verdict string
 
-// The verdicts. Soft and Throttle are worth another attempt with the same bytes, the others are not (Error.Permanent).
+// The verdicts. Soft and Throttle are worth another attempt with the same bytes, the others are not
+// (Error.Permanent).
 const (
 	Hard     Verdict = "hard"     // this recipient, for good
 	Soft     Verdict = "soft"     // transient
 	Throttle Verdict = "throttle" // transient: we are too fast, or out of quota
 	Policy   Verdict = "policy"   // this message or sender is not wanted, for good
-	Auth     Verdict = "auth"     // the account: credentials, token, certificate, unverified identity, suspended plan
-	Block    Verdict = "block"    // the reputation of our address or domain
+	// the account: credentials, token, certificate, unverified identity, suspended plan
+	Auth  Verdict = "auth"
+	Block Verdict = "block" // the reputation of our address or domain
 )
 
 // Scope says what a failure is about, and so what has to wait or be held.
@@ -65,15 +67,16 @@ type Error struct {
 	InDoubt  bool    // the dot was written and not answered: the message may have been delivered
 	Err      error   // the cause when there was no reply
 
-	RetryAfter     time.Duration // wait the relay asked for; 0: none
-	Reconnect      bool          // the connection was the trouble (session limit); a new one may be used at once
-	NewTransaction bool          // only the transaction was full; the recipient may follow in the next one at once
+	RetryAfter time.Duration // wait the relay asked for; 0: none
+	Reconnect  bool          // the connection was the trouble (session limit); a new one may be used at once
+	// only the transaction was full; the recipient may follow in the next one at once
+	NewTransaction bool
 
 	name string
 }
 
-// Error tells the failure in one line, without credentials and without the recipients' addresses unless the relay's own
-// words contain them.
+// Error tells the failure in one line, without credentials and without the recipients' addresses unless the
+// relay's own words contain them.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("smtp ")
@@ -96,8 +99,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent reports whether another attempt with the same bytes is pointless.
 func (e *Error) Permanent() bool { return e.Verdict != Soft && e.Verdict != Throttle }
 
-// Elsewhere reports whether another relay may do better: this one was not reached, did not let us in, or would not take mail from
-// us now, and has not judged the message or a recipient. It is never true when the message may have been delivered.
+// Elsewhere reports whether another relay may do better: this one was not reached, did not let us in, or
+// would not take mail from us now, and has not judged the message or a recipient. It is never true when the
+// message may have been delivered.
 func (e *Error) Elsewhere() bool {
 	ours := e.Scope == ScopeAccount || e.Scope == ScopeConnection
 	switch e.Phase {
@@ -128,8 +132,8 @@ const (
 	nameDNS        = "EDNS"
 )
 
-// Name is the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, EOAUTH2, ETLS, EENVELOPE, EMESSAGE, EPROTOCOL, ESOCKET,
-// ECONNECTION, ETIMEDOUT or EDNS.
+// Name is the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, EOAUTH2, ETLS, EENVELOPE, EMESSAGE,
+// EPROTOCOL, ESOCKET, ECONNECTION, ETIMEDOUT or EDNS.
 func (e *Error) Name() string {
 	if e.name != "" {
 		return e.name
@@ -170,12 +174,14 @@ func phaseName(p Phase, code int) string {
 
 // envelopeError refuses a message for its addresses, before any connection.
 func envelopeError(what string, cause error) *Error {
-	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause), name: nameEnvelope}
+	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause),
+		name: nameEnvelope}
 }
 
 // messageError refuses a message for its content, before any connection.
 func messageError(what string, cause error) *Error {
-	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause), name: nameMessage}
+	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause),
+		name: nameMessage}
 }
 
 func because(what string, cause error) error {

@@ -23,15 +23,16 @@ func ExampleSender_Send() {
 	}
 	defer sender.Close()
 
-	result, err := sender.Send(context.Background(), smtpsend.Relay{Host: server.Host(), Port: server.Port()}, smtpsend.Message{
-		From: "news@example.com",
-		To:   []string{"ann@example.org", "rcpt-550@example.org", "rcpt-451@example.org"},
-		Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"),
-		BeforeDot: func(_ context.Context, accepted []string) error {
-			fmt.Println("about to be delivered to", accepted)
-			return nil
-		},
-	})
+	result, err := sender.Send(context.Background(), smtpsend.Relay{Host: server.Host(), Port: server.Port()},
+		smtpsend.Message{
+			From: "news@example.com",
+			To:   []string{"ann@example.org", "rcpt-550@example.org", "rcpt-451@example.org"},
+			Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"),
+			BeforeDot: func(_ context.Context, accepted []string) error {
+				fmt.Println("about to be delivered to", accepted)
+				return nil
+			},
+		})
 	fmt.Println("error:", err)
 	for _, r := range result.Recipients {
 		if e := r.Err; e != nil {

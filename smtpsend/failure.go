@@ -13,17 +13,20 @@ import (
 	"time"
 )
 
-// replyError is what a reply means in its phase, as judged by the sender's classifier. Recipients is how many the reply is about.
+// replyError is what a reply means in its phase, as judged by the sender's classifier. Recipients is how many
+// the reply is about.
 func (s *Sender) replyError(p Phase, command string, r reply, recipients int) *Error {
 	enhanced, text := r.enhanced()
 	if r.code < 400 {
-		// A yes, or a "go on", where neither can be meant: we and the relay are not in the same conversation any more.
+		// A yes, or a "go on", where neither can be meant: we and the relay are not in the same conversation any
+		// more.
 		return &Error{
 			Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
 			Verdict: Soft, Scope: ScopeConnection, name: nameProtocol,
 		}
 	}
-	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients, Now: time.Now()})
+	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients,
+		Now: time.Now()})
 	return &Error{
 		Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
 		Verdict: j.Verdict, Scope: j.Scope, Suppress: j.Suppress,
@@ -39,7 +42,8 @@ func (s *Sender) silent(e *Error) *Error {
 	return e
 }
 
-// ioError is a conversation that broke: closed, reset, timed out, cancelled, or answered with something that is no reply.
+// ioError is a conversation that broke: closed, reset, timed out, cancelled, or answered with something that
+// is no reply.
 func (s *Sender) ioError(ctx context.Context, p Phase, command string, err error) *Error {
 	e := &Error{Phase: p, Command: command, Verdict: Soft, Scope: ScopeConnection}
 	switch {
@@ -60,7 +64,8 @@ func (s *Sender) ioError(ctx context.Context, p Phase, command string, err error
 	return s.silent(e)
 }
 
-// withoutPorts takes addresses out of a socket error: with our port in it, no two texts of the same failure are alike.
+// withoutPorts takes addresses out of a socket error: with our port in it, no two texts of the same failure
+// are alike.
 func withoutPorts(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -69,8 +74,9 @@ func withoutPorts(err error) error {
 	return err
 }
 
-// dialError is a relay, or a proxy on the way to it, that could not be reached. A name that does not exist may be a typing error
-// or a resolver's bad day: after some tries it deserves the account's attention, which is for the caller to count.
+// dialError is a relay, or a proxy on the way to it, that could not be reached. A name that does not exist
+// may be a typing error or a resolver's bad day: after some tries it deserves the account's attention, which
+// is for the caller to count.
 func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error {
 	e := &Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeAccount, Err: err, name: nameSocket}
 	var dns *net.DNSError
@@ -87,14 +93,15 @@ func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error 
 	return s.silent(e)
 }
 
-// handshakeError is TLS that did not come about. A certificate that does not verify will not verify in a minute either, so the
-// account is held; everything else may be a passing trouble.
+// handshakeError is TLS that did not come about. A certificate that does not verify will not verify in a
+// minute either, so the account is held; everything else may be a passing trouble.
 func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 	var (
 		certificate *tls.CertificateVerificationError
 		unknown     x509.UnknownAuthorityError
 	)
-	e := &Error{Phase: PhaseTLS, Verdict: Soft, Scope: ScopeAccount, Err: fmt.Errorf("TLS handshake: %w", err), name: nameTLS}
+	e := &Error{Phase: PhaseTLS, Verdict: Soft, Scope: ScopeAccount, Err: fmt.Errorf("TLS handshake: %w", err),
+		name: nameTLS}
 	switch {
 	case errors.As(err, &certificate), errors.As(err, &unknown), errors.Is(err, errPin):
 		e.Verdict = Auth
@@ -102,7 +109,8 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 		e.name = nameTimeout
 	case ctx.Err() != nil:
 		e.name = nameConnection
-	case isClosed(err): // with EOF or a reset, as chance has it: whichever of the two the relay's end makes of what it has not read
+	case isClosed(err):
+		// with EOF or a reset, as chance has it: whichever of the two the relay's end makes of what it has not read
 		e.Err = errors.New("TLS handshake: the connection was closed")
 	}
 	return s.silent(e)
@@ -110,7 +118,8 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 
 // tlsRefused is a relay that will not do the TLS it must.
 func (s *Sender) tlsRefused(err error) *Error {
-	return &Error{Phase: PhaseSTARTTLS, Command: "STARTTLS", Verdict: Auth, Scope: ScopeAccount, Err: err, name: nameTLS}
+	return &Error{Phase: PhaseSTARTTLS, Command: "STARTTLS", Verdict: Auth, Scope: ScopeAccount, Err: err,
+		name: nameTLS}
 }
 
 func isTimeout(err error) bool {

@@ -17,17 +17,20 @@ type scripted struct {
 	heard bytes.Buffer
 }
 
-func (s *scripted) Read(b []byte) (int, error)       { return s.says.Read(b) }
-func (s *scripted) Write(b []byte) (int, error)      { return s.heard.Write(b) }
-func (s *scripted) Close() error                     { return nil }
-func (s *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (s *scripted) Read(b []byte) (int, error)  { return s.says.Read(b) }
+func (s *scripted) Write(b []byte) (int, error) { return s.heard.Write(b) }
+func (s *scripted) Close() error                { return nil }
+func (s *scripted) LocalAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+}
 func (s *scripted) RemoteAddr() net.Addr             { return s.LocalAddr() }
 func (s *scripted) SetDeadline(time.Time) error      { return nil }
 func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
 func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzConversation: whatever a relay says, from the greeting to the answers to two messages of which the second is in line behind the first,
-// each recipient ends with one answer, only a yes to a dot is a delivery, no dot is written unasked, and only after one is there doubt.
+// FuzzConversation: whatever a relay says, from the greeting to the answers to two messages of which the
+// second is in line behind the first, each recipient ends with one answer, only a yes to a dot is a delivery,
+// no dot is written unasked, and only after one is there doubt.
 func FuzzConversation(f *testing.F) {
 	hello := "220 mx.test ESMTP\r\n250-mx.test\r\n250-PIPELINING\r\n250-SIZE 100000\r\n250-AUTH PLAIN\r\n250 8BITMIME\r\n235 welcome\r\n"
 	for _, seed := range []string{
@@ -51,7 +54,8 @@ func FuzzConversation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte, large bool) {
 		conn := &scripted{says: bytes.NewReader(wire)}
-		relay := sender.complete(Relay{Host: "mx.test", TLS: TLSNone, Username: "user", Password: "secret-password", EHLOName: "client.test"})
+		relay := sender.complete(Relay{Host: "mx.test", TLS: TLSNone, Username: "user", Password: "secret-password",
+			EHLOName: "client.test"})
 		c := &session{sender: sender, relay: relay, raw: conn, born: time.Now(), expires: time.Now().Add(time.Hour)}
 		c.attach(conn)
 		ctx := context.Background()
@@ -94,13 +98,14 @@ type talk struct {
 }
 
 func (m *talk) deliver(t *testing.T, s *Sender, relay Relay, to ...string) *delivery {
-	d := newDelivery(s, relay, Message{From: "a@example.com", To: to, Body: Bytes(m.text), BeforeDot: func(context.Context, []string) error {
-		if bytes.HasSuffix(m.conn.heard.Bytes(), endOfData) {
-			t.Fatal("the dot is out before it was allowed")
-		}
-		m.allowed = true
-		return nil
-	}})
+	d := newDelivery(s, relay, Message{From: "a@example.com", To: to, Body: Bytes(m.text),
+		BeforeDot: func(context.Context, []string) error {
+			if bytes.HasSuffix(m.conn.heard.Bytes(), endOfData) {
+				t.Fatal("the dot is out before it was allowed")
+			}
+			m.allowed = true
+			return nil
+		}})
 	if failure := d.check(context.Background(), relay); failure != nil {
 		t.Fatal(failure)
 	}
@@ -149,17 +154,22 @@ func mustBeWhole(t *testing.T, e *Error) {
 	}
 }
 
-// FuzzProxy: whatever a proxy says, what is read of it is bounded, the first byte of the relay stays where it is, and no secret comes back.
+// FuzzProxy: whatever a proxy says, what is read of it is bounded, the first byte of the relay stays where it
+// is, and no secret comes back.
 func FuzzProxy(f *testing.F) {
 	for _, seed := range []string{
-		"HTTP/1.1 200 OK\r\n\r\n220 mx\r\n", "HTTP/1.0 200\n\n220 mx\r\n", "HTTP/1.1 407 Proxy Authentication Required\r\nA: b\r\n\r\n",
-		"HTTP/1.1 503 no secret-password\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b", "220 mx ESMTP\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n\r\n220 mx\r\n", "HTTP/1.0 200\n\n220 mx\r\n",
+		"HTTP/1.1 407 Proxy Authentication Required\r\nA: b\r\n\r\n",
+		"HTTP/1.1 503 no secret-password\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b", "220 mx ESMTP\r\n",
+		"HTTP/1.1 2000 OK\r\n\r\n", "\r\n\r\n",
 	} {
 		f.Add(false, []byte(seed))
 	}
 	for _, seed := range []string{
-		"\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x19220 mx\r\n", "\x05\x02\x01\x00\x05\x00\x00\x03\x02mx\x00\x19220 mx\r\n",
-		"\x05\x02\x01\x01", "\x05\xff", "\x05\x00\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00", "\x05\x00\x05\x00\x00\x04", "\x04\x00",
+		"\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x19220 mx\r\n",
+		"\x05\x02\x01\x00\x05\x00\x00\x03\x02mx\x00\x19220 mx\r\n",
+		"\x05\x02\x01\x01", "\x05\xff", "\x05\x00\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00",
+		"\x05\x00\x05\x00\x00\x04", "\x04\x00",
 	} {
 		f.Add(true, []byte(seed))
 	}
@@ -182,8 +192,10 @@ func FuzzProxy(f *testing.F) {
 			t.Fatalf("%v before a word was read", err)
 		case err == nil && socks && (len(read) < 9 || read[0] != 5):
 			t.Fatalf("a tunnel by %q", read)
-		case err == nil && !socks && (!strings.HasPrefix(string(read), "HTTP/") || !bytes.HasSuffix(read, []byte("\n")) ||
-			bytes.Contains(bytes.ReplaceAll(read, []byte("\r"), nil)[:len(bytes.ReplaceAll(read, []byte("\r"), nil))-2], []byte("\n\n"))):
+		case err == nil && !socks && (!strings.HasPrefix(string(read), "HTTP/") ||
+			!bytes.HasSuffix(read, []byte("\n")) ||
+			bytes.Contains(bytes.ReplaceAll(read, []byte("\r"),
+				nil)[:len(bytes.ReplaceAll(read, []byte("\r"), nil))-2], []byte("\n\n"))):
 			t.Fatalf("a tunnel by %q", read)
 		}
 	})

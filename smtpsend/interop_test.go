@@ -18,7 +18,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// sink starts smtp-sink on a port of its own. What it accepts is stored, a file a message, in the directory it returns.
+// sink starts smtp-sink on a port of its own. What it accepts is stored, a file a message, in the directory
+// it returns.
 func sink(t *testing.T, flags ...string) (smtpsend.Relay, string) {
 	t.Helper()
 	port := testport.Free(t)
@@ -63,14 +64,16 @@ func stored(t *testing.T, dir string) int {
 	return n
 }
 
-// TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay misbehaves. Where it is told to
-// think before it answers a command of the envelope, pipelining is off: it would go on to the next command meanwhile.
+// TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay
+// misbehaves. Where it is told to think before it answers a command of the envelope, pipelining is off: it
+// would go on to the next command meanwhile.
 func TestSMTPSink(t *testing.T) {
 	t.Parallel()
 	const brief = 2 * time.Second
 	var all sync.WaitGroup // at once, not as many as there are cores: they wait more than they work
 	defer all.Wait()
-	large := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"), 1<<20)...)
+	large := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"),
+		1<<20)...)
 	for _, row := range []struct {
 		name    string
 		flags   []string
@@ -88,42 +91,72 @@ func TestSMTPSink(t *testing.T) {
 		{name: "accepts without ESMTP", flags: []string{"-e"}, stored: true},
 		{name: "accepts without 8BITMIME, DSN and enhanced codes", flags: []string{"-8", "-N", "-E"}, stored: true},
 
-		{name: "hangs up after the dot", flags: []string{"-q", "."}, stored: true, inDoubt: true, phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
-		{name: "hangs up at CONNECT", flags: []string{"-q", "CONNECT"}, phase: smtpsend.PhaseGreeting, verdict: smtpsend.Soft},
-		{name: "hangs up at EHLO", flags: []string{"-q", "EHLO"}, phase: smtpsend.PhaseEHLO, verdict: smtpsend.Soft},
-		{name: "hangs up at MAIL", flags: []string{"-q", "MAIL"}, phase: smtpsend.PhaseMail, verdict: smtpsend.Soft},
-		{name: "hangs up at RCPT", flags: []string{"-q", "RCPT"}, phase: smtpsend.PhaseRcpt, verdict: smtpsend.Soft},
-		{name: "hangs up at DATA", flags: []string{"-q", "DATA"}, phase: smtpsend.PhaseData, verdict: smtpsend.Soft},
+		{name: "hangs up after the dot", flags: []string{"-q", "."}, stored: true, inDoubt: true,
+			phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
+		{name: "hangs up at CONNECT", flags: []string{"-q", "CONNECT"}, phase: smtpsend.PhaseGreeting,
+			verdict: smtpsend.Soft},
+		{name: "hangs up at EHLO", flags: []string{"-q", "EHLO"}, phase: smtpsend.PhaseEHLO,
+			verdict: smtpsend.Soft},
+		{name: "hangs up at MAIL", flags: []string{"-q", "MAIL"}, phase: smtpsend.PhaseMail,
+			verdict: smtpsend.Soft},
+		{name: "hangs up at RCPT", flags: []string{"-q", "RCPT"}, phase: smtpsend.PhaseRcpt,
+			verdict: smtpsend.Soft},
+		{name: "hangs up at DATA", flags: []string{"-q", "DATA"}, phase: smtpsend.PhaseData,
+			verdict: smtpsend.Soft},
 
-		{name: "421 after the dot", flags: []string{"-Q", "."}, phase: smtpsend.PhaseDot, code: 421, verdict: smtpsend.Soft},
-		{name: "421 at CONNECT", flags: []string{"-Q", "CONNECT"}, phase: smtpsend.PhaseGreeting, code: 421, verdict: smtpsend.Soft},
-		{name: "421 at MAIL", flags: []string{"-Q", "MAIL"}, phase: smtpsend.PhaseMail, code: 421, verdict: smtpsend.Soft},
-		{name: "421 at RCPT", flags: []string{"-Q", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 421, verdict: smtpsend.Soft},
-		{name: "421 at DATA", flags: []string{"-Q", "DATA"}, phase: smtpsend.PhaseData, code: 421, verdict: smtpsend.Soft},
+		{name: "421 after the dot", flags: []string{"-Q", "."}, phase: smtpsend.PhaseDot, code: 421,
+			verdict: smtpsend.Soft},
+		{name: "421 at CONNECT", flags: []string{"-Q", "CONNECT"}, phase: smtpsend.PhaseGreeting, code: 421,
+			verdict: smtpsend.Soft},
+		{name: "421 at MAIL", flags: []string{"-Q", "MAIL"}, phase: smtpsend.PhaseMail, code: 421,
+			verdict: smtpsend.Soft},
+		{name: "421 at RCPT", flags: []string{"-Q", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 421,
+			verdict: smtpsend.Soft},
+		{name: "421 at DATA", flags: []string{"-Q", "DATA"}, phase: smtpsend.PhaseData, code: 421,
+			verdict: smtpsend.Soft},
 
-		{name: "4xx at the dot", flags: []string{"-r", "."}, phase: smtpsend.PhaseDot, code: 450, verdict: smtpsend.Soft},
-		{name: "4xx at MAIL", flags: []string{"-r", "MAIL"}, phase: smtpsend.PhaseMail, code: 450, verdict: smtpsend.Soft},
-		{name: "4xx at RCPT", flags: []string{"-r", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 450, verdict: smtpsend.Soft},
-		{name: "4xx at DATA", flags: []string{"-r", "DATA"}, phase: smtpsend.PhaseData, code: 450, verdict: smtpsend.Soft},
-		{name: "throttles at the dot", flags: []string{"-r", ".", "-b", "454 4.7.0 Throttling failure: Maximum sending rate exceeded."}, phase: smtpsend.PhaseDot, code: 454, verdict: smtpsend.Throttle},
+		{name: "4xx at the dot", flags: []string{"-r", "."}, phase: smtpsend.PhaseDot, code: 450,
+			verdict: smtpsend.Soft},
+		{name: "4xx at MAIL", flags: []string{"-r", "MAIL"}, phase: smtpsend.PhaseMail, code: 450,
+			verdict: smtpsend.Soft},
+		{name: "4xx at RCPT", flags: []string{"-r", "RCPT"}, phase: smtpsend.PhaseRcpt, code: 450,
+			verdict: smtpsend.Soft},
+		{name: "4xx at DATA", flags: []string{"-r", "DATA"}, phase: smtpsend.PhaseData, code: 450,
+			verdict: smtpsend.Soft},
+		{name: "throttles at the dot", flags: []string{"-r", ".", "-b",
+			"454 4.7.0 Throttling failure: Maximum sending rate exceeded."}, phase: smtpsend.PhaseDot, code: 454,
+			verdict: smtpsend.Throttle},
 
-		{name: "5xx at the dot", flags: []string{"-f", "."}, phase: smtpsend.PhaseDot, code: 500, verdict: smtpsend.Policy},
-		{name: "5xx at MAIL", flags: []string{"-f", "MAIL"}, phase: smtpsend.PhaseMail, code: 500, verdict: smtpsend.Policy},
-		{name: "5xx at DATA", flags: []string{"-f", "DATA"}, phase: smtpsend.PhaseData, code: 500, verdict: smtpsend.Policy},
-		{name: "unknown user at RCPT", flags: []string{"-f", "RCPT", "-B", "550 5.1.1 User unknown"}, phase: smtpsend.PhaseRcpt, code: 550, verdict: smtpsend.Hard},
-		{name: "listed at CONNECT", flags: []string{"-f", "CONNECT", "-B", "554 5.7.1 Client host blocked using zen.spamhaus.org"}, phase: smtpsend.PhaseGreeting, code: 554, verdict: smtpsend.Block},
+		{name: "5xx at the dot", flags: []string{"-f", "."}, phase: smtpsend.PhaseDot, code: 500,
+			verdict: smtpsend.Policy},
+		{name: "5xx at MAIL", flags: []string{"-f", "MAIL"}, phase: smtpsend.PhaseMail, code: 500,
+			verdict: smtpsend.Policy},
+		{name: "5xx at DATA", flags: []string{"-f", "DATA"}, phase: smtpsend.PhaseData, code: 500,
+			verdict: smtpsend.Policy},
+		{name: "unknown user at RCPT", flags: []string{"-f", "RCPT", "-B", "550 5.1.1 User unknown"},
+			phase: smtpsend.PhaseRcpt, code: 550, verdict: smtpsend.Hard},
+		{name: "listed at CONNECT", flags: []string{"-f", "CONNECT", "-B",
+			"554 5.7.1 Client host blocked using zen.spamhaus.org"}, phase: smtpsend.PhaseGreeting, code: 554,
+			verdict: smtpsend.Block},
 
-		{name: "gives up in the middle of a large message", flags: []string{"-A", "0"}, large: true, phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
-		{name: "gives up a while into a large message", flags: []string{"-A", "1", "-T", "4096"}, large: true, phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
+		{name: "gives up in the middle of a large message", flags: []string{"-A", "0"}, large: true,
+			phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
+		{name: "gives up a while into a large message", flags: []string{"-A", "1", "-T", "4096"}, large: true,
+			phase: smtpsend.PhaseBody, code: 550, verdict: smtpsend.Policy},
 
 		{name: "thinks before it answers the dot", flags: []string{"-W", ".:1"}, stored: true},
-		{name: "thinks too long before it answers the dot", flags: []string{"-W", ".:30"}, timeout: brief, stored: true, inDoubt: true, phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
-		{name: "thinks before it answers RCPT", flags: []string{"-p", "-W", "RCPT:1:50"}, timeout: 30 * time.Second, stored: true},
-		{name: "thinks too long before it answers MAIL", flags: []string{"-p", "-W", "MAIL:30"}, timeout: brief, phase: smtpsend.PhaseMail, verdict: smtpsend.Soft},
-		{name: "thinks too long before it greets", flags: []string{"-W", "CONNECT:30"}, timeout: brief, phase: smtpsend.PhaseGreeting, verdict: smtpsend.Soft},
+		{name: "thinks too long before it answers the dot", flags: []string{"-W", ".:30"}, timeout: brief,
+			stored: true, inDoubt: true, phase: smtpsend.PhaseDot, verdict: smtpsend.Soft},
+		{name: "thinks before it answers RCPT", flags: []string{"-p", "-W", "RCPT:1:50"}, timeout: 30 * time.Second,
+			stored: true},
+		{name: "thinks too long before it answers MAIL", flags: []string{"-p", "-W", "MAIL:30"}, timeout: brief,
+			phase: smtpsend.PhaseMail, verdict: smtpsend.Soft},
+		{name: "thinks too long before it greets", flags: []string{"-W", "CONNECT:30"}, timeout: brief,
+			phase: smtpsend.PhaseGreeting, verdict: smtpsend.Soft},
 
 		{name: "reads late", flags: []string{"-H", "1", "-T", "4096"}, large: true, stored: true},
-		{name: "reads too late", flags: []string{"-H", "30", "-T", "4096"}, timeout: brief, large: true, phase: smtpsend.PhaseBody, verdict: smtpsend.Soft},
+		{name: "reads too late", flags: []string{"-H", "30", "-T", "4096"}, timeout: brief, large: true,
+			phase: smtpsend.PhaseBody, verdict: smtpsend.Soft},
 	} {
 		all.Go(func() {
 			t.Run(row.name, func(t *testing.T) {
@@ -140,7 +173,8 @@ func TestSMTPSink(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-				} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt || e.Code != row.code || e.Phase != row.phase {
+				} else if e := failure(t, err); e.Verdict != row.verdict || e.InDoubt != row.inDoubt ||
+					e.Code != row.code || e.Phase != row.phase {
 					t.Errorf("%s at %s, in doubt %v, code %d: %v", e.Verdict, e.Phase, e.InDoubt, e.Code, e)
 				}
 				if row.stored {
@@ -151,7 +185,8 @@ func TestSMTPSink(t *testing.T) {
 	}
 }
 
-// TestSMTPSinkChained: Postfix' server takes the next envelope with the dot as it takes any other group of commands.
+// TestSMTPSinkChained: Postfix' server takes the next envelope with the dot as it takes any other group of
+// commands.
 func TestSMTPSinkChained(t *testing.T) {
 	const messages = 200
 	for _, row := range []struct {

@@ -14,8 +14,9 @@ type waiter struct {
 	gone bool         // it has given up
 }
 
-// chain begins the transaction of the first in line on c, whose message is about to end: its envelope is queued to leave with the dot,
-// in one write (RFC 2920 section 3.1). Nil: nobody waits, or something forbids it.
+// chain begins the transaction of the first in line on c, whose message is about to end: its envelope is
+// queued to leave with the dot, in one write (RFC 2920 section 3.1). Nil: nobody waits, or something forbids
+// it.
 func (p *pool) chain(relay Relay, c *session) *waiter {
 	if !c.ext.pipelining || c.worn(time.Now()) {
 		return nil
@@ -63,7 +64,8 @@ func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	return grant{}, context.Cause(ctx)
 }
 
-// handBack returns what nobody has used. A connection with an envelope on its way is of no use to anybody else.
+// handBack returns what nobody has used. A connection with an envelope on its way is of no use to anybody
+// else.
 func (p *pool) handBack(relay Relay, g grant) {
 	switch {
 	case g.t != nil:
@@ -79,8 +81,8 @@ func (p *pool) handBack(relay Relay, g grant) {
 // errAlone says that there is no connection to wait for.
 var errAlone = errors.New("no connection of this process is open")
 
-// takeOpen is take for a message that was refused the opening of a connection it had the right to. It waits for one that is open.
-// When there is none, those in line try for themselves, or they would wait for nothing.
+// takeOpen is take for a message that was refused the opening of a connection it had the right to. It waits
+// for one that is open. When there is none, those in line try for themselves, or they would wait for nothing.
 func (p *pool) takeOpen(ctx context.Context, d *delivery) (grant, error) {
 	p.mu.Lock()
 	k := p.relays[d.relay]

@@ -10,8 +10,9 @@ import (
 // errInterrupted is content that was not finished because the relay spoke.
 var errInterrupted = errors.New("the relay spoke in the middle of the content")
 
-// writeListening writes content block by block, as it is read, with an ear to the relay. One that has had enough says so and may stop
-// reading: who only writes would wait out the deadline, and a large message would be sent to the end for nothing.
+// writeListening writes content block by block, as it is read, with an ear to the relay. One that has had
+// enough says so and may stop reading: who only writes would wait out the deadline, and a large message would
+// be sent to the end for nothing.
 func (c *session) writeListening(content *wireReader, limit time.Duration) error {
 	var spoke atomic.Bool
 	past := time.Unix(1, 0)
@@ -32,7 +33,8 @@ func (c *session) writeListening(content *wireReader, limit time.Duration) error
 	return err
 }
 
-// writeBlocks writes until done or spoke. The order of deadline, question and write matters: whoever sets spoke sets the deadline after it.
+// writeBlocks writes until done or spoke. The order of deadline, question and write matters: whoever sets
+// spoke sets the deadline after it.
 func (c *session) writeBlocks(content *wireReader, limit time.Duration, spoke *atomic.Bool) error {
 	for {
 		block, end := content.next()

@@ -24,10 +24,12 @@ func TestAnswered(t *testing.T) {
 		{"said yes to", 0, [][]string{
 			{"a@example.org +", "rcpt-550@example.org -"},
 			{"a@example.org +", "rcpt-550@example.org -", "b@example.org +", "c@example.org +"},
-		}, []string{"a@example.org +", "rcpt-550@example.org -", "b@example.org +", "c@example.org +", "d@example.org +"}},
+		}, []string{"a@example.org +", "rcpt-550@example.org -", "b@example.org +", "c@example.org +",
+			"d@example.org +"}},
 		{"said no to", 1, [][]string{
 			{"a@example.org +", "rcpt-550@example.org -"},
-		}, []string{"a@example.org +", "rcpt-550@example.org -", "b@example.org -", "c@example.org -", "d@example.org -"}},
+		}, []string{"a@example.org +", "rcpt-550@example.org -", "b@example.org -", "c@example.org -",
+			"d@example.org -"}},
 	} {
 		relay := relayTo(server)
 		relay.RecipientsPerTransaction = 2
@@ -78,12 +80,17 @@ func TestRequireTLS(t *testing.T) {
 		trust  bool
 		ok     bool
 	}{
-		{"offered, verified", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer}, smtpsend.Relay{TLS: smtpsend.TLSRequired}, true, true},
-		{"offered, TLS only liked, and yet verified", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer}, smtpsend.Relay{}, true, true},
-		{"offered, TLS only liked, certificate unknown", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer}, smtpsend.Relay{}, false, false},
-		{"offered, certificate not looked at", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer}, smtpsend.Relay{TLS: smtpsend.TLSRequired, InsecureSkipVerify: true}, true, false},
+		{"offered, verified", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer},
+			smtpsend.Relay{TLS: smtpsend.TLSRequired}, true, true},
+		{"offered, TLS only liked, and yet verified", testsmtp.Options{Security: testsmtp.STARTTLS,
+			Extensions: offer}, smtpsend.Relay{}, true, true},
+		{"offered, TLS only liked, certificate unknown", testsmtp.Options{Security: testsmtp.STARTTLS,
+			Extensions: offer}, smtpsend.Relay{}, false, false},
+		{"offered, certificate not looked at", testsmtp.Options{Security: testsmtp.STARTTLS, Extensions: offer},
+			smtpsend.Relay{TLS: smtpsend.TLSRequired, InsecureSkipVerify: true}, true, false},
 		{"offered in clear", testsmtp.Options{Extensions: offer}, smtpsend.Relay{}, true, false},
-		{"not offered", testsmtp.Options{Security: testsmtp.STARTTLS}, smtpsend.Relay{TLS: smtpsend.TLSRequired}, true, false},
+		{"not offered", testsmtp.Options{Security: testsmtp.STARTTLS}, smtpsend.Relay{TLS: smtpsend.TLSRequired},
+			true, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +113,8 @@ func TestRequireTLS(t *testing.T) {
 				}
 				return
 			}
-			if e := failure(t, err); e.Verdict != smtpsend.Policy || e.Scope != smtpsend.ScopeMessage || e.Elsewhere() || server.Count() != 0 {
+			if e := failure(t, err); e.Verdict != smtpsend.Policy || e.Scope != smtpsend.ScopeMessage ||
+				e.Elsewhere() || server.Count() != 0 {
 				t.Errorf("%s %s: %v", e.Verdict, e.Scope, e)
 			}
 			m.RequireTLS = false

@@ -15,7 +15,8 @@ type metrics struct {
 }
 
 // outcomes a recipient can have in one Send: delivered, in doubt, or a verdict.
-var outcomes = []string{"delivered", "in_doubt", string(Hard), string(Soft), string(Throttle), string(Policy), string(Auth), string(Block)}
+var outcomes = []string{"delivered", "in_doubt", string(Hard), string(Soft), string(Throttle), string(Policy),
+	string(Auth), string(Block)}
 
 // phases that are timed.
 var phases = []string{"wait", "connect", "tls", "auth", "mail", "rcpt", "data", "body", "dot"}

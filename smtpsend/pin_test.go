@@ -20,19 +20,22 @@ import (
 )
 
 // issue makes a certificate for name, signed by parent, or by itself without one.
-func issue(t *testing.T, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func issue(t *testing.T, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (
+	*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	return issueUntil(t, time.Now().Add(time.Hour), name, parent, parentKey)
 }
 
-func issueUntil(t *testing.T, end time.Time, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+func issueUntil(t *testing.T, end time.Time, name string, parent *x509.Certificate,
+	parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{
+			name},
 		NotBefore: end.Add(-2 * time.Hour), NotAfter: end, BasicConstraintsValid: true, IsCA: parent == nil,
 	}
 	if parent == nil {
@@ -71,20 +74,24 @@ func TestPinOfAChain(t *testing.T) {
 		{name: "the relay's own key", pin: pinOf(leaf), presented: chain{leaf, ca}, ok: true},
 		{name: "the second of two", pin: pinOf(forged) + " " + pinOf(leaf), presented: chain{leaf}, ok: true},
 		{name: "its authority's key", pin: pinOf(ca), presented: chain{leaf, ca}, ok: true},
-		{name: "its authority's key, in a verified chain", pin: pinOf(ca), presented: chain{leaf}, verified: []chain{{leaf, ca}}, ok: true},
+		{name: "its authority's key, in a verified chain", pin: pinOf(ca), presented: chain{leaf},
+			verified: []chain{{leaf, ca}}, ok: true},
 		{name: "none of them", pin: pinOf(forged), presented: chain{leaf, ca}},
-		{name: "none of them, in a verified chain", pin: pinOf(forged), presented: chain{leaf, ca}, verified: []chain{{leaf, ca}}},
+		{name: "none of them, in a verified chain", pin: pinOf(forged), presented: chain{leaf, ca},
+			verified: []chain{{leaf, ca}}},
 		{name: "another of the same authority", pin: pinOf(ca), presented: chain{neighbour, ca}},
 		{name: "a forger who shows the authority's certificate", pin: pinOf(ca), presented: chain{forged, ca}},
 		{name: "a forger who shows the relay's certificate", pin: pinOf(leaf), presented: chain{forged, leaf}},
-		{name: "shown, but not part of the verified chain", pin: pinOf(leaf), presented: chain{forged, leaf}, verified: []chain{{forged, forgerCA}}},
+		{name: "shown, but not part of the verified chain", pin: pinOf(leaf), presented: chain{forged, leaf},
+			verified: []chain{{forged, forgerCA}}},
 		{name: "nothing at all", pin: pinOf(leaf)},
 	} {
 		p, err := parsePins(row.pin)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.verify(tls.ConnectionState{PeerCertificates: row.presented, VerifiedChains: row.verified}, "mx.example")
+		err = p.verify(tls.ConnectionState{PeerCertificates: row.presented, VerifiedChains: row.verified},
+			"mx.example")
 		if row.ok != (err == nil) || err != nil && !errors.Is(err, errPin) {
 			t.Errorf("%s: %v", row.name, err)
 		}
@@ -131,7 +138,8 @@ func TestPins(t *testing.T) {
 				return
 			}
 			var e *Error
-			if !errors.As(err, &e) || e.Verdict != Auth || e.Scope != ScopeAccount || e.Name() != nameTLS || !e.Elsewhere() {
+			if !errors.As(err, &e) || e.Verdict != Auth || e.Scope != ScopeAccount || e.Name() != nameTLS ||
+				!e.Elsewhere() {
 				t.Errorf("%v", err)
 			}
 		})
@@ -146,7 +154,8 @@ func TestPinIsNeverGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = sender.Send(t.Context(), Relay{Host: server.Host(), Port: server.Port(), Pin: pinOf(stranger)}, Message{To: []string{"b@example.org"}, Body: Bytes("x")})
+	_, err = sender.Send(t.Context(), Relay{Host: server.Host(), Port: server.Port(), Pin: pinOf(stranger)},
+		Message{To: []string{"b@example.org"}, Body: Bytes("x")})
 	var e *Error
 	if !errors.As(err, &e) || e.Phase != PhaseSTARTTLS || e.Verdict != Auth || server.Count() != 0 {
 		t.Errorf("%v", err)
@@ -169,7 +178,8 @@ func TestOldTLS(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-				Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}}, MinVersion: tls.VersionTLS10, MaxVersion: row.theirs,
+				Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}},
+				MinVersion:   tls.VersionTLS10, MaxVersion: row.theirs,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -187,18 +197,21 @@ func TestOldTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			relay := Relay{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, TLS: TLSImplicit, MinVersion: row.ours, Pin: pinOf(cert)}
+			relay := Relay{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, TLS: TLSImplicit,
+				MinVersion: row.ours, Pin: pinOf(cert)}
 			err = sender.Verify(t.Context(), relay)
 			<-done
 			var e *Error
-			if !errors.As(err, &e) || row.handshake != (e.Phase == PhaseGreeting) || !row.handshake && (e.Name() != nameTLS || e.Verdict != Soft) {
+			if !errors.As(err, &e) || row.handshake != (e.Phase == PhaseGreeting) || !row.handshake &&
+				(e.Name() != nameTLS || e.Verdict != Soft) {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 }
 
-// TestExpiredCertificate: an account is held for it, as it will not be better in a minute. A pin on the very key stands for the date, too.
+// TestExpiredCertificate: an account is held for it, as it will not be better in a minute. A pin on the very
+// key stands for the date, too.
 func TestExpiredCertificate(t *testing.T) {
 	ca, caKey := issue(t, "authority", nil, nil)
 	expired, key := issueUntil(t, time.Now().Add(-time.Minute), "localhost", ca, caKey)
@@ -207,12 +220,15 @@ func TestExpiredCertificate(t *testing.T) {
 		relay Relay
 		phase Phase
 	}{
-		{"expired", Relay{CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}))}, PhaseTLS},
+		{"expired", Relay{CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}))},
+			PhaseTLS},
 		{"expired and pinned", Relay{Pin: pinOf(expired)}, PhaseGreeting},
 		{"expired, its authority pinned", Relay{Pin: pinOf(ca)}, PhaseTLS},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{expired.Raw, ca.Raw}, PrivateKey: key}}})
+			listener, err := tls.Listen("tcp", "127.0.0.1:0",
+				&tls.Config{Certificates: []tls.Certificate{
+					{Certificate: [][]byte{expired.Raw, ca.Raw}, PrivateKey: key}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +249,8 @@ func TestExpiredCertificate(t *testing.T) {
 			err = sender.Verify(t.Context(), row.relay)
 			<-done
 			var e *Error
-			if !errors.As(err, &e) || e.Phase != row.phase || e.Phase == PhaseTLS && (e.Verdict != Auth || e.Scope != ScopeAccount || e.Name() != nameTLS) {
+			if !errors.As(err, &e) || e.Phase != row.phase || e.Phase == PhaseTLS &&
+				(e.Verdict != Auth || e.Scope != ScopeAccount || e.Name() != nameTLS) {
 				t.Errorf("%v", err)
 			}
 		})

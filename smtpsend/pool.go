@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// pool keeps the connections of each relay: at most Relay.Connections open, the most recently used one first, so that the
-// others can fall idle. Who finds all of them busy waits in line. There the message before may take his envelope along (chain).
+// pool keeps the connections of each relay: at most Relay.Connections open, the most recently used one first,
+// so that the others can fall idle. Who finds all of them busy waits in line. There the message before may
+// take his envelope along (chain).
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
@@ -22,7 +23,8 @@ type connections struct {
 	unchained bool // the relay has lost an envelope that came with a dot: no more of those
 }
 
-// grant is what a message gets: a connection, or the right to open one. Either must come back, by give or by drop.
+// grant is what a message gets: a connection, or the right to open one. Either must come back, by give or by
+// drop.
 type grant struct {
 	c *session     // nil: open one
 	t *transaction // on c, with its envelope under way; nil: none was begun
@@ -61,7 +63,8 @@ func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 	return p.wait(ctx, w)
 }
 
-// give returns a connection that may be used again. Next is the one whose envelope is under way on it, if any.
+// give returns a connection that may be used again. Next is the one whose envelope is under way on it, if
+// any.
 func (p *pool) give(relay Relay, c *session, next *waiter) {
 	c.idleSince = time.Now()
 	p.mu.Lock()
@@ -93,8 +96,8 @@ func (p *pool) give(relay Relay, c *session, next *waiter) {
 	p.drop(relay, nil)
 }
 
-// drop gives the right to a connection back, after one was closed or could not be opened. The one whose envelope was lost with it
-// comes before those in line.
+// drop gives the right to a connection back, after one was closed or could not be opened. The one whose
+// envelope was lost with it comes before those in line.
 func (p *pool) drop(relay Relay, next *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,8 @@ func TestHandBack(t *testing.T) {
 		{name: "a connection", connection: true, open: 1, idle: 1},
 		{name: "a connection, wanted", connection: true, inLine: true, open: 1, gets: "connection"},
 		{name: "a connection with an envelope on it", connection: true, begun: true, open: 0},
-		{name: "a connection with an envelope on it, wanted", connection: true, begun: true, inLine: true, open: 1, gets: "right"},
+		{name: "a connection with an envelope on it, wanted", connection: true, begun: true, inLine: true, open: 1,
+			gets: "right"},
 	} {
 		p := newPool()
 		k := &connections{open: 1}
@@ -63,7 +64,8 @@ func TestHandBack(t *testing.T) {
 	}
 }
 
-// TestIdleForAWhile: a connection that was idle for some seconds is asked whether it is still there, before a message is entrusted to it.
+// TestIdleForAWhile: a connection that was idle for some seconds is asked whether it is still there, before a
+// message is entrusted to it.
 func TestIdleForAWhile(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{Record: true})
 	sender, err := New(Options{IdleTimeout: time.Hour})
@@ -74,7 +76,8 @@ func TestIdleForAWhile(t *testing.T) {
 	relay := sender.complete(Relay{Host: server.Host(), Port: server.Port()})
 	send := func() Result {
 		t.Helper()
-		result, err := sender.Send(context.Background(), relay, Message{To: []string{"b@example.org"}, Body: Bytes("x")})
+		result, err := sender.Send(context.Background(), relay, Message{To: []string{"b@example.org"},
+			Body: Bytes("x")})
 		if err != nil {
 			t.Fatal(err)
 		}

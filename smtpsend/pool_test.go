@@ -38,7 +38,8 @@ func TestPoolKeepsToItsLimits(t *testing.T) {
 	if server.Count() != messages {
 		t.Errorf("%d messages arrived", server.Count())
 	}
-	// The server counts a connection until it has noticed the end of it, so a closing one may overlap with its successor.
+	// The server counts a connection until it has noticed the end of it, so a closing one may overlap with its
+	// successor.
 	if most > 2*relay.Connections {
 		t.Errorf("%d connections at once", most)
 	}
@@ -64,7 +65,8 @@ func TestWaitingForAConnectionObeysTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := sender.Send(ctx, relay, mail("c@example.org"))
-	if e := failure(t, err); e.Name() != "ETIMEDOUT" || e.Phase != smtpsend.PhaseConnect || !errors.Is(err, context.DeadlineExceeded) {
+	if e := failure(t, err); e.Name() != "ETIMEDOUT" || e.Phase != smtpsend.PhaseConnect ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%s at %s: %v", e.Name(), e.Phase, e)
 	}
 	close(release)
@@ -153,7 +155,8 @@ func TestARelaysOwnTimes(t *testing.T) {
 		{"the usual ones", smtpsend.Relay{}, smtpsend.Options{}, 1},
 		{"idle time over", smtpsend.Relay{IdleTimeout: 1}, smtpsend.Options{}, 3},
 		{"lifetime over", smtpsend.Relay{Lifetime: 1}, smtpsend.Options{}, 3},
-		{"longer than the usual ones", smtpsend.Relay{IdleTimeout: time.Hour, Lifetime: time.Hour}, smtpsend.Options{IdleTimeout: 1, Lifetime: 1}, 1},
+		{"longer than the usual ones", smtpsend.Relay{IdleTimeout: time.Hour, Lifetime: time.Hour},
+			smtpsend.Options{IdleTimeout: 1, Lifetime: 1}, 1},
 	} {
 		server := testsmtp.Start(t, testsmtp.Options{})
 		sender := newSender(t, row.options)

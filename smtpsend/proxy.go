@@ -24,8 +24,8 @@ type proxy struct {
 	user, password string // both empty: no login
 }
 
-// parseProxy takes a proxy's URL apart; nil without one. Its errors never show the URL: a password may be in it, and in a URL that
-// does not parse there is no telling where.
+// parseProxy takes a proxy's URL apart; nil without one. Its errors never show the URL: a password may be in
+// it, and in a URL that does not parse there is no telling where.
 func parseProxy(raw string) (*proxy, error) {
 	if raw == "" {
 		return nil, nil
@@ -47,7 +47,8 @@ func parseProxy(raw string) (*proxy, error) {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return nil, fmt.Errorf("%w: the proxy's port is out of range", errRelay)
 	}
-	p := &proxy{scheme: u.Scheme, host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port), user: u.User.Username()}
+	p := &proxy{scheme: u.Scheme, host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port),
+		user: u.User.Username()}
 	p.password, _ = u.User.Password()
 	if len(p.user) > 255 || len(p.password) > 255 {
 		return nil, fmt.Errorf("%w: the proxy's user name or password is longer than 255 bytes", errRelay)
@@ -108,10 +109,12 @@ func (c *session) proxyRoots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// errProxyLogin is a proxy that does not know us. Nothing of ours goes out before somebody has put that right.
+// errProxyLogin is a proxy that does not know us. Nothing of ours goes out before somebody has put that
+// right.
 var errProxyLogin = errors.New("it refuses the login")
 
-// proxyError is a proxy that does not lead to the relay. It may be the proxy's trouble or the relay's; either may pass.
+// proxyError is a proxy that does not lead to the relay. It may be the proxy's trouble or the relay's; either
+// may pass.
 func (c *session) proxyError(ctx context.Context, err error) *Error {
 	e := c.sender.ioError(ctx, PhaseConnect, "", err)
 	if ctx.Err() != nil {
@@ -160,7 +163,8 @@ func (p *proxy) askHTTP(conn net.Conn, host string, port int) error {
 // maxProxyHead bounds what a proxy may say before the tunnel begins.
 const maxProxyHead = 16 << 10
 
-// readStatus reads the head of an HTTP answer. It reads byte by byte: the one after the empty line is the relay's.
+// readStatus reads the head of an HTTP answer. It reads byte by byte: the one after the empty line is the
+// relay's.
 func readStatus(r io.Reader) (code int, reason string, err error) {
 	var head strings.Builder
 	b := make([]byte, 1)

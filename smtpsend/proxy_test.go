@@ -30,13 +30,15 @@ func join(a io.ReadWriteCloser, fromA io.Reader, b net.Conn) {
 	both.Wait()
 }
 
-// connectProxy is an HTTP proxy by net/http, over TLS if asked. It gives its URL, and the certificate to trust.
+// connectProxy is an HTTP proxy by net/http, over TLS if asked. It gives its URL, and the certificate to
+// trust.
 func connectProxy(t *testing.T, secure bool, login string) (address, ca string) {
 	t.Helper()
 	var tunnels sync.WaitGroup
 	t.Cleanup(tunnels.Wait)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if login != "" && r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte(login)) {
+		if login != "" && r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString(
+			[]byte(login)) {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
 		}
@@ -141,10 +143,12 @@ func TestProxies(t *testing.T) {
 			{name: "open"},
 			{name: "with a name to look up", host: "localhost"},
 			{name: "login", wants: "proxy-user:proxy-secret", gives: "proxy-user:proxy-secret"},
-			{name: "login refused", wants: "proxy-user:proxy-secret", gives: "proxy-user:wrong-secret", fails: "EAUTH", verdict: smtpsend.Auth},
+			{name: "login refused", wants: "proxy-user:proxy-secret", gives: "proxy-user:wrong-secret", fails: "EAUTH",
+				verdict: smtpsend.Auth},
 			{name: "login wanted", wants: "proxy-user:proxy-secret", fails: "EAUTH", verdict: smtpsend.Auth},
 			{name: "login not wanted", gives: "proxy-user:proxy-secret"},
-			{name: "relay not reached", gives: "proxy-user:proxy-secret", host: "relay.invalid", fails: "ESOCKET", verdict: smtpsend.Soft},
+			{name: "relay not reached", gives: "proxy-user:proxy-secret", host: "relay.invalid", fails: "ESOCKET",
+				verdict: smtpsend.Soft},
 		} {
 			t.Run(scheme+"/"+row.name, func(t *testing.T) {
 				t.Parallel()
@@ -167,7 +171,8 @@ func TestProxies(t *testing.T) {
 				relay.Proxy, relay.CA = u.String(), relay.CA+ca
 				var log bytes.Buffer
 				logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				result, err := newSender(t, smtpsend.Options{Timeout: 15 * time.Second, Logger: logger}).Send(t.Context(), relay, mail("b@example.org"))
+				result, err := newSender(t, smtpsend.Options{Timeout: 15 * time.Second, Logger: logger}).Send(t.Context(),
+					relay, mail("b@example.org"))
 				if row.fails == "" {
 					if err != nil {
 						t.Fatal(err)
@@ -175,7 +180,8 @@ func TestProxies(t *testing.T) {
 					if got := server.Wait(1)[0]; !got.TLS || got.Login != "u" || result.RemoteAddress != u.Host {
 						t.Errorf("TLS %v, login %q, by way of %s", got.TLS, got.Login, result.RemoteAddress)
 					}
-				} else if e := failure(t, err); e.Name() != row.fails || e.Verdict != row.verdict || e.Phase != smtpsend.PhaseConnect ||
+				} else if e := failure(t, err); e.Name() != row.fails || e.Verdict != row.verdict ||
+					e.Phase != smtpsend.PhaseConnect ||
 					e.Scope != smtpsend.ScopeAccount || !e.Elsewhere() || !strings.Contains(e.Error(), "proxy: ") {
 					t.Errorf("%s %s %s: %v", e.Name(), e.Verdict, e.Phase, e)
 				}
@@ -208,8 +214,11 @@ func TestProxyTroubles(t *testing.T) {
 		{"is no HTTP server", "http", says("220 mx ESMTP\r\n\r\n"), "ESOCKET", "not HTTP"},
 		{"is no TLS server", "https", says("220 mx ESMTP\r\n\r\n"), "ESOCKET", "TLS handshake"},
 		{"is no SOCKS server", "socks5", says("220 mx ESMTP\r\n"), "ESOCKET", "not SOCKS"},
-		{"talks without end", "http", says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000)), "ESOCKET", "longer than"},
-		{"repeats the login", "http", says("HTTP/1.1 403 no proxy-secret cHJveHktdXNlcjpwcm94eS1zZWNyZXQ=\x1b[31m\r\n\r\n"), "ESOCKET", "403 no *** ***"},
+		{"talks without end", "http", says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000)), "ESOCKET",
+			"longer than"},
+		{"repeats the login", "http",
+			says("HTTP/1.1 403 no proxy-secret cHJveHktdXNlcjpwcm94eS1zZWNyZXQ=\x1b[31m\r\n\r\n"), "ESOCKET",
+			"403 no *** ***"},
 	} {
 		t.Run(row.scheme+" "+row.name, func(t *testing.T) {
 			t.Parallel()
@@ -217,9 +226,11 @@ func TestProxyTroubles(t *testing.T) {
 			if row.fails == "ETIMEDOUT" {
 				patience = 2 * time.Second
 			}
-			relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: row.scheme + "://proxy-user:proxy-secret@" + listening(t, row.does)}
+			relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: row.scheme + "://proxy-user:proxy-secret@" +
+				listening(t, row.does)}
 			e := failure(t, newSender(t, smtpsend.Options{Timeout: patience}).Verify(t.Context(), relay))
-			if e.Name() != row.fails || e.Verdict != smtpsend.Soft || e.Phase != smtpsend.PhaseConnect || !strings.Contains(e.Error(), row.says) {
+			if e.Name() != row.fails || e.Verdict != smtpsend.Soft || e.Phase != smtpsend.PhaseConnect ||
+				!strings.Contains(e.Error(), row.says) {
 				t.Errorf("%s %s at %s: %v", e.Name(), e.Verdict, e.Phase, e)
 			}
 			if strings.Contains(e.Error(), "secret") || strings.Contains(e.Error(), "\x1b") {
@@ -233,13 +244,15 @@ func TestProxyNotThere(t *testing.T) {
 	for _, proxy := range []string{"http://127.0.0.1:1", "socks5://u:secret@no-such-proxy.invalid:1080"} {
 		relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: proxy}
 		e := failure(t, newSender(t, smtpsend.Options{Timeout: 30 * time.Second}).Verify(t.Context(), relay))
-		if e.Phase != smtpsend.PhaseConnect || e.Verdict != smtpsend.Soft || !strings.Contains(e.Error(), "proxy: ") || strings.Contains(e.Error(), "secret") {
+		if e.Phase != smtpsend.PhaseConnect || e.Verdict != smtpsend.Soft ||
+			!strings.Contains(e.Error(), "proxy: ") || strings.Contains(e.Error(), "secret") {
 			t.Errorf("%s: %s at %s: %v", proxy, e.Verdict, e.Phase, e)
 		}
 	}
 }
 
-// TestProxyOnThisMachineIsNoRelayOnIt: credentials may go in clear to a relay on this machine, not through a proxy that is.
+// TestProxyOnThisMachineIsNoRelayOnIt: credentials may go in clear to a relay on this machine, not through a
+// proxy that is.
 func TestProxyOnThisMachineIsNoRelayOnIt(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{Username: "u", Password: "p"})
 	address, _ := connectProxy(t, false, "")
@@ -259,7 +272,8 @@ func TestProxyEndsWithTheContext(t *testing.T) {
 		cancel()
 		_, _ = io.Copy(io.Discard, conn)
 	})
-	_, err := newSender(t, smtpsend.Options{}).Send(ctx, smtpsend.Relay{Host: "relay.test", Proxy: "http://" + address}, mail("b@example.org"))
+	_, err := newSender(t, smtpsend.Options{}).Send(ctx, smtpsend.Relay{Host: "relay.test",
+		Proxy: "http://" + address}, mail("b@example.org"))
 	if e := failure(t, err); ctx.Err() == nil || e.InDoubt || e.Permanent() {
 		t.Error(e)
 	}

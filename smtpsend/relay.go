@@ -13,18 +13,21 @@ import (
 // TLSMode says how a connection to a relay is protected.
 type TLSMode int
 
-// The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of them.
+// The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of
+// them.
 const (
-	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials or a pin and TLSOpportunistic without.
+	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials or a pin and TLSOpportunistic
+	// without.
 	TLSAuto TLSMode = iota
 	// TLSImplicit starts with the TLS handshake (RFC 8314), usually on port 465.
 	TLSImplicit
 	// TLSRequired greets in clear and insists on STARTTLS: a relay that does not offer it gets nothing.
 	TLSRequired
-	// TLSOpportunistic uses STARTTLS when it is offered and works, and sends in clear otherwise. Without credentials the
-	// certificate is not verified: whoever could forge it could as well remove the offer.
+	// TLSOpportunistic uses STARTTLS when it is offered and works, and sends in clear otherwise. Without
+	// credentials the certificate is not verified: whoever could forge it could as well remove the offer.
 	TLSOpportunistic
-	// TLSNone never encrypts. Credentials are then refused unless the relay is on this machine or AllowInsecureAuth is set.
+	// TLSNone never encrypts. Credentials are then refused unless the relay is on this machine or
+	// AllowInsecureAuth is set.
 	TLSNone
 )
 
@@ -44,44 +47,50 @@ func (m TLSMode) String() string {
 	}
 }
 
-// Relay is one SMTP server and how to talk to it. It is comparable: connections are shared between equal relays and only
-// between those, so a changed password or token never travels over an old login.
+// Relay is one SMTP server and how to talk to it. It is comparable: connections are shared between equal
+// relays and only between those, so a changed password or token never travels over an old login.
 type Relay struct {
 	ID   string // account or gateway id, for logs and metrics; may be empty
 	Host string // name or IP address; required
 	Port int    // 0: 465 with TLSImplicit, otherwise 587 with credentials and 25 without
 
-	TLS                TLSMode // zero: TLSAuto
-	InsecureSkipVerify bool    // accept any certificate; for relays whose certificate cannot be checked otherwise
-	CA                 string  // PEM certificates to trust instead of the system's; empty: the system's
-	MinVersion         uint16  // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
+	TLS TLSMode // zero: TLSAuto
+	// accept any certificate; for relays whose certificate cannot be checked otherwise
+	InsecureSkipVerify bool
+	CA                 string // PEM certificates to trust instead of the system's; empty: the system's
+	MinVersion         uint16 // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
 
-	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4); several are separated by spaces, and one must be
-	// in the relay's chain. Without CA the chain need not lead to anybody known, the pin stands for that. Empty: no pin.
+	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4); several are separated by spaces,
+	// and one must be in the relay's chain. Without CA the chain need not lead to anybody known, the pin stands
+	// for that. Empty: no pin.
 	Pin string
 
-	Username          string // empty: no login
-	Password          string // for PLAIN and LOGIN
-	AccessToken       string // OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
+	Username string // empty: no login
+	Password string // for PLAIN and LOGIN
+	// OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
+	AccessToken       string
 	AuthMethod        string // PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER; empty: the best that is offered
 	AllowInsecureAuth bool   // send credentials in clear to a relay that is not on this machine
 
-	EHLOName     string // name to greet with; empty: the host name when fully qualified, else the local address as a literal
+	// name to greet with; empty: the host name when fully qualified, else the local address as a literal
+	EHLOName     string
 	LocalAddress string // IP address to connect from; empty: the system's choice
 
-	// Proxy is the URL of a proxy to connect through: http or https (CONNECT), or socks5, with user:password where it wants
-	// them. It looks the relay's name up. The certificate of an https proxy may also come from CA. Empty: none.
+	// Proxy is the URL of a proxy to connect through: http or https (CONNECT), or socks5, with user:password
+	// where it wants them. It looks the relay's name up. The certificate of an https proxy may also come from
+	// CA. Empty: none.
 	Proxy string
 
-	Connections              int // connections open at once; 0: 10
-	MessagesPerConnection    int // transactions before a connection is closed; 0: 100
-	RecipientsPerTransaction int // recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+	Connections           int // connections open at once; 0: 10
+	MessagesPerConnection int // transactions before a connection is closed; 0: 100
+	// recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+	RecipientsPerTransaction int
 
 	IdleTimeout time.Duration // how long a connection is kept unused; 0: Options.IdleTimeout
 	Lifetime    time.Duration // age beyond which a connection takes no further message; 0: Options.Lifetime
 
-	// Shared is the name under which connections are counted across processes, by Options.Admit; empty: only Connections bounds
-	// them, in this process.
+	// Shared is the name under which connections are counted across processes, by Options.Admit; empty: only
+	// Connections bounds them, in this process.
 	Shared string
 }
 
@@ -114,7 +123,8 @@ func (r Relay) Check() error {
 		return fmt.Errorf("%w: local address %q is not an IP address", errRelay, r.LocalAddress)
 	case r.TLS < TLSAuto || r.TLS > TLSNone:
 		return fmt.Errorf("%w: unknown TLS mode %d", errRelay, r.TLS)
-	case strings.ContainsRune(r.Username, 0) || strings.ContainsRune(r.Password, 0) || strings.ContainsRune(r.AccessToken, 0):
+	case strings.ContainsRune(r.Username, 0) || strings.ContainsRune(r.Password, 0) ||
+		strings.ContainsRune(r.AccessToken, 0):
 		return fmt.Errorf("%w: credentials contain a NUL", errRelay)
 	case r.IdleTimeout < 0 || r.Lifetime < 0:
 		return fmt.Errorf("%w: idle timeout %s or lifetime %s is negative", errRelay, r.IdleTimeout, r.Lifetime)
@@ -190,7 +200,8 @@ func (r Relay) withDefaults() Relay {
 	return r
 }
 
-// printable reports whether s holds neither space nor control character, so that it is one word of a command line.
+// printable reports whether s holds neither space nor control character, so that it is one word of a command
+// line.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
 }

@@ -25,14 +25,16 @@ func TestRelayDefaults(t *testing.T) {
 		{"none, as asked", Relay{TLS: TLSNone, Username: "u"}, 587, TLSNone},
 	} {
 		got := row.relay.withDefaults()
-		if got.Port != row.port || got.TLS != row.mode || got.Connections != 10 || got.MessagesPerConnection != 100 || got.RecipientsPerTransaction != 100 {
+		if got.Port != row.port || got.TLS != row.mode || got.Connections != 10 ||
+			got.MessagesPerConnection != 100 || got.RecipientsPerTransaction != 100 {
 			t.Errorf("%s: %d %s %+v", row.name, got.Port, got.TLS, got)
 		}
 	}
 }
 
 func TestRelayPrintsNoCredentials(t *testing.T) {
-	r := Relay{ID: "main", Host: "mx.example", Port: 587, Username: "user", Password: "secret", AccessToken: "secret", Proxy: "http://user:secret@proxy.example"}
+	r := Relay{ID: "main", Host: "mx.example", Port: 587, Username: "user", Password: "secret",
+		AccessToken: "secret", Proxy: "http://user:secret@proxy.example"}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", slog.Any("relay", r))
 	said := fmt.Sprintf("%v %+v %#v %s %v", r, r, r, r, []Relay{r}) + log.String()
@@ -62,7 +64,8 @@ func TestRelayCheck(t *testing.T) {
 		{"proxy without a scheme", Relay{Proxy: "user:secret@proxy.example"}, "not a URL"},
 		{"proxy with a path", Relay{Proxy: "http://user:secret@proxy.example/path"}, "more than a host"},
 		{"proxy port", Relay{Proxy: "http://user:secret@proxy.example:70000"}, "port"},
-		{"proxy password too long", Relay{Proxy: "http://user:" + strings.Repeat("secret", 50) + "@proxy.example"}, "longer than 255"},
+		{"proxy password too long", Relay{Proxy: "http://user:" + strings.Repeat("secret", 50) + "@proxy.example"},
+			"longer than 255"},
 		{"idle time", Relay{IdleTimeout: -1}, "negative"},
 		{"lifetime", Relay{Lifetime: -1}, "negative"},
 	} {

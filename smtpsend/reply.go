@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// Bounds on what a relay may make us keep. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line; EHLO answers of 30 lines exist.
+// Bounds on what a relay may make us keep. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line; EHLO answers
+// of 30 lines exist.
 const (
 	maxReplyBytes = 64 << 10
 	maxReplyLines = 100
@@ -27,12 +28,13 @@ type reply struct {
 func (r reply) positive() bool     { return r.code/100 == 2 }
 func (r reply) intermediate() bool { return r.code/100 == 3 }
 
-// errProtocol is the cause of every error about bytes that are not a reply. The conversation cannot go on after one.
+// errProtocol is the cause of every error about bytes that are not a reply. The conversation cannot go on
+// after one.
 var errProtocol = errors.New("not an SMTP reply")
 
-// readReply reads one reply, however many lines it has (RFC 5321 section 4.2). It is strict where leniency would make us wait or
-// misjudge (a code that changes between lines, a code outside 200 to 599) and lenient where meaning is clear (a bare code,
-// LF alone, bytes that are not UTF-8).
+// readReply reads one reply, however many lines it has (RFC 5321 section 4.2). It is strict where leniency
+// would make us wait or misjudge (a code that changes between lines, a code outside 200 to 599) and lenient
+// where meaning is clear (a bare code, LF alone, bytes that are not UTF-8).
 func readReply(r *bufio.Reader) (reply, error) {
 	var (
 		out   reply
@@ -108,8 +110,9 @@ func parseReplyLine(line string) (code int, last bool, text string, err error) {
 	return code, line[3] == ' ', line[4:], nil
 }
 
-// enhanced splits the reply into its enhanced status code (RFC 2034, also in the forms "#5.1.1" and "5.7.1:") and the words,
-// lines joined by a space. A code whose class contradicts the reply's is not believed: the reply code wins.
+// enhanced splits the reply into its enhanced status code (RFC 2034, also in the forms "#5.1.1" and "5.7.1:")
+// and the words, lines joined by a space. A code whose class contradicts the reply's is not believed: the
+// reply code wins.
 func (r reply) enhanced() (code, words string) {
 	lines := strings.Split(r.text, "\n")
 	for i, line := range lines {
@@ -127,7 +130,8 @@ func (r reply) enhanced() (code, words string) {
 	return code, printableText(strings.Join(lines, " "))
 }
 
-// splitEnhanced takes an enhanced status code of the given class off the front of a line. It returns no code when there is none.
+// splitEnhanced takes an enhanced status code of the given class off the front of a line. It returns no code
+// when there is none.
 func splitEnhanced(line string, class int) (code, rest string) {
 	s := strings.TrimLeft(line, " (#")
 	end := 0
@@ -158,7 +162,8 @@ func (r reply) line() string {
 	return message.Clip(fmt.Sprintf("%d %s", r.code, text), maxLineShown)
 }
 
-// printableText makes a relay's words safe to log and to show: UTF-8, or else read as Latin-1, without control characters.
+// printableText makes a relay's words safe to log and to show: UTF-8, or else read as Latin-1, without
+// control characters.
 func printableText(s string) string {
 	if !utf8.ValidString(s) {
 		runes := make([]rune, len(s))

@@ -4,12 +4,14 @@ import "time"
 
 // RecipientResult says what came of one recipient.
 type RecipientResult struct {
-	Address  string
-	Response string // the relay's last reply about it: to the dot when delivered, else the refusal; empty without any
+	Address string
+	// the relay's last reply about it: to the dot when delivered, else the refusal; empty without any
+	Response string
 	Err      *Error // nil: the relay took responsibility for this recipient
 }
 
-// Result says what came of a whole message. It lists every recipient in the order of Message.To, whatever happened.
+// Result says what came of a whole message. It lists every recipient in the order of Message.To, whatever
+// happened.
 type Result struct {
 	Recipients    []RecipientResult
 	Response      string // reply to the last dot that was answered, or the last refusal
@@ -32,8 +34,9 @@ func (r Result) Delivered() []string {
 	return out
 }
 
-// Timings is how long each part of the conversation took, summed over the transactions. A phase that did not happen is zero.
-// With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait for all of them.
+// Timings is how long each part of the conversation took, summed over the transactions. A phase that did not
+// happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait
+// for all of them.
 type Timings struct {
 	Wait    time.Duration // for a free connection
 	Connect time.Duration // look-up, TCP and greeting

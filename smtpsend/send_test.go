@@ -38,7 +38,8 @@ func relayTo(s *testsmtp.Server) smtpsend.Relay {
 }
 
 func mail(to ...string) smtpsend.Message {
-	return smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
+	return smtpsend.Message{From: "a@example.com", To: to,
+		Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
 }
 
 // failure is err as the *Error it must be.
@@ -69,7 +70,8 @@ func TestSendDelivers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := server.Wait(1)[0]
-	if diff := cmp.Diff([]string{"b@example.org", "c@example.org"}, got.To); diff != "" || got.From != "a@example.com" {
+	if diff := cmp.Diff([]string{"b@example.org", "c@example.org"}, got.To); diff != "" ||
+		got.From != "a@example.com" {
 		t.Errorf("envelope: from %s, to %s", got.From, diff)
 	}
 	if diff := cmp.Diff("Subject: hello\r\n\r\nworld\r\n", string(got.Data)); diff != "" {
@@ -78,7 +80,8 @@ func TestSendDelivers(t *testing.T) {
 	if diff := cmp.Diff([]string{"b@example.org", "c@example.org"}, result.Delivered()); diff != "" {
 		t.Error(diff)
 	}
-	if result.Code != 250 || result.RemoteName != "testsmtp" || result.RemoteAddress != server.Addr() || result.TLS != "" || result.Reused {
+	if result.Code != 250 || result.RemoteName != "testsmtp" || result.RemoteAddress != server.Addr() ||
+		result.TLS != "" || result.Reused {
 		t.Errorf("result: %+v", result)
 	}
 	if result.Timings.Connect == 0 || result.Timings.Data == 0 || result.Timings.Dot == 0 {
@@ -86,7 +89,8 @@ func TestSendDelivers(t *testing.T) {
 	}
 }
 
-// TestFaultsAtEachPhase counts that a failure before the dot never delivers and is never in doubt, and that one after it is.
+// TestFaultsAtEachPhase counts that a failure before the dot never delivers and is never in doubt, and that
+// one after it is.
 func TestFaultsAtEachPhase(t *testing.T) {
 	type fault struct {
 		name string
@@ -104,12 +108,13 @@ func TestFaultsAtEachPhase(t *testing.T) {
 		for _, verb := range []string{"CONNECT", "EHLO", "MAIL", "RCPT", "DATA", "DOT"} {
 			for _, f := range faults {
 				f.Store = verb == "DOT"
-				server := testsmtp.Start(t, testsmtp.Options{NoPipelining: !pipelining, Respond: func(c testsmtp.Command) testsmtp.Action {
-					if c.Verb == verb {
-						return f.Action
-					}
-					return testsmtp.Action{}
-				}})
+				server := testsmtp.Start(t, testsmtp.Options{NoPipelining: !pipelining,
+					Respond: func(c testsmtp.Command) testsmtp.Action {
+						if c.Verb == verb {
+							return f.Action
+						}
+						return testsmtp.Action{}
+					}})
 				patience := 20 * time.Second
 				if f.Hang {
 					patience = 2 * time.Second // long enough for what comes before
@@ -150,8 +155,9 @@ func TestFaultsAtEachPhase(t *testing.T) {
 	}
 }
 
-// TestPrematureReply: a relay that gives up in the middle of the content says why before it closes, or stops reading. Losing that text
-// would make a quota or a size limit look like a broken line; waiting for it to read on would take as long as the deadline.
+// TestPrematureReply: a relay that gives up in the middle of the content says why before it closes, or stops
+// reading. Losing that text would make a quota or a size limit look like a broken line; waiting for it to
+// read on would take as long as the deadline.
 func TestPrematureReply(t *testing.T) {
 	discard := func(conn net.Conn) { _, _ = io.CopyN(io.Discard, conn, 1<<20) }
 	large := bytes.Repeat([]byte("0123456789\r\n"), 1<<20) // more than all buffers on the way hold
@@ -163,7 +169,9 @@ func TestPrematureReply(t *testing.T) {
 	}{
 		{"552 over TLS, and no more reading", "552 5.3.4 Message too big\r\n", nil, 552, smtpsend.Policy},
 		{"552, and no more reading", "552 5.3.4 Message too big\r\n", nil, 552, smtpsend.Policy},
-		{"552, and closes", "552 5.3.4 Message too big\r\n", func(conn net.Conn) { _ = conn.(*net.TCPConn).CloseRead() }, 552, smtpsend.Policy},
+		{"552, and closes", "552 5.3.4 Message too big\r\n", func(conn net.Conn) {
+			_ = conn.(*net.TCPConn).CloseRead()
+		}, 552, smtpsend.Policy},
 		{"552, and reads on for a while", "552 5.3.4 Message too big\r\n", discard, 552, smtpsend.Policy},
 		{"421, and no more reading", "421 4.3.2 Shutting down\r\n", nil, 421, smtpsend.Soft},
 		{"421, and reads on for a while", "421 4.3.2 Shutting down\r\n", discard, 421, smtpsend.Soft},
@@ -183,7 +191,8 @@ func TestPrematureReply(t *testing.T) {
 			address := listening(t, func(conn net.Conn) {
 				conn = encrypt(conn)
 				buf := make([]byte, 64<<10)
-				for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n354 go\r\n", row.reply} {
+				for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n",
+					"250 ok\r\n250 ok\r\n354 go\r\n", row.reply} {
 					_, _ = io.WriteString(conn, reply)
 					if reply != row.reply {
 						_, _ = conn.Read(buf)
@@ -202,7 +211,8 @@ func TestPrematureReply(t *testing.T) {
 			m.BeforeDot = func(context.Context, []string) error { t.Error("the dot was near"); return nil }
 			begun := time.Now()
 			_, err := newSender(t, smtpsend.Options{Timeout: time.Minute}).Send(t.Context(), relay, m)
-			if e := failure(t, err); e.InDoubt || e.Code != row.code || e.Verdict != row.verdict || e.Phase != smtpsend.PhaseBody {
+			if e := failure(t, err); e.InDoubt || e.Code != row.code || e.Verdict != row.verdict ||
+				e.Phase != smtpsend.PhaseBody {
 				t.Errorf("got %v, verdict %s in phase %s, in doubt %v", e, e.Verdict, e.Phase, e.InDoubt)
 			}
 			if took := time.Since(begun); took > 30*time.Second {
@@ -227,7 +237,8 @@ func TestLargeMessages(t *testing.T) {
 		server := testsmtp.Start(t, testsmtp.Options{Security: security})
 		sender := newSender(t, smtpsend.Options{})
 		m := mail("b@example.org")
-		content := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"), 100_000)...)
+		content := append(smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n"), bytes.Repeat([]byte("0123456789\r\n"),
+			100_000)...)
 		m.Body = content
 		for range 3 {
 			if _, err := sender.Send(t.Context(), relayTo(server), m); err != nil {
@@ -256,7 +267,8 @@ func TestUnreachable(t *testing.T) {
 		{"no-such-host.invalid", "EDNS", smtpsend.PhaseDNS},
 	} {
 		result, err := sender.Send(t.Context(), smtpsend.Relay{Host: row.host, Port: port}, mail("b@example.org"))
-		if e := failure(t, err); e.Name() != row.name || e.Phase != row.phase || e.Verdict != smtpsend.Soft || e.InDoubt {
+		if e := failure(t, err); e.Name() != row.name || e.Phase != row.phase || e.Verdict != smtpsend.Soft ||
+			e.InDoubt {
 			t.Errorf("%s: %s at %s, %s: %v", row.host, e.Name(), e.Phase, e.Verdict, e)
 		}
 		if len(result.Recipients) != 1 {
@@ -270,17 +282,27 @@ func TestRefusedBeforeConnecting(t *testing.T) {
 	sender := newSender(t, smtpsend.Options{})
 	good := mail("b@example.org")
 	for name, change := range map[string]func(*smtpsend.Relay, *smtpsend.Message){
-		"no recipients":         func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = nil },
-		"empty":                 func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = smtpsend.Bytes(nil) },
-		"absent":                func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = nil },
-		"parameter injected":    func(_ *smtpsend.Relay, m *smtpsend.Message) { m.From = "a@b.example> SIZE=1 AUTH=<x" },
-		"command injected":      func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a@b.example\r\nDATA"} },
-		"bare LF":               func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a\n@b.example"} },
-		"NUL":                   func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a\x00@b.example"} },
-		"one of two":            func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a@b.example", "a b@c.example"} },
-		"no domain":             func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a"} },
-		"not UTF-8":             func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"\xff@b.example"} },
-		"long":                  func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{strings.Repeat("a", 65) + "@b.example"} },
+		"no recipients": func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = nil },
+		"empty":         func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = smtpsend.Bytes(nil) },
+		"absent":        func(_ *smtpsend.Relay, m *smtpsend.Message) { m.Body = nil },
+		"parameter injected": func(_ *smtpsend.Relay, m *smtpsend.Message) {
+			m.From = "a@b.example> SIZE=1 AUTH=<x"
+		},
+		"command injected": func(_ *smtpsend.Relay, m *smtpsend.Message) {
+			m.To = []string{"a@b.example\r\nDATA"}
+		},
+		"bare LF": func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a\n@b.example"} },
+		"NUL": func(_ *smtpsend.Relay, m *smtpsend.Message) {
+			m.To = []string{"a\x00@b.example"}
+		},
+		"one of two": func(_ *smtpsend.Relay, m *smtpsend.Message) {
+			m.To = []string{"a@b.example", "a b@c.example"}
+		},
+		"no domain": func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"a"} },
+		"not UTF-8": func(_ *smtpsend.Relay, m *smtpsend.Message) { m.To = []string{"\xff@b.example"} },
+		"long": func(_ *smtpsend.Relay, m *smtpsend.Message) {
+			m.To = []string{strings.Repeat("a", 65) + "@b.example"}
+		},
 		"envelope id injected":  func(_ *smtpsend.Relay, m *smtpsend.Message) { m.DSN.Envelope = "a\r\nb" },
 		"notify condition":      func(_ *smtpsend.Relay, m *smtpsend.Message) { m.DSN.Notify = "NEVER> X=<" },
 		"no host":               func(r *smtpsend.Relay, _ *smtpsend.Message) { r.Host = "" },
@@ -364,7 +386,8 @@ func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	server := testsmtp.Start(t, testsmtp.Options{})
 	sender := newSender(t, smtpsend.Options{Registry: reg})
-	_, _ = sender.Send(t.Context(), relayTo(server), mail("b@example.org", "rcpt-550@example.org", "rcpt-451@example.org"))
+	_, _ = sender.Send(t.Context(), relayTo(server), mail("b@example.org", "rcpt-550@example.org",
+		"rcpt-451@example.org"))
 	_, _ = sender.Send(t.Context(), relayTo(server), mail("dot-close@example.org"))
 	families, err := reg.Gather()
 	if err != nil {
@@ -377,12 +400,15 @@ func TestMetrics(t *testing.T) {
 			for _, l := range m.Label {
 				name += " " + l.GetValue()
 			}
-			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() +
+				float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	want := map[string]float64{
-		"recipients_total delivered": 1, "recipients_total hard": 1, "recipients_total soft": 1, "recipients_total in_doubt": 1,
-		"recipients_total policy": 0, "connections_opened_total": 1, "connections": 0, "phase_seconds dot": 2, "phase_seconds tls": 0,
+		"recipients_total delivered": 1, "recipients_total hard": 1, "recipients_total soft": 1,
+		"recipients_total in_doubt": 1,
+		"recipients_total policy":   0, "connections_opened_total": 1, "connections": 0, "phase_seconds dot": 2,
+		"phase_seconds tls": 0,
 	}
 	for name, n := range want {
 		if v, ok := got[name]; !ok || v != n {

@@ -17,21 +17,27 @@ import (
 
 // Options tunes a Sender. The zero value works.
 type Options struct {
-	Timeout        time.Duration // longest wait for one reply, or for one 32 KiB block of content to leave; 0: 120 s
+	// longest wait for one reply, or for one 32 KiB block of content to leave; 0: 120 s
+	Timeout        time.Duration
 	ConnectTimeout time.Duration // for look-up and TCP together; 0: 30 s, never more than Timeout
 	IdleTimeout    time.Duration // how long a connection is kept unused; 0: 10 s
-	Lifetime       time.Duration // age beyond which a connection takes no further message, give or take a tenth; 0: 5 min
-	Classifier     string        // "full" judges by code, enhanced code and words; "basic" by EmailEngine's plain rule; empty: full
-	EHLOName       string        // for relays that name none; empty: the host name when fully qualified, else the local address
+	// age beyond which a connection takes no further message, give or take a tenth; 0: 5 min
+	Lifetime time.Duration
+	// "full" judges by code, enhanced code and words; "basic" by EmailEngine's plain rule; empty: full
+	Classifier string
+	// for relays that name none; empty: the host name when fully qualified, else the local address
+	EHLOName string
 
-	// Control is asked before each connection, as in net.Dialer: the place for a rule about which addresses may be reached.
+	// Control is asked before each connection, as in net.Dialer: the place for a rule about which addresses may
+	// be reached.
 	Control func(network, address string, c syscall.RawConn) error
 
-	// Admit is asked before each new connection to a relay with Shared set, so that processes can count their connections
-	// together. The relay comes with its defaults filled in. Without an error the connection may be opened, and release is
-	// called once, when it is closed or could not be opened. An error makes
-	// the message wait for a connection this process has, or, where it has none, fail with Verdict Throttle, after the time that
-	// RetryAfter() time.Duration of the error asks for, if it has that method. Nil: every connection may be opened.
+	// Admit is asked before each new connection to a relay with Shared set, so that processes can count their
+	// connections together. The relay comes with its defaults filled in. Without an error the connection may be
+	// opened, and release is called once, when it is closed or could not be opened. An error makes the message
+	// wait for a connection this process has, or, where it has none, fail with Verdict Throttle, after the time
+	// that RetryAfter() time.Duration of the error asks for, if it has that method. Nil: every connection may be
+	// opened.
 	Admit func(ctx context.Context, relay Relay) (release func(), err error)
 
 	Registry prometheus.Registerer // nil: measure nothing
@@ -89,9 +95,10 @@ func New(o Options) (*Sender, error) {
 	return s, nil
 }
 
-// Send hands m to the relay and waits for what comes of it. The Result lists every recipient in any case. The error is nil as
-// soon as one recipient was delivered; otherwise it is an *Error that speaks for the whole message, and worth another attempt
-// (not Permanent) if any recipient is. The end of ctx closes the connection.
+// Send hands m to the relay and waits for what comes of it. The Result lists every recipient in any case. The
+// error is nil as soon as one recipient was delivered; otherwise it is an *Error that speaks for the whole
+// message, and worth another attempt (not Permanent) if any recipient is. The end of ctx closes the
+// connection.
 func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, error) {
 	d := newDelivery(s, s.complete(relay), m)
 	err := d.check(ctx, relay)
@@ -104,7 +111,8 @@ func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, erro
 	return d.result, d.err()
 }
 
-// Verify connects, encrypts, logs in and says goodbye, and so tells whether the relay's settings work. The error is an *Error.
+// Verify connects, encrypts, logs in and says goodbye, and so tells whether the relay's settings work. The
+// error is an *Error.
 func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
@@ -117,7 +125,8 @@ func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	return nil
 }
 
-// Run closes connections that were idle for too long. It returns nil when ctx ends, after closing all idle ones.
+// Run closes connections that were idle for too long. It returns nil when ctx ends, after closing all idle
+// ones.
 func (s *Sender) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -157,7 +166,8 @@ func settingsError(err error) *Error {
 // qualifiedHostname is this machine's name when it is one a relay may accept in EHLO, else empty.
 func qualifiedHostname() string {
 	name, err := os.Hostname()
-	if err != nil || !strings.Contains(name, ".") || strings.HasPrefix(name, "localhost.") || !printable(name) || !ascii(name) || net.ParseIP(name) != nil {
+	if err != nil || !strings.Contains(name, ".") || strings.HasPrefix(name, "localhost.") || !printable(name) ||
+		!ascii(name) || net.ParseIP(name) != nil {
 		return ""
 	}
 	return name

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// session is one connection to a relay, greeted, encrypted and logged in as its Relay asks. One message at a time uses it.
+// session is one connection to a relay, greeted, encrypted and logged in as its Relay asks. One message at a
+// time uses it.
 type session struct {
 	sender *Sender
 	relay  Relay
@@ -44,7 +45,8 @@ type extensions struct {
 	auth          []string
 }
 
-// parseExtensions reads the lines after the first of an EHLO answer. Keywords are case-insensitive (RFC 5321 section 2.4).
+// parseExtensions reads the lines after the first of an EHLO answer. Keywords are case-insensitive (RFC 5321
+// section 2.4).
 func parseExtensions(text string) extensions {
 	var ext extensions
 	for i, line := range strings.Split(text, "\n") {
@@ -97,14 +99,16 @@ func rcptMax(words []string) int {
 
 func (e extensions) offersAuth(mech string) bool { return slices.Contains(e.auth, mech) }
 
-// attach puts the session on a stream: the TCP connection, or TLS over it. What the old stream had buffered is forgotten.
+// attach puts the session on a stream: the TCP connection, or TLS over it. What the old stream had buffered
+// is forgotten.
 func (c *session) attach(conn net.Conn) {
 	c.conn = conn
 	c.r = bufio.NewReader(conn)
 	c.ext = extensions{}
 }
 
-// watch closes the connection when ctx ends. The function it returns stops the watch; false: the connection was closed.
+// watch closes the connection when ctx ends. The function it returns stops the watch; false: the connection
+// was closed.
 func (c *session) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = c.raw.Close() })
 }
@@ -171,7 +175,8 @@ func (c *session) noop(limit time.Duration) bool {
 	return err == nil && r.positive()
 }
 
-// quit says goodbye and closes. Waiting for the answer is a courtesy nobody's message should pay for, so only Verify does.
+// quit says goodbye and closes. Waiting for the answer is a courtesy nobody's message should pay for, so only
+// Verify does.
 func (c *session) quit(wait bool) {
 	const patience = 5 * time.Second
 	c.queue("QUIT")

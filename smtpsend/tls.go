@@ -38,8 +38,8 @@ func (c *session) handshake(ctx context.Context) *Error {
 	return nil
 }
 
-// tlsConfig says what the relay's certificate must be like. Without credentials an opportunistic connection takes any: whoever
-// could forge one could as well remove the offer of STARTTLS.
+// tlsConfig says what the relay's certificate must be like. Without credentials an opportunistic connection
+// takes any: whoever could forge one could as well remove the offer of STARTTLS.
 func (c *session) tlsConfig() (*tls.Config, error) {
 	r := &c.relay
 	config := &tls.Config{
@@ -72,7 +72,8 @@ func parsePins(s string) (pins, error) {
 	for _, word := range strings.Fields(s) {
 		sum, err := base64.StdEncoding.DecodeString(word)
 		if err != nil || len(sum) != sha256.Size {
-			return nil, fmt.Errorf("%w: pin %q is not the base64 form of a SHA-256 sum", errRelay, message.Clip(printableText(word), 80))
+			return nil, fmt.Errorf("%w: pin %q is not the base64 form of a SHA-256 sum", errRelay,
+				message.Clip(printableText(word), 80))
 		}
 		out = append(out, [sha256.Size]byte(sum))
 	}
@@ -89,9 +90,9 @@ func (p pins) has(cert *x509.Certificate) bool {
 // errPin is a relay without any of the pinned keys.
 var errPin = errors.New("the relay's certificate has none of the pinned keys")
 
-// verify looks for a pinned key. Where the chain was verified, any key of it will do. Where it was not, everything but the first
-// certificate is hearsay (a forger may send the real relay's certificate along with his own), so a pinned key further up
-// counts only when it vouches for the first, by name.
+// verify looks for a pinned key. Where the chain was verified, any key of it will do. Where it was not,
+// everything but the first certificate is hearsay (a forger may send the real relay's certificate along with
+// his own), so a pinned key further up counts only when it vouches for the first, by name.
 func (p pins) verify(cs tls.ConnectionState, host string) error {
 	for _, chain := range cs.VerifiedChains {
 		if slices.ContainsFunc(chain, p.has) {

@@ -37,7 +37,8 @@ func newTransaction(d *delivery, c *session) *transaction {
 	return &transaction{d: d, c: c, to: d.rest[:min(limit, len(d.rest))]}
 }
 
-// run has the whole conversation. Every recipient of t.to ends with an answer in the result, in t.next, or, when t.stale, as it was.
+// run has the whole conversation. Every recipient of t.to ends with an answer in the result, in t.next, or,
+// when t.stale, as it was.
 func (t *transaction) run(ctx context.Context) {
 	reused := t.c.served > 0
 	t.c.served++
@@ -58,10 +59,10 @@ func (t *transaction) run(ctx context.Context) {
 	}
 }
 
-// answeredMail reports whether the relay has taken notice of the message. A 421 or 503 to the first command is about the
-// connection, which was left idle or in a state we misjudged, and a relay that does not know MAIL all of a sudden answers
-// something else; one that has had enough messages over this connection says so itself. A new connection costs nobody anything. Too
-// much haste it would only make worse.
+// answeredMail reports whether the relay has taken notice of the message. A 421 or 503 to the first command
+// is about the connection, which was left idle or in a state we misjudged, and a relay that does not know
+// MAIL all of a sudden answers something else; one that has had enough messages over this connection says so
+// itself. A new connection costs nobody anything. Too much haste it would only make worse.
 func (t *transaction) answeredMail() bool {
 	if !t.answered {
 		return t.failure.Phase == PhaseCheck
@@ -72,7 +73,8 @@ func (t *transaction) answeredMail() bool {
 	return !t.failure.Reconnect && !aboutConnection(t.failure.Code)
 }
 
-// refused is what the relay means by refusing a command of this transaction. A connection it has had enough of takes no further message.
+// refused is what the relay means by refusing a command of this transaction. A connection it has had enough
+// of takes no further message.
 func (t *transaction) refused(p Phase, command string, r reply, recipients int) *Error {
 	e := t.d.s.replyError(p, command, r, recipients)
 	if e.Reconnect {
@@ -95,15 +97,16 @@ func (t *transaction) fits() *Error {
 		e := envelopeError("the message needs SMTPUTF8, which the relay does not offer", nil)
 		return t.d.s.silent(e)
 	case d.m.RequireTLS && (t.c.tls == "" || !t.c.verified || !ext.requireTLS):
-		return t.d.s.silent(messageError("the message requires REQUIRETLS, which the relay does not offer over verified TLS", nil))
+		return t.d.s.silent(messageError(
+			"the message requires REQUIRETLS, which the relay does not offer over verified TLS", nil))
 	case d.m.EightBit && !ext.eightBit:
 		return t.d.s.silent(messageError("the message needs 8BITMIME, which the relay does not offer", nil))
 	}
 	return nil
 }
 
-// settle writes what is queued and reads every reply due. A reply must be read even when the outcome is clear already: it
-// would be taken for the answer to a later command.
+// settle writes what is queued and reads every reply due. A reply must be read even when the outcome is clear
+// already: it would be taken for the answer to a later command.
 func (t *transaction) settle(ctx context.Context) {
 	if len(t.pending) == 0 {
 		return
@@ -216,4 +219,5 @@ func lap(t *time.Time) time.Duration {
 }
 
 // errAborted is the cause when BeforeDot said no.
-var errAborted = errors.New("not sent: the caller could not record that the message was about to be delivered")
+var errAborted = errors.New(
+	"not sent: the caller could not record that the message was about to be delivered")

@@ -34,8 +34,9 @@ var update = flag.Bool("update", false, "write what came of each dialog into tes
 //	=> line            what came of it, as render writes it
 func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt") }
 
-// TestDecisionTable plays what each row of the table of verdicts says: one file a row, named after it, one dialog for each kind of
-// evidence in it. testdata/README.md lists the rows that are no dialogs and the tests they have instead.
+// TestDecisionTable plays what each row of the table of verdicts says: one file a row, named after it, one
+// dialog for each kind of evidence in it. testdata/README.md lists the rows that are no dialogs and the tests
+// they have instead.
 func TestDecisionTable(t *testing.T) { playAll(t, "testdata/table/*.txt") }
 
 func playAll(t *testing.T, pattern string) {
@@ -110,7 +111,8 @@ func play(t *testing.T, text string) string {
 			dialog.WriteString(line + "\n")
 		}
 	}
-	c := &cast{t: t, server: testsmtp.Play(t, dialog.String()), sends: sends, said: make([]strings.Builder, len(sends)), senders: map[bool]*smtpsend.Sender{}}
+	c := &cast{t: t, server: testsmtp.Play(t, dialog.String()), sends: sends,
+		said: make([]strings.Builder, len(sends)), senders: map[bool]*smtpsend.Sender{}}
 	for c.next < len(sends) {
 		c.send(c.take())
 		c.group.Wait()
@@ -185,9 +187,12 @@ func ehlo(words []string) string {
 	return b.String()
 }
 
-func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtpsend.Relay, smtpsend.Message, smtpsend.Options) {
-	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test", TLS: smtpsend.TLSNone, Connections: 1}
-	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"}, Body: smtpsend.Bytes("Subject: x\r\n\r\nhello\r\n")}
+func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtpsend.Relay, smtpsend.Message,
+	smtpsend.Options) {
+	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test",
+		TLS: smtpsend.TLSNone, Connections: 1}
+	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"},
+		Body: smtpsend.Bytes("Subject: x\r\n\r\nhello\r\n")}
 	o := smtpsend.Options{Timeout: 10 * time.Second}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -256,7 +261,8 @@ func describe(e *smtpsend.Error) string {
 		on   bool
 		word string
 	}{
-		{e.Suppress, "suppress"}, {e.InDoubt, "in-doubt"}, {e.Reconnect, "reconnect"}, {e.NewTransaction, "new-transaction"}, {e.Permanent(), "permanent"},
+		{e.Suppress, "suppress"}, {e.InDoubt, "in-doubt"}, {e.Reconnect, "reconnect"},
+		{e.NewTransaction, "new-transaction"}, {e.Permanent(), "permanent"},
 	} {
 		if flag.on {
 			words = append(words, flag.word)

@@ -8,11 +8,12 @@ import (
 // blockSize is how much content one write, and so one deadline, covers.
 const blockSize = 32 << 10
 
-// endOfData is the terminator. It is written after BeforeDot and AtDot; its leading CRLF is the one that ends the last line.
+// endOfData is the terminator. It is written after BeforeDot and AtDot; its leading CRLF is the one that ends
+// the last line.
 var endOfData = []byte("\r\n.\r\n")
 
-// wireBody is the content as it goes on the wire without its terminator, and how many dots had to be doubled in it. Clean content is
-// returned as it is, uncopied.
+// wireBody is the content as it goes on the wire without its terminator, and how many dots had to be doubled
+// in it. Clean content is returned as it is, uncopied.
 func wireBody(data []byte) (wire []byte, doubled int) {
 	if clean(data) {
 		return bytes.TrimSuffix(data, []byte("\r\n")), 0
@@ -50,9 +51,10 @@ func clean(data []byte) bool {
 	}
 }
 
-// wireForm puts content into the form it has on the wire, in pieces of any size: every line end CRLF, dots at line starts doubled (RFC
-// 5321 section 4.5.2), the last line end left to endOfData. A bare CR or LF becomes a line end before dots are looked at, so no
-// reading of the message by a lenient server finds a terminator inside it.
+// wireForm puts content into the form it has on the wire, in pieces of any size: every line end CRLF, dots at
+// line starts doubled (RFC 5321 section 4.5.2), the last line end left to endOfData. A bare CR or LF becomes
+// a line end before dots are looked at, so no reading of the message by a lenient server finds a terminator
+// inside it.
 type wireForm struct {
 	begun   bool // there was text
 	held    bool // a line end is not written yet: it may be the last

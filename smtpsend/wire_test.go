@@ -36,7 +36,8 @@ func TestReadReply(t *testing.T) {
 		{name: "empty line", wire: "\r\n", fails: errProtocol},
 		{name: "cut off", wire: "250 o", fails: io.EOF},
 		{name: "cut off between lines", wire: "250-a\r\n", fails: io.EOF},
-		{name: "long line", wire: "250 " + strings.Repeat("x", 20_000) + "\r\n", code: 250, text: strings.Repeat("x", 20_000)},
+		{name: "long line", wire: "250 " + strings.Repeat("x", 20_000) + "\r\n", code: 250,
+			text: strings.Repeat("x", 20_000)},
 		{name: "endless line", wire: "250 " + strings.Repeat("x", 200_000), fails: errProtocol},
 		{name: "endless lines", wire: strings.Repeat("250-x\r\n", 200), fails: errProtocol},
 		{name: "fat lines", wire: strings.Repeat("250-"+strings.Repeat("x", 2000)+"\r\n", 50), fails: errProtocol},
@@ -65,14 +66,17 @@ func TestReplyTextIsSafeToShow(t *testing.T) {
 			t.Errorf("%q: %q, want %q", wire, got, want)
 		}
 	}
-	if got := (reply{code: 550, text: strings.Repeat("ü", 5000)}).line(); len(got) > maxLineShown || !strings.HasSuffix(got, "ü") {
+	if got := (reply{code: 550, text: strings.Repeat("ü", 5000)}).line(); len(got) > maxLineShown ||
+		!strings.HasSuffix(got, "ü") {
 		t.Errorf("%d bytes, ending in %q", len(got), got[len(got)-3:])
 	}
 }
 
 // FuzzReadReply: whatever a relay sends, what we keep of it is bounded, consistent and printable.
 func FuzzReadReply(f *testing.F) {
-	for _, seed := range []string{"250 ok\r\n", "250-a\r\n250 b\r\n", "550\r\n", "550-5.1.1 a\r\n550 5.1.1 b\r\n", "220-\xff\r\n220 \x1b\r\n", "5", "\r\n", "250-a\r\n550 b\r\n", "550 #5.1.1 x\n", "550 5.1.1\n"} {
+	for _, seed := range []string{"250 ok\r\n", "250-a\r\n250 b\r\n", "550\r\n",
+		"550-5.1.1 a\r\n550 5.1.1 b\r\n", "220-\xff\r\n220 \x1b\r\n", "5", "\r\n", "250-a\r\n550 b\r\n",
+		"550 #5.1.1 x\n", "550 5.1.1\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
@@ -142,7 +146,8 @@ func TestWireBody(t *testing.T) {
 // inPieces is what goes on the wire of a content too large for one block.
 func inPieces(t *testing.T, data []byte, size int) []byte {
 	t.Helper()
-	r := wireReader{content: iotest.DataErrReader(bytes.NewReader(data)), lacks: int64(len(data)), blocks: &blocks{in: make([]byte, size)}}
+	r := wireReader{content: iotest.DataErrReader(bytes.NewReader(data)), lacks: int64(len(data)),
+		blocks: &blocks{in: make([]byte, size)}}
 	var wire []byte
 	for {
 		block, err := r.next()
@@ -156,9 +161,11 @@ func inPieces(t *testing.T, data []byte, size int) []byte {
 	}
 }
 
-// FuzzWireBody: no content ends the message early however a server reads line ends, and a strict server reads the content back.
+// FuzzWireBody: no content ends the message early however a server reads line ends, and a strict server reads
+// the content back.
 func FuzzWireBody(f *testing.F) {
-	for _, seed := range []string{"a", ".", "\n.\n", "\r.\r", "\r\n.\r\n", "a\r\n.", ".\r\n", "\r", "\n", "..", "\r\r\n.", "a\n.\r\nb"} {
+	for _, seed := range []string{"a", ".", "\n.\n", "\r.\r", "\r\n.\r\n", "a\r\n.", ".\r\n", "\r", "\n", "..",
+		"\r\r\n.", "a\n.\r\nb"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -183,7 +190,8 @@ func FuzzWireBody(f *testing.F) {
 		for _, line := range bytes.Split(body, []byte("\r\n")) {
 			read = append(read, bytes.TrimPrefix(line, []byte(".")))
 		}
-		mended := bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+		mended := bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")),
+			[]byte("\r"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 		if want := bytes.TrimSuffix(mended, []byte("\r\n")); !bytes.Equal(bytes.Join(read, []byte("\r\n")), want) {
 			t.Fatalf("%q arrives as %q", want, bytes.Join(read, []byte("\r\n")))
 		}

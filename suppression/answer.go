@@ -22,7 +22,8 @@ func mayChange(bound, account, list string) error {
 }
 
 // Query returns a page of entries.
-func (s *Store) Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage, error) {
+func (s *Store) Query(ctx context.Context, bound string, q api.SuppressionQuery) (api.SuppressionPage,
+	error) {
 	f, err := filterOf(bound, q)
 	if err != nil {
 		return api.SuppressionPage{}, err
@@ -37,9 +38,11 @@ func (s *Store) Query(ctx context.Context, bound string, q api.SuppressionQuery)
 
 // filterOf returns the filter of a query, confined to the caller's scope.
 func filterOf(bound string, q api.SuppressionQuery) (Filter, error) {
-	f := Filter{Account: q.Account, List: q.List, Instance: q.Scope == "instance", Reason: Reason(q.Reason), Address: q.Address, Domain: q.Domain}
+	f := Filter{Account: q.Account, List: q.List, Instance: q.Scope == "instance", Reason: Reason(q.Reason),
+		Address: q.Address, Domain: q.Domain}
 	if f.Instance && (f.Account != "" || f.List != "") {
-		return f, fault.InvalidFields([]fault.Field{{Key: "scope", Message: "can't be combined with account or list"}})
+		return f, fault.InvalidFields([]fault.Field{
+			{Key: "scope", Message: "can't be combined with account or list"}})
 	}
 	if bound == "" {
 		return f, nil
@@ -55,8 +58,10 @@ func (s *Store) rowsFor(entries []Entry) []api.Suppression {
 	rows, now := make([]api.Suppression, len(entries)), s.now()
 	for i, e := range entries {
 		rows[i] = api.Suppression{
-			Email: e.Address, Domain: e.Domain, Reason: string(e.Reason), SuppressionScope: api.SuppressionScope{Account: e.Account, List: e.List},
-			Created: e.Created, Expires: orNil(e.Expires), Expired: !e.Expires.IsZero() && !e.Expires.After(now), Source: e.Source, MessageID: e.MessageID, Response: e.Response,
+			Email: e.Address, Domain: e.Domain, Reason: string(e.Reason), SuppressionScope: api.SuppressionScope{
+				Account: e.Account, List: e.List},
+			Created: e.Created, Expires: orNil(e.Expires), Expired: !e.Expires.IsZero() && !e.Expires.After(now),
+			Source: e.Source, MessageID: e.MessageID, Response: e.Response,
 		}
 	}
 	return rows
@@ -82,7 +87,8 @@ func (s *Store) Lookup(ctx context.Context, bound, email string) (api.Suppressio
 }
 
 // Put adds entries. If one is invalid nothing is added, and the error names the fields as the API does.
-func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded, error) {
+func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded,
+	error) {
 	entries, err := newEntries(bound, list)
 	if err != nil {
 		return api.SuppressionsAdded{}, err
@@ -110,7 +116,8 @@ func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 	entries := make([]Entry, len(list))
 	for i, n := range list {
 		e := Entry{
-			Address: n.Email, Domain: n.Domain, Reason: Reason(n.Reason), Account: n.Account, List: n.List, Source: n.Source, MessageID: n.MessageID, Response: n.Response,
+			Address: n.Email, Domain: n.Domain, Reason: Reason(n.Reason), Account: n.Account, List: n.List,
+			Source: n.Source, MessageID: n.MessageID, Response: n.Response,
 		}
 		if n.Expires != nil {
 			e.Expires = *n.Expires
@@ -147,7 +154,8 @@ func asAsked(err error) error {
 }
 
 // Delete removes the entries of one scope about an address or a domain.
-func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved, error) {
+func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemoval) (api.SuppressionRemoved,
+	error) {
 	e := Entry{Address: r.Email, Domain: r.Domain, Reason: Reason(r.Reason), Account: r.Account, List: r.List}
 	if bound != "" && e.Account == "" {
 		e.Account = bound

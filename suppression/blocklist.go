@@ -35,7 +35,8 @@ func (s *Store) Lists(ctx context.Context, page, size int) (api.Blocklists, erro
 	size = pageSize(size)
 	from := min(page*size, len(all))
 	return api.Blocklists{
-		Total: len(all), Page: page, Pages: pages(len(all), size), Blocklists: append([]api.Blocklist{}, all[from:min(from+size, len(all))]...),
+		Total: len(all), Page: page, Pages: pages(len(all), size), Blocklists: append([]api.Blocklist{},
+			all[from:min(from+size, len(all))]...),
 	}, nil
 }
 
@@ -51,7 +52,8 @@ func (s *Store) Blocklist(ctx context.Context, list string, page, size int) (api
 		return api.BlocklistPage{}, err
 	}
 	size = pageSize(size)
-	out := api.BlocklistPage{ListID: lower(list), Total: int(total), Page: page, Pages: pages(int(total), size), Addresses: []api.BlocklistAddress{}}
+	out := api.BlocklistPage{ListID: lower(list), Total: int(total), Page: page, Pages: pages(int(total), size),
+		Addresses: []api.BlocklistAddress{}}
 	cursor := ""
 	for n := 0; n <= page && page < out.Pages; n++ {
 		got, err := s.List(ctx, f, cursor, size)
@@ -75,14 +77,16 @@ func blocklistRows(entries []Entry) []api.BlocklistAddress {
 		if e.Reason == Manual {
 			reason = cmp.Or(e.Response, blockReason)
 		}
-		rows[i] = api.BlocklistAddress{Recipient: e.subject(), Source: e.Source, Reason: reason, MessageID: e.MessageID, Created: e.Created, Expires: orNil(e.Expires)}
+		rows[i] = api.BlocklistAddress{Recipient: e.subject(), Source: e.Source, Reason: reason,
+			MessageID: e.MessageID, Created: e.Created, Expires: orNil(e.Expires)}
 	}
 	return rows
 }
 
 // Block adds an address to a list, with EmailEngine's fields. An unknown reason becomes the response of a
 // manual entry.
-func (s *Store) Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded, error) {
+func (s *Store) Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded,
+	error) {
 	e := Entry{Address: req.Recipient, List: list, Reason: reasonNamed(req.Reason), Source: "api"}
 	if !e.Reason.Valid() {
 		e.Reason, e.Response = Manual, req.Reason

@@ -96,7 +96,8 @@ const addWidth = 9
 func addArgs(e *Entry, p place) []any {
 	scope := scopeOf(e.Account, e.List)
 	field, long := fieldOf(fieldName(scope, p.subject))
-	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source, e.evidence(), long}
+	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source,
+		e.evidence(), long}
 }
 
 // Remove removes the entries of one scope about an address or a domain: those of e.Reason, or of every reason
@@ -115,7 +116,8 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	}
 	p, scope := placeOf(e.subject()), scopeOf(e.Account, e.List)
 	field, _ := fieldOf(fieldName(scope, p.subject))
-	removed, err := s.db.RunReplicated(ctx, removeScript, []string{countsKey(p.shard)}, p.bucket, field, scope, letter, clock(now)).Int()
+	removed, err := s.db.RunReplicated(ctx, removeScript, []string{countsKey(p.shard)}, p.bucket, field, scope,
+		letter, clock(now)).Int()
 	if err != nil {
 		return false, away(err, "remove an entry")
 	}

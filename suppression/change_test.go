@@ -19,11 +19,13 @@ import (
 func TestAddingAgainProlongs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	e := suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Expires: start.Add(time.Hour), Source: "smtp", MessageID: "m1", Response: "550 no such user"}
+	e := suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Expires: start.Add(time.Hour),
+		Source: "smtp", MessageID: "m1", Response: "550 no such user"}
 	b.add(t, 1, e)
 	b.Advance(time.Minute)
 	shorter := e
-	shorter.Expires, shorter.Source, shorter.MessageID, shorter.Response = start.Add(30*time.Minute), "ses", "m2", ""
+	shorter.Expires, shorter.Source, shorter.MessageID, shorter.Response = start.Add(
+		30*time.Minute), "ses", "m2", ""
 	b.add(t, 0, shorter)
 	want := []suppression.Entry{e}
 	want[0].Created = start
@@ -47,11 +49,14 @@ func TestAddingAgainProlongs(t *testing.T) {
 func TestAnExpiredEntryIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual", Expires: start.Add(time.Hour), Response: "old words"})
+	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual", Expires: start.Add(time.Hour),
+		Response: "old words"})
 	b.Advance(2 * time.Hour)
-	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual", Expires: start.Add(3 * time.Hour), Source: "api"})
+	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual",
+		Expires: start.Add(3 * time.Hour), Source: "api"})
 	want := []suppression.Entry{{
-		Address: "ann@example.com", Reason: "manual", Created: start.Add(2 * time.Hour), Expires: start.Add(3 * time.Hour), Source: "api",
+		Address: "ann@example.com", Reason: "manual", Created: start.Add(2 * time.Hour),
+		Expires: start.Add(3 * time.Hour), Source: "api",
 	}}
 	if diff := cmp.Diff(want, b.all(t, suppression.Filter{}, 10)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -84,7 +89,8 @@ func TestWrongEntriesAddNothing(t *testing.T) {
 		keys = append(keys, field.Key)
 	}
 	want := []string{
-		"suppressions[1].address", "suppressions[2].address", "suppressions[3].domain", "suppressions[4].reason", "suppressions[5].list",
+		"suppressions[1].address", "suppressions[2].address", "suppressions[3].domain", "suppressions[4].reason",
+		"suppressions[5].list",
 		"suppressions[6].domain", "suppressions[7].list", "suppressions[8].account",
 	}
 	if diff := cmp.Diff(want, keys); diff != "" {
@@ -99,9 +105,11 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ann := func(account, list string, r suppression.Reason) suppression.Entry {
-		return suppression.Entry{Address: "ann@example.com", Account: account, List: list, Reason: r, Response: "because"}
+		return suppression.Entry{Address: "ann@example.com", Account: account, List: list, Reason: r,
+			Response: "because"}
 	}
-	b.add(t, 4, ann("", "", "manual"), ann("shop", "", "manual"), ann("shop", "", "unsubscribe"), ann("", "news", "unsubscribe"))
+	b.add(t, 4, ann("", "", "manual"), ann("shop", "", "manual"), ann("shop", "", "unsubscribe"),
+		ann("", "news", "unsubscribe"))
 	remove := func(want bool, e suppression.Entry) {
 		t.Helper()
 		e.Address = "ANN@example.com"
@@ -115,7 +123,8 @@ func TestRemove(t *testing.T) {
 	remove(true, suppression.Entry{List: "NEWS"})
 	remove(true, suppression.Entry{})
 	remove(false, suppression.Entry{})
-	want := []suppression.Entry{{Address: "ann@example.com", Account: "shop", Reason: "unsubscribe", Created: start, Response: "because"}}
+	want := []suppression.Entry{{Address: "ann@example.com", Account: "shop", Reason: "unsubscribe",
+		Created: start, Response: "because"}}
 	if diff := cmp.Diff(want, b.all(t, suppression.Filter{}, 10)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -147,7 +156,8 @@ func TestSweep(t *testing.T) {
 	b := setup(t)
 	var entries, stay []suppression.Entry
 	for i := range 300 {
-		e := suppression.Entry{Address: fmt.Sprintf("a%d@example.com", i), Reason: "manual", Created: start, Expires: start.Add(time.Duration(i%3) * time.Hour), Response: "words"}
+		e := suppression.Entry{Address: fmt.Sprintf("a%d@example.com", i), Reason: "manual", Created: start,
+			Expires: start.Add(time.Duration(i%3) * time.Hour), Response: "words"}
 		if i%3 == 0 {
 			e.Expires = time.Time{}
 			stay = append(stay, e)
@@ -194,10 +204,12 @@ func TestSweep(t *testing.T) {
 
 func TestSoftBouncesAddUp(t *testing.T) {
 	t.Parallel()
-	b := on(t, testredis.New(t), suppression.Options{SoftBounces: 3, SoftWindow: 24 * time.Hour, SoftExpiry: 48 * time.Hour})
+	b := on(t, testredis.New(t), suppression.Options{SoftBounces: 3, SoftWindow: 24 * time.Hour,
+		SoftExpiry: 48 * time.Hour})
 	soft := func(id string, want bool) {
 		t.Helper()
-		e := suppression.Entry{Address: "Ann@example.com", Account: "shop", Source: "smtp", MessageID: id, Response: "452 mailbox full"}
+		e := suppression.Entry{Address: "Ann@example.com", Account: "shop", Source: "smtp", MessageID: id,
+			Response: "452 mailbox full"}
 		if got, err := b.Soft(t.Context(), e, b.Now()); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", id, got, err, want)
 		}
@@ -218,8 +230,9 @@ func TestSoftBouncesAddUp(t *testing.T) {
 		t.Errorf("stopped by %q", got)
 	}
 	want := []suppression.Entry{{
-		Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "m4", Response: "452 mailbox full",
-		Created: b.Now(), Expires: b.Now().Add(48 * time.Hour),
+		Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "m4",
+		Response: "452 mailbox full",
+		Created:  b.Now(), Expires: b.Now().Add(48 * time.Hour),
 	}}
 	if diff := cmp.Diff(want, b.all(t, suppression.Filter{}, 10)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -235,16 +248,20 @@ func TestSoftBouncesAddUp(t *testing.T) {
 func TestLearnt(t *testing.T) {
 	t.Parallel()
 	bounce := suppression.Entry{Address: "a@example.com", Reason: "hard_bounce", Account: "shop"}
-	complaint := suppression.Entry{Address: "a@example.com", Reason: "spam_report", Account: "shop", Expires: start.Add(time.Hour)}
+	complaint := suppression.Entry{Address: "a@example.com", Reason: "spam_report", Account: "shop",
+		Expires: start.Add(time.Hour)}
 	wish := suppression.Entry{Address: "a@example.com", Reason: "unsubscribe", Account: "shop"}
 	for _, c := range []struct {
 		name     string
 		o        suppression.Options
 		in, want suppression.Entry
 	}{
-		{"bounces hold for the instance", suppression.Options{}, bounce, suppression.Entry{Address: "a@example.com", Reason: "hard_bounce"}},
-		{"bounces end", suppression.Options{HardExpiry: time.Minute, PerAccount: true}, bounce, suppression.Entry{Address: "a@example.com", Reason: "hard_bounce", Account: "shop", Expires: start.Add(time.Minute)}},
-		{"a complaint with an expiry", suppression.Options{ComplaintExpiry: time.Minute}, complaint, suppression.Entry{Address: "a@example.com", Reason: "spam_report", Expires: start.Add(time.Hour)}},
+		{"bounces hold for the instance", suppression.Options{}, bounce, suppression.Entry{Address: "a@example.com",
+			Reason: "hard_bounce"}},
+		{"bounces end", suppression.Options{HardExpiry: time.Minute, PerAccount: true}, bounce, suppression.Entry{
+			Address: "a@example.com", Reason: "hard_bounce", Account: "shop", Expires: start.Add(time.Minute)}},
+		{"a complaint with an expiry", suppression.Options{ComplaintExpiry: time.Minute}, complaint,
+			suppression.Entry{Address: "a@example.com", Reason: "spam_report", Expires: start.Add(time.Hour)}},
 		{"a wish", suppression.Options{HardExpiry: time.Minute, ComplaintExpiry: time.Minute}, wish, wish},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -262,15 +279,18 @@ func TestBucketsStayCompact(t *testing.T) {
 	b := setup(t)
 	long := strings.Repeat("x", 60) + "@example.com"
 	b.add(t, 3,
-		suppression.Entry{Address: long, Reason: "manual", Source: "a-source-of-some-length", Response: strings.Repeat("words ", 100), Expires: start.Add(time.Hour)},
-		suppression.Entry{Address: long, Reason: "unsubscribe", Source: "a-source-of-some-length", Account: strings.Repeat("a", 250)},
+		suppression.Entry{Address: long, Reason: "manual", Source: "a-source-of-some-length",
+			Response: strings.Repeat("words ", 100), Expires: start.Add(time.Hour)},
+		suppression.Entry{Address: long, Reason: "unsubscribe", Source: "a-source-of-some-length",
+			Account: strings.Repeat("a", 250)},
 		suppression.Entry{Domain: "example.com", Reason: "spam_report"},
 	)
 	for _, key := range b.keys(t) {
 		if !strings.Contains(key, ":bucket:") {
 			continue
 		}
-		if encoding, err := b.db.Client().ObjectEncoding(t.Context(), key).Result(); err != nil || encoding != "listpack" {
+		if encoding, err := b.db.Client().ObjectEncoding(t.Context(), key).Result(); err != nil ||
+			encoding != "listpack" {
 			t.Errorf("%s is a %s, %v", key, encoding, err)
 		}
 	}
@@ -285,10 +305,12 @@ func story(t *testing.T, db *redisdb.DB) {
 		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"},
 		suppression.Entry{Domain: "example.net", Reason: "spam_report", Account: "shop", MessageID: "m1"},
 	)
-	if ok, err := b.Soft(t.Context(), suppression.Entry{Address: "ben@example.com", MessageID: "m2"}, start); err != nil || !ok {
+	if ok, err := b.Soft(t.Context(), suppression.Entry{Address: "ben@example.com", MessageID: "m2"},
+		start); err != nil || !ok {
 		t.Errorf("soft: %v, %v", ok, err)
 	}
-	q := suppression.Question{Account: "shop", List: "news", Addresses: []string{long, "ann@example.com", "x@example.net", "ben@example.com", "cat@example.com"}}
+	q := suppression.Question{Account: "shop", List: "news", Addresses: []string{long, "ann@example.com",
+		"x@example.net", "ben@example.com", "cat@example.com"}}
 	found, err := b.Check(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
@@ -307,18 +329,21 @@ func story(t *testing.T, db *redisdb.DB) {
 	if all := b.all(t, suppression.Filter{}, 1); len(all) != 4 {
 		t.Errorf("the list has %v", all)
 	}
-	if all := b.all(t, suppression.Filter{List: "News"}, 10); len(all) != 1 || all[0].Address != "ann@example.com" {
+	if all := b.all(t, suppression.Filter{List: "News"}, 10); len(all) != 1 ||
+		all[0].Address != "ann@example.com" {
 		t.Errorf("the list has %v", all)
 	}
 	b.Advance(time.Hour)
 	if n, err := b.Sweep(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d swept away, %v", n, err)
 	}
-	if ok, err := b.Remove(t.Context(), suppression.Entry{Address: "ann@example.com", List: "news"}); err != nil || !ok {
+	if ok, err := b.Remove(t.Context(), suppression.Entry{Address: "ann@example.com",
+		List: "news"}); err != nil || !ok {
 		t.Errorf("remove: %v, %v", ok, err)
 	}
 	counts, err := b.Counts(t.Context())
-	want := []suppression.Count{{Reason: "hard_bounce", Entries: 1}, {Account: "shop", Reason: "spam_report", Entries: 1}}
+	want := []suppression.Count{{Reason: "hard_bounce", Entries: 1}, {Account: "shop", Reason: "spam_report",
+		Entries: 1}}
 	if diff := cmp.Diff(want, counts); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
@@ -326,7 +351,8 @@ func story(t *testing.T, db *redisdb.DB) {
 
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
-	story(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(), Partitions: 2}))
+	story(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(),
+		Partitions: 2}))
 }
 
 // Without a redis-server Postroom brings a store of its own, which must know every command of the scripts.

@@ -44,7 +44,8 @@ type look struct {
 }
 
 func newLook(q Question) *look {
-	l := &look{q: q, subjects: make([]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd, 2*len(q.Addresses))}
+	l := &look{q: q, subjects: make([]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd,
+		2*len(q.Addresses))}
 	if q.List != "" {
 		l.scopes = append(l.scopes, scopeOf("", lower(q.List)))
 	}

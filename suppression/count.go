@@ -59,7 +59,8 @@ func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 		counts = append(counts, c)
 	}
 	slices.SortFunc(counts, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Account, b.Account), cmp.Compare(a.Reason.strength(), b.Reason.strength()))
+		return cmp.Or(cmp.Compare(a.List, b.List), cmp.Compare(a.Account, b.Account),
+			cmp.Compare(a.Reason.strength(), b.Reason.strength()))
 	})
 	return counts, nil
 }

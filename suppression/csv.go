@@ -12,8 +12,10 @@ import (
 // columns are the columns of a file, in the order of one without headings. The further names are synonyms of
 // the first.
 var columns = [...][]string{
-	{"address", "email", "e-mail", "email address", "recipient"}, {"domain"}, {"reason", "type"}, {"account"}, {"list", "listid", "list_id"},
-	{"expires", "expires_at"}, {"source"}, {"created", "created_at", "createdat"}, {"queueid", "messageid", "message_id"}, {"response", "error", "note"},
+	{"address", "email", "e-mail", "email address", "recipient"}, {"domain"}, {"reason", "type"}, {"account"},
+	{"list", "listid", "list_id"},
+	{"expires", "expires_at"}, {"source"}, {"created", "created_at", "createdat"},
+	{"queueid", "messageid", "message_id"}, {"response", "error", "note"},
 }
 
 // Indexes into columns.
@@ -32,7 +34,8 @@ const (
 )
 
 // exportHeadings is the first line of an export, which an import reads.
-var exportHeadings = [columnCount]string{"address", "domain", "reason", "account", "list", "expires", "source", "created", "queueId", "response"}
+var exportHeadings = [columnCount]string{"address", "domain", "reason", "account", "list", "expires",
+	"source", "created", "queueId", "response"}
 
 // maxLine bounds a line of a file, in bytes. The longest possible entry has some 1,500.
 const maxLine = 8 << 10
@@ -250,7 +253,8 @@ func reasonNamed(word string) Reason {
 }
 
 // timeForms are the formats of times in files. A time without a zone is in UTC.
-var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04:05 MST", time.DateOnly}
+var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05", "2006-01-02 15:04:05 MST", time.DateOnly}
 
 func parseTime(text string) (time.Time, error) {
 	if text == "" {

@@ -57,11 +57,12 @@ type Entry struct {
 	Account string // only mail of this account; with List empty too: mail of the whole instance
 	List    string // only mail of this list, whatever the account. Not together with Account
 
-	Created   time.Time // zero: now. In whole seconds
-	Expires   time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
-	Source    string    // origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
-	MessageID string    // evidence: queueId of the message that caused it; empty: none
-	Response  string    // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
+	Created time.Time // zero: now. In whole seconds
+	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
+	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
+	Source    string
+	MessageID string // evidence: queueId of the message that caused it; empty: none
+	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
 }
 
 // Bounds of the fields of an entry, in bytes.

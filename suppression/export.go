@@ -36,7 +36,8 @@ func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery
 			expires = e.Expires.Format(time.RFC3339)
 		}
 		return file.Write([]string{
-			e.Address, e.Domain, string(e.Reason), e.Account, e.List, expires, e.Source, e.Created.Format(time.RFC3339), e.MessageID, e.Response,
+			e.Address, e.Domain, string(e.Reason), e.Account, e.List, expires, e.Source,
+			e.Created.Format(time.RFC3339), e.MessageID, e.Response,
 		})
 	})
 	if err != nil {

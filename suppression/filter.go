@@ -16,12 +16,14 @@ type Filter struct {
 	Instance bool   // entries of the whole instance; Account and List are empty then
 	Reason   Reason // empty: every reason
 	Address  string // entries of exactly this address, in any form
-	Domain   string // entries of this domain and of its addresses. It has no index and is found by reading: see [Store.List]
+	// entries of this domain and of its addresses. It has no index and is found by reading: see [Store.List]
+	Domain string
 }
 
 // normal returns the filter with its fields in the form that entries have.
 func (f Filter) normal() (Filter, error) {
-	e, wrong := Entry{Address: f.Address, Domain: f.Domain, Reason: f.Reason, Account: f.Account, List: f.List}, []fault.Field(nil)
+	e, wrong := Entry{Address: f.Address, Domain: f.Domain, Reason: f.Reason, Account: f.Account,
+		List: f.List}, []fault.Field(nil)
 	if e.Address == "" && e.Domain == "" {
 		e.Domain = "example.com" // nothing to check
 	}

@@ -35,7 +35,8 @@ const (
 // An interrupted import has to be repeated from the beginning, which does no harm. It is interrupted with an
 // error when the file breaks off, or Redis is unreachable for more than 20 seconds. If its process dies, its
 // progress says so after a minute.
-func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (api.SuppressionImport, error) {
+func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (
+	api.SuppressionImport, error) {
 	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
 	if given.Reason == "" {
 		given.Reason = Manual
@@ -50,7 +51,8 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 		return api.SuppressionImport{}, err
 	}
 	i := &importing{s: s, bound: bound, given: given, lines: newLines(r)}
-	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running", Started: s.now().UTC(), Errors: []api.BadLine{}}}
+	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running",
+		Started: s.now().UTC(), Errors: []api.BadLine{}}}
 	if i.state.ID == "" {
 		i.state.ID = strings.ToLower(rand.Text())
 	}
@@ -228,7 +230,8 @@ func (i *importing) save(ctx context.Context) error {
 
 func importKey(id string) string { return redisdb.Key(0, "suppression", "import", id) }
 
-// Progress returns the progress of an import. A caller that is confined to an account sees its own imports only.
+// Progress returns the progress of an import. A caller that is confined to an account sees its own imports
+// only.
 func (s *Store) Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error) {
 	none := fault.New(fault.NotFound, "ImportNotFound", "There is no such import, or it is more than a week ago")
 	text, err := s.db.Client().Get(ctx, importKey(id)).Bytes()

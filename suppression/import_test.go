@@ -41,29 +41,45 @@ func TestFilesOfAllSorts(t *testing.T) {
 		{name: "without a last break", file: "ann@example.com", want: []suppression.Entry{ann}},
 		{name: "Windows", file: "\uFEFFemail\r\nann@example.com\r\n\r\n", want: []suppression.Entry{ann}},
 		{name: "nothing", file: ""},
-		{name: "headings in any order", file: "Reason,created_at,Email\nbounce,2029-06-01 10:00:00,Ann@Example.com\n", want: with(func(e *suppression.Entry) {
-			e.Reason, e.Created = "hard_bounce", time.Date(2029, 6, 1, 10, 0, 0, 0, time.UTC)
-		})},
-		{name: "semicolons", file: "email;reason\nann@example.com;unsubscribe\n", want: with(func(e *suppression.Entry) { e.Reason = "unsubscribe" })},
-		{name: "tabs", file: "ann@example.com\t\tspam_report", want: with(func(e *suppression.Entry) { e.Reason = "spam_report" })},
-		{name: "without headings", file: "ann@example.com,,unsubscribe,shop,,2031-01-01,old-tool\n", want: with(func(e *suppression.Entry) {
-			e.Reason, e.Account, e.Source, e.Expires = "unsubscribe", "shop", "old-tool", time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
-		})},
-		{name: "quotes", file: "email,response\n\"ann@example.com\",\"says \"\"no, thanks\"\"\"\n", want: with(func(e *suppression.Entry) { e.Response = `says "no, thanks"` })},
-		{name: "domains", file: "domain\nexample.com\n", want: with(func(e *suppression.Entry) { e.Address, e.Domain = "", "example.com" })},
-		{name: "domains without headings", file: "@example.com\n", want: with(func(e *suppression.Entry) { e.Address, e.Domain = "", "example.com" })},
-		{name: "both of one thing", file: "email,domain\nann@example.com,example.com\n", want: []suppression.Entry{ann}},
-		{name: "what holds for all", file: "ann@example.com\n", o: api.SuppressionImportOptions{Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "News"}, Source: "old"}, want: with(func(e *suppression.Entry) {
-			e.Reason, e.List, e.Source = "unsubscribe", "news", "old"
-		})},
+		{name: "headings in any order",
+			file: "Reason,created_at,Email\nbounce,2029-06-01 10:00:00,Ann@Example.com\n", want: with(
+				func(e *suppression.Entry) {
+					e.Reason, e.Created = "hard_bounce", time.Date(2029, 6, 1, 10, 0, 0, 0, time.UTC)
+				})},
+		{name: "semicolons", file: "email;reason\nann@example.com;unsubscribe\n",
+			want: with(func(e *suppression.Entry) { e.Reason = "unsubscribe" })},
+		{name: "tabs", file: "ann@example.com\t\tspam_report",
+			want: with(func(e *suppression.Entry) { e.Reason = "spam_report" })},
+		{name: "without headings", file: "ann@example.com,,unsubscribe,shop,,2031-01-01,old-tool\n",
+			want: with(func(e *suppression.Entry) {
+				e.Reason, e.Account, e.Source, e.Expires = "unsubscribe", "shop", "old-tool", time.Date(2031, 1, 1, 0, 0,
+					0, 0, time.UTC)
+			})},
+		{name: "quotes", file: "email,response\n\"ann@example.com\",\"says \"\"no, thanks\"\"\"\n",
+			want: with(func(e *suppression.Entry) { e.Response = `says "no, thanks"` })},
+		{name: "domains", file: "domain\nexample.com\n",
+			want: with(func(e *suppression.Entry) { e.Address, e.Domain = "", "example.com" })},
+		{name: "domains without headings", file: "@example.com\n",
+			want: with(func(e *suppression.Entry) { e.Address, e.Domain = "", "example.com" })},
+		{name: "both of one thing", file: "email,domain\nann@example.com,example.com\n", want: []suppression.Entry{
+			ann}},
+		{name: "what holds for all", file: "ann@example.com\n", o: api.SuppressionImportOptions{
+			Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "News"}, Source: "old"}, want: with(
+			func(e *suppression.Entry) {
+				e.Reason, e.List, e.Source = "unsubscribe", "news", "old"
+			})},
 		{name: "twice", file: "ann@example.com\nANN@example.com\n", want: []suppression.Entry{ann}},
 		{name: "bad lines", file: "email,domain,reason,expires\nann@example.com\nann@\n,,manual\nben@example.com,,dislike\n\"ben@example.com\ncat@example.com,,,soon\n" +
-			strings.Repeat("x", 9000) + "@example.com\n\xff@example.com\nann@example.com,example.net\n", want: []suppression.Entry{ann}, bad: []api.BadLine{
-			{Line: 3, Reason: "address is not a valid email address: nothing stands after the @"}, {Line: 4, Reason: "has neither an address nor a domain"},
-			{Line: 5, Reason: "reason must be one of unsubscribe, hard_bounce, spam_report, manual"}, {Line: 6, Reason: "has a quote that does not end; a line break can't be quoted"},
-			{Line: 7, Reason: "expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z"}, {Line: 8, Reason: "is longer than 8,192 bytes"},
-			{Line: 9, Reason: "is not UTF-8"}, {Line: 10, Reason: "domain can't be given together with an address"},
-		}},
+			strings.Repeat("x", 9000) + "@example.com\n\xff@example.com\nann@example.com,example.net\n",
+			want: []suppression.Entry{ann}, bad: []api.BadLine{
+				{Line: 3, Reason: "address is not a valid email address: nothing stands after the @"},
+				{Line: 4, Reason: "has neither an address nor a domain"},
+				{Line: 5, Reason: "reason must be one of unsubscribe, hard_bounce, spam_report, manual"},
+				{Line: 6, Reason: "has a quote that does not end; a line break can't be quoted"},
+				{Line: 7, Reason: "expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z"},
+				{Line: 8, Reason: "is longer than 8,192 bytes"},
+				{Line: 9, Reason: "is not UTF-8"}, {Line: 10, Reason: "domain can't be given together with an address"},
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +94,8 @@ func TestFilesOfAllSorts(t *testing.T) {
 			if diff := cmp.Diff(c.bad, told.Errors, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("bad lines (-want +got)\n%s", diff)
 			}
-			if told.State != "done" || told.Bad != len(c.bad) || told.Added != len(c.want) || told.Bytes != int64(len(c.file)) || told.Added+told.Known+told.Bad != told.Lines {
+			if told.State != "done" || told.Bad != len(c.bad) || told.Added != len(c.want) ||
+				told.Bytes != int64(len(c.file)) || told.Added+told.Known+told.Bad != told.Lines {
 				t.Errorf("told %+v", told)
 			}
 			progress, err := b.Progress(t.Context(), "", told.ID)
@@ -92,7 +109,8 @@ func TestFilesOfAllSorts(t *testing.T) {
 func TestAFileOfSomethingElseIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.Import(t.Context(), "", strings.NewReader("name,phone\nAnn,1\n"), api.SuppressionImportOptions{}); !fault.Is(err, fault.Invalid) {
+	if _, err := b.Import(t.Context(), "", strings.NewReader("name,phone\nAnn,1\n"),
+		api.SuppressionImportOptions{}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%v", err)
 	}
 }
@@ -102,7 +120,8 @@ func TestWhatIsExportedCanBeImported(t *testing.T) {
 	from, to := setup(t), setup(t)
 	var entries []suppression.Entry
 	for i := range 3000 {
-		e := suppression.Entry{Address: fmt.Sprintf("a%d@example.com", i), Reason: suppression.Reasons[i%4], Created: start.Add(-time.Duration(i) * time.Hour), Source: "smtp"}
+		e := suppression.Entry{Address: fmt.Sprintf("a%d@example.com", i), Reason: suppression.Reasons[i%4],
+			Created: start.Add(-time.Duration(i) * time.Hour), Source: "smtp"}
 		switch i % 7 {
 		case 1:
 			e.Account = "shop"
@@ -118,7 +137,8 @@ func TestWhatIsExportedCanBeImported(t *testing.T) {
 		entries = append(entries, e)
 	}
 	from.add(t, len(entries), entries...)
-	from.add(t, 1, suppression.Entry{Address: "expired@example.com", Reason: "manual", Expires: start.Add(-time.Hour)})
+	from.add(t, 1, suppression.Entry{Address: "expired@example.com", Reason: "manual",
+		Expires: start.Add(-time.Hour)})
 	var file bytes.Buffer
 	if err := from.Export(t.Context(), "", api.SuppressionQuery{}, &file); err != nil {
 		t.Fatal(err)
@@ -148,7 +168,8 @@ func TestAnImportThatBreaksOffSaysSo(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&file, "a%d@example.com\n", i)
 	}
-	half := io.MultiReader(strings.NewReader(file.String()[:file.Len()/2]), iotest.ErrReader(errors.New("connection reset")))
+	half := io.MultiReader(strings.NewReader(file.String()[:file.Len()/2]),
+		iotest.ErrReader(errors.New("connection reset")))
 	told, err := b.Import(t.Context(), "", half, api.SuppressionImportOptions{ID: "the-first-one"})
 	if err == nil || told.State != "interrupted" || told.Added == 0 || told.Added >= 5000 {
 		t.Fatalf("%+v, %v", told, err)
@@ -157,11 +178,13 @@ func TestAnImportThatBreaksOffSaysSo(t *testing.T) {
 	if err != nil || progress.State != "interrupted" || progress.Added != told.Added || progress.Error == "" {
 		t.Errorf("%+v, %v", progress, err)
 	}
-	again, err := b.Import(t.Context(), "", strings.NewReader(file.String()), api.SuppressionImportOptions{ID: "the-second"})
+	again, err := b.Import(t.Context(), "", strings.NewReader(file.String()), api.SuppressionImportOptions{
+		ID: "the-second"})
 	if err != nil || again.Added+told.Added != 5000 || again.State != "done" {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, err := b.Import(t.Context(), "", strings.NewReader(""), api.SuppressionImportOptions{ID: "the-second"}); !fault.Is(err, fault.Conflict) {
+	if _, err := b.Import(t.Context(), "", strings.NewReader(""), api.SuppressionImportOptions{
+		ID: "the-second"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the id of another import: %v", err)
 	}
 }
@@ -177,7 +200,8 @@ func TestAnImportWhoseProcessDiedSaysSo(t *testing.T) {
 		defer close(done)
 		_, _ = b.Import(ctx, "", reader, api.SuppressionImportOptions{ID: "under-way"})
 	}()
-	for _, line := range []string{"ann@example.com\n", "\n"} { // with the second, which means nothing, it is through with the first
+	// with the second, which means nothing, it is through with the first
+	for _, line := range []string{"ann@example.com\n", "\n"} {
 		if _, err := writer.Write([]byte(line)); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +231,8 @@ func TestAnImportSaysThatRedisWentAway(t *testing.T) {
 		time.AfterFunc(2*time.Second, cancel)
 		return 0, io.EOF
 	}))
-	if told, err := b.Import(ctx, "", file, api.SuppressionImportOptions{ID: "under-way"}); !fault.Is(err, fault.Unavailable) || told.State != "interrupted" {
+	if told, err := b.Import(ctx, "", file, api.SuppressionImportOptions{ID: "under-way"}); !fault.Is(err,
+		fault.Unavailable) || told.State != "interrupted" {
 		t.Errorf("%+v, %v", told, err)
 	}
 }
@@ -248,9 +273,11 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestWhoIsConfinedToAnAccount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.add(t, 3, suppression.Entry{Address: "ann@example.com", Reason: "manual"}, suppression.Entry{Address: "ann@example.com", Reason: "manual", Account: "blog"},
+	b.add(t, 3, suppression.Entry{Address: "ann@example.com", Reason: "manual"}, suppression.Entry{
+		Address: "ann@example.com", Reason: "manual", Account: "blog"},
 		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"})
-	told, err := b.Import(t.Context(), "shop", strings.NewReader("email,account,list\nann@example.com\nann@example.com,shop\nben@example.com,blog\nben@example.com,,news\n"), api.SuppressionImportOptions{ID: "of-the-shop"})
+	told, err := b.Import(t.Context(), "shop",
+		strings.NewReader("email,account,list\nann@example.com\nann@example.com,shop\nben@example.com,blog\nben@example.com,,news\n"), api.SuppressionImportOptions{ID: "of-the-shop"})
 	if err != nil || told.Added != 1 || told.Known != 1 || told.Bad != 2 {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -270,24 +297,32 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	var file bytes.Buffer
-	if err := b.Export(t.Context(), "shop", api.SuppressionQuery{}, &file); err != nil || strings.Count(file.String(), "\n") != 2 {
+	if err := b.Export(t.Context(), "shop", api.SuppressionQuery{}, &file); err != nil ||
+		strings.Count(file.String(), "\n") != 2 {
 		t.Errorf("%s, %v", file.String(), err)
 	}
 	for name, err := range map[string]error{
-		"list all":            second(b.Query(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"})),
-		"list another":        second(b.Query(t.Context(), "shop", api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: "blog"}})),
-		"list a list":         second(b.Query(t.Context(), "shop", api.SuppressionQuery{SuppressionScope: api.SuppressionScope{List: "news"}})),
-		"add to another":      second(b.Put(t.Context(), "shop", []api.NewSuppression{{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog"}}})),
-		"add to a list":       second(b.Put(t.Context(), "shop", []api.NewSuppression{{Email: "x@example.com", SuppressionScope: api.SuppressionScope{List: "news"}}})),
-		"remove from another": second(b.Delete(t.Context(), "shop", api.SuppressionRemoval{Email: "ann@example.com", SuppressionScope: api.SuppressionScope{Account: "blog"}})),
-		"import for a list":   second(b.Import(t.Context(), "shop", strings.NewReader(""), api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{List: "news"}})),
-		"export another":      b.Export(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"}, io.Discard),
+		"list all": second(b.Query(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"})),
+		"list another": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
+			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
+		"list a list": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
+			SuppressionScope: api.SuppressionScope{List: "news"}})),
+		"add to another": second(b.Put(t.Context(), "shop", []api.NewSuppression{
+			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog"}}})),
+		"add to a list": second(b.Put(t.Context(), "shop", []api.NewSuppression{
+			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{List: "news"}}})),
+		"remove from another": second(b.Delete(t.Context(), "shop", api.SuppressionRemoval{Email: "ann@example.com",
+			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
+		"import for a list": second(b.Import(t.Context(), "shop", strings.NewReader(""),
+			api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{List: "news"}})),
+		"export another": b.Export(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"}, io.Discard),
 	} {
 		if !fault.Is(err, fault.Forbidden) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if gone, err := b.Delete(t.Context(), "shop", api.SuppressionRemoval{Email: "ann@example.com"}); err != nil || !gone.Deleted {
+	if gone, err := b.Delete(t.Context(), "shop", api.SuppressionRemoval{
+		Email: "ann@example.com"}); err != nil || !gone.Deleted {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	if rest := b.all(t, suppression.Filter{}, 10); len(rest) != 3 {
@@ -301,17 +336,20 @@ func TestBlocklists(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 25 {
-		req := api.BlocklistRequest{Recipient: fmt.Sprintf("a%d@example.com", i), Account: "snd", Reason: []string{"", "block", "unsubscribe", "moved away", "spam"}[i%5]}
+		req := api.BlocklistRequest{Recipient: fmt.Sprintf("a%d@example.com", i), Account: "snd", Reason: []string{
+			"", "block", "unsubscribe", "moved away", "spam"}[i%5]}
 		if answer, err := b.Block(t.Context(), "Test-List", req); err != nil || !answer.Success || !answer.Added {
 			t.Fatal(answer, err)
 		}
 	}
-	if answer, err := b.Block(t.Context(), "test-list", api.BlocklistRequest{Recipient: "A0@example.com"}); err != nil || !answer.Success || answer.Added {
+	if answer, err := b.Block(t.Context(), "test-list", api.BlocklistRequest{
+		Recipient: "A0@example.com"}); err != nil || !answer.Success || answer.Added {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	b.add(t, 1, suppression.Entry{Domain: "example.net", Reason: "unsubscribe", List: "another"})
 	lists, err := b.Lists(t.Context(), 0, 0)
-	want := api.Blocklists{Total: 2, Pages: 1, Blocklists: []api.Blocklist{{ListID: "another", Count: 1}, {ListID: "test-list", Count: 25}}}
+	want := api.Blocklists{Total: 2, Pages: 1, Blocklists: []api.Blocklist{{ListID: "another", Count: 1},
+		{ListID: "test-list", Count: 25}}}
 	if diff := cmp.Diff(want, lists); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
@@ -326,7 +364,8 @@ func TestBlocklists(t *testing.T) {
 			seen[a.Recipient] = true
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"block": 10, "unsubscribe": 5, "moved away": 5, "spam_report": 5}, reasons); diff != "" || len(seen) != 25 {
+	if diff := cmp.Diff(map[string]int{"block": 10, "unsubscribe": 5, "moved away": 5, "spam_report": 5},
+		reasons); diff != "" || len(seen) != 25 {
 		t.Errorf("%d recipients, reasons (-want +got)\n%s", len(seen), diff)
 	}
 	if got, err := b.Unblock(t.Context(), "another", "@example.net"); err != nil || !got.Deleted {
@@ -411,10 +450,13 @@ func TestPagesHaveEachEntryOnce(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever a file holds, each line is added or told to be bad, and an export of what was added adds nothing.
+// FuzzImport: whatever a file holds, each line is added or told to be bad, and an export of what was added
+// adds nothing.
 func FuzzImport(f *testing.F) {
 	for _, seed := range []string{
-		"ann@example.com\n", "email,reason\nann@example.com,bounce\n", "\"a\"\"b\";;\n;\n", "\uFEFFdomain\texpires\nexample.com\t2030-01-01\n", "a@b.example,,,,l.x,2031-01-01T00:00:00Z,s,2001-01-01,m,r\n",
+		"ann@example.com\n", "email,reason\nann@example.com,bounce\n", "\"a\"\"b\";;\n;\n",
+		"\uFEFFdomain\texpires\nexample.com\t2030-01-01\n",
+		"a@b.example,,,,l.x,2031-01-01T00:00:00Z,s,2001-01-01,m,r\n",
 		"email\n#@x.example\n\"\"\n\x00@x.example\n", "@\n", "#x y@z.example", "ann@example.com,,,a b",
 	} {
 		f.Add(seed)

@@ -19,10 +19,10 @@ const (
 	lookedGroups = groups * shards / 32
 )
 
-// List returns entries with their evidence from a cursor on (empty: the beginning), including expired ones that are not
-// swept yet. size is 1 to 1,000; zero means 20. A page may have fewer entries, even none, while Next is not empty: a search
-// by domain reads a bounded number of entries a page. An entry that exists from the first page to the last is returned
-// once. The order has no meaning.
+// List returns entries with their evidence from a cursor on (empty: the beginning), including expired ones
+// that are not swept yet. size is 1 to 1,000; zero means 20. A page may have fewer entries, even none, while
+// Next is not empty: a search by domain reads a bounded number of entries a page. An entry that exists from
+// the first page to the last is returned once. The order has no meaning.
 func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Page, error) {
 	f, err := f.normal()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-var lookScript = redisdb.NewScript("look", "return unstopped(1, 2, tonumber(ARGV[1])) or ''", suppression.LookLua)
+var lookScript = redisdb.NewScript("look", "return unstopped(1, 2, tonumber(ARGV[1])) or ''",
+	suppression.LookLua)
 
 // look asks as a script does. It answers the version where there is nothing, and nothing where there is.
 func (b *bench) look(t testing.TB, q suppression.Question) string {
@@ -22,7 +23,8 @@ func (b *bench) look(t testing.TB, q suppression.Question) string {
 	if l == nil {
 		t.Fatalf("no script can ask about %v", q.Addresses)
 	}
-	version, err := lookScript.Run(t.Context(), b.db.Client(), l.Keys, append([]any{l.Each}, l.Fields...)...).Text()
+	version, err := lookScript.Run(t.Context(), b.db.Client(), l.Keys,
+		append([]any{l.Each}, l.Fields...)...).Text()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,8 @@ func TestNoLookForMany(t *testing.T) {
 		q.Addresses = append(q.Addresses, fmt.Sprintf("ann@x%d.test", i))
 	}
 	b.add(t, 1, suppression.Entry{Domain: "x8.test", Reason: "manual"})
-	if l := b.Look(q); l == nil || len(l.Keys) != 21 || len(l.Fields) != 20 || l.Each != 1 || b.look(t, q) != "" {
+	if l := b.Look(q); l == nil || len(l.Keys) != 21 || len(l.Fields) != 20 || l.Each != 1 ||
+		b.look(t, q) != "" {
 		t.Errorf("for ten: %+v", l)
 	}
 	q.Addresses = append(q.Addresses, "ann@x.test")
@@ -108,15 +111,19 @@ func TestNoLookForMany(t *testing.T) {
 	}
 }
 
-// TestNoLookOnACluster: a script has the keys of one slot there, so that nothing is to be known from a version either.
+// TestNoLookOnACluster: a script has the keys of one slot there, so that nothing is to be known from a
+// version either.
 func TestNoLookOnACluster(t *testing.T) {
 	t.Parallel()
-	b := on(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()}), suppression.Options{})
+	b := on(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()}),
+		suppression.Options{})
 	b.add(t, 1, suppression.Entry{Address: "ann@example.com", Reason: "manual"})
-	if l, key := b.Look(suppression.Question{Addresses: []string{"ann@example.com"}}), b.VersionKey(); l != nil || key != "" {
+	if l, key := b.Look(suppression.Question{Addresses: []string{"ann@example.com"}}),
+		b.VersionKey(); l != nil || key != "" {
 		t.Errorf("look %+v, version under %q", l, key)
 	}
-	if err := b.db.Client().Get(t.Context(), redisdb.Key(0, "suppression", "version")).Err(); !errors.Is(err, redis.Nil) {
+	if err := b.db.Client().Get(t.Context(), redisdb.Key(0, "suppression", "version")).Err(); !errors.Is(err,
+		redis.Nil) {
 		t.Errorf("there is a version: %v", err)
 	}
 }

@@ -50,7 +50,8 @@ func (m model) entries(f func(Entry) bool) []Entry {
 
 func byKey(a, b Entry) int { return cmp.Compare(keyOf(a), keyOf(b)) }
 
-// crowd finds addresses and domains that share two groups of buckets, where one entry's coming and going could hurt the index of another.
+// crowd finds addresses and domains that share two groups of buckets, where one entry's coming and going
+// could hurt the index of another.
 func crowd(n int) []Entry {
 	wanted := placeOf("ann@example.com")
 	var all []Entry
@@ -69,8 +70,8 @@ func crowd(n int) []Entry {
 	return all
 }
 
-// TestStoreDoesWhatTheModelDoes makes changes at random and compares everything that can be asked: look-ups, lists of each scope and reason,
-// counts, and what is left in Redis when all is gone.
+// TestStoreDoesWhatTheModelDoes makes changes at random and compares everything that can be asked: look-ups,
+// lists of each scope and reason, counts, and what is left in Redis when all is gone.
 func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 	t.Parallel()
 	people := crowd(12)
@@ -113,7 +114,8 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 					}
 					held := false
 					for _, old := range m.entries(func(o Entry) bool {
-						return o.subject() == e.subject() && o.Account == e.Account && o.List == e.List && (e.Reason == "" || o.Reason == e.Reason)
+						return o.subject() == e.subject() && o.Account == e.Account && o.List == e.List &&
+							(e.Reason == "" || o.Reason == e.Reason)
 					}) {
 						held = held || old.Expires.IsZero() || old.Expires.After(now)
 						delete(m, keyOf(old))
@@ -158,9 +160,11 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 // compare asks the store for everything.
 func (m model) compare(t *testing.T, s *Store, step int, now time.Time) {
 	t.Helper()
-	for _, f := range []Filter{{}, {Instance: true}, {Account: "shop"}, {List: "news"}, {Reason: HardBounce}, {List: "offers", Reason: Manual}} {
+	for _, f := range []Filter{{}, {Instance: true}, {Account: "shop"}, {List: "news"}, {Reason: HardBounce},
+		{List: "offers", Reason: Manual}} {
 		want := m.entries(func(e Entry) bool {
-			scoped := f == Filter{} || f == Filter{Reason: f.Reason} || scopeOf(e.Account, e.List) == scopeOf(f.Account, f.List)
+			scoped := f == Filter{} || f == Filter{Reason: f.Reason} ||
+				scopeOf(e.Account, e.List) == scopeOf(f.Account, f.List)
 			return scoped && (f.Reason == "" || f.Reason == e.Reason)
 		})
 		var got []Entry
@@ -175,7 +179,8 @@ func (m model) compare(t *testing.T, s *Store, step int, now time.Time) {
 			t.Fatalf("step %d, %+v: %d are counted, %v; want %d", step, f, n, err, len(want))
 		}
 	}
-	q := Question{Account: "shop", List: "news", Bulk: step%2 == 0, Addresses: []string{"ann@example.com", "x@example.com"}}
+	q := Question{Account: "shop", List: "news", Bulk: step%2 == 0, Addresses: []string{"ann@example.com",
+		"x@example.com"}}
 	for _, e := range m {
 		q.Addresses = append(q.Addresses, cmp.Or(e.Address, "somebody@"+e.Domain))
 	}

@@ -51,7 +51,8 @@ func parseRecord(text string) (r record, ok bool) {
 	if sign != 9 && sign != 17 {
 		return r, false
 	}
-	r = record{reason: reasonOf(text[0]), created: parseHex(text[1:9]), evidence: text[sign] == '+', source: text[sign+1:]}
+	r = record{reason: reasonOf(text[0]), created: parseHex(text[1:9]), evidence: text[sign] == '+',
+		source: text[sign+1:]}
 	if sign == 17 {
 		r.expires = parseHex(text[9:17])
 	}

@@ -24,7 +24,8 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	}
 	p := placeOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
-	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, clock(now), clock(now.Add(-s.opts.SoftWindow)),
+	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, clock(now),
+		clock(now.Add(-s.opts.SoftWindow)),
 		messageTag(e.MessageID), s.opts.SoftBounces, int(s.opts.SoftWindow.Seconds())).Int()
 	if err != nil {
 		return false, away(err, "count a soft bounce")

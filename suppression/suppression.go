@@ -16,7 +16,8 @@ type Options struct {
 	// If false, they hold for the whole instance, because a dead address is dead for every account.
 	PerAccount bool
 
-	SoftBounces     int           // messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	SoftBounces     int
 	SoftWindow      time.Duration // in which soft bounces are counted; zero: 7 days
 	SoftExpiry      time.Duration // of an entry that soft bounces made; zero: 14 days
 	HardExpiry      time.Duration // of a hard bounce; zero: never
@@ -34,7 +35,8 @@ const (
 	defaultSoftExpiry  = 14 * 24 * time.Hour
 )
 
-// Store holds the suppressions of an instance. It is safe for concurrent use by any number of processes on one Redis.
+// Store holds the suppressions of an instance. It is safe for concurrent use by any number of processes on
+// one Redis.
 type Store struct {
 	db      *redisdb.DB
 	opts    Options

@@ -45,7 +45,8 @@ func (s *Store) Run(ctx context.Context) error {
 
 // claimSweep reports whether this process sweeps now.
 func (s *Store) claimSweep(ctx context.Context) bool {
-	mine, err := s.db.Client().SetNX(ctx, redisdb.Key(0, "suppression", "swept"), s.now().UTC().Format(time.RFC3339), sweepEvery).Result()
+	mine, err := s.db.Client().SetNX(ctx, redisdb.Key(0, "suppression", "swept"),
+		s.now().UTC().Format(time.RFC3339), sweepEvery).Result()
 	return err == nil && mine
 }
 

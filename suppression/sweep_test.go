@@ -20,7 +20,8 @@ func (m model) marks() marks {
 	all := marks{}
 	for _, e := range m {
 		p := placeOf(e.subject())
-		keys := []string{indexKey(p.shard, e.Reason, scopeOf(e.Account, e.List)), indexKey(p.shard, e.Reason, anyScope)}
+		keys := []string{indexKey(p.shard, e.Reason, scopeOf(e.Account, e.List)),
+			indexKey(p.shard, e.Reason, anyScope)}
 		if !e.Expires.IsZero() {
 			keys = append(keys, expiringKey(p.shard))
 		}
@@ -59,8 +60,8 @@ func marksIn(t *testing.T, s *Store) marks {
 	return all
 }
 
-// compareMarks wants a mark where there is such an entry, and nowhere else. Only where something expired, or was to, a mark may stay until
-// the next sweep.
+// compareMarks wants a mark where there is such an entry, and nowhere else. Only where something expired, or
+// was to, a mark may stay until the next sweep.
 func (m model) compareMarks(t *testing.T, s *Store, swept bool) {
 	t.Helper()
 	want, got := m.marks(), marksIn(t, s)
@@ -85,14 +86,16 @@ func elsewhere(address string, sameGroup bool) string {
 	for i := 0; ; i++ {
 		found := fmt.Sprintf("b%d@example.com", i)
 		p := placeOf(found)
-		if p.shard == at.shard && p.bucket/groupSize != at.bucket/groupSize != sameGroup && (sameGroup || p.bucket > at.bucket) {
+		if p.shard == at.shard && p.bucket/groupSize != at.bucket/groupSize != sameGroup &&
+			(sameGroup || p.bucket > at.bucket) {
 			return found
 		}
 	}
 }
 
-// TestWhatChangesWhileItIsSweptAway changes something at the moment between the look at which groups have entries that expire and the
-// sweep of the one that has. What is still to come must be found by a later sweep, and what is not must not be looked for again.
+// TestWhatChangesWhileItIsSweptAway changes something at the moment between the look at which groups have
+// entries that expire and the sweep of the one that has. What is still to come must be found by a later
+// sweep, and what is not must not be looked for again.
 func TestWhatChangesWhileItIsSweptAway(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -103,7 +106,9 @@ func TestWhatChangesWhileItIsSweptAway(t *testing.T) {
 		change(&e)
 		return e
 	}
-	forLonger, forEver := with(func(e *Entry) { e.Expires = later }), with(func(e *Entry) { e.Expires = time.Time{} })
+	forLonger, forEver := with(func(e *Entry) { e.Expires = later }), with(func(e *Entry) {
+		e.Expires = time.Time{}
+	})
 	complaint := with(func(e *Entry) { e.Reason, e.Expires = SpamReport, later })
 	neighbour := with(func(e *Entry) { e.Address, e.Expires = elsewhere(ann.Address, true), later })
 	stranger := with(func(e *Entry) { e.Address, e.Expires = elsewhere(ann.Address, false), later })
@@ -125,8 +130,10 @@ func TestWhatChangesWhileItIsSweptAway(t *testing.T) {
 		{name: "it is removed", remove: true},
 		{name: "another reason is added", add: []Entry{complaint}, gone: 1, left: []Entry{complaint}, goneLater: 1},
 		{name: "a neighbour is added", add: []Entry{neighbour}, gone: 1, left: []Entry{neighbour}, goneLater: 1},
-		{name: "one of another group is added", add: []Entry{stranger}, gone: 1, left: []Entry{stranger}, goneLater: 1},
-		{name: "it is removed, a neighbour is added", remove: true, add: []Entry{neighbour}, left: []Entry{neighbour}, goneLater: 1},
+		{name: "one of another group is added", add: []Entry{stranger}, gone: 1, left: []Entry{stranger},
+			goneLater: 1},
+		{name: "it is removed, a neighbour is added", remove: true, add: []Entry{neighbour},
+			left: []Entry{neighbour}, goneLater: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

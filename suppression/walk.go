@@ -176,7 +176,8 @@ func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 	for i, at := range named {
 		rows[at].scope, rows[at].subject = parseName(names[i].Val())
 	}
-	return slices.DeleteFunc(rows, func(r row) bool { return isDigest(r.subject) || r.subject == "" }), nil // removed meanwhile
+	// removed meanwhile
+	return slices.DeleteFunc(rows, func(r row) bool { return isDigest(r.subject) || r.subject == "" }), nil
 }
 
 // entries returns rows as entries, with their evidence.

@@ -20,7 +20,8 @@ const (
 
 // check checks the entry after a change (content is nil if only its name changes) and all templates that the
 // change affects. fields are its other faults.
-func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry, content *definition, fields []fault.Field) error {
+func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry, content *definition,
+	fields []fault.Field) error {
 	known := map[string]*definition{}
 	if content != nil {
 		known[e.ID] = content
@@ -29,7 +30,9 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 	if err != nil {
 		return err
 	}
-	wrong, err := within(ctx, checkTimeout, func(ctx context.Context) ([]fault.Field, error) { return l.verify(ctx, e) })
+	wrong, err := within(ctx, checkTimeout, func(ctx context.Context) ([]fault.Field, error) {
+		return l.verify(ctx, e)
+	})
 	if err != nil {
 		return err
 	}
@@ -43,7 +46,8 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 		}
 		return fault.InvalidFields(fields)
 	case len(wrong) > 0:
-		return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: wrong}
+		return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
+			Fields: wrong}
 	}
 	_, err = within(ctx, usersTimeout, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, t.checkUsers(ctx, before, after, e, known)
@@ -52,19 +56,22 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 }
 
 // within runs a part of a check with a timeout.
-func within[V any](ctx context.Context, limit time.Duration, check func(context.Context) (V, error)) (V, error) {
+func within[V any](ctx context.Context, limit time.Duration, check func(context.Context) (V, error)) (V,
+	error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	v, err := check(bounded)
 	if ctx.Err() == nil && bounded.Err() != nil && err != nil {
-		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template, or those that use it, takes longer than %s to check", limit)
+		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault",
+			"The template, or those that use it, takes longer than %s to check", limit)
 	}
 	return v, err
 }
 
 // checkUsers checks all templates that could reach an entry before a change, or can after it. It refuses a
 // change that breaks one of them.
-func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *entry, known map[string]*definition) error {
+func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *entry,
+	known map[string]*definition) error {
 	if e.Value.Kind == kindTemplate {
 		return nil
 	}
@@ -100,7 +107,8 @@ func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *e
 }
 
 func inUse(broken []string) error {
-	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s", strings.Join(broken, "; "))
+	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s",
+		strings.Join(broken, "; "))
 }
 
 // names returns the names of the first templates of ids.

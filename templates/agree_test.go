@@ -26,35 +26,49 @@ func TestFaultsAreToldAllAtOnceWithTheirPaths(t *testing.T) {
 	}{
 		{"syntax, in each part and variant", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
 			Content: api.TemplateContent{Subject: "{{#if}}", HTML: "{{> nobody}}", Text: "{{a"},
-			Locales: map[string]api.TemplateContent{"de": {Subject: "{{/if}}", Text: "{{> ok}}"}, "fr": {HTML: "{{> ok}}{{#each x}}"}},
+			Locales: map[string]api.TemplateContent{"de": {Subject: "{{/if}}", Text: "{{> ok}}"},
+				"fr": {HTML: "{{> ok}}{{#each x}}"}},
 		}}, fault.Unprocessable, []string{
-			"content.html: line 1, column 1: there is no partial \"nobody\"", "content.subject: ", "content.text: ", "locales.de.subject: ", "locales.fr.html: ",
+			"content.html: line 1, column 1: there is no partial \"nobody\"", "content.subject: ", "content.text: ",
+			"locales.de.subject: ", "locales.fr.html: ",
 		}},
 		{"fields", api.TemplateRequest{Name: " ", Kind: "thing", TemplateDefinition: definition{
 			Format: "latex", Missing: "maybe", Sample: json.RawMessage(`[]`), Layout: "frame",
 			Locales: map[string]api.TemplateContent{"german!": {Text: "x"}, "de": {}, "DE": {Text: "x"}},
 		}}, fault.Invalid, []string{
-			"kind: must be", "format: must be html or markdown", "layout: is for templates", "missing: must be empty or error", "content: must have a subject",
-			"locales.de: is there twice", "locales.de: must have", "locales.german!: must be a locale", "sample: must be of type object",
+			"kind: must be", "format: must be html or markdown", "layout: is for templates",
+			"missing: must be empty or error", "content: must have a subject",
+			"locales.de: is there twice", "locales.de: must have", "locales.german!: must be a locale",
+			"sample: must be of type object",
 		}},
-		{"mjml", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Format: "mjml", Content: api.TemplateContent{HTML: "<mjml></mjml>"}}}, fault.Invalid,
+		{"mjml", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Format: "mjml",
+			Content: api.TemplateContent{HTML: "<mjml></mjml>"}}}, fault.Invalid,
 			[]string{"format: must be html or markdown: MJML is compiled when the template is written, with npx mjml"}},
-		{"fields and syntax", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Missing: "x", Content: api.TemplateContent{HTML: "{{"}}}, fault.Invalid,
+		{"fields and syntax", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
+			Missing: "x", Content: api.TemplateContent{HTML: "{{"}}}, fault.Invalid,
 			[]string{"missing: ", "content.html: "}},
-		{"no such layout", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Layout: "ok", Content: api.TemplateContent{HTML: "x"}}}, fault.Unprocessable,
+		{"no such layout", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
+			Layout: "ok", Content: api.TemplateContent{HTML: "x"}}}, fault.Unprocessable,
 			[]string{`layout: there is no layout "ok"`}},
-		{"a partial in the other format", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Content: api.TemplateContent{HTML: "{{> md}}"}}}, fault.Unprocessable,
+		{"a partial in the other format", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
+			Content: api.TemplateContent{HTML: "{{> md}}"}}}, fault.Unprocessable,
 			[]string{`content.html: the partial "md" is written in markdown, this in html`}},
-		{"a layout without a place", of("layout", "l", "<b></b>"), fault.Invalid, []string{"content.html: must say with {{> @partial-block}}"}},
+		{"a layout without a place", of("layout", "l", "<b></b>"), fault.Invalid,
+			[]string{"content.html: must say with {{> @partial-block}}"}},
 		{"a layout with a subject", api.TemplateRequest{Name: "l", Kind: "layout", TemplateDefinition: definition{
 			Format: "markdown", Content: api.TemplateContent{Subject: "x", Text: "y"}}}, fault.Invalid,
-			[]string{"format: of a layout", "content.subject: is for templates", "content.text: is for templates", "content.html: is required"}},
+			[]string{"format: of a layout", "content.subject: is for templates", "content.text: is for templates",
+				"content.html: is required"}},
 		{"the name of a partial", partial("a b", "x"), fault.Invalid, []string{"name: of a partial"}},
-		{"too large", html("n", strings.Repeat("x", maxPart+1)), fault.Invalid, []string{"content.html: must not be larger than 256 KB"}},
-		{"too large together", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Content: api.TemplateContent{Text: strings.Repeat("x", maxPart)}, Locales: map[string]api.TemplateContent{
-			"de": {Text: strings.Repeat("x", maxPart)}, "fr": {Text: strings.Repeat("x", maxPart)}, "it": {Text: strings.Repeat("x", maxPart)}, "es": {Text: "x"},
-		}}}, fault.Invalid, []string{"content: must not be larger than 1 MB"}},
-		{"a partial that includes itself", partial("me", "{{> me}}"), fault.Unprocessable, []string{"content.html: "}},
+		{"too large", html("n", strings.Repeat("x", maxPart+1)), fault.Invalid,
+			[]string{"content.html: must not be larger than 256 KB"}},
+		{"too large together", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
+			Content: api.TemplateContent{Text: strings.Repeat("x", maxPart)}, Locales: map[string]api.TemplateContent{
+				"de": {Text: strings.Repeat("x", maxPart)}, "fr": {Text: strings.Repeat("x", maxPart)},
+				"it": {Text: strings.Repeat("x", maxPart)}, "es": {Text: "x"},
+			}}}, fault.Invalid, []string{"content: must not be larger than 1 MB"}},
+		{"a partial that includes itself", partial("me", "{{> me}}"), fault.Unprocessable,
+			[]string{"content.html: "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.req.ID = ""; test.req.Kind == "" {
@@ -84,7 +98,8 @@ func TestFaultsAreToldAllAtOnceWithTheirPaths(t *testing.T) {
 func TestAChangeThatWouldBreakOthersIsRefused(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
-	b.create(t, partial("inner", "1"), partial("outer", "{{> inner}}"), html("user", "{{> outer}}"), of("layout", "frame", `{{> @partial-block}}{{#> title}}none{{/title}}`))
+	b.create(t, partial("inner", "1"), partial("outer", "{{> inner}}"), html("user", "{{> outer}}"),
+		of("layout", "frame", `{{> @partial-block}}{{#> title}}none{{/title}}`))
 	framed := html("framed", `{{#*inline "title"}}{{> inner}}{{/inline}}x`)
 	framed.Layout = "frame"
 	b.create(t, framed)
@@ -92,13 +107,18 @@ func TestAChangeThatWouldBreakOthersIsRefused(t *testing.T) {
 		"a partial that a partial uses":  func() error { _, err := b.Delete(ctx, "", "inner"); return err },
 		"a partial that a template uses": func() error { _, err := b.Delete(ctx, "", "outer"); return err },
 		"a layout that is used":          func() error { _, err := b.Delete(ctx, "", "frame"); return err },
-		"another name":                   func() error { _, err := b.Update(ctx, "", "outer", api.TemplatePatch{Name: new("outer2")}); return err },
+		"another name": func() error {
+			_, err := b.Update(ctx, "", "outer", api.TemplatePatch{Name: new("outer2")})
+			return err
+		},
 		"another format": func() error {
-			_, err := b.Update(ctx, "", "outer", api.TemplatePatch{Format: new("markdown"), Content: &api.TemplateContent{HTML: "x"}})
+			_, err := b.Update(ctx, "", "outer", api.TemplatePatch{Format: new("markdown"),
+				Content: &api.TemplateContent{HTML: "x"}})
 			return err
 		},
 		"one that makes a user a circle": func() error {
-			_, err := b.Create(ctx, "", api.TemplateRequest{ID: "title", Name: "title", Kind: "partial", TemplateDefinition: definition{Content: api.TemplateContent{HTML: strings.Repeat("x", 100)}}})
+			_, err := b.Create(ctx, "", api.TemplateRequest{ID: "title", Name: "title", Kind: "partial",
+				TemplateDefinition: definition{Content: api.TemplateContent{HTML: strings.Repeat("x", 100)}}})
 			if err != nil {
 				return err
 			}
@@ -115,7 +135,8 @@ func TestAChangeThatWouldBreakOthersIsRefused(t *testing.T) {
 	if !strings.Contains(err.Error(), "framed, outer") {
 		t.Errorf("the users are not named: %v", err)
 	}
-	if _, err = b.Update(ctx, "", "outer", api.TemplatePatch{Name: new("outer2")}); !strings.Contains(err.Error(), `user (content.html: line 1, column 1: there is no partial "outer")`) {
+	if _, err = b.Update(ctx, "", "outer", api.TemplatePatch{Name: new("outer2")}); !strings.Contains(
+		err.Error(), `user (content.html: line 1, column 1: there is no partial "outer")`) {
 		t.Errorf("what would break is not named: %v", err)
 	}
 	err = b.rewrite(ctx, "inner", "{{> outer}}")
@@ -154,13 +175,14 @@ func TestAnAccountsOwnPartialIsCheckedAgainstItsTemplates(t *testing.T) {
 	}
 	_, err = b.Delete(t.Context(), "", "shop-p")
 	refused(t, "delete", err, fault.Conflict, "TemplateInUse")
-	if _, err := b.Delete(t.Context(), "", "p"); !strings.Contains(fmt.Sprint(err), "used by all") || strings.Contains(fmt.Sprint(err), "shop") {
+	if _, err := b.Delete(t.Context(), "", "p"); !strings.Contains(fmt.Sprint(err), "used by all") ||
+		strings.Contains(fmt.Sprint(err), "shop") {
 		t.Errorf("used by those that mean it only: %v", err)
 	}
 }
 
-// TestChangesAtTheSameTimeAgree has two processes change templates that need each other, in all ways at once. Whatever comes of it, what is
-// stored can be read in the end, and no change is lost.
+// TestChangesAtTheSameTimeAgree has two processes change templates that need each other, in all ways at once.
+// Whatever comes of it, what is stored can be read in the end, and no change is lost.
 func TestChangesAtTheSameTimeAgree(t *testing.T) {
 	b := setup(t)
 	other := process(t, b.url)
@@ -191,7 +213,8 @@ func TestChangesAtTheSameTimeAgree(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_, err = []bundle{b, other}[i%2].Update(ctx, "", "t", api.TemplatePatch{Sample: new(json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))), Version: got.Version})
+				_, err = []bundle{b, other}[i%2].Update(ctx, "", "t", api.TemplatePatch{
+					Sample: new(json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))), Version: got.Version})
 				if err == nil {
 					return
 				}
@@ -214,8 +237,8 @@ func TestChangesAtTheSameTimeAgree(t *testing.T) {
 	}
 }
 
-// TestAChangeThatWasCheckedAgainstWhatIsGoneIsNotMade: between the look at the others and the write, somebody calls what it
-// uses by another name.
+// TestAChangeThatWasCheckedAgainstWhatIsGoneIsNotMade: between the look at the others and the write, somebody
+// calls what it uses by another name.
 func TestAChangeThatWasCheckedAgainstWhatIsGoneIsNotMade(t *testing.T) {
 	b := setup(t)
 	other := process(t, b.url)

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// BenchmarkTemplate finds a template with two partials and a layout, in a locale, as every message that names one does.
+// BenchmarkTemplate finds a template with two partials and a layout, in a locale, as every message that names
+// one does.
 func BenchmarkTemplate(b *testing.B) {
 	db := testredis.Connect(b, redisdb.Options{URL: testredis.URL(b)})
 	t, err := New(db, people{}, Options{})
@@ -18,8 +19,10 @@ func BenchmarkTemplate(b *testing.B) {
 		b.Fatal(err)
 	}
 	order := html("order", "<p>{{> greeting}}</p>{{> footer}}")
-	order.Layout, order.Locales = "frame", map[string]api.TemplateContent{"de": {Subject: "x"}, "fr": {Subject: "y"}}
-	for _, req := range []api.TemplateRequest{partial("greeting", "Hello"), partial("footer", "Bye"), of("layout", "frame", "{{> @partial-block}}"), order} {
+	order.Layout, order.Locales = "frame", map[string]api.TemplateContent{"de": {Subject: "x"},
+		"fr": {Subject: "y"}}
+	for _, req := range []api.TemplateRequest{partial("greeting", "Hello"), partial("footer", "Bye"),
+		of("layout", "frame", "{{> @partial-block}}"), order} {
 		if _, err := t.Create(b.Context(), "", req); err != nil {
 			b.Fatal(err)
 		}
@@ -51,7 +54,8 @@ func BenchmarkFooterOfThousands(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		if _, err := t.Update(b.Context(), "", "footer", api.TemplatePatch{Content: &api.TemplateContent{HTML: fmt.Sprint(n)}}); err != nil {
+		if _, err := t.Update(b.Context(), "", "footer", api.TemplatePatch{
+			Content: &api.TemplateContent{HTML: fmt.Sprint(n)}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -33,7 +33,10 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 		"get":      func() error { _, err := b.Get(ctx, "shop", "blog-t"); return err },
 		"versions": func() error { _, err := b.Versions(ctx, "shop", "blog-t"); return err },
 		"version":  func() error { _, err := b.Version(ctx, "shop", "blog-t", 1); return err },
-		"preview":  func() error { _, err := b.Preview(ctx, "shop", "blog-t", api.TemplatePreviewRequest{}); return err },
+		"preview": func() error {
+			_, err := b.Preview(ctx, "shop", "blog-t", api.TemplatePreviewRequest{})
+			return err
+		},
 	} {
 		refused(t, what+" another's", try(), fault.NotFound, "TemplateNotFound")
 	}
@@ -47,14 +50,16 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 	refused(t, "preview as another", err, fault.Forbidden, "")
 	_, err = b.Try(ctx, "shop", api.TemplateTrial{Account: "blog"})
 	refused(t, "try as another", err, fault.Forbidden, "")
-	if p, err := b.Preview(ctx, "shop", "all", api.TemplatePreviewRequest{}); err != nil || p.HTML != "everybody's" {
+	if p, err := b.Preview(ctx, "shop", "all", api.TemplatePreviewRequest{}); err != nil ||
+		p.HTML != "everybody's" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestFlush(t *testing.T) {
 	b := setup(t)
-	b.create(t, html("all", "x"), in("shop", partial("p", "x")), in("shop", html("t", "{{> p}}")), in("blog", html("t", "x")))
+	b.create(t, html("all", "x"), in("shop", partial("p", "x")), in("shop", html("t", "{{> p}}")),
+		in("blog", html("t", "x")))
 	for _, want := range []int{2, 0} {
 		if n, err := b.Flush(t.Context(), "shop"); n != want || err != nil {
 			t.Errorf("%d, %v", n, err)

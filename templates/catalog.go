@@ -36,7 +36,8 @@ const maxReady = 64 << 20
 
 // newCatalog returns a catalog of entries, which are sorted by id.
 func newCatalog(version string, all []*entry) *catalog {
-	c := &catalog{version: version, all: all, byID: make(map[string]*entry, len(all)), partials: map[owned]*entry{}, ready: map[string]*prepared{}}
+	c := &catalog{version: version, all: all, byID: make(map[string]*entry, len(all)),
+		partials: map[owned]*entry{}, ready: map[string]*prepared{}}
 	for _, e := range all {
 		c.byID[e.ID] = e
 		if e.Value.Kind == kindPartial {
@@ -75,7 +76,9 @@ func (t *Templates) load(ctx context.Context) (*catalog, error) {
 // with returns the catalog with an entry added, or replaced by id.
 func (c *catalog) with(e *entry) *catalog {
 	all := slices.Clone(c.all)
-	at, found := slices.BinarySearchFunc(all, e.ID, func(e *entry, id string) int { return strings.Compare(e.ID, id) })
+	at, found := slices.BinarySearchFunc(all, e.ID, func(e *entry, id string) int {
+		return strings.Compare(e.ID, id)
+	})
 	if found {
 		all[at] = e
 	} else {
@@ -183,7 +186,8 @@ func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
 	search := strings.ToLower(q.Search)
 	for _, e := range c.all {
 		r := &e.Value
-		if q.Account != "" && r.Account != q.Account || q.Kind != "" && r.Kind != q.Kind || bound != "" && !r.mayUse(bound) {
+		if q.Account != "" && r.Account != q.Account || q.Kind != "" && r.Kind != q.Kind || bound != "" &&
+			!r.mayUse(bound) {
 			continue
 		}
 		if search != "" && !strings.Contains(strings.ToLower(e.ID+"\n"+r.Name+"\n"+r.Description), search) {
@@ -203,13 +207,15 @@ func rowOf(e *entry) api.TemplateRow {
 	if locales == nil {
 		locales = []string{}
 	}
-	return api.TemplateRow{TemplateHead: headOf(e), Format: e.Value.Format, Locales: locales, Layout: e.Value.Layout}
+	return api.TemplateRow{TemplateHead: headOf(e), Format: e.Value.Format, Locales: locales,
+		Layout: e.Value.Layout}
 }
 
 func headOf(e *entry) api.TemplateHead {
 	r := &e.Value
 	return api.TemplateHead{
-		Account: orNull(r.Account), ID: e.ID, Name: r.Name, Description: r.Description, Kind: r.Kind, Version: r.Version,
+		Account: orNull(r.Account), ID: e.ID, Name: r.Name, Description: r.Description, Kind: r.Kind,
+		Version: r.Version,
 		Created: e.Created, Updated: e.Updated,
 	}
 }

@@ -31,7 +31,8 @@ type edited struct {
 // faults are returned at once: Invalid for invalid fields; Unprocessable with code TemplateFault if only the
 // template language is at fault. A used id, or a used name of a partial, is a Conflict with code
 // TemplateExists.
-func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated, error) {
+func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated,
+	error) {
 	if req.Account != nil && *req.Account == "" {
 		req.Account = nil
 	}
@@ -53,10 +54,12 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	}
 	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
 		if old != nil {
-			return edited{}, fault.New(fault.Conflict, "TemplateExists", "There is a template with the id %s already", req.ID)
+			return edited{}, fault.New(fault.Conflict, "TemplateExists", "There is a template with the id %s already",
+				req.ID)
 		}
 		if len(c.all) >= t.opts.Max {
-			return edited{}, fault.New(fault.Conflict, "TooManyTemplates", "There are %d templates already, as many as the setting templates.max allows", len(c.all))
+			return edited{}, fault.New(fault.Conflict, "TooManyTemplates",
+				"There are %d templates already, as many as the setting templates.max allows", len(c.all))
 		}
 		return edited{next: made, content: &req.TemplateDefinition}, nil
 	})
@@ -69,7 +72,8 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 // Update changes the fields of the patch. A change of content makes a new version; equal content does not.
 // The errors are those of Create, and two more. If the patch's version is not the current one: Conflict, code
 // TemplateChanged. If the change would break templates that use this one: Conflict, code TemplateInUse.
-func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated, error) {
+func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated,
+	error) {
 	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
 		next, after := e.Value, patched(*d, p)
 		normalise(&after)
@@ -101,7 +105,8 @@ func (t *Templates) Restore(ctx context.Context, bound, id string, number int) (
 }
 
 // edit changes an existing template. next returns its new content from the current one.
-func (t *Templates) edit(ctx context.Context, bound, id string, version int, next func(*entry, *definition) (edited, error)) (api.TemplateUpdated, error) {
+func (t *Templates) edit(ctx context.Context, bound, id string, version int,
+	next func(*entry, *definition) (edited, error)) (api.TemplateUpdated, error) {
 	var account string
 	stored, err := t.change(ctx, id, func(c *catalog, old *entry) (edited, error) {
 		if old == nil || bound != "" && !old.Value.mayUse(bound) {
@@ -111,7 +116,8 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int, nex
 			return edited{}, err
 		}
 		if version != 0 && version != old.Value.Version {
-			return edited{}, fault.New(fault.Conflict, "TemplateChanged", "The template was changed meanwhile: its version is %d, not %d", old.Value.Version, version)
+			return edited{}, fault.New(fault.Conflict, "TemplateChanged",
+				"The template was changed meanwhile: its version is %d, not %d", old.Value.Version, version)
 		}
 		d, err := t.definition(ctx, id, old.Value.Version)
 		if err != nil {
@@ -130,11 +136,13 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int, nex
 }
 
 // errOutdated means that the data read is outdated: the change must start again.
-var errOutdated = fault.New(fault.Conflict, "TemplateChanged", "Templates are being changed by others; try again")
+var errOutdated = fault.New(fault.Conflict, "TemplateChanged",
+	"Templates are being changed by others; try again")
 
 // change stores the result of edit for the current templates. If others change a template meanwhile, it calls
 // edit again.
-func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (record, error) {
+func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (
+	record, error) {
 	release, err := t.takeTurn(ctx)
 	if err != nil {
 		return record{}, err
@@ -218,7 +226,8 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 		return nil
 	}
 	if other := c.partials[owned{e.Value.Account, e.Value.Name}]; other != nil && other.ID != e.ID {
-		return fault.New(fault.Conflict, "TemplateExists", "There is a partial named %s already: %s", clip(e.Value.Name), other.ID)
+		return fault.New(fault.Conflict, "TemplateExists", "There is a partial named %s already: %s",
+			clip(e.Value.Name), other.ID)
 	}
 	return nil
 }

@@ -156,11 +156,13 @@ func (f *faults) content(key, kind string, c api.TemplateContent) {
 	for _, part := range []struct {
 		name, text string
 		most       int
-	}{{"subject", c.Subject, maxLine}, {"previewText", c.PreviewText, maxLine}, {"html", c.HTML, maxPart}, {"text", c.Text, maxPart}} {
+	}{{"subject", c.Subject, maxLine}, {"previewText", c.PreviewText, maxLine}, {"html", c.HTML, maxPart}, {
+		"text", c.Text, maxPart}} {
 		at := key + "." + part.name
 		switch {
 		case part.text == "":
-		case kind != kindTemplate && (part.name == "subject" || part.name == "previewText") || kind == kindLayout && part.name == "text":
+		case kind != kindTemplate && (part.name == "subject" || part.name == "previewText") || kind == kindLayout &&
+			part.name == "text":
 			f.add(at, "is for templates; a %s has none", kind)
 		case len(part.text) > part.most:
 			f.add(at, "must not be larger than %d KB", part.most>>10)

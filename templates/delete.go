@@ -29,7 +29,8 @@ func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateD
 			return api.TemplateDeleted{}, err
 		}
 		if users := c.edges()[id]; len(users) > 0 {
-			return api.TemplateDeleted{}, fault.New(fault.Conflict, "TemplateInUse", "%s %s is used by %s", strings.ToUpper(e.Value.Kind[:1])+e.Value.Kind[1:], id, c.names(users))
+			return api.TemplateDeleted{}, fault.New(fault.Conflict, "TemplateInUse", "%s %s is used by %s",
+				strings.ToUpper(e.Value.Kind[:1])+e.Value.Kind[1:], id, c.names(users))
 		}
 		done, err := t.store.DeleteAt(ctx, c.version, id)
 		if err != nil {

@@ -43,7 +43,8 @@ func (t *Templates) Template(ctx context.Context, account, id, locale string) (T
 			return Template{}, err
 		}
 		a, d := l.assemble(e, locale), l.have[e.ID]
-		found := Template{ID: id, Version: e.Value.Version, Source: a.source, Options: a.options, Strict: t.strict(d)}
+		found := Template{ID: id, Version: e.Value.Version, Source: a.source, Options: a.options,
+			Strict: t.strict(d)}
 		c.remember(e, locale, found)
 		return found, nil
 	}
@@ -67,7 +68,8 @@ func (t *Templates) find(ctx context.Context, account, id string) (*catalog, *en
 	case e == nil || !e.Value.mayUse(account):
 		return nil, nil, notFound(id)
 	case e.Value.Kind != kindTemplate:
-		return nil, nil, fault.New(fault.Unprocessable, "TemplateFault", "%s is a %s, which makes no mail by itself", id, e.Value.Kind)
+		return nil, nil, fault.New(fault.Unprocessable, "TemplateFault",
+			"%s is a %s, which makes no mail by itself", id, e.Value.Kind)
 	}
 	return c, e, nil
 }
@@ -94,7 +96,8 @@ func (c *catalog) remembered(e *entry, locale string) (Template, bool) {
 
 // remember caches a template.
 func (c *catalog) remember(e *entry, locale string, t Template) {
-	size := len(t.Source.Subject) + len(t.Source.PreviewText) + len(t.Source.HTML) + len(t.Source.Text) + len(t.Options.Layout)
+	size := len(t.Source.Subject) + len(t.Source.PreviewText) + len(t.Source.HTML) + len(t.Source.Text) +
+		len(t.Options.Layout)
 	for _, partials := range []map[string]string{t.Options.Partials, t.Options.TextPartials} {
 		for _, source := range partials {
 			size += len(source)

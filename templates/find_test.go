@@ -17,7 +17,8 @@ import (
 func TestPartialsAndLayouts(t *testing.T) {
 	b := setup(t)
 	b.create(t,
-		partial("brand/name", "ACME"), partial("footer", "[{{> brand/name}} {{x}}]"), of("layout", "frame", "<body>{{> @partial-block}}{{> footer}}</body>"),
+		partial("brand/name", "ACME"), partial("footer", "[{{> brand/name}} {{x}}]"),
+		of("layout", "frame", "<body>{{> @partial-block}}{{> footer}}</body>"),
 		in("shop", partial("brand/name", "Shop")),
 	)
 	everybody := html("everybody", "<p>{{x}}</p>")
@@ -29,7 +30,8 @@ func TestPartialsAndLayouts(t *testing.T) {
 	b.create(t, everybody, shops, computed, md)
 	for _, test := range []struct{ account, id, want string }{
 		{"", "everybody", "<body><p>&lt;x&gt;</p>[ACME &lt;x&gt;]</body>"},
-		{"shop", "everybody", "<body><p>&lt;x&gt;</p>[ACME &lt;x&gt;]</body>"}, // an account changes nothing about what is everybody's
+		// an account changes nothing about what is everybody's
+		{"shop", "everybody", "<body><p>&lt;x&gt;</p>[ACME &lt;x&gt;]</body>"},
 		{"shop", "shop-own", "Shop [Shop &lt;x&gt;]"},
 		{"", "md", "<body><p><em>&lt;x&gt;</em></p>\n[ACME &lt;x&gt;]</body>"},
 	} {
@@ -43,7 +45,8 @@ func TestPartialsAndLayouts(t *testing.T) {
 	refused(t, "a layout by itself", err, fault.Unprocessable, "TemplateFault")
 
 	found, err := b.Template(t.Context(), "", "everybody", "")
-	if diff := cmp.Diff(map[string]string{"footer": "[{{> brand/name}} {{x}}]", "brand/name": "ACME"}, found.Options.Partials); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]string{"footer": "[{{> brand/name}} {{x}}]", "brand/name": "ACME"},
+		found.Options.Partials); diff != "" || err != nil {
 		t.Errorf("just what it can reach: %s%v", diff, err)
 	}
 	if found, err = b.Template(t.Context(), "", "computed", ""); len(found.Options.Partials) != 2 || err != nil {
@@ -58,11 +61,15 @@ func TestLocales(t *testing.T) {
 		return req
 	}
 	b.create(t,
-		variants(partial("bye", "Bye"), map[string]api.TemplateContent{"de": {HTML: "Tschüss"}, "de-CH": {HTML: "Adieu"}, "it": {HTML: "Ciao"}}),
-		variants(html("t", "Hello {{> bye}}"), map[string]api.TemplateContent{"de": {HTML: "Hallo {{> bye}}"}, "pt-BR": {HTML: "Olá {{> bye}}"}}),
+		variants(partial("bye", "Bye"), map[string]api.TemplateContent{"de": {HTML: "Tschüss"},
+			"de-CH": {HTML: "Adieu"}, "it": {HTML: "Ciao"}}),
+		variants(html("t", "Hello {{> bye}}"), map[string]api.TemplateContent{"de": {HTML: "Hallo {{> bye}}"},
+			"pt-BR": {HTML: "Olá {{> bye}}"}}),
 	)
 	for locale, want := range map[string]string{
-		"": "Hello Bye", "en": "Hello Bye", "de": "Hallo Tschüss", "de-CH": "Hallo Adieu", "de_ch": "Hallo Adieu", "de-AT": "Hallo Tschüss", "it": "Hello Ciao", "pt": "Olá Bye", "xx-" + strings.Repeat("y", 100): "Hello Bye",
+		"": "Hello Bye", "en": "Hello Bye", "de": "Hallo Tschüss", "de-CH": "Hallo Adieu", "de_ch": "Hallo Adieu",
+		"de-AT": "Hallo Tschüss", "it": "Hello Ciao", "pt": "Olá Bye",
+		"xx-" + strings.Repeat("y", 100): "Hello Bye",
 	} {
 		for range 2 { // read, and remembered
 			if got := b.says(t, "", "t", locale); got != want {
@@ -70,11 +77,14 @@ func TestLocales(t *testing.T) {
 			}
 		}
 	}
-	d := definition{Content: api.TemplateContent{Subject: "s", PreviewText: "p", HTML: "h", Text: "t"}, Locales: map[string]api.TemplateContent{
-		"de": {Subject: "S"}, "fr": {HTML: "H"}, "it": {Text: "T"},
-	}}
+	d := definition{Content: api.TemplateContent{Subject: "s", PreviewText: "p", HTML: "h", Text: "t"},
+		Locales: map[string]api.TemplateContent{
+			"de": {Subject: "S"}, "fr": {HTML: "H"}, "it": {Text: "T"},
+		}}
 	for locale, want := range map[string]api.TemplateContent{
-		"en": d.Content, "de": {Subject: "S", PreviewText: "p", HTML: "h", Text: "t"}, "fr": {Subject: "s", PreviewText: "p", HTML: "H"}, "it": {Subject: "s", PreviewText: "p", HTML: "h", Text: "T"},
+		"en": d.Content, "de": {Subject: "S", PreviewText: "p", HTML: "h", Text: "t"},
+		"fr": {Subject: "s", PreviewText: "p", HTML: "H"}, "it": {Subject: "s", PreviewText: "p", HTML: "h",
+			Text: "T"},
 	} {
 		if got, _ := variantOf(&d, locale); got != want {
 			t.Errorf("%s: %+v, want %+v", locale, got, want)

@@ -11,9 +11,11 @@ import (
 	"github.com/postroom/postroom/templates/handlebars"
 )
 
-// FuzzNormalise feeds samples: writing them in one way changes nothing of what they say, and doing it again changes nothing at all.
+// FuzzNormalise feeds samples: writing them in one way changes nothing of what they say, and doing it again
+// changes nothing at all.
 func FuzzNormalise(f *testing.F) {
-	for _, text := range []string{`{}`, `{"a":"\u003c\\u003c\\\u003e\u0026 <"}`, ` { "a" : [ 1 , null ] } `, `[1]`, `{"a":12345678901234567890}`, `{"\u003c":"\`, ``} {
+	for _, text := range []string{`{}`, `{"a":"\u003c\\u003c\\\u003e\u0026 <"}`, ` { "a" : [ 1 , null ] } `,
+		`[1]`, `{"a":12345678901234567890}`, `{"\u003c":"\`, ``} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -44,13 +46,15 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// FuzzCheck feeds definitions as people might write them: whatever they say is refused or can be put together, in each locale.
+// FuzzCheck feeds definitions as people might write them: whatever they say is refused or can be put
+// together, in each locale.
 func FuzzCheck(f *testing.F) {
 	f.Add("template", "Hi {{a}}", "<p>{{> x}}</p>", "de", "{{> (lookup . 'a')}}")
 	f.Add("layout", "", "{{> @partial-block}}", "x-", "{{#> y}}{{/y}}")
 	f.Add("partial", "s", "{{#*inline \"q\"}}{{> q}}{{/inline}}", "de_CH", "{{{a}}}")
 	f.Fuzz(func(t *testing.T, kind, subject, html, locale, text string) {
-		d := definition{Content: api.TemplateContent{Subject: subject, HTML: html, Text: text}, Locales: map[string]api.TemplateContent{locale: {HTML: text}}}
+		d := definition{Content: api.TemplateContent{Subject: subject, HTML: html, Text: text},
+			Locales: map[string]api.TemplateContent{locale: {HTML: text}}}
 		normalise(&d)
 		if len(checkDefinition(kind, &d)) > 0 {
 			return
@@ -59,7 +63,8 @@ func FuzzCheck(f *testing.F) {
 		if _, err := e.Value.renew(&d, 0, testrecords.Start); err != nil {
 			t.Fatal(err)
 		}
-		l := library{catalog: newCatalog("0", []*entry{e}), have: map[string]*definition{"t": &d}, refs: map[string]handlebars.References{}}
+		l := library{catalog: newCatalog("0", []*entry{e}), have: map[string]*definition{"t": &d},
+			refs: map[string]handlebars.References{}}
 		wrong, err := l.verify(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)

@@ -50,8 +50,10 @@ func (t *Templates) definitions(ctx context.Context, of []records.Field) ([]*def
 // library returns the library of entries and everything they can reach. It reads only definitions that are
 // not known. If a template changed since the catalog was read, a definition may be missing: then it returns
 // errOutdated.
-func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*definition, entries ...*entry) (*library, error) {
-	l := &library{catalog: c, have: map[string]*definition{}, refs: map[string]handlebars.References{}, escapedOnly: t.opts.EscapedOnly}
+func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*definition,
+	entries ...*entry) (*library, error) {
+	l := &library{catalog: c, have: map[string]*definition{}, refs: map[string]handlebars.References{},
+		escapedOnly: t.opts.EscapedOnly}
 	var wanted []records.Field
 	for _, e := range entries {
 		for _, reached := range c.closure(e) {
@@ -89,7 +91,8 @@ func (l *library) assemble(e *entry, locale string) assembled {
 	d := l.have[e.ID]
 	c, chosen := variantOf(d, locale)
 	a := assembled{
-		source:  render.Source{Format: render.Format(formatOf(d)), Subject: c.Subject, PreviewText: c.PreviewText, HTML: c.HTML, Text: c.Text},
+		source: render.Source{Format: render.Format(formatOf(d)), Subject: c.Subject, PreviewText: c.PreviewText,
+			HTML: c.HTML, Text: c.Text},
 		options: render.Options{InlineCSS: d.InlineCSS, EscapedOnly: l.escapedOnly},
 		locale:  chosen,
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// TestWhateverIsDoneIsInOrder has two processes do anything to a few templates, and looks after each step: what is stored can be read, what
-// a process remembers is what is stored, and nothing was refused but for a reason.
+// TestWhateverIsDoneIsInOrder has two processes do anything to a few templates, and looks after each step:
+// what is stored can be read, what a process remembers is what is stored, and nothing was refused but for a
+// reason.
 func TestWhateverIsDoneIsInOrder(t *testing.T) {
 	b := setup(t)
 	both := []bundle{b, process(t, b.url)}
@@ -29,7 +30,8 @@ func TestWhateverIsDoneIsInOrder(t *testing.T) {
 		switch {
 		case err == nil:
 			steps[what]++
-		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict), fault.Is(err, fault.Unprocessable), fault.Is(err, fault.Invalid):
+		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict), fault.Is(err,
+			fault.Unprocessable), fault.Is(err, fault.Invalid):
 			steps[what+" refused"]++
 		default:
 			t.Fatalf("%s: %v", what, err)
@@ -40,7 +42,8 @@ func TestWhateverIsDoneIsInOrder(t *testing.T) {
 		b.clock.Advance(time.Second)
 		inOrder(t, b)
 	}
-	for _, what := range []string{"create", "content", "name", "delete", "restore", "create refused", "content refused", "name refused", "delete refused"} {
+	for _, what := range []string{"create", "content", "name", "delete", "restore", "create refused",
+		"content refused", "name refused", "delete refused"} {
 		if steps[what] < 3 {
 			t.Errorf("%s: only %d times, of %v", what, steps[what], steps)
 		}
@@ -53,7 +56,8 @@ func (b bundle) anything(ctx context.Context, r *rand.Rand) (string, error) {
 	account := of("", "", "shop", "blog")
 	kind, name := of("partial", "partial", "template", "layout"), of("a", "b", "c")
 	id := account + kind + name
-	c := api.TemplateContent{HTML: strings.Join([]string{of("", "{{> a}}"), of("", "{{#if x}}{{> b}}{{/if}}"), of("", "{{> c}}"), of("1", "2")}, "")}
+	c := api.TemplateContent{HTML: strings.Join([]string{of("", "{{> a}}"), of("", "{{#if x}}{{> b}}{{/if}}"),
+		of("", "{{> c}}"), of("1", "2")}, "")}
 	if kind == "layout" {
 		c.HTML += "{{> @partial-block}}"
 	}
@@ -69,7 +73,8 @@ func (b bundle) anything(ctx context.Context, r *rand.Rand) (string, error) {
 		_, err := b.Create(ctx, "", req)
 		return "create", err
 	case 2:
-		_, err := b.Update(ctx, "", id, api.TemplatePatch{Content: &c, Locales: &map[string]api.TemplateContent{of("de", "fr"): c}})
+		_, err := b.Update(ctx, "", id, api.TemplatePatch{Content: &c, Locales: &map[string]api.TemplateContent{
+			of("de", "fr"): c}})
 		return "content", err
 	case 3:
 		_, err := b.Update(ctx, "", id, api.TemplatePatch{Name: new(of("a", "b", "c"))})
@@ -93,8 +98,10 @@ func inOrder(t *testing.T, b bundle) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(stored.all, held.all, cmpopts.IgnoreUnexported(entry{}), cmpopts.EquateEmpty()); diff != "" || stored.version != held.version {
-		t.Fatalf("what is remembered at %s is not what is stored at %s (-stored +remembered):\n%s", held.version, stored.version, diff)
+	if diff := cmp.Diff(stored.all, held.all, cmpopts.IgnoreUnexported(entry{}),
+		cmpopts.EquateEmpty()); diff != "" || stored.version != held.version {
+		t.Fatalf("what is remembered at %s is not what is stored at %s (-stored +remembered):\n%s", held.version,
+			stored.version, diff)
 	}
 	l, err := b.library(t.Context(), held, nil, held.all...)
 	if err != nil {
@@ -106,10 +113,13 @@ func inOrder(t *testing.T, b bundle) {
 		if err != nil || len(wrong) > 0 {
 			t.Fatalf("%s can't be read: %v, %v", e.ID, wrong, err)
 		}
-		if n := len(e.Value.Versions); e.Value.Versions[n-1].Number != e.Value.Version || !slices.IsSortedFunc(e.Value.Versions, func(a, b version) int { return a.Number - b.Number }) {
-			t.Fatalf("%s has the versions %+v, of which %d is the current one", e.ID, e.Value.Versions, e.Value.Version)
+		if n := len(e.Value.Versions); e.Value.Versions[n-1].Number != e.Value.Version ||
+			!slices.IsSortedFunc(e.Value.Versions, func(a, b version) int { return a.Number - b.Number }) {
+			t.Fatalf("%s has the versions %+v, of which %d is the current one", e.ID, e.Value.Versions,
+				e.Value.Version)
 		}
-		if key := fmt.Sprint(e.Value.Kind, e.Value.Account, e.Value.Name); e.Value.Kind == kindPartial && names[key] {
+		if key := fmt.Sprint(e.Value.Kind, e.Value.Account, e.Value.Name); e.Value.Kind == kindPartial &&
+			names[key] {
 			t.Fatalf("two partials are named %s", e.Value.Name)
 		} else {
 			names[key] = true

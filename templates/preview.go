@@ -31,7 +31,8 @@ type preview struct {
 // Missing variables are empty, even in strict templates. A partial or layout is rendered alone. Unknown, or
 // hidden from a caller bound to an account: NotFound. Errors with this data: Unprocessable, code
 // TemplateFault.
-func (t *Templates) Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (api.TemplatePreview, error) {
+func (t *Templates) Preview(ctx context.Context, bound, id string, req api.TemplatePreviewRequest) (
+	api.TemplatePreview, error) {
 	e, err := t.seen(ctx, bound, id)
 	if err != nil {
 		return api.TemplatePreview{}, err
@@ -55,7 +56,8 @@ func (t *Templates) Preview(ctx context.Context, bound, id string, req api.Templ
 }
 
 // Try is Preview for a template that is not stored. Its faults are those of Create.
-func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview, error) {
+func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview,
+	error) {
 	account, err := senderFor(bound, req.Account, "")
 	if err != nil {
 		return api.TemplatePreview{}, err
@@ -65,7 +67,8 @@ func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial
 	}
 	d := &req.TemplateDefinition
 	normalise(d)
-	e := &entry{ID: " ", Value: record{Account: account, Name: "preview", Kind: req.Kind}} // no other has this id
+	// no other has this id
+	e := &entry{ID: " ", Value: record{Account: account, Name: "preview", Kind: req.Kind}}
 	e.Value.describe(d)
 	if err := fault.InvalidFields(checkDefinition(req.Kind, d)); err != nil {
 		return api.TemplatePreview{}, err
@@ -87,7 +90,8 @@ func senderFor(bound, asked, owner string) (string, error) {
 }
 
 // preview renders an entry with a definition that may differ from the stored one.
-func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p preview) (api.TemplatePreview, error) {
+func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p preview) (api.TemplatePreview,
+	error) {
 	zone, err := zoneOf(p.tz)
 	if err != nil {
 		return api.TemplatePreview{}, err
@@ -100,20 +104,23 @@ func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p prev
 	defer cancel()
 	mail, err := t.fill(within, e, d, p, render.Input{Data: data, Locale: p.locale, Zone: zone})
 	if ctx.Err() == nil && isTimeout(err) {
-		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault", "The template takes too long to read and render")
+		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault",
+			"The template takes too long to read and render")
 	}
 	return mail, err
 }
 
 // fill parses and renders an entry with everything it can currently reach.
-func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in render.Input) (api.TemplatePreview, error) {
+func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview, in render.Input) (
+	api.TemplatePreview, error) {
 	l, err := t.libraryNow(ctx, e, d)
 	if err != nil {
 		return api.TemplatePreview{}, err
 	}
 	a, read, wrong := l.readVariant(e, p.locale)
 	if wrong = append(l.verifyLayout(e), wrong...); len(wrong) > 0 {
-		return api.TemplatePreview{}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: wrong}
+		return api.TemplatePreview{}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault",
+			Message: "The template has faults", Fields: wrong}
 	}
 	if e.Value.Kind == kindLayout {
 		a.options.Layout, a.source.HTML = a.source.HTML, shownInLayout
@@ -176,7 +183,8 @@ func previewed(read *render.Template, mail render.Mail, locale string) api.Templ
 		Missing: []api.TemplateMissing{}, Variables: []string{},
 	}
 	for _, m := range mail.Missing {
-		p.Missing = append(p.Missing, api.TemplateMissing{Name: m.Name, Part: m.Part, Partial: m.Template, Line: m.Line, Column: m.Column})
+		p.Missing = append(p.Missing, api.TemplateMissing{Name: m.Name, Part: m.Part, Partial: m.Template,
+			Line: m.Line, Column: m.Column})
 	}
 	for _, v := range read.Variables() {
 		p.Variables = append(p.Variables, v.Name)

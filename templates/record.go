@@ -94,7 +94,8 @@ func (r *record) renew(d *definition, restored int, now time.Time) (map[string]s
 	text = legible(text)
 	r.describe(d)
 	r.Version++
-	r.Versions = append(slices.Clone(r.Versions), version{Number: r.Version, Created: now, Size: len(text), Restored: restored})
+	r.Versions = append(slices.Clone(r.Versions), version{Number: r.Version, Created: now, Size: len(text),
+		Restored: restored})
 	state := map[string]string{strconv.Itoa(r.Version): string(text)}
 	for total, i := 0, len(r.Versions)-1; i >= 0; i-- {
 		total += r.Versions[i].Size

@@ -102,7 +102,8 @@ func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) 
 // ownedBy returns the fault if a caller bound to an account may not change an entry.
 func ownedBy(bound string, e *entry) error {
 	if bound != "" && e.Value.Account != bound {
-		return fault.New(fault.Forbidden, "", "This template is everybody's: a token bound to an account can't change it")
+		return fault.New(fault.Forbidden, "",
+			"This template is everybody's: a token bound to an account can't change it")
 	}
 	return nil
 }

@@ -72,7 +72,8 @@ func html(id, text string) api.TemplateRequest { return of("template", id, text)
 func partial(name, text string) api.TemplateRequest { return of("partial", name, text) }
 
 func of(kind, id, text string) api.TemplateRequest {
-	return api.TemplateRequest{ID: id, Name: id, Kind: kind, TemplateDefinition: definition{Content: api.TemplateContent{HTML: text}}}
+	return api.TemplateRequest{ID: id, Name: id, Kind: kind, TemplateDefinition: definition{
+		Content: api.TemplateContent{HTML: text}}}
 }
 
 // in gives a template to an account; its id is made of both.
@@ -140,13 +141,16 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	req := api.TemplateRequest{Name: "Order", Description: "d", TemplateDefinition: definition{
-		Content: api.TemplateContent{Subject: "Hi {{params.name}}", HTML: "<p>{{params.name}}</p>", PreviewText: "p"}, Sample: json.RawMessage(`{"name": "\u003cAnn\u0026\\u003c>"}`),
+		Content: api.TemplateContent{Subject: "Hi {{params.name}}", HTML: "<p>{{params.name}}</p>",
+			PreviewText: "p"}, Sample: json.RawMessage(`{"name": "\u003cAnn\u0026\\u003c>"}`),
 	}}
 	created, err := b.Create(ctx, "", req)
-	if err != nil || !created.Created || created.Account != nil || len(created.ID) != 20 || created.Version != 1 {
+	if err != nil || !created.Created || created.Account != nil || len(created.ID) != 20 ||
+		created.Version != 1 {
 		t.Fatalf("%+v, %v", created, err)
 	}
-	head := api.TemplateHead{ID: created.ID, Name: "Order", Description: "d", Kind: "template", Version: 1, Created: testrecords.Start, Updated: testrecords.Start}
+	head := api.TemplateHead{ID: created.ID, Name: "Order", Description: "d", Kind: "template", Version: 1,
+		Created: testrecords.Start, Updated: testrecords.Start}
 	want := api.Template{TemplateHead: head, TemplateDefinition: req.TemplateDefinition}
 	want.Format, want.Sample = "html", json.RawMessage(`{"name":"<Ann&\\u003c>"}`)
 	got, err := b.Get(ctx, "", created.ID)
@@ -159,7 +163,8 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 		patch   api.TemplatePatch
 		version int
 	}{
-		{"the same again", api.TemplatePatch{Content: &req.Content, Format: new("html"), Locales: &map[string]api.TemplateContent{}}, 1},
+		{"the same again", api.TemplatePatch{Content: &req.Content, Format: new("html"),
+			Locales: &map[string]api.TemplateContent{}}, 1},
 		{"another name", api.TemplatePatch{Name: new("Orders"), Version: 1}, 1},
 		{"another content", api.TemplatePatch{Content: &api.TemplateContent{Text: "only text"}}, 2},
 		{"without sample", api.TemplatePatch{Sample: new(json.RawMessage(`{ }`)), Missing: new("error")}, 3},
@@ -170,7 +175,8 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 		}
 	}
 	got, err = b.Get(ctx, "", created.ID)
-	if err != nil || got.Name != "Orders" || got.Description != "d" || got.Content != (api.TemplateContent{Text: "only text"}) || got.Sample != nil ||
+	if err != nil || got.Name != "Orders" || got.Description != "d" ||
+		got.Content != (api.TemplateContent{Text: "only text"}) || got.Sample != nil ||
 		got.Missing != "error" || !got.Updated.Equal(b.clock.Now()) || !got.Created.Equal(testrecords.Start) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -186,9 +192,12 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 		"versions": func() error { _, err := b.Versions(ctx, "", created.ID); return err },
 		"version":  func() error { _, err := b.Version(ctx, "", created.ID, 1); return err },
 		"restore":  func() error { _, err := b.Restore(ctx, "", created.ID, 1); return err },
-		"preview":  func() error { _, err := b.Preview(ctx, "", created.ID, api.TemplatePreviewRequest{}); return err },
-		"use":      func() error { _, err := b.Template(ctx, "", created.ID, ""); return err },
-		"odd id":   func() error { _, err := b.Get(ctx, "", created.ID+":state"); return err },
+		"preview": func() error {
+			_, err := b.Preview(ctx, "", created.ID, api.TemplatePreviewRequest{})
+			return err
+		},
+		"use":    func() error { _, err := b.Template(ctx, "", created.ID, ""); return err },
+		"odd id": func() error { _, err := b.Get(ctx, "", created.ID+":state"); return err },
 	} {
 		refused(t, what+" what is deleted", try(), fault.NotFound, "TemplateNotFound")
 	}
@@ -200,7 +209,8 @@ func TestATemplateIsStoredShownChangedAndDeleted(t *testing.T) {
 func TestNamesAndNumbersAreBounded(t *testing.T) {
 	b := setup(t, func(o *Options) { o.Max = 3 })
 	b.create(t, partial("p", "1"), in("shop", partial("p", "2")))
-	_, err := b.Create(t.Context(), "", api.TemplateRequest{ID: "other", Name: "p", Kind: "partial", TemplateDefinition: definition{Content: api.TemplateContent{HTML: "x"}}})
+	_, err := b.Create(t.Context(), "", api.TemplateRequest{ID: "other", Name: "p", Kind: "partial",
+		TemplateDefinition: definition{Content: api.TemplateContent{HTML: "x"}}})
 	refused(t, "another partial of that name", err, fault.Conflict, "TemplateExists")
 	_, err = b.Create(t.Context(), "", html("p", "x"))
 	refused(t, "another template of that id", err, fault.Conflict, "TemplateExists")
@@ -236,7 +246,8 @@ func TestList(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, err := b.List(t.Context(), "", test.q)
-			if err != nil || p.Total != test.total || p.Pages != test.pages || len(p.Templates) != test.rows || p.Templates == nil || test.rows > 0 && p.Templates[0].ID != test.first {
+			if err != nil || p.Total != test.total || p.Pages != test.pages || len(p.Templates) != test.rows ||
+				p.Templates == nil || test.rows > 0 && p.Templates[0].ID != test.first {
 				t.Errorf("%+v, %v", p, err)
 			}
 		})

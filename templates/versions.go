@@ -53,5 +53,6 @@ func versionRow(v version) api.TemplateVersionRow {
 }
 
 func noVersion(id string, number int) error {
-	return fault.New(fault.NotFound, "TemplateVersionNotFound", "There is no version %d of template %s, or none any more", number, id)
+	return fault.New(fault.NotFound, "TemplateVersionNotFound",
+		"There is no version %d of template %s, or none any more", number, id)
 }

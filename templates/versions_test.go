@@ -22,7 +22,8 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	all, err := b.Versions(ctx, "", "t")
-	if err != nil || all.Version != 25 || len(all.Versions) != keepVersions || all.Versions[0].Version != 25 || all.Versions[19].Version != 6 || all.Versions[0].Size == 0 ||
+	if err != nil || all.Version != 25 || len(all.Versions) != keepVersions || all.Versions[0].Version != 25 ||
+		all.Versions[19].Version != 6 || all.Versions[0].Size == 0 ||
 		!all.Versions[0].Created.Equal(b.clock.Now()) {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -41,7 +42,8 @@ func TestVersions(t *testing.T) {
 	if err != nil || answer.Version != 26 || b.says(t, "", "t", "") != "7" {
 		t.Errorf("%+v, %v", answer, err)
 	}
-	if all, err = b.Versions(ctx, "", "t"); err != nil || all.Versions[0].Restored != 7 || all.Versions[19].Version != 7 {
+	if all, err = b.Versions(ctx, "", "t"); err != nil || all.Versions[0].Restored != 7 ||
+		all.Versions[19].Version != 7 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if answer, err := b.Restore(ctx, "", "t", 26); err != nil || answer.Version != 26 {

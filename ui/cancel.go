@@ -49,8 +49,8 @@ func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int
 	return u.show(w, r, http.StatusOK, "cancel", "Cancel messages", view)
 }
 
-// cancelAll cancels the confirmed messages. Messages accepted since are not cancelled. If the number grew because messages entered a state of
-// the filter, it asks again.
+// cancelAll cancels the confirmed messages. Messages accepted since are not cancelled. If the number grew
+// because messages entered a state of the filter, it asks again.
 func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -74,7 +74,8 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u.log.InfoContext(r.Context(), "messages cancelled from the pages", "deleted", answer.Deleted, "active", answer.Active)
+	u.log.InfoContext(r.Context(), "messages cancelled from the pages", "deleted", answer.Deleted, "active",
+		answer.Active)
 	text := plural(answer.Deleted, "message was", "messages were") + " cancelled."
 	if answer.Active > 0 {
 		text += " " + plural(answer.Active, "message was", "messages were") + " being sent and went on."
@@ -90,7 +91,8 @@ func (u *UI) total(ctx context.Context, f filter) (int, error) {
 	return page.Total, err
 }
 
-// until excludes messages accepted after now. Times of messages have milliseconds, and the bound itself is excluded.
+// until excludes messages accepted after now. Times of messages have milliseconds, and the bound itself is
+// excluded.
 func (f filter) until(now time.Time) filter {
 	if f.Before.IsZero() || f.Before.After(now) {
 		f.Before = now.Truncate(time.Millisecond).Add(time.Millisecond)

@@ -95,13 +95,15 @@ func (u *UI) content(w http.ResponseWriter, r *http.Request) error {
 // readContent takes a message apart, as far as that goes: a message that can't be taken apart is one part.
 func readContent(raw []byte) *contentView {
 	v := &contentView{Size: len(raw)}
-	m, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: int64(len(raw)) + 1})
+	m, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{
+		MaxHeaderBytes: int64(len(raw)) + 1})
 	if m == nil || err != nil && !readable(err) {
 		v.Parts = []partView{textPart("text/plain", raw)}
 		return v
 	}
 	v.Headers = headerLines(m.Header)
-	_ = m.Walk(func(path []int, part *message.Entity, err error) error { // an error in a part ends the list of parts, not the page
+	// an error in a part ends the list of parts, not the page
+	_ = m.Walk(func(path []int, part *message.Entity, err error) error {
 		if err != nil && !readable(err) || len(v.Parts) == shownParts {
 			return errEnough
 		}
@@ -141,7 +143,8 @@ func partOf(part *message.Entity) partView {
 	raw, _ := io.ReadAll(part.Body) // what could be decoded of a broken part
 	attached := mail.AttachmentHeader{Header: part.Header}
 	name, _ := attached.Filename()
-	if disposition, _, _ := part.Header.ContentDisposition(); strings.HasPrefix(kind, "text/") && disposition != "attachment" {
+	if disposition, _, _ := part.Header.ContentDisposition(); strings.HasPrefix(kind, "text/") &&
+		disposition != "attachment" {
 		p := textPart(kind, raw)
 		p.Name = name
 		return p
@@ -155,5 +158,6 @@ func textPart(kind string, raw []byte) partView {
 	for end > 0 && end < len(raw) && !utf8.RuneStart(raw[end]) {
 		end--
 	}
-	return partView{Type: kind, Size: len(raw), Text: strings.ToValidUTF8(string(raw[:end]), "\uFFFD"), Cut: end < len(raw)}
+	return partView{Type: kind, Size: len(raw), Text: strings.ToValidUTF8(string(raw[:end]), "\uFFFD"),
+		Cut: end < len(raw)}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// correction is the form that sends a dead letter again with changes: its choices, and its values after a refusal.
+// correction is the form that sends a dead letter again with changes: its choices, and its values after a
+// refusal.
 type correction struct {
 	To, Gateway, Account string
 	Gateways, Accounts   []string // the first ones, as choices
@@ -29,7 +30,8 @@ const mostChoices = 200
 // corrections is the form, as it was filled in.
 func (u *UI) corrections(ctx context.Context, given url.Values) (*correction, error) {
 	c := &correction{
-		To: clip(given.Get("to"), shownText), Gateway: clip(given.Get("gateway"), 256), Account: clip(given.Get("as"), 256),
+		To: clip(given.Get("to"), shownText), Gateway: clip(given.Get("gateway"), 256),
+		Account: clip(given.Get("as"), 256),
 	}
 	gateways, err := u.Gateways.List(ctx, 0, mostChoices)
 	if err != nil {
@@ -51,7 +53,9 @@ func (u *UI) corrections(ctx context.Context, given url.Values) (*correction, er
 // readCorrections reads the form. Empty fields change nothing.
 func readCorrections(form url.Values) api.Corrections {
 	c := api.Corrections{Account: strings.TrimSpace(form.Get("as"))}
-	if to := strings.FieldsFunc(form.Get("to"), func(r rune) bool { return strings.ContainsRune(", ;\r\n\t", r) }); len(to) > 0 {
+	if to := strings.FieldsFunc(form.Get("to"), func(r rune) bool {
+		return strings.ContainsRune(", ;\r\n\t", r)
+	}); len(to) > 0 {
 		c.To = to
 	}
 	if gateway := strings.TrimSpace(form.Get("gateway")); gateway != "" {

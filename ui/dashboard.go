@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// dashboard serves asynqmon's pages behind our login. Their policy is their own: they set styles by script. Its files and answers, which
-// set none, keep the policy of our pages.
+// dashboard serves asynqmon's pages behind our login. Their policy is their own: they set styles by script.
+// Its files and answers, which set none, keep the policy of our pages.
 func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	if strings.HasPrefix(r.URL.Path, DashboardPath+"/static/") {
@@ -22,7 +22,8 @@ func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 const wayBack = `<a href="/" style="position:fixed;z-index:2000;top:14px;right:20px;padding:6px 14px;border-radius:999px;` +
 	`background:#1f6f5c;color:#fff;font:600 14px system-ui,sans-serif;text-decoration:none">← Postroom</a>`
 
-// manifest is a link that browsers follow without our cookie, so that they would read the login page for a manifest.
+// manifest is a link that browsers follow without our cookie, so that they would read the login page for a
+// manifest.
 var manifest = regexp.MustCompile(`<link[^>]*rel="manifest"[^>]*>`)
 
 // linked puts the way back into the dashboard's page, which is written at once.

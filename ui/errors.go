@@ -54,16 +54,19 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 		_ = redirect(w, r, "/login"+nextOf(r))
 		return
 	}
-	view := failure{Status: api.StatusOf(f.Kind), Message: f.Message, Fields: f.Fields, Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
+	view := failure{Status: api.StatusOf(f.Kind), Message: f.Message, Fields: f.Fields,
+		Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
 	view.Heading = heading(f.Kind)
 	id := w.Header().Get("X-Request-Id") // set by package server
 	switch f.Kind {
 	case fault.Internal:
 		view.Request = id
-		u.log.ErrorContext(r.Context(), "page failed", "request_id", id, "method", r.Method, "path", r.URL.Path, "error", err)
+		u.log.ErrorContext(r.Context(), "page failed", "request_id", id, "method", r.Method, "path", r.URL.Path,
+			"error", err)
 	case fault.Unavailable, fault.Limited:
 		w.Header().Set("Retry-After", strconv.Itoa(int(max(f.RetryAfter, time.Second).Seconds())))
-		u.log.WarnContext(r.Context(), "page refused", "request_id", id, "method", r.Method, "path", r.URL.Path, "error", err)
+		u.log.WarnContext(r.Context(), "page refused", "request_id", id, "method", r.Method, "path", r.URL.Path,
+			"error", err)
 	case fault.Unauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}

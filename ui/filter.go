@@ -83,13 +83,16 @@ func readMoment(s string) (time.Time, error) {
 // query asks the outbox for what the filter leaves.
 func (f filter) query() api.OutboxQuery {
 	return api.OutboxQuery{
-		State: f.State, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After, CreatedBefore: f.Before,
+		State: f.State, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
+		CreatedBefore: f.Before,
 	}
 }
 
-// Scans reports whether the outbox must read messages to answer, rather than an index: then the page doesn't ask for them all the time.
+// Scans reports whether the outbox must read messages to answer, rather than an index: then the page doesn't
+// ask for them all the time.
 func (f filter) Scans() bool {
-	return f.Tag != "" || f.Search != "" || !f.After.IsZero() || !f.Before.IsZero() || f.Account != "" && (f.State != "" || f.Lane != "")
+	return f.Tag != "" || f.Search != "" || !f.After.IsZero() || !f.Before.IsZero() || f.Account != "" &&
+		(f.State != "" || f.Lane != "")
 }
 
 // Any reports whether the filter narrows anything.

@@ -11,7 +11,8 @@ import (
 
 // statuses are those of the email log, in the order in which a message may pass through them.
 var statuses = []api.MessageStatus{
-	api.StatusQueued, api.StatusSending, api.StatusSent, api.StatusDead, api.StatusFailed, api.StatusCancelled, api.StatusSuppressed,
+	api.StatusQueued, api.StatusSending, api.StatusSent, api.StatusDead, api.StatusFailed, api.StatusCancelled,
+	api.StatusSuppressed,
 }
 
 // longestSearch is that of the log, which finds idempotency keys, too.
@@ -39,11 +40,13 @@ func readLogFilter(v url.Values) (logFilter, error) {
 // query asks the log for what the filter leaves.
 func (f logFilter) query() api.LogQuery {
 	return api.LogQuery{
-		Status: f.Status, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After, CreatedBefore: f.Before,
+		Status: f.Status, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
+		CreatedBefore: f.Before,
 	}
 }
 
-// Scans reports whether messages must be read to answer, rather than an index: then the page doesn't ask for them all the time.
+// Scans reports whether messages must be read to answer, rather than an index: then the page doesn't ask for
+// them all the time.
 func (f logFilter) Scans() bool { return f.Tag != "" || f.Search != "" }
 
 // Any reports whether the filter narrows anything.
@@ -96,8 +99,8 @@ type logTab struct {
 	Current bool
 }
 
-// logPage shows the messages that a filter leaves, newest first. It goes on by cursor and not by page: what arrives meanwhile would push
-// rows from one page to the next.
+// logPage shows the messages that a filter leaves, newest first. It goes on by cursor and not by page: what
+// arrives meanwhile would push rows from one page to the next.
 func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	f, err := readLogFilter(r.URL.Query())
 	if err != nil {
@@ -110,7 +113,8 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 		view.Tabs = append(view.Tabs, logTab{status, to.URL(), f.Status == status})
 	}
 	if part != "rows" {
-		if view.Counters, err = u.Outbox.Counters(r.Context(), api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
+		if view.Counters, err = u.Outbox.Counters(r.Context(), api.CounterQuery{Account: f.Account,
+			Lane: f.Lane}); err != nil {
 			return err
 		}
 	}
@@ -129,8 +133,8 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "log", "Log", view)
 }
 
-// lastWord is why a message waits or was not sent, or what the relay said when it was. Of a failed one the reason, if there is one, is why
-// its dead letter was deleted: what it failed with says more.
+// lastWord is why a message waits or was not sent, or what the relay said when it was. Of a failed one the
+// reason, if there is one, is why its dead letter was deleted: what it failed with says more.
 func lastWord(m api.LoggedMessage) string {
 	switch {
 	case m.Status == api.StatusSent:

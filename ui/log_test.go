@@ -29,9 +29,12 @@ func (w *world) logged() map[api.MessageStatus]string {
 	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
 	w.relay.replies["busy@example.net"] = "451 4.3.2 Come back later"
 	ids := map[api.MessageStatus]string{
-		api.StatusSent:      w.submit(api.SubmitRequest{Subject: "a receipt", Tags: []string{"shop"}, IdempotencyKey: "order-1"}),
-		api.StatusDead:      w.submit(api.SubmitRequest{Subject: "to nobody", To: api.Addresses{{Address: "nobody@example.net"}}, Lane: api.Bulk}),
-		api.StatusQueued:    w.submit(api.SubmitRequest{Subject: "to busy", To: api.Addresses{{Address: "busy@example.net"}}}),
+		api.StatusSent: w.submit(api.SubmitRequest{Subject: "a receipt", Tags: []string{"shop"},
+			IdempotencyKey: "order-1"}),
+		api.StatusDead: w.submit(api.SubmitRequest{Subject: "to nobody", To: api.Addresses{
+			{Address: "nobody@example.net"}}, Lane: api.Bulk}),
+		api.StatusQueued: w.submit(api.SubmitRequest{Subject: "to busy", To: api.Addresses{
+			{Address: "busy@example.net"}}}),
 		api.StatusCancelled: w.later(api.SubmitRequest{Subject: "no more", Tags: []string{"shop"}}),
 	}
 	for _, status := range []api.MessageStatus{api.StatusSent, api.StatusDead, api.StatusQueued} {
@@ -45,7 +48,8 @@ func (w *world) logged() map[api.MessageStatus]string {
 func TestLogShowsWhatBecameOfMail(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	_, err := w.accounts.Create(t.Context(), api.Account{Account: "other", Email: "o@example.com", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
+	_, err := w.accounts.Create(t.Context(), api.Account{Account: "other", Email: "o@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
 	w.must(err)
 	b := w.operator()
 	b.get("/log").has(t, "The log is empty.", `aria-current="page">Log`)
@@ -59,9 +63,12 @@ func TestLogShowsWhatBecameOfMail(t *testing.T) {
 	if diff := cmp.Diff(all, p.subjects()); diff != "" {
 		t.Errorf("newest first (-want +got):\n%s", diff)
 	}
-	p.has(t, "5 messages", "250 2.0.0 OK: queued <as> 42", "451 4.3.2 Come back later", "550 5.1.1 No such user", "operator", "#shop",
-		`1</span> <span class="l">pending`, `1</span> <span class="l">failed<`, `1</span> <span class="l">can be sent again`,
-		`2</span> <span class="l">sent in the last hour`, `2</span> <span class="l">sent in the last 24 hours`, `href="/log?status=dead"`)
+	p.has(t, "5 messages", "250 2.0.0 OK: queued <as> 42", "451 4.3.2 Come back later", "550 5.1.1 No such user",
+		"operator", "#shop",
+		`1</span> <span class="l">pending`, `1</span> <span class="l">failed<`,
+		`1</span> <span class="l">can be sent again`,
+		`2</span> <span class="l">sent in the last hour`, `2</span> <span class="l">sent in the last 24 hours`,
+		`href="/log?status=dead"`)
 	for query, want := range map[string][]string{
 		"status=sent":                               {"of another", "a receipt"},
 		"status=queued":                             {"to busy"},
@@ -83,21 +90,26 @@ func TestLogShowsWhatBecameOfMail(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	b.get("/log?account=other").has(t, `1</span> <span class="l">sent in the last hour`, `0</span> <span class="l">pending`, "of account <strong>other</strong>",
+	b.get("/log?account=other").has(t, `1</span> <span class="l">sent in the last hour`,
+		`0</span> <span class="l">pending`, "of account <strong>other</strong>",
 		`href="/log?account=other&status=dead"`)
-	b.get("/log?lane=bulk").has(t, `0</span> <span class="l">sent in the last hour`, `1</span> <span class="l">failed<`, "in the <strong>bulk</strong> lane")
+	b.get("/log?lane=bulk").has(t, `0</span> <span class="l">sent in the last hour`,
+		`1</span> <span class="l">failed<`, "in the <strong>bulk</strong> lane")
 	b.get("/log?search=nothing").has(t, "No message matches.", "Clear")
 }
 
 func TestLogRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
-	p := b.get("/log?status=lost&lane=fast&after=yesterday&search=" + strings.Repeat("x", 1025) + "&tag=" + strings.Repeat("x", 257))
+	p := b.get("/log?status=lost&lane=fast&after=yesterday&search=" + strings.Repeat("x", 1025) + "&tag=" +
+		strings.Repeat("x", 257))
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
-	p.has(t, "is none of the statuses", "neither transactional nor bulk", "not a date and time", "longer than 256", "longer than 1024")
-	for _, cursor := range []string{"nonsense", "%00", "..", strings.Repeat("9", 1024), strings.Repeat("9", 1025), "<script>alert(1)</script>", "0:0"} {
+	p.has(t, "is none of the statuses", "neither transactional nor bulk", "not a date and time",
+		"longer than 256", "longer than 1024")
+	for _, cursor := range []string{"nonsense", "%00", "..", strings.Repeat("9", 1024),
+		strings.Repeat("9", 1025), "<script>alert(1)</script>", "0:0"} {
 		p := b.get("/log?cursor=" + url.QueryEscape(cursor))
 		if p.status >= 500 {
 			t.Errorf("cursor %.40q answers %d", cursor, p.status)
@@ -153,12 +165,14 @@ func TestPartsOfTheLogAreForTheScript(t *testing.T) {
 	b.get("/log?search=x").lacks(t, `part=rows`)
 }
 
-// TestMessageTellsItsStoryAfterItsEnd: attempts and events of a sent message are as visible as those of a live one.
+// TestMessageTellsItsStoryAfterItsEnd: attempts and events of a sent message are as visible as those of a
+// live one.
 func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.relay.replies["busy@example.net"] = "451 4.3.2 Come back later"
-	id := w.submit(api.SubmitRequest{Subject: "a receipt", Tags: []string{"shop"}, To: api.Addresses{{Address: "busy@example.net"}, {Address: "ada@example.net"}}})
+	id := w.submit(api.SubmitRequest{Subject: "a receipt", Tags: []string{"shop"}, To: api.Addresses{
+		{Address: "busy@example.net"}, {Address: "ada@example.net"}}})
 	w.deliver(id)
 	w.relay.replies["busy@example.net"] = "550 5.1.1 No such user"
 	_, err := w.outbox.Retry(t.Context(), id)
@@ -168,17 +182,22 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	b := w.operator()
 	p := b.get("/messages/" + id)
 	p.isSafe(t, "/messages")
-	p.has(t, "Attempt 1", "Sent: ada@example.net", "To be tried again: busy@example.net", "Attempt 2", "Failed for good: busy@example.net", "451 4.3.2 Come back later", "Send again with corrections")
+	p.has(t, "Attempt 1", "Sent: ada@example.net", "To be tried again: busy@example.net", "Attempt 2",
+		"Failed for good: busy@example.net", "451 4.3.2 Come back later", "Send again with corrections")
 	if strings.Index(p.body, "To be tried again") > strings.Index(p.body, "Attempt 2") {
 		t.Error("the story is out of order")
 	}
 
 	sent := b.get("/messages/" + ids[api.StatusSent])
-	sent.has(t, "This message was sent", "Attempt 1", "relay.example:25", "250 2.0.0 OK: queued <as> 42", "Ended", `href="/log?tag=shop"`, `href="/log?account=default"`, "order-1",
+	sent.has(t, "This message was sent", "Attempt 1", "relay.example:25", "250 2.0.0 OK: queued <as> 42",
+		"Ended", `href="/log?tag=shop"`, `href="/log?account=default"`, "order-1",
 		"The content of a message that has ended is not kept", `<a href="/log">Log</a>`, `aria-current="page">Log`)
-	sent.lacks(t, "Send again", "Download", "data-live", "Reschedule", "<form method=\"post\" action=\"/messages")
-	b.get("/messages/"+ids[api.StatusCancelled]).has(t, "This message was cancelled", "The reason given: operator", "<strong>Cancelled</strong>: ada@example.net", "0 of 10 attempts made")
-	b.get("/messages/"+ids[api.StatusQueued]).has(t, "To be tried again", "Send now", "delayed", `aria-current="page">Outbox`)
+	sent.lacks(t, "Send again", "Download", "data-live", "Reschedule",
+		"<form method=\"post\" action=\"/messages")
+	b.get("/messages/"+ids[api.StatusCancelled]).has(t, "This message was cancelled",
+		"The reason given: operator", "<strong>Cancelled</strong>: ada@example.net", "0 of 10 attempts made")
+	b.get("/messages/"+ids[api.StatusQueued]).has(t, "To be tried again", "Send now", "delayed",
+		`aria-current="page">Outbox`)
 }
 
 func TestDeletedDeadLetterStaysInTheLog(t *testing.T) {
@@ -188,7 +207,8 @@ func TestDeletedDeadLetterStaysInTheLog(t *testing.T) {
 	b := w.operator()
 	b.submitForm("/messages/"+id+"/cancel", nil).has(t, id)
 	p := b.get("/messages/" + id)
-	p.has(t, "This message failed for good", "Its dead letter was deleted: operator", "550 5.1.1 No such user", "Attempt 1")
+	p.has(t, "This message failed for good", "Its dead letter was deleted: operator", "550 5.1.1 No such user",
+		"Attempt 1")
 	p.lacks(t, "Send again")
 	p = b.get("/log?status=failed")
 	p.has(t, "to nobody", "550 5.1.1 No such user")
@@ -199,24 +219,30 @@ func TestDeadLetterIsSentAgainWithCorrections(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.gateways.list = []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "spare"}}}
-	_, err := w.accounts.Create(t.Context(), api.Account{Account: "other", Email: "o@example.com", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
+	_, err := w.accounts.Create(t.Context(), api.Account{Account: "other", Email: "o@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
 	w.must(err)
 	id := w.logged()[api.StatusDead]
 	b := w.operator()
 	path := "/messages/" + id
 	p := b.get(path)
 	p.eachFieldHasALabel(t, path)
-	p.has(t, "Send again with corrections", `action="`+path+`/replay"`, `<option value="spare">`, `<option value="other">`)
+	p.has(t, "Send again with corrections", `action="`+path+`/replay"`, `<option value="spare">`,
+		`<option value="other">`)
 	p.lacks(t, `<details class="card" open>`)
 
-	p = b.submitForm(path+"/replay", url.Values{"to": {"ann@example.net, bob"}, "gateway": {"spare"}, "as": {"other"}})
-	p.has(t, `class="flash bad"`, "is not a valid email address", `<details class="card" open>`, `value="ann@example.net, bob"`, `<option value="spare" selected>`, `value="other"`)
+	p = b.submitForm(path+"/replay", url.Values{"to": {"ann@example.net, bob"}, "gateway": {"spare"},
+		"as": {"other"}})
+	p.has(t, `class="flash bad"`, "is not a valid email address", `<details class="card" open>`,
+		`value="ann@example.net, bob"`, `<option value="spare" selected>`, `value="other"`)
 	b.submitForm(path+"/replay", url.Values{"as": {"none"}}).has(t, `class="flash bad"`)
 	if got := w.state(id); got != api.Failed {
 		t.Fatalf("a refused replay left the message %s", got)
 	}
-	b.submitForm(path+"/replay", url.Values{"to": {" ann@example.net;bea@example.net\r\n"}, "gateway": {"spare"}, "as": {"other"}}).
-		has(t, "The message is due again.", "replaced", "ann@example.net", "bea@example.net", "<dd>spare</dd>", `href="/?account=other"`, "Sent again by hand")
+	b.submitForm(path+"/replay", url.Values{"to": {" ann@example.net;bea@example.net\r\n"}, "gateway": {"spare"},
+		"as": {"other"}}).
+		has(t, "The message is due again.", "replaced", "ann@example.net", "bea@example.net", "<dd>spare</dd>",
+			`href="/?account=other"`, "Sent again by hand")
 	b.submitForm(path+"/replay", url.Values{}).has(t, `class="flash bad"`, "has not failed")
 	w.deliver(id)
 	b.get(path).has(t, "This message was sent", "replaced", "Sent: ann@example.net and 1 other")
@@ -231,10 +257,12 @@ func TestManyAreSentAgainOtherwise(t *testing.T) {
 	p := b.get("/replay?account=default&state=failed")
 	p.eachFieldHasALabel(t, "/replay")
 	p.has(t, "Otherwise than before", `<option value="spare">`)
-	b.submitForm("/replay", url.Values{"account": {"default"}, "gateway": {"spare"}, "to": {"x@example.net"}}).has(t, "1 message is due again.")
+	b.submitForm("/replay", url.Values{"account": {"default"}, "gateway": {"spare"},
+		"to": {"x@example.net"}}).has(t, "1 message is due again.")
 	m, err := w.outbox.Get(t.Context(), id)
 	w.must(err)
-	if m.Gateway == nil || *m.Gateway != "spare" || m.Account != "default" || m.Envelope.To[0] != "nobody@example.net" || len(m.Envelope.To) != 1 {
+	if m.Gateway == nil || *m.Gateway != "spare" || m.Account != "default" ||
+		m.Envelope.To[0] != "nobody@example.net" || len(m.Envelope.To) != 1 {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -247,9 +275,11 @@ func TestReadCorrections(t *testing.T) {
 		want api.Corrections
 	}{
 		{"nothing", url.Values{"to": {" , ;\n"}, "gateway": {" "}, "as": {" "}}, api.Corrections{}},
-		{"several addresses", url.Values{"to": {"a@x.example,b@x.example; c@x.example\td@x.example"}}, api.Corrections{To: api.Emails{"a@x.example", "b@x.example", "c@x.example", "d@x.example"}}},
+		{"several addresses", url.Values{"to": {"a@x.example,b@x.example; c@x.example\td@x.example"}},
+			api.Corrections{To: api.Emails{"a@x.example", "b@x.example", "c@x.example", "d@x.example"}}},
 		{"the account's own relays", url.Values{"gateway": {noGateway}}, api.Corrections{Gateway: &none}},
-		{"a gateway and an account", url.Values{"gateway": {"spare"}, "as": {" shop "}}, api.Corrections{Gateway: &spare, Account: "shop"}},
+		{"a gateway and an account", url.Values{"gateway": {"spare"}, "as": {" shop "}},
+			api.Corrections{Gateway: &spare, Account: "shop"}},
 	} {
 		if diff := cmp.Diff(tt.want, readCorrections(tt.form)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -263,8 +293,10 @@ func TestSteps(t *testing.T) {
 	log := []api.Attempt{{Number: 1, Start: minute(1)}, {Number: 1, Start: minute(5)}}
 	unknown := api.Attempt{Number: 3, Start: minute(7)}
 	events := []api.MessageEvent{
-		{Event: "messageQueued", Date: at}, {Event: "messageFailed", Date: minute(2), Attempt: &log[0]}, {Event: "messageReplayed", Date: minute(3)},
-		{Event: "messageSent", Date: minute(6), Attempt: &log[1]}, {Event: "messageDeliveryError", Date: minute(6), Attempt: &log[1]}, {Event: "trackOpen", Date: minute(8), Attempt: &unknown},
+		{Event: "messageQueued", Date: at}, {Event: "messageFailed", Date: minute(2), Attempt: &log[0]},
+		{Event: "messageReplayed", Date: minute(3)},
+		{Event: "messageSent", Date: minute(6), Attempt: &log[1]}, {Event: "messageDeliveryError", Date: minute(6),
+			Attempt: &log[1]}, {Event: "trackOpen", Date: minute(8), Attempt: &unknown},
 	}
 	want := []step{
 		{At: minute(1), Attempt: &log[0], Events: events[1:2]}, {At: minute(3), Events: events[2:3]},
@@ -290,7 +322,8 @@ func TestReaders(t *testing.T) {
 		{"opened 1 time", []api.MessageEvent{{Event: "messageSent"}, hit("trackOpen", "", false)}},
 		{"1 hit by programs", []api.MessageEvent{hit("trackOpen", "", true)}},
 		{"opened 2 times, 2 links followed 3 times, 2 hits by programs", []api.MessageEvent{
-			hit("trackOpen", "", false), hit("trackClick", "a", false), hit("trackClick", "b", true), hit("trackClick", "c", false),
+			hit("trackOpen", "", false), hit("trackClick", "a", false), hit("trackClick", "b", true),
+			hit("trackClick", "c", false),
 			hit("trackClick", "a", false), hit("trackOpen", "", false), hit("trackOpen", "", true),
 		}},
 	} {
@@ -302,7 +335,8 @@ func TestReaders(t *testing.T) {
 
 func TestLogFilterStandsInAddresses(t *testing.T) {
 	f := logFilter{Status: api.StatusDead, filter: filter{
-		Account: "a&b=c", Lane: api.Bulk, Tag: "x y", Search: `"><script>`, After: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		Account: "a&b=c", Lane: api.Bulk, Tag: "x y", Search: `"><script>`, After: time.Date(2026, 1, 2, 3, 4, 0, 0,
+			time.UTC),
 	}}
 	u, err := url.Parse(f.URL())
 	if err != nil {

@@ -91,7 +91,8 @@ func idOf(r *http.Request) (string, error) {
 }
 
 func unknown() error {
-	return fault.New(fault.NotFound, "", "There is no such message. What became of a message is only known for some time")
+	return fault.New(fault.NotFound, "",
+		"There is no such message. What became of a message is only known for some time")
 }
 
 // message shows one message: live, failed or ended.
@@ -116,7 +117,8 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "message", title, view)
 }
 
-// find reads a message, its state and its events. If it ends between these reads it has no state; if it is dropped it has no events.
+// find reads a message, its state and its events. If it ends between these reads it has no state; if it is
+// dropped it has no events.
 func (u *UI) find(ctx context.Context, v *messageView) error {
 	var err error
 	if v.Message, err = u.Outbox.Message(ctx, v.ID); fault.Is(err, fault.NotFound) {
@@ -167,9 +169,11 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request) error {
 	case answer.Deleted:
 		return done(w, r, "/", "Message %s was cancelled.", id)
 	case answer.Code != "":
-		return redirectWith(w, r, messagePath(id), flash{Text: "The message is being sent at this moment; it was not cancelled.", Bad: true})
+		return redirectWith(w, r, messagePath(id),
+			flash{Text: "The message is being sent at this moment; it was not cancelled.", Bad: true})
 	}
-	return redirectWith(w, r, messagePath(id), flash{Text: "The message had ended already; there was nothing to cancel.", Bad: true})
+	return redirectWith(w, r, messagePath(id),
+		flash{Text: "The message had ended already; there was nothing to cancel.", Bad: true})
 }
 
 func (u *UI) retry(w http.ResponseWriter, r *http.Request) error {

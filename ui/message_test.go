@@ -20,14 +20,18 @@ func TestMessageShowsItsStory(t *testing.T) {
 	w := setup(t)
 	w.relay.replies["busy@example.net"] = "451 4.3.2 Come back later"
 	id := w.submit(api.SubmitRequest{
-		Subject: "Grüße", Text: "Hello Ada,\nhow are you?", Tags: []string{"greeting"}, Metadata: json.RawMessage(`{"order":42}`),
+		Subject: "Grüße", Text: "Hello Ada,\nhow are you?", Tags: []string{"greeting"},
+		Metadata:       json.RawMessage(`{"order":42}`),
 		IdempotencyKey: "key-1", To: api.Addresses{{Address: "ada@example.net"}, {Address: "busy@example.net"}},
-		Attachments: []api.Attachment{{Filename: "report.pdf", Content: []byte("%PDF"), ContentType: "application/pdf"}},
+		Attachments: []api.Attachment{{Filename: "report.pdf", Content: []byte("%PDF"),
+			ContentType: "application/pdf"}},
 	})
 	w.deliver(id)
 	p := w.operator().get("/messages/" + id)
-	p.has(t, "Grüße", id, "1 of 10 attempts made", "2 recipients", "ada@example.net", "250 2.0.0 OK: queued <as> 42",
-		"451 4.3.2 Come back later", "Attempt 1", "Next attempt", `"order": 42`, "#greeting", "key-1", "Hello Ada,", "report.pdf", "Subject",
+	p.has(t, "Grüße", id, "1 of 10 attempts made", "2 recipients", "ada@example.net",
+		"250 2.0.0 OK: queued <as> 42",
+		"451 4.3.2 Come back later", "Attempt 1", "Next attempt", `"order": 42`, "#greeting", "key-1", "Hello Ada,",
+		"report.pdf", "Subject",
 		"View source", "Send now", "Yes, cancel it", "Reschedule")
 	live := w.operator().get("/messages/" + id + "?part=live")
 	live.has(t, "Attempt 1")
@@ -67,11 +71,13 @@ func TestFailedMessageCanBeSentAgain(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
-	id := w.submit(api.SubmitRequest{Subject: "dead", Text: "what was in it", To: api.Addresses{{Address: "nobody@example.net"}}})
+	id := w.submit(api.SubmitRequest{Subject: "dead", Text: "what was in it", To: api.Addresses{
+		{Address: "nobody@example.net"}}})
 	w.deliver(id)
 	b := w.operator()
 	p := b.get("/messages/" + id)
-	p.has(t, "no attempt will follow", "550 5.1.1 No such user", "Failed for good.", "Send again", "Delete…", "what was in it")
+	p.has(t, "no attempt will follow", "550 5.1.1 No such user", "Failed for good.", "Send again", "Delete…",
+		"what was in it")
 	if p := b.get("/messages/" + id + "/content"); !strings.Contains(p.body, "what was in it") {
 		t.Errorf("its content: %d %s", p.status, p.body)
 	}
@@ -104,9 +110,11 @@ func TestWhatBecameOfAMessage(t *testing.T) {
 	if p := b.get("/messages/" + sent + "/content"); p.status != http.StatusNotFound {
 		t.Errorf("its content answers %d", p.status)
 	}
-	for _, id := range []string{"01ARZ3NDEKTSV4RRFFQ69G5F00", "01ARZ3NDEKTSV4RRFFQ69G5FZZ", "nonsense", "..", "%3Cscript%3E", "%2e%2e%2fstatus", strings.Repeat("A", 5000)} {
+	for _, id := range []string{"01ARZ3NDEKTSV4RRFFQ69G5F00", "01ARZ3NDEKTSV4RRFFQ69G5FZZ", "nonsense", "..",
+		"%3Cscript%3E", "%2e%2e%2fstatus", strings.Repeat("A", 5000)} {
 		p := b.get("/messages/" + id)
-		if p.status != http.StatusNotFound && p.status != http.StatusMovedPermanently && p.status != http.StatusTemporaryRedirect {
+		if p.status != http.StatusNotFound && p.status != http.StatusMovedPermanently &&
+			p.status != http.StatusTemporaryRedirect {
 			t.Errorf("GET /messages/%.40s answers %d", id, p.status)
 		}
 		p.lacks(t, "<script>")
@@ -119,10 +127,12 @@ func TestReschedule(t *testing.T) {
 	id := w.later(api.SubmitRequest{})
 	b := w.operator()
 	path := "/messages/" + id + "/reschedule"
-	b.submitForm(path, url.Values{"at": {"2099-12-31T23:59"}, "attempts": {"3"}}).has(t, "new schedule", "2099-12-31 23:59:00 UTC", "of 3 attempts")
+	b.submitForm(path, url.Values{"at": {"2099-12-31T23:59"}, "attempts": {"3"}}).has(t, "new schedule",
+		"2099-12-31 23:59:00 UTC", "of 3 attempts")
 	m, err := w.outbox.Get(t.Context(), id)
 	w.must(err)
-	if want := time.Date(2099, 12, 31, 23, 59, 0, 0, time.UTC); !m.NextAttempt.Time.Equal(want) || m.Attempts != 3 {
+	if want := time.Date(2099, 12, 31, 23, 59, 0, 0, time.UTC); !m.NextAttempt.Time.Equal(want) ||
+		m.Attempts != 3 {
 		t.Errorf("next attempt %v of %d", m.NextAttempt.Time, m.Attempts)
 	}
 	for name, form := range map[string]url.Values{
@@ -149,23 +159,29 @@ func TestStrangersTextStaysText(t *testing.T) {
 	var ids []string
 	for _, to := range []string{"evil@example.net", "dead@example.net"} {
 		id := w.submit(api.SubmitRequest{
-			Subject: evil, Text: evil, HTML: evil, Metadata: meta, Tags: []string{evil[:60]}, IdempotencyKey: evil + to,
+			Subject: evil, Text: evil, HTML: evil, Metadata: meta, Tags: []string{evil[:60]}, IdempotencyKey: evil +
+				to,
 			To: api.Addresses{{Name: evil, Address: to}}, Headers: map[string]string{"X-Evil": evil},
 			Attachments: []api.Attachment{{Filename: evil, Content: []byte(evil), ContentType: "text/html"}},
 		})
 		w.deliver(id)
 		ids = append(ids, id)
 	}
-	made, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: "https://hooks.example/x", Description: evil, Headers: map[string]string{"X-A": "b"}})
+	made, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: "https://hooks.example/x",
+		Description: evil, Headers: map[string]string{"X-A": "b"}})
 	w.must(err)
-	_, err = w.accounts.Create(t.Context(), api.Account{Account: "evil", Name: evil, Email: "e@example.com", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
+	_, err = w.accounts.Create(t.Context(), api.Account{Account: "evil", Name: evil, Email: "e@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
 	w.must(err)
 	b := w.operator()
 	b.header.Set("Accept", "text/html")
 	q := url.QueryEscape(evil)
 	for _, path := range []string{
-		"/", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q, "/messages/" + ids[1] + "?to=" + q + "&as=" + q + "&gateway=" + q, "/messages/" + ids[0], "/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/?search=" + q, "/?tag=" + q,
-		"/?account=" + q, "/cancel?search=" + q + "&account=" + q, "/?state=" + q, "/login?next=" + q, "/?part=" + q, "/?after=" + q, "/" + url.PathEscape(evil),
+		"/", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q,
+		"/messages/" + ids[1] + "?to=" + q + "&as=" + q + "&gateway=" + q, "/messages/" + ids[0],
+		"/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/?search=" + q, "/?tag=" + q,
+		"/?account=" + q, "/cancel?search=" + q + "&account=" + q, "/?state=" + q, "/login?next=" + q,
+		"/?part=" + q, "/?after=" + q, "/" + url.PathEscape(evil),
 	} {
 		p := b.get(path)
 		p.isSafe(t, path)
@@ -185,12 +201,14 @@ func (p page) isSafe(t *testing.T, path string) {
 		return
 	}
 	policy := p.header.Get("Content-Security-Policy")
-	for _, want := range []string{"default-src 'none'", "script-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "form-action 'self'",
+		"base-uri 'none'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, want) {
 			t.Errorf("%s: the policy %q lacks %s", path, policy, want)
 		}
 	}
-	if strings.Contains(policy, "unsafe") || p.header.Get("X-Content-Type-Options") != "nosniff" || p.header.Get("Referrer-Policy") != "same-origin" {
+	if strings.Contains(policy, "unsafe") || p.header.Get("X-Content-Type-Options") != "nosniff" ||
+		p.header.Get("Referrer-Policy") != "same-origin" {
 		t.Errorf("%s: headers %v", path, p.header)
 	}
 	for _, tag := range regexp.MustCompile(`<[a-zA-Z][^>]*>`).FindAllString(p.body, -1) {
@@ -219,10 +237,12 @@ func TestContent(t *testing.T) {
 		{"?view=text", "text/plain; charset=utf-8", ""},
 	} {
 		p := b.get("/messages/" + id + "/content" + tt.query)
-		if p.body != string(want) || p.header.Get("Content-Type") != tt.kind || p.header.Get("Content-Disposition") != tt.disposition {
+		if p.body != string(want) || p.header.Get("Content-Type") != tt.kind ||
+			p.header.Get("Content-Disposition") != tt.disposition {
 			t.Errorf("%q: %v\n%s", tt.query, p.header, p.body)
 		}
-		if !strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;") || p.header.Get("X-Content-Type-Options") != "nosniff" {
+		if !strings.HasPrefix(p.header.Get("Content-Security-Policy"), "sandbox;") ||
+			p.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%q: headers %v", tt.query, p.header)
 		}
 	}
@@ -234,18 +254,22 @@ func TestReadContent(t *testing.T) {
 		want      contentView
 	}{
 		{"plain", "Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\nX-Long: a\r\n b\r\n\r\nHello", contentView{
-			Headers: []headerLine{{"Subject", "Grüße"}, {"X-Long", "a b"}}, Parts: []partView{{Type: "text/plain", Size: 5, Text: "Hello"}},
+			Headers: []headerLine{{"Subject", "Grüße"}, {"X-Long", "a b"}}, Parts: []partView{
+				{Type: "text/plain", Size: 5, Text: "Hello"}},
 		}},
 		{"another charset", "Content-Type: text/plain; charset=windows-1252\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=80 5", contentView{
-			Headers: []headerLine{{"Content-Type", "text/plain; charset=windows-1252"}, {"Content-Transfer-Encoding", "quoted-printable"}},
-			Parts:   []partView{{Type: "text/plain", Size: 5, Text: "€ 5"}},
+			Headers: []headerLine{{"Content-Type", "text/plain; charset=windows-1252"},
+				{"Content-Transfer-Encoding", "quoted-printable"}},
+			Parts: []partView{{Type: "text/plain", Size: 5, Text: "€ 5"}},
 		}},
 		{"parts", "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/html\nContent-Transfer-Encoding: base64\n\nPGI+\n--B\n" +
 			"Content-Type: text/html; name=a.html\nContent-Disposition: attachment\n\n<i>\n--B--\n", contentView{
 			Headers: []headerLine{{"Content-Type", "multipart/mixed; boundary=B"}},
-			Parts:   []partView{{Type: "text/html", Size: 3, Text: "<b>"}, {Type: "text/html", Name: "a.html", Size: 3}},
+			Parts: []partView{{Type: "text/html", Size: 3, Text: "<b>"}, {Type: "text/html", Name: "a.html",
+				Size: 3}},
 		}},
-		{"no header at all", "nonsense", contentView{Parts: []partView{{Type: "text/plain", Size: 8, Text: "nonsense"}}}},
+		{"no header at all", "nonsense",
+			contentView{Parts: []partView{{Type: "text/plain", Size: 8, Text: "nonsense"}}}},
 		{"no bytes of a charset", "A: b\r\n\r\n\xff\xfe", contentView{
 			Headers: []headerLine{{"A", "b"}}, Parts: []partView{{Type: "text/plain", Size: 2, Text: "\uFFFD"}},
 		}},
@@ -264,7 +288,8 @@ func TestReadContentIsBounded(t *testing.T) {
 	if p := long.Parts[0]; !p.Cut || len(p.Text) > shownText || !strings.HasSuffix(p.Text, "ü") {
 		t.Errorf("a long text is %d bytes, cut %t", len(p.Text), p.Cut)
 	}
-	many := "Content-Type: multipart/mixed; boundary=B\r\n\r\n" + strings.Repeat("--B\r\n\r\nx\r\n", 10*shownParts)
+	many := "Content-Type: multipart/mixed; boundary=B\r\n\r\n" + strings.Repeat("--B\r\n\r\nx\r\n",
+		10*shownParts)
 	if n := len(readContent([]byte(many)).Parts); n != shownParts {
 		t.Errorf("%d parts are shown", n)
 	}

@@ -26,7 +26,8 @@ type tab struct {
 	Current bool
 }
 
-// outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads only its own data.
+// outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads
+// only its own data.
 func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
@@ -58,8 +59,9 @@ func (u *UI) count(ctx context.Context, v *outboxView) error {
 	}
 	j := v.Sending.Jobs
 	counts := map[api.State]int{
-		api.Waiting: j.Waiting, api.Active: j.Active, api.Delayed: j.Delayed, api.Paused: j.Paused, api.Failed: j.Failed,
-		"": j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
+		api.Waiting: j.Waiting, api.Active: j.Active, api.Delayed: j.Delayed, api.Paused: j.Paused,
+		api.Failed: j.Failed,
+		"":         j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
 	}
 	for _, state := range append([]api.State{""}, states...) {
 		v.Tabs = append(v.Tabs, tab{state, counts[state], v.Filter.With(state).URL(), v.Filter.State == state})
@@ -76,7 +78,8 @@ func (u *UI) list(ctx context.Context, v *outboxView, page int) error {
 		return err
 	}
 	v.Rows = got.Messages
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/", values: v.Filter.values()}
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/",
+		values: v.Filter.values()}
 	return nil
 }
 
@@ -86,7 +89,8 @@ func (u *UI) resume(w http.ResponseWriter, r *http.Request) error { return u.set
 
 // switched is the result of pausing or resuming a queue, by its name and whether it is paused.
 var switched = map[string]map[bool]string{
-	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.", false: "Sending goes on."},
+	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.",
+		false: "Sending goes on."},
 	"bulk":   {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }

@@ -17,7 +17,8 @@ import (
 // subjects lists the subjects of the messages on a page, in order.
 func (p page) subjects() []string {
 	var out []string
-	for _, m := range regexp.MustCompile(`<a href="/messages/[0-9A-Z]{26}">([^<]*)</a>`).FindAllStringSubmatch(p.body, -1) {
+	for _, m := range regexp.MustCompile(`<a href="/messages/[0-9A-Z]{26}">([^<]*)</a>`).FindAllStringSubmatch(
+		p.body, -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -29,10 +30,12 @@ func TestOutboxShowsMessages(t *testing.T) {
 	w.relay.replies["busy@example.net"] = "451 4.3.2 Come back later"
 	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
 	busy := w.submit(api.SubmitRequest{Subject: "to busy", To: api.Addresses{{Address: "busy@example.net"}}})
-	nobody := w.submit(api.SubmitRequest{Subject: "to nobody", To: api.Addresses{{Address: "nobody@example.net"}}})
+	nobody := w.submit(api.SubmitRequest{Subject: "to nobody", To: api.Addresses{
+		{Address: "nobody@example.net"}}})
 	w.deliver(busy)
 	w.deliver(nobody)
-	w.later(api.SubmitRequest{Subject: "bulk one", Lane: api.Bulk, Tags: []string{"news"}, To: api.Addresses{{Address: "a@example.net"}, {Address: "b@example.net"}}})
+	w.later(api.SubmitRequest{Subject: "bulk one", Lane: api.Bulk, Tags: []string{"news"}, To: api.Addresses{
+		{Address: "a@example.net"}, {Address: "b@example.net"}}})
 	w.submit(api.SubmitRequest{Subject: "waits"})
 
 	b := w.operator()
@@ -40,7 +43,8 @@ func TestOutboxShowsMessages(t *testing.T) {
 	if diff := cmp.Diff([]string{"to busy", "to nobody", "bulk one", "waits"}, p.subjects()); diff != "" {
 		t.Errorf("oldest first (-want +got):\n%s", diff)
 	}
-	p.has(t, busy, "451 4.3.2 Come back later", "550 5.1.1 No such user", "1 / 10", "(2 recipients)", "#news", "shop@example.com",
+	p.has(t, busy, "451 4.3.2 Come back later", "550 5.1.1 No such user", "1 / 10", "(2 recipients)", "#news",
+		"shop@example.com",
 		"1–4 of <strong>4 messages</strong>", "4</span> <span class=\"l\">in the outbox", "Sending", "1.2.3")
 	p.has(t, `<time datetime="`, `UTC" data-relative="due">in `)
 
@@ -124,7 +128,8 @@ func TestPauseAndResume(t *testing.T) {
 	b.submitForm("/queues/submit/resume", nil).has(t, "Sending goes on.", "Pause sending")
 	b.submitForm("/queues/bulk/pause", nil).has(t, "The bulk lane is paused", "Resume bulk", "Pause sending")
 	b.submitForm("/queues/bulk/resume", nil)
-	b.submitForm("/queues/notify/pause", url.Values{"back": {"/webhooks"}}).has(t, "Webhooks are paused", "Resume webhooks")
+	b.submitForm("/queues/notify/pause", url.Values{"back": {"/webhooks"}}).has(t, "Webhooks are paused",
+		"Resume webhooks")
 	if p := b.post("/queues/other/pause", nil); p.status != http.StatusNotFound {
 		t.Errorf("a queue that there is none of: %d", p.status)
 	}
@@ -133,7 +138,8 @@ func TestPauseAndResume(t *testing.T) {
 // hidden reads the hidden fields of a page's form.
 func (p page) hidden() url.Values {
 	v := url.Values{}
-	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`).FindAllStringSubmatch(p.text(), -1) {
+	for _, m := range regexp.MustCompile(
+		`<input type="hidden" name="([^"]+)" value="([^"]*)">`).FindAllStringSubmatch(p.text(), -1) {
 		v.Set(m[1], m[2])
 	}
 	return v
@@ -146,7 +152,8 @@ func TestCancelWhatAFilterLeaves(t *testing.T) {
 	for range 3 {
 		w.later(api.SubmitRequest{Subject: "old news", Tags: []string{"news"}})
 	}
-	dead := w.submit(api.SubmitRequest{Subject: "dead news", Tags: []string{"news"}, To: api.Addresses{{Address: "nobody@example.net"}}})
+	dead := w.submit(api.SubmitRequest{Subject: "dead news", Tags: []string{"news"}, To: api.Addresses{
+		{Address: "nobody@example.net"}}})
 	w.deliver(dead)
 	other := w.later(api.SubmitRequest{Subject: "an invoice"})
 	b := w.operator()
@@ -189,7 +196,8 @@ func TestCancelAsksAgainWhenThereAreMore(t *testing.T) {
 	}
 	b.submitForm("/cancel", p.hidden()).has(t, "2 messages were cancelled.")
 
-	for name, form := range map[string]url.Values{"nothing": {}, "no number": {"before": {"2100-01-01T00:00"}}, "no moment": {"total": {"9"}}} {
+	for name, form := range map[string]url.Values{"nothing": {}, "no number": {"before": {"2100-01-01T00:00"}},
+		"no moment": {"total": {"9"}}} {
 		if p := b.post("/cancel", form); p.status != http.StatusBadRequest {
 			t.Errorf("a form with %s answers %d", name, p.status)
 		}
@@ -246,7 +254,8 @@ func FuzzReadFilter(f *testing.F) {
 			return
 		}
 		again, err := readFilter(read.values())
-		if err != nil || !again.After.Equal(read.After) || !again.Before.Equal(read.Before) || again.Search != read.Search {
+		if err != nil || !again.After.Equal(read.After) || !again.Before.Equal(read.Before) ||
+			again.Search != read.Search {
 			t.Fatalf("%q: %+v, then %+v: %v", raw, read, again, err)
 		}
 	})
@@ -257,27 +266,35 @@ func TestFailedMailOfAnAccountIsSentAgain(t *testing.T) {
 	w := setup(t)
 	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
 	w.relay.replies["locked@example.net"] = "535 5.7.8 Authentication failed"
-	nobody := w.submit(api.SubmitRequest{Subject: "to nobody", Tags: []string{"news"}, To: api.Addresses{{Address: "nobody@example.net"}}})
-	locked := w.submit(api.SubmitRequest{Subject: "locked out", To: api.Addresses{{Address: "locked@example.net"}}})
+	nobody := w.submit(api.SubmitRequest{Subject: "to nobody", Tags: []string{"news"}, To: api.Addresses{
+		{Address: "nobody@example.net"}}})
+	locked := w.submit(api.SubmitRequest{Subject: "locked out", To: api.Addresses{
+		{Address: "locked@example.net"}}})
 	w.deliver(nobody)
 	w.deliver(locked)
 	b := w.operator()
-	for _, query := range []string{"/", "/?state=failed", "/?account=default", "/?state=failed&account=default&search=nobody"} {
+	for _, query := range []string{"/", "/?state=failed", "/?account=default",
+		"/?state=failed&account=default&search=nobody"} {
 		b.get(query).lacks(t, "Send these again")
 	}
-	b.get("/messages/"+locked).has(t, "The account was refused, not the message", `href="/replay?account=default"`)
+	b.get("/messages/"+locked).has(t, "The account was refused, not the message",
+		`href="/replay?account=default"`)
 	b.get("/messages/"+nobody).lacks(t, "The account was refused")
-	b.get("/?state=failed&account=default").has(t, "Send these again", `href="/replay?account=default&state=failed"`)
+	b.get("/?state=failed&account=default").has(t, "Send these again",
+		`href="/replay?account=default&state=failed"`)
 	p := b.get("/replay?account=default&state=failed")
 	p.isSafe(t, "/replay")
 	p.has(t, "Send 2 failed messages again?", "account <strong>default</strong>")
 
-	b.submitForm("/replay", url.Values{"account": {"default"}, "trouble": {"1"}}).has(t, "1 message is due again.", "locked out")
+	b.submitForm("/replay", url.Values{"account": {"default"}, "trouble": {"1"}}).has(t,
+		"1 message is due again.", "locked out")
 	if got := w.state(nobody); got != api.Failed {
 		t.Errorf("what failed for another reason is %s", got)
 	}
-	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"none"}}).has(t, "0 messages are due again.")
-	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"news"}}).has(t, "1 message is due again.")
+	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"none"}}).has(t,
+		"0 messages are due again.")
+	b.submitForm("/replay", url.Values{"account": {"default"}, "tag": {"news"}}).has(t,
+		"1 message is due again.")
 	for _, id := range []string{nobody, locked} {
 		if got := w.state(id); got != api.Waiting {
 			t.Errorf("%s is %s", id, got)

@@ -55,11 +55,12 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 	return pages, nil
 }
 
-// show answers with a page. It is filled before anything is sent, so that a fault in it is still an error. A page asked for in part, by our
-// script, is that part alone.
+// show answers with a page. It is filled before anything is sent, so that a fault in it is still an error. A
+// page asked for in part, by our script, is that part alone.
 func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	f := frame{
-		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: u.opts.Now(), Here: r.URL.RequestURI(), Data: data,
+		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: u.opts.Now(),
+		Here: r.URL.RequestURI(), Data: data,
 	}
 	if v, ok := data.(interface{ section() string }); ok {
 		f.Section = v.section()
@@ -68,7 +69,8 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 		f.LoggedIn = true // or was: whoever is not gets no further than the login
 	}
 	define := "page"
-	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK && u.pages[name].Lookup(part+"-part") != nil {
+	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK &&
+		u.pages[name].Lookup(part+"-part") != nil {
 		define = part + "-part"
 	} else {
 		f.Flash = takeFlash(w, r)
@@ -111,7 +113,8 @@ func done(w http.ResponseWriter, r *http.Request, to, format string, args ...any
 	return redirectWith(w, r, to, flash{Text: fmt.Sprintf(format, args...)})
 }
 
-// undone answers an action that did not work, in the same way. What is no refusal but a failure gets its own page.
+// undone answers an action that did not work, in the same way. What is no refusal but a failure gets its own
+// page.
 func undone(w http.ResponseWriter, r *http.Request, to string, err error) error {
 	if status := api.StatusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
 		return err
@@ -126,7 +129,8 @@ func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) er
 		return fmt.Errorf("write flash: %w", err)
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString(raw), Path: "/", MaxAge: 60, HttpOnly: true, Secure: secure(r),
+		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString(raw), Path: "/", MaxAge: 60, HttpOnly: true,
+		Secure:   secure(r),
 		SameSite: http.SameSiteLaxMode,
 	})
 	return redirect(w, r, to)
@@ -138,7 +142,8 @@ func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: secure(r),
+		SameSite: http.SameSiteLaxMode})
 	var f flash
 	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || json.Unmarshal(raw, &f) != nil || f.Text == "" {

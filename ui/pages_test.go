@@ -28,9 +28,13 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	id := w.later(api.SubmitRequest{Subject: "one"})
-	w.template(api.TemplateRequest{ID: "t", Name: "T", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{HTML: "<p>{{params.a}}"}}})
+	w.template(api.TemplateRequest{ID: "t", Name: "T", TemplateDefinition: api.TemplateDefinition{
+		Content: api.TemplateContent{HTML: "<p>{{params.a}}"}}})
 	b := w.operator()
-	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search", "/search?q=x", "/cancel", "/messages/" + id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions", "/suppressions?q=ann@example.com", "/suppressions/imports/none", "/status", "/messages/none"} {
+	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search",
+		"/search?q=x", "/cancel", "/messages/" +
+			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",
+		"/suppressions?q=ann@example.com", "/suppressions/imports/none", "/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
@@ -68,7 +72,8 @@ func TestFilesAreKeptByBrowsers(t *testing.T) {
 	p := b.get("/login")
 	for _, m := range regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`).FindAllStringSubmatch(p.body, -1) {
 		f := b.get(m[1])
-		if f.status != http.StatusOK || !strings.Contains(f.header.Get("Cache-Control"), "immutable") || f.header.Get("Content-Type") == "" {
+		if f.status != http.StatusOK || !strings.Contains(f.header.Get("Cache-Control"), "immutable") ||
+			f.header.Get("Content-Type") == "" {
 			t.Errorf("%s: %d %v", m[1], f.status, f.header)
 		}
 		old := b.get(m[1] + "0")
@@ -111,7 +116,8 @@ func TestFlashIsOnlyText(t *testing.T) {
 	b := w.operator()
 	base, _ := url.Parse(w.URL)
 	for _, value := range []string{
-		base64.RawURLEncoding.EncodeToString([]byte(`{"t":"<script>alert(1)</script>"}`)), "%%%", "e30", base64.RawURLEncoding.EncodeToString([]byte(`[`)),
+		base64.RawURLEncoding.EncodeToString([]byte(`{"t":"<script>alert(1)</script>"}`)), "%%%", "e30",
+		base64.RawURLEncoding.EncodeToString([]byte(`[`)),
 	} {
 		b.client.Jar.SetCookies(base, []*http.Cookie{{Name: flashCookie, Value: value, Path: "/"}})
 		p := b.get("/")
@@ -136,7 +142,8 @@ func TestWebhooks(t *testing.T) {
 	t.Cleanup(hooks.Close)
 	b := w.operator()
 	b.get("/webhooks").has(t, "There is no endpoint")
-	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL + "/in", Description: "the shop", Headers: map[string]string{"X-Key": "very secret"}})
+	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL + "/in", Description: "the shop",
+		Headers: map[string]string{"X-Key": "very secret"}})
 	w.must(err)
 	p := b.get("/webhooks")
 	p.has(t, hooks.URL+"/in", "the shop", `href="/webhooks/`+e.ID+`"`, "on</span>")
@@ -165,7 +172,8 @@ func TestDeliveriesAreFound(t *testing.T) {
 	w.must(err)
 	b, at := w.operator(), "/webhooks/"+e.ID
 	w.found.deliveries = api.DeliveryPage{Total: 120, Pages: 3, Partial: true, Deliveries: []api.Delivery{
-		{ID: "d1", Endpoint: e.ID, Event: "messageSent", QueueID: "01ABC", Status: "failed", Error: evilText, Created: time.Now()},
+		{ID: "d1", Endpoint: e.ID, Event: "messageSent", QueueID: "01ABC", Status: "failed", Error: evilText,
+			Created: time.Now()},
 	}}
 	p := b.get(at + "?" + url.Values{"q": {"to:ann " + evilText}}.Encode())
 	p.isSafe(t, at)
@@ -177,7 +185,8 @@ func TestDeliveriesAreFound(t *testing.T) {
 	}
 	w.found.deliveries = api.DeliveryPage{}
 	b.get(at+"?q=nobody").has(t, "No delivery is about such a message")
-	w.found.err = fault.InvalidFields([]fault.Field{{Key: "q", Message: "at character 1, \"x:1\": there is no field x"}})
+	w.found.err = fault.InvalidFields([]fault.Field{
+		{Key: "q", Message: "at character 1, \"x:1\": there is no field x"}})
 	if p := b.get(at + "?q=x%3A1"); p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	} else {
@@ -192,11 +201,13 @@ func TestAccounts(t *testing.T) {
 	w := setup(t)
 	_, err := w.accounts.Create(t.Context(), api.Account{
 		Account: "shop", Name: "The Shop", Email: "orders@example.com",
-		SMTP: &api.SMTPServer{Host: "mail.example.com", Port: 587, Auth: &api.SMTPAuth{User: "shop", Pass: "very secret"}},
+		SMTP: &api.SMTPServer{Host: "mail.example.com", Port: 587, Auth: &api.SMTPAuth{
+			User: "shop", Pass: "very secret"}},
 	})
 	w.must(err)
 	p := w.operator().get("/accounts")
-	p.has(t, "The Shop", "orders@example.com", "mail.example.com:587", "logs in as shop", `href="/?account=shop"`, "default")
+	p.has(t, "The Shop", "orders@example.com", "mail.example.com:587", "logs in as shop",
+		`href="/?account=shop"`, "default")
 	p.lacks(t, "very secret")
 }
 
@@ -206,9 +217,11 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 	none := false
 	list := []api.AccountInfo{{
 		Account: api.Account{
-			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3}, Proxy: "socks5://user:******@proxy.test",
+			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3},
+			Proxy:  "socks5://user:******@proxy.test",
 			SMTP:   &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: "x", RejectUnauthorized: &none}},
-			OAuth2: &api.OAuth2{Provider: "office365", User: "orders@example.com"}, Gateways: []api.Route{{Gateway: "main", Weight: 3}, {Gateway: "spare"}},
+			OAuth2: &api.OAuth2{Provider: "office365", User: "orders@example.com"}, Gateways: []api.Route{
+				{Gateway: "main", Weight: 3}, {Gateway: "spare"}},
 		},
 		State: "held", LastError: "535 5.7.139 Authentication unsuccessful", LastErrorAt: &at,
 	}}
@@ -216,8 +229,10 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 	w.ui.Accounts = accountsOf{list}
 	p := w.operator().get("/accounts")
 	p.isSafe(t, "/accounts")
-	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its mail waits", "30 a minute, 3 connections", "office365",
-		"pinned", "any certificate is accepted", "OAuth 2.0 of office365, as orders@example.com", "through socks5://user:******@proxy.test", "main</span><small> × 3", "spare",
+	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its mail waits",
+		"30 a minute, 3 connections", "office365",
+		"pinned", "any certificate is accepted", "OAuth 2.0 of office365, as orders@example.com",
+		"through socks5://user:******@proxy.test", "main</span><small> × 3", "spare",
 		`href="/?account=shop&state=failed"`)
 }
 
@@ -235,13 +250,15 @@ func TestGateways(t *testing.T) {
 	b.get("/gateways").has(t, "There is no gateway", "postroom gateway add")
 	at := time.Now().Add(-time.Minute)
 	w.gateways.list = []api.GatewayInfo{
-		{Gateway: api.Gateway{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587, User: "shop", Pass: "******"}, State: "connected", Deliveries: 12345, LastUse: &at},
+		{Gateway: api.Gateway{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587,
+			User: "shop", Pass: "******"}, State: "connected", Deliveries: 12345, LastUse: &at},
 		{Gateway: api.Gateway{Gateway: "spare", Name: "spare", Preset: "sendgrid"}, State: "open",
 			LastError: &api.GatewayError{Response: "connect: <refused>", ServerResponseCode: "ESOCKET", Time: at}},
 	}
 	p := b.get("/gateways")
 	p.isSafe(t, "/gateways")
-	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "resting", "ESOCKET", "connect: <refused>", "never")
+	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "resting",
+		"ESOCKET", "connect: <refused>", "never")
 	for range endpointsPerPage {
 		w.gateways.list = append(w.gateways.list, w.gateways.list[0])
 	}
@@ -254,7 +271,8 @@ func TestStatus(t *testing.T) {
 	w := setup(t)
 	w.later(api.SubmitRequest{})
 	p := w.operator().get("/status")
-	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours", "1 message still to be sent", "work waits for a <worker>")
+	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours",
+		"1 message still to be sent", "work waits for a <worker>")
 }
 
 func TestRedisAway(t *testing.T) {
@@ -269,10 +287,12 @@ func TestRedisAway(t *testing.T) {
 	}
 	p.isSafe(t, "/")
 	p.has(t, "can’t answer right now", "tries again", `http-equiv="refresh"`)
-	if p := b.post("/queues/submit/pause", nil); p.status != http.StatusServiceUnavailable || strings.Contains(p.body, "refresh") {
+	if p := b.post("/queues/submit/pause", nil); p.status != http.StatusServiceUnavailable ||
+		strings.Contains(p.body, "refresh") {
 		t.Errorf("a change answers %d: %s", p.status, p.body)
 	}
-	if p := w.browser().post("/login", url.Values{"token": {adminToken}}); p.status != http.StatusServiceUnavailable {
+	if p := w.browser().post("/login",
+		url.Values{"token": {adminToken}}); p.status != http.StatusServiceUnavailable {
 		t.Errorf("the login answers %d", p.status)
 	}
 	p = w.program(adminToken).get("/status")
@@ -289,11 +309,13 @@ func TestDashboardIsPartOfThePages(t *testing.T) {
 		p := b.get(path)
 		p.has(t, `<a href="/"`, "← Postroom", `id="root"`)
 		p.lacks(t, "manifest")
-		if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "nonce-") || strings.Contains(policy, "'unsafe-eval'") {
+		if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "nonce-") ||
+			strings.Contains(policy, "'unsafe-eval'") {
 			t.Errorf("%s has the policy %q", path, policy)
 		}
 	}
-	if p := b.get("/admin/queues/api/queues"); p.status != http.StatusOK || !strings.Contains(p.header.Get("Content-Type"), "json") {
+	if p := b.get("/admin/queues/api/queues"); p.status != http.StatusOK ||
+		!strings.Contains(p.header.Get("Content-Type"), "json") {
 		t.Errorf("its API answers %d %s", p.status, p.body)
 	}
 }
@@ -334,7 +356,8 @@ func (b broken) List(context.Context, int, int) (api.AccountPage, error) {
 }
 
 func TestWordsOfInternalFaultsAreNotShown(t *testing.T) {
-	for _, err := range []error{errors.New("secret"), fault.New(fault.Internal, "Code", "secret"), fmt.Errorf("x: %w", fault.New(fault.Internal, "", "secret"))} {
+	for _, err := range []error{errors.New("secret"), fault.New(fault.Internal, "Code", "secret"),
+		fmt.Errorf("x: %w", fault.New(fault.Internal, "", "secret"))} {
 		if words := sentence(err); strings.Contains(words, "secret") {
 			t.Errorf("%v is shown as %q", err, words)
 		}
@@ -353,7 +376,8 @@ func TestRelative(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{0, "now"}, {1900 * time.Millisecond, "now"}, {42 * time.Second, "in 42 s"}, {-90 * time.Second, "90 s ago"}, {3 * time.Minute, "in 3 min"},
+		{0, "now"}, {1900 * time.Millisecond, "now"}, {42 * time.Second, "in 42 s"},
+		{-90 * time.Second, "90 s ago"}, {3 * time.Minute, "in 3 min"},
 		{-5 * time.Hour, "5 h ago"}, {72 * time.Hour, "in 3 d"},
 	} {
 		if got := relative(now, now.Add(tt.after)); got != tt.want {
@@ -364,8 +388,10 @@ func TestRelative(t *testing.T) {
 
 func TestNumbersAndTexts(t *testing.T) {
 	for got, want := range map[string]string{
-		count(0): "0", count(999): "999", count(1234567): "1\u202f234\u202f567", count(-1234): "-1\u202f234", plural(1, "x", "xs"): "1 x", plural(2, "x", "xs"): "2 xs",
-		clip("grün", 3): "gr…", clip("grün", 9): "grün", size(999): "999 B", size(1500): "1.5 kB", size(2_500_000): "2.5 MB", pretty([]byte("{")): "{",
+		count(0): "0", count(999): "999", count(1234567): "1\u202f234\u202f567", count(-1234): "-1\u202f234",
+		plural(1, "x", "xs"): "1 x", plural(2, "x", "xs"): "2 xs",
+		clip("grün", 3): "gr…", clip("grün", 9): "grün", size(999): "999 B", size(1500): "1.5 kB",
+		size(2_500_000): "2.5 MB", pretty([]byte("{")): "{",
 		every(nil): "all", every([]string{"*"}): "all", every([]string{"a", "b"}): "a, b",
 	} {
 		if got != want {

@@ -27,7 +27,8 @@ type Parts struct {
 	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
 }
 
-// DeliverySearch finds the deliveries to an endpoint that are about certain messages. It is webhooks.Webhooks.
+// DeliverySearch finds the deliveries to an endpoint that are about certain messages. It is
+// webhooks.Webhooks.
 type DeliverySearch interface {
 	FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error)
 }

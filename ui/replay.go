@@ -14,7 +14,8 @@ type replayView struct {
 	Correction *correction
 }
 
-// Replayable reports whether what the filter leaves can be sent again at once: the failed messages of an account, perhaps those of a tag.
+// Replayable reports whether what the filter leaves can be sent again at once: the failed messages of an
+// account, perhaps those of a tag.
 func (f filter) Replayable() bool {
 	return f.Account != "" && f == filter{State: api.Failed, Account: f.Account, Tag: f.Tag}
 }
@@ -54,10 +55,12 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return undone(w, r, f.URL(), err)
 	}
-	u.log.InfoContext(r.Context(), "dead letters replayed from the pages", "account", f.Account, "replayed", answer.Replayed, "skipped", answer.Skipped)
+	u.log.InfoContext(r.Context(), "dead letters replayed from the pages", "account", f.Account, "replayed",
+		answer.Replayed, "skipped", answer.Skipped)
 	text := plural(answer.Replayed, "message is", "messages are") + " due again."
 	if answer.Skipped > 0 {
-		text += " " + plural(answer.Skipped, "message was", "messages were") + " left alone: no longer failed, or without content."
+		text += " " + plural(answer.Skipped, "message was", "messages were") +
+			" left alone: no longer failed, or without content."
 	}
 	return done(w, r, f.With("").URL(), "%s", text)
 }

@@ -60,12 +60,14 @@ func (u *UI) routes() *http.ServeMux {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*", "/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions", "/suppressions/*", "/status",
+	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
+	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
+	"/suppressions/*", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 
-// Mount puts the pages beside the routes that an echo has already. A browser that asks for what is nowhere gets a page, too; programs go on
-// getting the answer that they had.
+// Mount puts the pages beside the routes that an echo has already. A browser that asks for what is nowhere
+// gets a page, too; programs go on getting the answer that they had.
 func (u *UI) Mount(e *echo.Echo) {
 	serve := echo.WrapHandler(u)
 	for _, path := range mounted {
@@ -73,7 +75,8 @@ func (u *UI) Mount(e *echo.Echo) {
 	}
 	e.RouteNotFound("/*", func(c echo.Context) error {
 		r := c.Request()
-		if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") &&
+			!strings.HasPrefix(r.URL.Path, "/v1/") {
 			return serve(c)
 		}
 		return echo.ErrNotFound

@@ -59,7 +59,8 @@ func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	for _, each := range []struct {
 		name, field string
 		values      []api.FacetCount
-	}{{"Status", "status", f.Status}, {"Account", "account", f.Account}, {"Tag", "tag", f.Tag}, {"Lane", "lane", f.Lane}} {
+	}{{"Status", "status", f.Status}, {"Account", "account", f.Account}, {"Tag", "tag", f.Tag}, {"Lane", "lane",
+		f.Lane}} {
 		if len(each.values) > 0 {
 			view.Facets = append(view.Facets, newFacet(view, each.name, each.field, each.values))
 		}

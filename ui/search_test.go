@@ -36,25 +36,31 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	w.found.page = api.DocumentPage{
 		Total: 120, Cursor: "next one",
 		Documents: []api.FoundMessage{{
-			QueueID: "01ABC", Account: evilText, Subject: evilText, From: "shop@example.com", To: []string{evilText, "ada@example.net"}, Status: api.StatusSent,
+			QueueID: "01ABC", Account: evilText, Subject: evilText, From: "shop@example.com",
+			To: []string{evilText, "ada@example.net"}, Status: api.StatusSent,
 			Lane: api.Bulk, Tags: []string{evilText}, Code: "EAUTH", Created: at, Ended: &at,
 			Highlights: api.Highlights{
-				Subject: []api.Fragment{{Text: evilText, Match: true}}, Text: []api.Fragment{{Text: "your "}, {Text: "invoice", Match: true}, {Text: evilText}},
+				Subject: []api.Fragment{{Text: evilText, Match: true}}, Text: []api.Fragment{{Text: "your "},
+					{Text: "invoice", Match: true}, {Text: evilText}},
 			},
 		}},
 		Facets: api.DocumentFacets{
-			Status: []api.FacetCount{{Value: "sent", Count: 1100}}, Account: []api.FacetCount{{Value: `a"b`, Count: 1}, {Value: "the shop", Count: 2}}, Tag: []api.FacetCount{{Value: evilText, Count: 3}},
+			Status: []api.FacetCount{{Value: "sent", Count: 1100}}, Account: []api.FacetCount{{Value: `a"b`, Count: 1},
+				{Value: "the shop", Count: 2}}, Tag: []api.FacetCount{{Value: evilText, Count: 3}},
 		},
 	}
 	b := w.operator()
 	p := b.get("/search?" + url.Values{"q": {"invoice OR " + evilText}}.Encode())
 	p.isSafe(t, "/search")
 	p.eachFieldHasALabel(t, "/search")
-	p.has(t, "120 messages", "<mark>invoice</mark>", "your ", `href="/messages/01ABC"`, "EAUTH", "Best first", `<form class="find"`,
+	p.has(t, "120 messages", "<mark>invoice</mark>", "your ", `href="/messages/01ABC"`, "EAUTH", "Best first",
+		`<form class="find"`,
 		"status%3Asent", "account%3A%22the+shop%22", `a"b <small>1</small>`, "cursor=next+one")
-	b.get("/search?q=invoice&sort=relevance&cursor=abc").has(t, "the best first", "further ones", "Newest first", `href="/search?q=invoice&sort=relevance"`)
+	b.get("/search?q=invoice&sort=relevance&cursor=abc").has(t, "the best first", "further ones", "Newest first",
+		`href="/search?q=invoice&sort=relevance"`)
 	want := []api.DocumentQuery{
-		{Q: "invoice OR " + evilText, PageSize: 50}, {Q: "invoice", PageSize: 50, Cursor: "abc", Sort: api.SortRelevance},
+		{Q: "invoice OR " + evilText, PageSize: 50}, {Q: "invoice", PageSize: 50, Cursor: "abc",
+			Sort: api.SortRelevance},
 	}
 	if diff := cmp.Diff(want, w.found.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -67,7 +73,8 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	b := w.operator()
 	b.get("/search").has(t, "Nothing can be found yet.")
 	b.get("/search?q=nobody").has(t, "No message matches.")
-	w.found.err = fault.InvalidFields([]fault.Field{{Key: "q", Message: `at character 1, "x:1": there is no field x`}})
+	w.found.err = fault.InvalidFields([]fault.Field{
+		{Key: "q", Message: `at character 1, "x:1": there is no field x`}})
 	p := b.get("/search?q=x%3A1")
 	p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
 	if p.status != http.StatusBadRequest {

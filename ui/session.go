@@ -17,7 +17,8 @@ import (
 // grantKey is under which the viewer's grant stands in a request's context.
 type grantKey struct{}
 
-// guard admits callers with rights for the whole instance. Others get an error, which redirects a browser to the login.
+// guard admits callers with rights for the whole instance. Others get an error, which redirects a browser to
+// the login.
 func (u *UI) guard(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := u.authenticate(r)
@@ -31,8 +32,8 @@ func (u *UI) guard(next handler) handler {
 	}
 }
 
-// authenticate returns the grant of a request. Another site cannot use a program's bearer token. With a session, a change must come from our
-// own pages.
+// authenticate returns the grant of a request. Another site cannot use a program's bearer token. With a
+// session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
 		return u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
@@ -50,7 +51,8 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 // ownPage refuses a change from another site's page.
 func (u *UI) ownPage(r *http.Request) error {
 	if err := u.csrf.Check(r); err != nil {
-		return fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site, so nothing was changed")
+		return fault.Wrap(err, fault.Forbidden, "CrossOrigin",
+			"The request came from another site, so nothing was changed")
 	}
 	return nil
 }
@@ -59,7 +61,8 @@ func (u *UI) ownPage(r *http.Request) error {
 func admits(g *access.Grant) error {
 	switch {
 	case !g.CanSee(""):
-		return fault.New(fault.Forbidden, "BoundToken", "This token is bound to the account %s; the pages show the whole instance", g.Account)
+		return fault.New(fault.Forbidden, "BoundToken",
+			"This token is bound to the account %s; the pages show the whole instance", g.Account)
 	case !g.Allows(api.ScopeAPI):
 		return fault.New(fault.Forbidden, "ScopeMissing", "The pages need a token with the scope api or admin")
 	}
@@ -104,7 +107,8 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, next)
 }
 
-// loginRefused shows the form again, with the reason. What is no fault of the token's is not the form's to show.
+// loginRefused shows the form again, with the reason. What is no fault of the token's is not the form's to
+// show.
 func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	view := loginView{Next: next}
 	status := api.StatusOf(fault.KindOf(err))
@@ -140,15 +144,17 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/login")
 }
 
-// sessionCookie makes the cookie of a session. It is Lax, not Strict, so that a link to a message in a chat leads to the message; changes
-// are guarded by where they come from.
+// sessionCookie makes the cookie of a session. It is Lax, not Strict, so that a link to a message in a chat
+// leads to the message; changes are guarded by where they come from.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: u.opts.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteLaxMode,
+		Name: u.opts.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r),
+		SameSite: http.SameSiteLaxMode,
 	}
 }
 
-// secure reports whether the browser uses TLS, maybe to a proxy. A false header affects only the sender's own cookie.
+// secure reports whether the browser uses TLS, maybe to a proxy. A false header affects only the sender's own
+// cookie.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
@@ -162,26 +168,31 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// remote is the address that a request comes from. An invalid one is, to access, an address that no restriction names.
+// remote is the address that a request comes from. An invalid one is, to access, an address that no
+// restriction names.
 func remote(r *http.Request) netip.Addr {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return at.Addr()
 }
 
-// local is a path on this site to go on to, or "/" for anything else: what stands behind next= may come from anybody.
+// local is a path on this site to go on to, or "/" for anything else: what stands behind next= may come from
+// anybody.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(next, "/") ||
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" ||
+		!strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsFunc(next, unsafeInPath) {
 		return "/"
 	}
-	if p := u.Path; strings.HasPrefix(p, "//") || strings.ContainsFunc(p, unsafeInPath) || p == "/login" || p == "/logout" {
+	if p := u.Path; strings.HasPrefix(p, "//") || strings.ContainsFunc(p, unsafeInPath) || p == "/login" ||
+		p == "/logout" {
 		return "/"
 	}
 	return u.RequestURI()
 }
 
-// unsafeInPath names what browsers read differently than we do: they take a backslash for a slash, and drop tabs and line breaks.
+// unsafeInPath names what browsers read differently than we do: they take a backslash for a slash, and drop
+// tabs and line breaks.
 func unsafeInPath(c rune) bool { return c == '\\' || c < ' ' || c == 0x7f }
 
 func redirect(w http.ResponseWriter, r *http.Request, to string) error {

@@ -68,7 +68,8 @@ func TestSessionCookieIsSecureOverTLS(t *testing.T) {
 	w := setup(t)
 	b := w.browser()
 	b.header.Set("X-Forwarded-Proto", "https")
-	if p := b.post("/login", url.Values{"token": {adminToken}}); !strings.Contains(p.header.Get("Set-Cookie"), "Secure") {
+	if p := b.post("/login", url.Values{"token": {adminToken}}); !strings.Contains(p.header.Get("Set-Cookie"),
+		"Secure") {
 		t.Errorf("cookie %q", p.header.Get("Set-Cookie"))
 	}
 }
@@ -100,9 +101,12 @@ func TestWhoMaySeeThePages(t *testing.T) {
 	}{
 		{"api", api.TokenRequest{}, http.StatusOK, "The outbox is empty"},
 		{"admin", api.TokenRequest{Scopes: []api.Scope{api.ScopeAdmin}}, http.StatusOK, "The outbox is empty"},
-		{"bound to an account", api.TokenRequest{Account: "default"}, http.StatusForbidden, "bound to the account default"},
-		{"only to send", api.TokenRequest{Scopes: []api.Scope{api.ScopeSend}}, http.StatusForbidden, "scope api or admin"},
-		{"only for metrics", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics}}, http.StatusForbidden, "scope api or admin"},
+		{"bound to an account", api.TokenRequest{Account: "default"}, http.StatusForbidden,
+			"bound to the account default"},
+		{"only to send", api.TokenRequest{Scopes: []api.Scope{api.ScopeSend}}, http.StatusForbidden,
+			"scope api or admin"},
+		{"only for metrics", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics}}, http.StatusForbidden,
+			"scope api or admin"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.req.Description = tt.name
@@ -123,7 +127,8 @@ func TestWhoMaySeeThePages(t *testing.T) {
 			p.has(t, tt.says)
 		})
 	}
-	if p := w.program("nonsense").get("/"); p.status != http.StatusUnauthorized || p.header.Get("WWW-Authenticate") != "Bearer" {
+	if p := w.program("nonsense").get("/"); p.status != http.StatusUnauthorized ||
+		p.header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("a program with a bad token: %d", p.status)
 	}
 }
@@ -193,8 +198,10 @@ func FuzzLocal(f *testing.F) {
 
 // changes are all routes that change something.
 var changes = []string{
-	"/login", "/logout", "/cancel", "/queues/submit/pause", "/queues/submit/resume", "/messages/ID/cancel", "/messages/ID/retry",
-	"/messages/ID/reschedule", "/webhooks/E/test", "/webhooks/E/deliveries/D/redeliver", "/admin/queues/api/queues/submit:pause",
+	"/login", "/logout", "/cancel", "/queues/submit/pause", "/queues/submit/resume", "/messages/ID/cancel",
+	"/messages/ID/retry",
+	"/messages/ID/reschedule", "/webhooks/E/test", "/webhooks/E/deliveries/D/redeliver",
+	"/admin/queues/api/queues/submit:pause",
 	"/admin/queues/api/queues/submit/scheduled_tasks/ID.0:run",
 }
 
@@ -212,11 +219,13 @@ func TestChangesFromOtherSitesAreRefused(t *testing.T) {
 			b := w.operator()
 			for _, path := range changes {
 				b.header = header
-				if p := b.post(strings.ReplaceAll(path, "ID", id), url.Values{"token": {adminToken}}); p.status != http.StatusForbidden {
+				if p := b.post(strings.ReplaceAll(path, "ID", id),
+					url.Values{"token": {adminToken}}); p.status != http.StatusForbidden {
 					t.Errorf("POST %s answered %d", path, p.status)
 				}
 			}
-			if p := b.do(http.MethodDelete, "/admin/queues/api/queues/submit/scheduled_tasks/"+id+".0", nil); p.status != http.StatusForbidden {
+			if p := b.do(http.MethodDelete, "/admin/queues/api/queues/submit/scheduled_tasks/"+id+".0",
+				nil); p.status != http.StatusForbidden {
 				t.Errorf("DELETE of a task answered %d", p.status)
 			}
 			b.header = nil
@@ -244,8 +253,10 @@ func TestNothingIsOpenButTheLogin(t *testing.T) {
 	t.Parallel()
 	b := setup(t).browser()
 	for _, path := range []string{
-		"/", "/?part=rows", "/cancel", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV/content", "/webhooks",
-		"/webhooks/x", "/accounts", "/status", "/admin/queues", "/admin/queues/", "/admin/queues/static/js/main.js", "/nowhere/at/all",
+		"/", "/?part=rows", "/cancel", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		"/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV/content", "/webhooks",
+		"/webhooks/x", "/accounts", "/status", "/admin/queues", "/admin/queues/", "/admin/queues/static/js/main.js",
+		"/nowhere/at/all",
 	} {
 		b.header.Set("Accept", "text/html")
 		if p := b.get(path); p.status != http.StatusSeeOther || !strings.HasPrefix(p.to(), "/login") {

@@ -54,7 +54,8 @@ func (u *UI) file(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return noPage(w, r)
 	}
-	w.Header().Set("Content-Type", mime.FormatMediaType(types[path.Ext(name)], map[string]string{"charset": "utf-8"}))
+	w.Header().Set("Content-Type", mime.FormatMediaType(types[path.Ext(name)], map[string]string{
+		"charset": "utf-8"}))
 	if r.URL.Query().Get("v") == u.static.version[name] {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}

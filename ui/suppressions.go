@@ -76,8 +76,9 @@ func readSuppressions(v url.Values) (suppressionsView, error) {
 		}
 	}
 	view.Query = api.SuppressionQuery{
-		SuppressionScope: api.SuppressionScope{Account: strings.TrimSpace(v.Get("account")), List: strings.TrimSpace(v.Get("list"))},
-		Scope:            v.Get("scope"), Reason: v.Get("reason"), Cursor: v.Get("cursor"), PageSize: rowsPerPage,
+		SuppressionScope: api.SuppressionScope{Account: strings.TrimSpace(v.Get("account")),
+			List: strings.TrimSpace(v.Get("list"))},
+		Scope: v.Get("scope"), Reason: v.Get("reason"), Cursor: v.Get("cursor"), PageSize: rowsPerPage,
 	}
 	return view, nil
 }
@@ -86,7 +87,8 @@ func readSuppressions(v url.Values) (suppressionsView, error) {
 func (v suppressionsView) at(path, cursor string) string {
 	values := url.Values{}
 	q := v.Query
-	for name, value := range map[string]string{"account": q.Account, "list": q.List, "scope": q.Scope, "reason": q.Reason, "cursor": cursor} {
+	for name, value := range map[string]string{"account": q.Account, "list": q.List, "scope": q.Scope,
+		"reason": q.Reason, "cursor": cursor} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -159,7 +161,8 @@ func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := r.PostForm
-	removal := api.SuppressionRemoval{Email: f.Get("email"), Domain: f.Get("domain"), Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f)}
+	removal := api.SuppressionRemoval{Email: f.Get("email"), Domain: f.Get("domain"), Reason: f.Get("reason"),
+		SuppressionScope: scopeOfForm(f)}
 	answer, err := u.Suppressions.Delete(r.Context(), "", removal)
 	back, who := local(f.Get("back")), f.Get("email")+f.Get("domain")
 	switch {
@@ -168,12 +171,14 @@ func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	case !answer.Deleted:
 		return done(w, r, back, "That entry for %s was gone already.", who)
 	}
-	u.log.InfoContext(r.Context(), "suppression removed from the pages", "reason", removal.Reason, "account", removal.Account, "list", removal.List)
+	u.log.InfoContext(r.Context(), "suppression removed from the pages", "reason", removal.Reason, "account",
+		removal.Account, "list", removal.List)
 	return done(w, r, back, "%s was removed.", who)
 }
 
 func scopeOfForm(f url.Values) api.SuppressionScope {
-	return api.SuppressionScope{Account: strings.TrimSpace(f.Get("account")), List: strings.TrimSpace(f.Get("list"))}
+	return api.SuppressionScope{Account: strings.TrimSpace(f.Get("account")),
+		List: strings.TrimSpace(f.Get("list"))}
 }
 
 // whomOf returns an address, or a domain for a text without local part.

@@ -28,13 +28,16 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	b.get("/suppressions").has(t, "Nobody is suppressed.")
 	b.get("/suppressions?q=ann@example.com").has(t, "It is mailed: nothing is known")
 	w.bar(
-		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC", Response: "550 <b>no</b> such user"},
+		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC",
+			Response: "550 <b>no</b> such user"},
 		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"},
-		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "shop", Expires: time.Now().Add(time.Hour)},
+		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "shop",
+			Expires: time.Now().Add(time.Hour)},
 		suppression.Entry{Address: "ben@example.com", Reason: "spam_report"},
 	)
 	p := b.get("/suppressions?q=ANN@example.com")
-	p.has(t, "ann@example.com", "Every mail to it is stopped.", "Every mail to it is stopped, of the account shop.", "Mail of the list news to it is stopped.",
+	p.has(t, "ann@example.com", "Every mail to it is stopped.",
+		"Every mail to it is stopped, of the account shop.", "Mail of the list news to it is stopped.",
 		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "for ever")
 	p.lacks(t, "ben@example.com")
 	if strings.Contains(p.body, "<b>no</b>") {
@@ -44,7 +47,8 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 		t.Errorf("no address: %d", p.status)
 	}
 	b.get("/suppressions").has(t, "4 entries", "ben@example.com", `href="/v1/suppressions/export"`)
-	b.get("/suppressions?q=example.com").has(t, "ann@example.com", "ben@example.com", "@example.com", "/v1/suppressions/export?domain=example.com")
+	b.get("/suppressions?q=example.com").has(t, "ann@example.com", "ben@example.com", "@example.com",
+		"/v1/suppressions/export?domain=example.com")
 	p = b.get("/suppressions?reason=spam_report&scope=instance")
 	p.has(t, "1 entry", "ben@example.com", "Clear")
 	p.lacks(t, "ann@example.com")
@@ -58,19 +62,24 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	form := url.Values{"whom": {"Ann@Example.com"}, "reason": {"unsubscribe"}, "list": {"news"}, "note": {"by phone"}, "expires": {"2999-12-31"}, "back": {"/suppressions?list=news"}}
+	form := url.Values{"whom": {"Ann@Example.com"}, "reason": {"unsubscribe"}, "list": {"news"},
+		"note": {"by phone"}, "expires": {"2999-12-31"}, "back": {"/suppressions?list=news"}}
 	p := b.submitForm("/suppressions/add", form)
 	p.has(t, "Ann@Example.com was added.", "by phone", "page", "unsubscribe")
 	b.submitForm("/suppressions/add", form).has(t, "was there already.")
 	b.submitForm("/suppressions/add", url.Values{"whom": {"@example.org"}, "reason": {"manual"}})
 	b.get("/suppressions").has(t, "2 entries", "@example.org")
-	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@"}, "reason": {"manual"}, "back": {"/suppressions"}}).has(t, "is not a valid email address")
-	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"}, "expires": {"soon"}, "back": {"/suppressions"}}).has(t, "The last day is no date.")
+	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@"}, "reason": {"manual"},
+		"back": {"/suppressions"}}).has(t, "is not a valid email address")
+	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"},
+		"expires": {"soon"}, "back": {"/suppressions"}}).has(t, "The last day is no date.")
 
-	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "list": {"news"}, "back": {"/suppressions"}}
+	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "list": {"news"},
+		"back": {"/suppressions"}}
 	b.submitForm("/suppressions/remove", gone).has(t, "ann@example.com was removed.", "1 entry")
 	b.submitForm("/suppressions/remove", gone).has(t, "was gone already.")
-	b.submitForm("/suppressions/remove", url.Values{"domain": {"example.org"}, "reason": {"manual"}, "back": {"https://evil.example/"}})
+	b.submitForm("/suppressions/remove", url.Values{"domain": {"example.org"}, "reason": {"manual"},
+		"back": {"https://evil.example/"}})
 	b.get("/suppressions").has(t, "Nobody is suppressed.")
 }
 
@@ -95,7 +104,8 @@ func (b *browser) upload(path, file string, fields ...string) page {
 func TestAFileIsImported(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
-	p := b.upload("/suppressions/import", "email\nann@example.com\nnobody\nben@example.com\n", "reason", "unsubscribe", "list", "news")
+	p := b.upload("/suppressions/import", "email\nann@example.com\nnobody\nben@example.com\n", "reason",
+		"unsubscribe", "list", "news")
 	if p.status != http.StatusSeeOther || !strings.HasPrefix(p.to(), "/suppressions/imports/") {
 		t.Fatalf("%d to %s: %s", p.status, p.to(), p.body)
 	}
@@ -121,7 +131,8 @@ func TestSuppressionsHavePages(t *testing.T) {
 	b := w.operator()
 	first := b.get("/suppressions?reason=manual")
 	first.has(t, "60 entries", "Further")
-	next := regexp.MustCompile(`href="(/suppressions\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(first.text())
+	next := regexp.MustCompile(`href="(/suppressions\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(
+		first.text())
 	if next == nil {
 		t.Fatal(first.body)
 	}

@@ -34,12 +34,15 @@ func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.
 
 func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")), Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
+	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")),
+		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
 	if v.Kind != "" && !slices.Contains(templateKinds, v.Kind) || len(v.Account) > 256 || len(v.Search) > 256 {
-		return fault.InvalidFields([]fault.Field{{Key: "kind", Message: "is none of those there are, or account or search is too long"}})
+		return fault.InvalidFields([]fault.Field{
+			{Key: "kind", Message: "is none of those there are, or account or search is too long"}})
 	}
 	page := pageOf(q)
-	got, err := u.Templates.List(r.Context(), "", api.TemplateQuery{Kind: v.Kind, Account: v.Account, Search: v.Search, Page: page, PageSize: templatesPerPage})
+	got, err := u.Templates.List(r.Context(), "", api.TemplateQuery{Kind: v.Kind, Account: v.Account,
+		Search: v.Search, Page: page, PageSize: templatesPerPage})
 	if err != nil {
 		return err
 	}
@@ -50,7 +53,8 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 			narrowed.Set(key, value)
 		}
 	}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates", values: narrowed}
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates",
+		values: narrowed}
 	return u.show(w, r, http.StatusOK, "templates", "Templates", v)
 }
 
@@ -120,7 +124,8 @@ func (v *templateView) read() {
 }
 
 func partsOf(c api.TemplateContent) []templatePart {
-	all := []templatePart{{"Subject", c.Subject}, {"Preview text", c.PreviewText}, {"html", c.HTML}, {"Text", c.Text}}
+	all := []templatePart{{"Subject", c.Subject}, {"Preview text", c.PreviewText}, {"html", c.HTML},
+		{"Text", c.Text}}
 	return slices.DeleteFunc(all, func(p templatePart) bool { return p.Text == "" })
 }
 
@@ -140,7 +145,8 @@ func (v templateView) At(number int) string {
 
 // previewTemplate fills the template with its sample. Faults of the template are part of the page.
 func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
-	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale, Version: v.Number})
+	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale,
+		Version: v.Number})
 	switch {
 	case fault.Is(err, fault.Unprocessable) || fault.Is(err, fault.Invalid):
 		f := wordsOf(err)
@@ -156,8 +162,9 @@ func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
 	return nil
 }
 
-// framePolicy shows the html of a template as a mail program would: with its styles and the images that it brings along, and nothing that is
-// active or fetched from elsewhere. It is a document of its own, since one in srcdoc would be under the policy of the page, without styles.
+// framePolicy shows the html of a template as a mail program would: with its styles and the images that it
+// brings along, and nothing that is active or fetched from elsewhere. It is a document of its own, since one
+// in srcdoc would be under the policy of the page, without styles.
 const framePolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
 // templateFrame answers with the html that a template makes of its sample.
@@ -166,7 +173,8 @@ func (u *UI) templateFrame(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	got, err := u.Templates.Preview(r.Context(), "", id, api.TemplatePreviewRequest{Locale: locale, Version: number})
+	got, err := u.Templates.Preview(r.Context(), "", id, api.TemplatePreviewRequest{Locale: locale,
+		Version: number})
 	if err != nil {
 		return err
 	}

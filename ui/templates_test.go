@@ -18,10 +18,13 @@ func (w *world) template(req api.TemplateRequest) {
 }
 
 func order() api.TemplateRequest {
-	return api.TemplateRequest{ID: "order", Name: "Order <b>", Description: "After buying", TemplateDefinition: api.TemplateDefinition{
-		Content: api.TemplateContent{Subject: "Order {{params.no}} {{params.gone}}", HTML: `<p style="color:red">Hello {{params.name}}</p><script>alert(1)</script>`},
-		Locales: map[string]api.TemplateContent{"de": {Subject: "Bestellung {{params.no}}"}}, Sample: json.RawMessage(`{"no":7,"name":"<Ann>"}`),
-	}}
+	return api.TemplateRequest{ID: "order", Name: "Order <b>", Description: "After buying",
+		TemplateDefinition: api.TemplateDefinition{
+			Content: api.TemplateContent{Subject: "Order {{params.no}} {{params.gone}}",
+				HTML: `<p style="color:red">Hello {{params.name}}</p><script>alert(1)</script>`},
+			Locales: map[string]api.TemplateContent{"de": {Subject: "Bestellung {{params.no}}"}},
+			Sample:  json.RawMessage(`{"no":7,"name":"<Ann>"}`),
+		}}
 }
 
 func TestTemplatesAreListed(t *testing.T) {
@@ -31,7 +34,8 @@ func TestTemplatesAreListed(t *testing.T) {
 	b.get("/templates").has(t, "There is no template", "postroom template push")
 	w.template(order())
 	shop := "shop"
-	w.template(api.TemplateRequest{ID: "foot", Account: &shop, Name: "foot", Kind: "partial", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+	w.template(api.TemplateRequest{ID: "foot", Account: &shop, Name: "foot", Kind: "partial",
+		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
 	p := b.get("/templates")
 	p.has(t, "2 templates", "Order <b>", "After buying", `href="/templates/order"`, "foot", "shop")
 	p.lacks(t, "color:red")
@@ -50,26 +54,31 @@ func TestATemplateIsShownWithItsPreview(t *testing.T) {
 	b := w.operator()
 	p := b.get("/templates/order")
 	p.isSafe(t, "/templates/order")
-	p.has(t, "Order <b>", "Order 7", "Hello <Ann>", "<code>params.gone</code> <small>(subject, line 1, column 23)", "1 version", "in force", "{{params.name}}",
+	p.has(t, "Order <b>", "Order 7", "Hello <Ann>",
+		"<code>params.gone</code> <small>(subject, line 1, column 23)", "1 version", "in force", "{{params.name}}",
 		`<iframe class="mail" src="/templates/order/preview?version=1" sandbox`)
 	p.lacks(t, "Restore version")
 	if strings.Contains(p.body, "<script>alert") {
 		t.Error("the template's html is in the page")
 	}
-	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "in the variant <strong>de</strong>", "preview?locale=de-CH&version=1")
+	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "in the variant <strong>de</strong>",
+		"preview?locale=de-CH&version=1")
 
 	f := b.get("/templates/order/preview?version=1")
 	f.has(t, `<p style="color:red">Hello <Ann></p>`, "<script>alert(1)</script>")
 	csp := f.header.Get("Content-Security-Policy")
-	for _, want := range []string{"sandbox;", "default-src 'none'", "frame-ancestors 'self'", "style-src 'unsafe-inline'"} {
+	for _, want := range []string{"sandbox;", "default-src 'none'", "frame-ancestors 'self'",
+		"style-src 'unsafe-inline'"} {
 		if !strings.Contains(csp, want) {
 			t.Errorf("the policy %q lacks %s", csp, want)
 		}
 	}
-	if strings.Contains(csp, "script") || strings.Contains(csp, "allow-") || strings.Contains(csp, "http") || f.header.Get("X-Frame-Options") != "SAMEORIGIN" {
+	if strings.Contains(csp, "script") || strings.Contains(csp, "allow-") || strings.Contains(csp, "http") ||
+		f.header.Get("X-Frame-Options") != "SAMEORIGIN" {
 		t.Errorf("the preview may do too much: %v", f.header)
 	}
-	for _, path := range []string{"/templates/none", "/templates/order?version=9", "/templates/order?version=x", "/templates/none/preview", "/templates/a%20b"} {
+	for _, path := range []string{"/templates/none", "/templates/order?version=9", "/templates/order?version=x",
+		"/templates/none/preview", "/templates/a%20b"} {
 		if p := b.get(path); p.status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, p.status)
 		}
@@ -102,14 +111,16 @@ func TestAnEarlierVersionIsShownAndRestored(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.template(order())
-	_, err := w.stored.Update(t.Context(), "", "order", api.TemplatePatch{Content: &api.TemplateContent{Subject: "Changed"}})
+	_, err := w.stored.Update(t.Context(), "", "order", api.TemplatePatch{
+		Content: &api.TemplateContent{Subject: "Changed"}})
 	w.must(err)
 	b := w.operator()
 	b.get("/templates/order").has(t, "2 versions", "Changed", `href="/templates/order?version=1"`)
 	p := b.get("/templates/order?version=1")
 	p.has(t, "This is version 1", "Restore version 1", "Order 7")
 	p.isSafe(t, "an earlier version")
-	b.submitForm("/templates/order/restore", url.Values{"version": {"1"}}).has(t, "Version 3 is in force, which says what version 1 said.", "restored from 1")
+	b.submitForm("/templates/order/restore", url.Values{"version": {"1"}}).has(t,
+		"Version 3 is in force, which says what version 1 said.", "restored from 1")
 	b.submitForm("/templates/order/restore", url.Values{"version": {"77"}}).has(t, "There is no version 77")
 	if p := b.post("/templates/order/restore", url.Values{"version": {"x"}}); p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)

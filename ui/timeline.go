@@ -37,16 +37,20 @@ func steps(log []api.Attempt, events []api.MessageEvent) []step {
 
 // made reports whether the step is the attempt that brought an event about.
 func (s step) made(e api.MessageEvent) bool {
-	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number && s.Attempt.Start.Equal(e.Attempt.Start)
+	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number &&
+		s.Attempt.Start.Equal(e.Attempt.Start)
 }
 
 // happened returns the name of an event as text.
 func happened(name string) string {
 	words := map[string]string{
-		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good", "messageCancelled": "Cancelled",
+		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good",
+		"messageCancelled":  "Cancelled",
 		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",
-		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back", "messageComplaint": "Called spam",
-		"trackOpen": "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed", "listSubscribe": "Subscribed again",
+		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back",
+		"messageComplaint": "Called spam",
+		"trackOpen":        "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed",
+		"listSubscribe": "Subscribed again",
 	}[name]
 	if words == "" {
 		return name

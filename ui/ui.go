@@ -49,8 +49,10 @@ type UI struct {
 
 // New makes a UI.
 func New(parts Parts, o Options) (*UI, error) {
-	if parts.Outbox == nil || parts.Webhooks == nil || parts.Deliveries == nil || parts.Suppressions == nil || parts.Accounts == nil ||
-		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil || parts.State == nil ||
+	if parts.Outbox == nil || parts.Webhooks == nil || parts.Deliveries == nil || parts.Suppressions == nil ||
+		parts.Accounts == nil ||
+		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil ||
+		parts.State == nil ||
 		parts.Dashboard == nil {
 		return nil, errors.New("new ui: a part is missing")
 	}
@@ -84,7 +86,7 @@ func protect(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	// Not no-referrer: then browsers post forms with "Origin: null". Without Sec-Fetch-Site, as on plain http from another host, nothing
-	// would identify our own pages.
+	// Not no-referrer: then browsers post forms with "Origin: null". Without Sec-Fetch-Site, as on plain http
+	// from another host, nothing would identify our own pages.
 	h.Set("Referrer-Policy", "same-origin")
 }

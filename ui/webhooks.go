@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// deliveriesPerPage is how many deliveries an endpoint's page lists, endpointsPerPage how many endpoints or accounts are on a page.
+// deliveriesPerPage is how many deliveries an endpoint's page lists, endpointsPerPage how many endpoints or
+// accounts are on a page.
 const (
 	deliveriesPerPage = 50
 	endpointsPerPage  = 100
@@ -96,7 +97,8 @@ func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
 		return u.show(w, r, http.StatusBadRequest, "endpoint", title, view)
 	}
 	view.Deliveries, view.Partial = got.Deliveries, got.Partial
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage, path: endpointPath(id)}
+	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage,
+		path: endpointPath(id)}
 	if view.Q != "" {
 		view.Pager.values = url.Values{"q": {view.Q}}
 	}
@@ -124,9 +126,12 @@ func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request) error {
 	case got.Success:
 		return done(w, r, endpointPath(id), "The endpoint answered %d within %d ms.", got.StatusCode, got.Latency)
 	case got.StatusCode != 0:
-		return redirectWith(w, r, endpointPath(id), flash{Text: fmt.Sprintf("The endpoint answered %d: %s", got.StatusCode, clip(got.Response, 200)), Bad: true})
+		return redirectWith(w, r, endpointPath(id),
+			flash{Text: fmt.Sprintf("The endpoint answered %d: %s", got.StatusCode, clip(got.Response, 200)),
+				Bad: true})
 	}
-	return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint could not be reached: " + got.Error, Bad: true})
+	return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint could not be reached: " + got.Error,
+		Bad: true})
 }
 
 func (u *UI) redeliver(w http.ResponseWriter, r *http.Request) error {

@@ -59,7 +59,8 @@ type world struct {
 }
 
 // FindDeliveries plays webhooks whose deliveries the search index finds.
-func (f *finder) FindDeliveries(_ context.Context, endpoint, q string, page, _ int) (api.DeliveryPage, error) {
+func (f *finder) FindDeliveries(_ context.Context, endpoint, q string, page, _ int) (api.DeliveryPage,
+	error) {
 	f.asked = append(f.asked, api.DocumentQuery{Q: endpoint + " " + q, Page: page})
 	return f.deliveries, f.err
 }
@@ -81,9 +82,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.access, err = access.New(db, access.Options{Token: adminToken})
 	w.must(err)
-	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay, Accounts: w.accounts, Gateways: anyGateway{}}, outbox.Options{})
+	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
+		Accounts: w.accounts, Gateways: anyGateway{}}, outbox.Options{})
 	w.must(err)
-	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint, AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
+	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint,
+		AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
 	w.must(err)
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
@@ -92,7 +95,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Webhooks: w.webhooks, Deliveries: w.found, Suppressions: w.barred, Accounts: w.accounts, Gateways: w.gateways,
+		Outbox: w.outbox, Webhooks: w.webhooks, Deliveries: w.found, Suppressions: w.barred, Accounts: w.accounts,
+		Gateways:  w.gateways,
 		Templates: w.stored, Documents: w.found, Access: w.access, State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
@@ -170,7 +174,9 @@ func (w *world) browser() *browser {
 	transport := &http.Transport{}
 	w.t.Cleanup(transport.CloseIdleConnections)
 	return &browser{w, &http.Client{
-		Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}, http.Header{}}
 }
 
@@ -264,7 +270,8 @@ type relay struct{ replies map[string]string }
 func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	now := time.Now()
 	result, err := r.transact(ctx, d.Message)
-	return routing.Sent{Result: result, Err: err, Tries: []routing.Try{{Host: "relay.example:25", Start: now, End: now, Result: result, Err: err}}}
+	return routing.Sent{Result: result, Err: err, Tries: []routing.Try{
+		{Host: "relay.example:25", Start: now, End: now, Result: result, Err: err}}}
 }
 
 func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
@@ -276,14 +283,16 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 		reply := r.replies[to]
 		switch {
 		case reply == "dies":
-			err := &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true, Err: errors.New("EOF")}
+			err := &smtpsend.Error{Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, InDoubt: true,
+				Err: errors.New("EOF")}
 			return smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: to, Err: err}}}, err
 		case reply == "":
 			out.Response = "250 2.0.0 OK: queued <as> 42"
 			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Response: out.Response})
 		default:
 			code, _ := strconv.Atoi(reply[:3])
-			err := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: code, Line: reply, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient}
+			err := &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: code, Line: reply, Verdict: smtpsend.Soft,
+				Scope: smtpsend.ScopeRecipient}
 			switch {
 			case code == 535:
 				err.Verdict, err.Scope, err.Phase = smtpsend.Auth, smtpsend.ScopeAccount, smtpsend.PhaseAuth
@@ -307,7 +316,8 @@ type gatewayList struct{ list []api.GatewayInfo }
 func (g *gatewayList) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
 	from := min(page*pageSize, len(g.list))
 	rows := g.list[from:min(from+pageSize, len(g.list))]
-	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize, Gateways: rows}, nil
+	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize,
+		Gateways: rows}, nil
 }
 
 // shop is who would send what is previewed.
@@ -321,7 +331,8 @@ func (shop) ServiceURL() string { return "" }
 
 // settingsEndpoint is an endpoint of the settings.
 func settingsEndpoint(context.Context, string) ([]webhooks.Target, error) {
-	return []webhooks.Target{{ID: webhooks.SettingsID, URL: "https://settings.example/hook", Events: []string{"*"}}}, nil
+	return []webhooks.Target{{ID: webhooks.SettingsID, URL: "https://settings.example/hook", Events: []string{
+		"*"}}}, nil
 }
 
 // instance tells how Redis is, as app does.
@@ -339,11 +350,13 @@ func (s instance) Durability(ctx context.Context) (api.Durability, error) {
 	if err != nil {
 		return api.Durability{}, fault.Wrap(err, fault.Unavailable, "", "Redis does not answer")
 	}
-	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Warnings: []string{"a warning of durability"}}, nil
+	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Warnings: []string{
+		"a warning of durability"}}, nil
 }
 
 func (s instance) Alerts(context.Context) ([]api.Alert, error) {
-	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits for a <worker>", Since: time.Unix(1700000000, 0)}}, nil
+	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits for a <worker>",
+		Since: time.Unix(1700000000, 0)}}, nil
 }
 
 var anywhere = netip.MustParseAddr("192.0.2.1")

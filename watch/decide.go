@@ -53,8 +53,9 @@ type decision struct {
 }
 
 const (
-	noteEvery  = time.Minute     // how often an alert that holds is written down anew
-	staleAfter = 5 * time.Minute // an alert that nobody can judge for so long is resolved: it was switched off, or what it was about is gone
+	noteEvery = time.Minute // how often an alert that holds is written down anew
+	// an alert that nobody can judge for so long is resolved: it was switched off, or what it was about is gone
+	staleAfter = 5 * time.Minute
 )
 
 // decide says what to do about an alert that stands (nil: it does not), from what a look found (nil: it
@@ -76,7 +77,8 @@ func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decisi
 // state is how the alert of a finding stands.
 func (f finding) state(since, now time.Time) state {
 	return state{
-		Alert: f.alert, Queue: f.queue, Text: f.text, Value: round(f.value), Threshold: round(f.threshold), Since: since, Judged: now,
+		Alert: f.alert, Queue: f.queue, Text: f.text, Value: round(f.value), Threshold: round(f.threshold),
+		Since: since, Judged: now,
 	}
 }
 

@@ -16,10 +16,11 @@
 //	redisAway       Redis does not answer, or refuses to write
 //
 // It promises:
-//   - One trouble raises one alert and resolves it once, whatever number of processes look: the state of an alert and its event change in
-//     one step, and only from the state that was read.
+//   - One trouble raises one alert and resolves it once, whatever number of processes look: the state of an
+//     alert and its event change in one step, and only from the state that was read.
 //   - Nothing is raised on what could not be measured, and nothing is resolved on it.
-//   - It changes nothing but its own keys, and costs Redis a handful of commands for each look; mail is counted once a minute.
+//   - It changes nothing but its own keys, and costs Redis a handful of commands for each look; mail is
+//     counted once a minute.
 //
 // It never mends anything, and never alerts about single messages or deliveries: messageFailed,
 // accountError and webhookDisabled do.

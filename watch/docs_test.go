@@ -7,12 +7,15 @@ import (
 	"testing"
 )
 
-// TestEachAlertIsDocumented holds the pages to the code: what each alert is about, its rule for Prometheus, and what to do.
+// TestEachAlertIsDocumented holds the pages to the code: what each alert is about, its rule for Prometheus,
+// and what to do.
 func TestEachAlertIsDocumented(t *testing.T) {
 	t.Parallel()
-	metricsPage, playbooks, rules, contract := read(t, "../docs/metrics.md"), read(t, "../docs/playbooks.md"), read(t, "../deploy/alerts.yml"), read(t, "../api/alerts.go")
+	metricsPage, playbooks, rules, contract := read(t, "../docs/metrics.md"), read(t,
+		"../docs/playbooks.md"), read(t, "../deploy/alerts.yml"), read(t, "../api/alerts.go")
 	for _, name := range names {
-		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| .+ \\| (\\w+) \\| \\[.+\\]\\(playbooks.md#.+\\) \\|$").FindStringSubmatch(metricsPage)
+		row := regexp.MustCompile("(?m)^\\| `" + name +
+			"` \\| .+ \\| (\\w+) \\| \\[.+\\]\\(playbooks.md#.+\\) \\|$").FindStringSubmatch(metricsPage)
 		switch {
 		case row == nil:
 			t.Errorf("docs/metrics.md has no row for the alert %s", name)
@@ -26,7 +29,8 @@ func TestEachAlertIsDocumented(t *testing.T) {
 			t.Errorf("api.Alert does not name the alert %s", name)
 		}
 	}
-	for _, found := range regexp.MustCompile(`postroom_alert\{alert="(\w+)"\}`).FindAllStringSubmatch(rules, -1) {
+	for _, found := range regexp.MustCompile(`postroom_alert\{alert="(\w+)"\}`).FindAllStringSubmatch(rules,
+		-1) {
 		if !strings.Contains(strings.Join(names, " "), found[1]) {
 			t.Errorf("deploy/alerts.yml has a rule about the alert %s, which is never raised", found[1])
 		}

@@ -25,7 +25,8 @@ const (
 )
 
 // names are all alerts there are.
-var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts, redisForgets, redisAway}
+var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
+	redisForgets, redisAway}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -50,7 +51,8 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		if err != nil {
 			failed[source.name] = true
 			if !w.unjudged[source.name] {
-				w.log.WarnContext(ctx, "no alert can be raised about something that can't be asked", "what", source.name, "error", err)
+				w.log.WarnContext(ctx, "no alert can be raised about something that can't be asked", "what", source.name,
+					"error", err)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ func judgeAge(q Queue, counts []queue.Counts) finding {
 	}
 	return finding{
 		alert: queueAge, queue: q.Name, wrong: oldest >= q.Age, value: oldest.Seconds(), threshold: q.Age.Seconds(),
-		text: fmt.Sprintf("The oldest of what is due in queue %s has waited for %s. %s", q.Name, oldest.Truncate(time.Second), why),
+		text: fmt.Sprintf("The oldest of what is due in queue %s has waited for %s. %s", q.Name,
+			oldest.Truncate(time.Second), why),
 	}
 }
 
@@ -105,8 +108,10 @@ func judgePause(name string, counts []queue.Counts, most time.Duration, now time
 		}
 	}
 	return finding{
-		alert: queuePaused, queue: name, wrong: longest >= most, value: longest.Seconds(), threshold: most.Seconds(),
-		text: fmt.Sprintf("Queue %s has been paused for %s. If that is over: postroom queue resume %s.", name, longest.Truncate(time.Second), name),
+		alert: queuePaused, queue: name, wrong: longest >= most, value: longest.Seconds(),
+		threshold: most.Seconds(),
+		text: fmt.Sprintf("Queue %s has been paused for %s. If that is over: postroom queue resume %s.", name,
+			longest.Truncate(time.Second), name),
 	}
 }
 
@@ -142,7 +147,8 @@ func judgeFailures(c api.Counters, most int, mostShare float64) finding {
 		share = float64(c.FailedHour) / float64(ended)
 	}
 	f.wrong = most > 0 && c.FailedHour >= most
-	if byShare := mostShare > 0 && c.FailedHour >= fewFailed && share >= mostShare; byShare && !f.wrong || most == 0 {
+	if byShare := mostShare > 0 && c.FailedHour >= fewFailed && share >= mostShare; byShare && !f.wrong ||
+		most == 0 {
 		f.wrong, f.value, f.threshold = byShare, share, mostShare
 	}
 	f.text = fmt.Sprintf("%d messages failed for good within the last hour, %.0f %% of those that ended. See why with postroom outbox list --state failed, "+
@@ -152,7 +158,8 @@ func judgeFailures(c api.Counters, most int, mostShare float64) finding {
 
 func judgeLive(live, most int) finding {
 	return finding{
-		alert: outboxFull, wrong: float64(live) >= near*float64(most), value: float64(live), threshold: near * float64(most),
+		alert: outboxFull, wrong: float64(live) >= near*float64(most), value: float64(live),
+		threshold: near * float64(most),
 		text: fmt.Sprintf("The outbox holds %d messages that are not sent yet; from %d on new mail is refused (outbox.maxLive). "+
 			"See why they wait with postroom queue.", live, most),
 	}
@@ -222,7 +229,8 @@ func (w *Watch) askDurability(ctx context.Context, _ time.Time) ([]finding, erro
 
 func judgeDurability(d redisdb.Durability) finding {
 	return finding{
-		alert: redisForgets, wrong: len(d.Warnings) > 0, value: float64(len(d.Warnings)), threshold: 1, text: strings.Join(d.Warnings, " "),
+		alert: redisForgets, wrong: len(d.Warnings) > 0, value: float64(len(d.Warnings)), threshold: 1,
+		text: strings.Join(d.Warnings, " "),
 	}
 }
 

@@ -128,7 +128,8 @@ func (w *Watch) Standing(ctx context.Context) ([]api.Alert, error) {
 	}
 	alerts := make([]api.Alert, 0, len(all))
 	for _, s := range all {
-		alerts = append(alerts, api.Alert{Alert: s.Alert, Queue: s.Queue, Text: s.Text, Value: s.Value, Threshold: s.Threshold, Since: s.Since})
+		alerts = append(alerts, api.Alert{Alert: s.Alert, Queue: s.Queue, Text: s.Text, Value: s.Value,
+			Threshold: s.Threshold, Since: s.Since})
 	}
 	slices.SortFunc(alerts, func(a, b api.Alert) int {
 		if c := a.Since.Compare(b.Since); c != 0 {

@@ -10,7 +10,8 @@ import (
 type metrics struct{ alert *prometheus.GaugeVec }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{alert: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_alert", Help: "1 while the alert stands, else 0."}, []string{"alert"})}
+	m := &metrics{alert: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_alert",
+		Help: "1 while the alert stands, else 0."}, []string{"alert"})}
 	m.show(nil, nil)
 	if reg == nil {
 		return m, nil

@@ -118,14 +118,16 @@ func (s store) swap(ctx context.Context, key string, now seen, d decision) (bool
 			return false, err
 		}
 	}
-	done, err := swapScript.Run(ctx, s.client, []string{alertsKey(), eventsKey()}, key, now.standing[key].raw, next, line).Int()
+	done, err := swapScript.Run(ctx, s.client, []string{alertsKey(), eventsKey()}, key, now.standing[key].raw,
+		next, line).Int()
 	return done == 1, err
 }
 
 // eventLine is the event of an alert that is raised or resolved, as it stands in the stream.
 func eventLine(d decision, at time.Time) (string, error) {
 	kind, data := event.AlertRaised, event.Alert{
-		Alert: d.next.Alert, Queue: d.next.Queue, Text: d.next.Text, Value: d.next.Value, Threshold: d.next.Threshold, Since: d.next.Since,
+		Alert: d.next.Alert, Queue: d.next.Queue, Text: d.next.Text, Value: d.next.Value,
+		Threshold: d.next.Threshold, Since: d.next.Since,
 	}
 	if d.do == resolve {
 		kind, data.Resolved = event.AlertResolved, &at

@@ -32,7 +32,8 @@ func TestAlertsOnACluster(t *testing.T) {
 	b.expect(event.AlertRaised, event.AlertResolved)
 }
 
-// Without a redis-server Postroom brings a store of its own. That everything is lost with the process is an alert like any other.
+// Without a redis-server Postroom brings a store of its own. That everything is lost with the process is an
+// alert like any other.
 func TestAlertsInMemory(t *testing.T) {
 	t.Setenv("PATH", "")
 	db := testredis.Connect(t, redisdb.Options{Dir: t.TempDir()})

@@ -47,9 +47,10 @@ type Options struct {
 	Queues      []Queue       // none: queueAge and queuePaused are off
 	Paused      time.Duration // how long a queue may be paused; zero: for ever
 	DeadLetters int           // messages that may fail within an hour; zero: any number
-	FailedShare float64       // share of the messages ended within an hour that may fail, where 10 or more did; zero: all
-	MaxLive     int           // the setting outbox.maxLive; zero: no limit
-	MemoryShare float64       // the setting redis.maxMemoryShare; zero: no limit
+	// share of the messages ended within an hour that may fail, where 10 or more did; zero: all
+	FailedShare float64
+	MaxLive     int     // the setting outbox.maxLive; zero: no limit
+	MemoryShare float64 // the setting redis.maxMemoryShare; zero: no limit
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: no metrics
@@ -93,8 +94,9 @@ func New(p Parts, o Options) (*Watch, error) {
 		return nil, err
 	}
 	return &Watch{
-		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters, p.Accounts.Troubled},
-		opts:   o, store: store{client: p.DB.Client(), now: o.Now}, log: o.Logger, metrics: m,
+		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
+			p.Accounts.Troubled},
+		opts: o, store: store{client: p.DB.Client(), now: o.Now}, log: o.Logger, metrics: m,
 		local: map[string]state{}, unjudged: map[string]bool{},
 	}, nil
 }

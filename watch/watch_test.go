@@ -78,13 +78,16 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	t.Helper()
 	b := bench{instance: i, t: t, db: db, log: &bytes.Buffer{}, registry: prometheus.NewRegistry()}
 	o := Options{
-		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour, DeadLetters: 100, FailedShare: 0.5,
-		MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry, Logger: slog.New(slog.NewTextHandler(b.log, nil)),
+		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour,
+		DeadLetters: 100, FailedShare: 0.5,
+		MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
+		Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	if edit != nil {
 		edit(&o)
 	}
-	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{}, Accounts: &accounts.Accounts{}}, o)
+	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
+		Accounts: &accounts.Accounts{}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +177,13 @@ func TestAnAlertIsRaisedAndResolvedOnce(t *testing.T) {
 	b.after(15 * time.Second)
 	raised := start.Add(15 * time.Second)
 	text := "The oldest of what is due in queue submit has waited for 6m0s. Nothing is being worked on: does a process with role worker run, and has it room?"
-	want := told{event.AlertRaised, raised, event.Alert{Alert: "queueAge", Queue: "submit", Text: text, Value: 360, Threshold: 300, Since: raised}}
+	want := told{event.AlertRaised, raised, event.Alert{Alert: "queueAge", Queue: "submit", Text: text,
+		Value: 360, Threshold: 300, Since: raised}}
 	if diff := cmp.Diff([]told{want}, b.events()); diff != "" {
 		t.Errorf("raised: %s", diff)
 	}
-	stands := []api.Alert{{Alert: "queueAge", Queue: "submit", Text: text, Value: 360, Threshold: 300, Since: raised}}
+	stands := []api.Alert{{Alert: "queueAge", Queue: "submit", Text: text, Value: 360, Threshold: 300,
+		Since: raised}}
 	if diff := cmp.Diff(stands, b.alerts()); diff != "" {
 		t.Errorf("standing: %s", diff)
 	}
@@ -212,7 +217,8 @@ func TestAnAlertIsRaisedAndResolvedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, b.events()[1]); diff != "" {
 		t.Errorf("resolved: %s", diff)
 	}
-	if len(b.alerts()) != 0 || b.gauge(queueAge) != 0 || b.lines("level=INFO msg=\"alert resolved\" alert=queueAge") != 1 {
+	if len(b.alerts()) != 0 || b.gauge(queueAge) != 0 ||
+		b.lines("level=INFO msg=\"alert resolved\" alert=queueAge") != 1 {
 		t.Errorf("%v, metric %v, log %s", b.alerts(), b.gauge(queueAge), b.log)
 	}
 	b.after(time.Hour)
@@ -241,7 +247,8 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 			edit(b.instance)
 			b.after(0)
 			got := b.events()
-			if len(got) != 1 || got[0].Type != event.AlertRaised || got[0].Data.Alert != alert || got[0].Data.Text == "" {
+			if len(got) != 1 || got[0].Type != event.AlertRaised || got[0].Data.Alert != alert ||
+				got[0].Data.Text == "" {
 				t.Errorf("events %+v", got)
 			}
 			if b.gauge(alert) != 1 || b.lines("level=ERROR") != 1 || len(b.alerts()) != 1 {
@@ -251,7 +258,8 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 	}
 }
 
-// Counting what happened within an hour is dear, so it is not done at every look; that neither delays nor resolves anything else.
+// Counting what happened within an hour is dear, so it is not done at every look; that neither delays nor
+// resolves anything else.
 func TestMailIsCountedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t, testredis.New(t))
@@ -333,7 +341,8 @@ func TestWhatCantBeMeasured(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 	b.after(staleAfter)
-	if got := b.events(); len(got) != 2 || got[1].Type != event.AlertResolved || !strings.HasPrefix(got[1].Data.Text, "Nobody watches") {
+	if got := b.events(); len(got) != 2 || got[1].Type != event.AlertResolved ||
+		!strings.HasPrefix(got[1].Data.Text, "Nobody watches") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -358,7 +367,8 @@ func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// While nothing can be written each process tells what it notices, once, and writes what still stands when Redis takes it.
+// While nothing can be written each process tells what it notices, once, and writes what still stands when
+// Redis takes it.
 func TestRedisRefusesToWrite(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
@@ -439,7 +449,9 @@ func TestAStateThatCantBeRead(t *testing.T) {
 
 func TestRunLooksUntilItIsStopped(t *testing.T) {
 	t.Parallel()
-	b := process(t, testredis.New(t), &instance{now: start, evicted: 1}, func(o *Options) { o.Every, o.Now = time.Millisecond, nil })
+	b := process(t, testredis.New(t), &instance{now: start, evicted: 1}, func(o *Options) {
+		o.Every, o.Now = time.Millisecond, nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.Run(ctx) }()

@@ -22,7 +22,8 @@ func benchmark(b *testing.B, src *sources) *Webhooks {
 		b.Fatal(err)
 	}
 	db := testredis.New(b)
-	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), ring, Options{MaxPending: 1 << 30, Implicit: src.Implicit, ServiceURL: src.ServiceURL})
+	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), ring,
+		Options{MaxPending: 1 << 30, Implicit: src.Implicit, ServiceURL: src.ServiceURL})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func batch(b *testing.B, run int) []redisdb.Entry {
 	for i := range entries {
 		id := fmt.Sprintf("E%d-%d", run, i)
 		e, err := event.New(id, event.MessageSent, "snd", time.Now(), event.Sent{
-			Message:  event.Message{QueueID: "Q" + id, MessageID: "<" + id + "@example.com>", Envelope: event.Envelope{From: "a@example.com", To: []string{"b@example.net"}}},
+			Message: event.Message{QueueID: "Q" + id, MessageID: "<" + id + "@example.com>", Envelope: event.Envelope{
+				From: "a@example.com", To: []string{"b@example.net"}}},
 			Response: "250 2.0.0 Ok: queued as 4XyZ", Accepted: []string{"b@example.net"},
 		})
 		if err != nil {

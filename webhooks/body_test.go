@@ -56,7 +56,8 @@ func TestBodyIsEmailEngines(t *testing.T) {
 			if err := enc.Encode(r.Body.Data); err != nil {
 				t.Fatal(err)
 			}
-			e := event.Event{ID: "E1", Type: event.Type(r.Body.Event), Account: r.Body.Account, Time: r.Body.Date, Data: json.RawMessage(compact.String())}
+			e := event.Event{ID: "E1", Type: event.Type(r.Body.Event), Account: r.Body.Account, Time: r.Body.Date,
+				Data: json.RawMessage(compact.String())}
 			got, err := writeBody(e, r.Body.ServiceURL)
 			if err != nil {
 				t.Fatal(err)
@@ -71,15 +72,20 @@ func TestBodyIsEmailEngines(t *testing.T) {
 
 // The data of our own events has every field that EmailEngine's has, of the same JSON type.
 func TestDataHasEmailEnginesFields(t *testing.T) {
-	message := event.Message{QueueID: "Q1", MessageID: "<m@example.com>", Envelope: event.Envelope{From: "a@example.com", To: []string{"b@example.net"}}}
+	message := event.Message{QueueID: "Q1", MessageID: "<m@example.com>", Envelope: event.Envelope{
+		From: "a@example.com", To: []string{"b@example.net"}}}
 	code, next := 451, time.Now()
-	failure := event.Failure{Error: "no", ErrorCode: "EENVELOPE", SMTPResponse: "451 no", SMTPResponseCode: &code, SMTPCommand: "RCPT TO"}
+	failure := event.Failure{Error: "no", ErrorCode: "EENVELOPE", SMTPResponse: "451 no",
+		SMTPResponseCode: &code, SMTPCommand: "RCPT TO"}
 	for file, data := range map[string]any{
-		"webhook-messageSent.json": event.Sent{Message: message, Response: "250 ok", Accepted: []string{"b@example.net"}},
+		"webhook-messageSent.json": event.Sent{Message: message, Response: "250 ok", Accepted: []string{
+			"b@example.net"}},
 		"webhook-messageDeliveryError-451-attempt1.json": event.DeliveryError{
-			Message: message, Failure: failure, Job: event.Job{ID: "Q1", AttemptsMade: 1, Attempts: 3, NextAttempt: &next},
+			Message: message, Failure: failure, Job: event.Job{ID: "Q1", AttemptsMade: 1, Attempts: 3,
+				NextAttempt: &next},
 		},
-		"webhook-messageFailed-550.json": event.Failed{Message: message, Failure: failure, Job: event.Job{ID: "Q1", AttemptsMade: 3, Attempts: 3}},
+		"webhook-messageFailed-550.json": event.Failed{Message: message, Failure: failure,
+			Job: event.Job{ID: "Q1", AttemptsMade: 3, Attempts: 3}},
 	} {
 		t.Run(file, func(t *testing.T) {
 			e, err := event.New("E1", "messageSent", "snd", time.Now(), data)
@@ -120,7 +126,8 @@ func shape(t *testing.T, raw json.RawMessage) []string {
 
 func TestBodyWithoutAccountAndServiceURL(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.FixedZone("", 3600))
-	got, err := writeBody(event.Event{ID: "E1", Type: event.WebhookDisabled, Time: at, Data: json.RawMessage(`{"a":"<&>"}`)}, "")
+	got, err := writeBody(event.Event{ID: "E1", Type: event.WebhookDisabled, Time: at,
+		Data: json.RawMessage(`{"a":"<&>"}`)}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +148,8 @@ func TestHeadersAreEmailEngines(t *testing.T) {
 	b.run(ep.ID, "E1")
 	for name := range r.Headers {
 		switch name {
-		case "host", "connection", "accept", "accept-language", "sec-fetch-mode", "accept-encoding": // of its HTTP client
+		case "host", "connection", "accept", "accept-language", "sec-fetch-mode", "accept-encoding":
+			// of its HTTP client
 			continue
 		}
 		if rc.got()[0].header.Get(name) == "" {

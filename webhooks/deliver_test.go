@@ -18,11 +18,15 @@ import (
 
 func TestEventReachesItsEndpointSigned(t *testing.T) {
 	t.Parallel()
-	rc := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write([]byte("thanks\x1b[2J")) })
+	rc := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("thanks\x1b[2J"))
+	})
 	b := setup(t)
 	now := b.clock()
 	b.now = func() time.Time { return now } // the time that a delivery was queued for is in a header
-	ep := b.endpoint(rc.URL+"/hook?token=t0p", func(r *api.EndpointRequest) { r.Headers = map[string]string{"X-My": "v1"} })
+	ep := b.endpoint(rc.URL+"/hook?token=t0p", func(r *api.EndpointRequest) {
+		r.Headers = map[string]string{"X-My": "v1"}
+	})
 	b.emit("E1", event.MessageSent, "snd")
 	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "done" {
@@ -40,8 +44,9 @@ func TestEventReachesItsEndpointSigned(t *testing.T) {
 		t.Errorf("the reference library does not verify: %v", err)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "application/json", "X-My": "v1", "X-EE-Wh-Event-Id": "E1", "X-EE-Wh-Id": "E1", "X-EE-Wh-Attempts-Made": "0",
-		"X-EE-Wh-Queued-Time": "0s", "User-Agent": "postroom/1.2.3", "Webhook-Id": "E1_" + ep.ID,
+		"Content-Type": "application/json", "X-My": "v1", "X-EE-Wh-Event-Id": "E1", "X-EE-Wh-Id": "E1",
+		"X-EE-Wh-Attempts-Made": "0",
+		"X-EE-Wh-Queued-Time":   "0s", "User-Agent": "postroom/1.2.3", "Webhook-Id": "E1_" + ep.ID,
 		"X-EE-Wh-Signature": serviceSignature(got[0].body, serviceSecret),
 	} {
 		if h := got[0].header.Get(name); h != want {
@@ -49,8 +54,10 @@ func TestEventReachesItsEndpointSigned(t *testing.T) {
 		}
 	}
 	d := b.delivery(ep.ID, "E1")
-	if d.Status != "delivered" || d.Attempts != 1 || d.StatusCode != 200 || d.Response != "thanks\uFFFD[2J" || d.QueueID != "QE1" ||
-		d.Event != "messageSent" || d.Account != "snd" || d.NextAttempt.Time != nil || d.LastAttempt == nil || string(d.Body) != string(got[0].body) {
+	if d.Status != "delivered" || d.Attempts != 1 || d.StatusCode != 200 || d.Response != "thanks\uFFFD[2J" ||
+		d.QueueID != "QE1" ||
+		d.Event != "messageSent" || d.Account != "snd" || d.NextAttempt.Time != nil || d.LastAttempt == nil ||
+		string(d.Body) != string(got[0].body) {
 		t.Errorf("delivery %+v", d)
 	}
 	if v := b.run(ep.ID, "E1"); v != "drop" || len(rc.got()) != 1 {
@@ -82,7 +89,8 @@ func TestRetriesUntilAttemptsAreUsedUp(t *testing.T) {
 	if v := b.run(ep.ID, "E1"); v != "bury" {
 		t.Fatalf("last attempt: %s", v)
 	}
-	if d := b.delivery(ep.ID, "E1"); d.Status != "failed" || d.Attempts != 3 || d.Error != "answered 500 Internal Server Error" {
+	if d := b.delivery(ep.ID, "E1"); d.Status != "failed" || d.Attempts != 3 ||
+		d.Error != "answered 500 Internal Server Error" {
 		t.Errorf("%+v", d)
 	}
 	ids := map[string]bool{}
@@ -137,7 +145,8 @@ func TestRetryAfterHoldsTheWholeEndpoint(t *testing.T) {
 	if v := b.run(ep.ID, "E1"); v != "retry" {
 		t.Fatal(v)
 	}
-	if wait := b.delivery(ep.ID, "E1").NextAttempt.Time.Sub(before); wait < 599*time.Second || wait > 630*time.Second {
+	if wait := b.delivery(ep.ID, "E1").NextAttempt.Time.Sub(before); wait < 599*time.Second ||
+		wait > 630*time.Second {
 		t.Errorf("waits %s, the endpoint asked for 10 minutes", wait)
 	}
 	if v := b.run(ep.ID, "E2"); v != "not_now" || len(rc.got()) != 1 {
@@ -171,7 +180,8 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.disable(t.Context(), target, "it answered 410 Gone", time.Time{}); err != nil { // as another worker does that met the same
+	// as another worker does that met the same
+	if err := b.disable(t.Context(), target, "it answered 410 Gone", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	disabledEvents(t, b, ep.ID, 1)
@@ -179,7 +189,8 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 		t.Error("the operator is not told")
 	}
 	on := true
-	if got, err = b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL, Enabled: &on}); err != nil || !got.Enabled || got.DisabledReason != "" {
+	if got, err = b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL, Enabled: &on}); err != nil ||
+		!got.Enabled || got.DisabledReason != "" {
 		t.Errorf("switched on again: %+v, %v", got, err)
 	}
 	b.emit("E3", event.MessageSent, "snd")
@@ -202,7 +213,8 @@ func disabledEvents(t *testing.T, b *bundle, endpoint string, want int) {
 			continue
 		}
 		var d disabled
-		if err := json.Unmarshal(e.Data, &d); err != nil || d.Endpoint != endpoint || d.Host == "" || d.Reason == "" {
+		if err := json.Unmarshal(e.Data, &d); err != nil || d.Endpoint != endpoint || d.Host == "" ||
+			d.Reason == "" {
 			t.Errorf("event %s: %v", e.Data, err)
 		}
 		n++
@@ -265,7 +277,8 @@ func TestEndpointFailingForTooLongIsDisabled(t *testing.T) {
 	disabledEvents(t, b, ep.ID, 1)
 }
 
-// The worker dies after the request and before the record: the event is sent again, and the receiver can tell.
+// The worker dies after the request and before the record: the event is sent again, and the receiver can
+// tell.
 func TestKilledBetweenRequestAndRecord(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
@@ -290,11 +303,13 @@ func TestKilledBetweenRequestAndRecord(t *testing.T) {
 		t.Fatal(v)
 	}
 	got := rc.got()
-	if len(got) != 2 || got[0].header.Get("webhook-id") != got[1].header.Get("webhook-id") || string(got[0].body) != string(got[1].body) {
+	if len(got) != 2 || got[0].header.Get("webhook-id") != got[1].header.Get("webhook-id") ||
+		string(got[0].body) != string(got[1].body) {
 		t.Errorf("%d requests: %v", len(got), got)
 	}
 	// The first worker was only slow, and now reports a failure: the success stands.
-	if _, err := b.finish(t.Context(), r, finishing{attempt: begun.attempt, status: statusFailed, url: target.url}); err != nil {
+	if _, err := b.finish(t.Context(), r, finishing{attempt: begun.attempt, status: statusFailed,
+		url: target.url}); err != nil {
 		t.Fatal(err)
 	}
 	if d := b.delivery(ep.ID, "E1"); d.Status != "delivered" || d.Attempts != 2 {
@@ -402,7 +417,8 @@ func TestNoAnswerInTimeIsRetried(t *testing.T) {
 		t.Fatal(v)
 	}
 	d := b.delivery(ep.ID, "E1")
-	if !strings.HasPrefix(d.Error, "no answer within 200ms") || strings.Contains(d.Error, "t0p") || d.StatusCode != 0 {
+	if !strings.HasPrefix(d.Error, "no answer within 200ms") || strings.Contains(d.Error, "t0p") ||
+		d.StatusCode != 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -419,7 +435,8 @@ func TestLongAnswerIsCut(t *testing.T) {
 	if v := b.run(ep.ID, "E1"); v != "done" {
 		t.Fatal(v)
 	}
-	if d := b.delivery(ep.ID, "E1"); len(d.Response) > headSize || len(d.Response) < headSize-8 || strings.Contains(d.Response, "\x00") {
+	if d := b.delivery(ep.ID, "E1"); len(d.Response) > headSize || len(d.Response) < headSize-8 ||
+		strings.Contains(d.Response, "\x00") {
 		t.Errorf("%d bytes kept", len(d.Response))
 	}
 }
@@ -437,7 +454,8 @@ func TestTaskWithoutDeliveryIsBuried(t *testing.T) {
 	}
 }
 
-// While Redis is away the delivery comes back; the endpoint stays known and gets the event once Redis is back.
+// While Redis is away the delivery comes back; the endpoint stays known and gets the event once Redis is
+// back.
 func TestRedisAwayDuringDelivery(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)

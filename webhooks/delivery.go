@@ -31,7 +31,8 @@ func (o outcome) status() string {
 
 // Deliveries returns a page of an endpoint's deliveries, newest first, pending ones included. Pages count
 // from 0.
-func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage, error) {
+func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
+	error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.DeliveryPage{}, err
 	}
@@ -51,7 +52,8 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 	if err != nil {
 		return api.DeliveryPage{}, away(err)
 	}
-	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize), Deliveries: make([]api.Delivery, 0, len(ids))}
+	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize),
+		Deliveries: make([]api.Delivery, 0, len(ids))}
 	for i, record := range records {
 		if len(record) > 0 { // otherwise it ended between the two reads
 			out.Deliveries = append(out.Deliveries, showDelivery(refs[i], record))
@@ -123,7 +125,8 @@ func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 		return err
 	}
 	if t.off != "" {
-		return fault.New(fault.Conflict, "WebhookEndpointDisabled", "The webhook endpoint is switched off; enable it first")
+		return fault.New(fault.Conflict, "WebhookEndpointDisabled",
+			"The webhook endpoint is switched off; enable it first")
 	}
 	return nil
 }
@@ -135,7 +138,8 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 		return nil, away(err)
 	}
 	if len(records[0]) == 0 {
-		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "No delivery %q of this webhook endpoint", r.Delivery)
+		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "No delivery %q of this webhook endpoint",
+			r.Delivery)
 	}
 	return records[0], nil
 }
@@ -144,7 +148,8 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	for {
 		cutoff := w.now().Add(-w.options.LogAge).UnixMilli()
-		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)}, endpoint, w.options.LogSize, cutoff).Int()
+		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)}, endpoint, w.options.LogSize,
+			cutoff).Int()
 		if err != nil || n < 100 {
 			return err
 		}
@@ -155,7 +160,8 @@ func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 func showDelivery(r ref, record map[string]string) api.Delivery {
 	d := api.Delivery{
 		ID: r.Delivery, Endpoint: r.Endpoint, Status: record["status"], Attempts: number(record["attempts"]),
-		StatusCode: number(record["code"]), Latency: number(record["latency"]), Response: record["response"], Error: record["error"],
+		StatusCode: number(record["code"]), Latency: number(record["latency"]), Response: record["response"],
+		Error:   record["error"],
 		Created: millis(record["created"]),
 	}
 	var e struct {

@@ -44,7 +44,8 @@ func TestLogIsPagedNewestFirstAndCapped(t *testing.T) {
 		}
 	}
 	// Six are over, of which four are kept; two are pending and always kept.
-	if ids, total := logIDs(t, b, ep.ID, 0, 4); total != 6 || !slices.Equal(ids, []string{"E7", "E6", "E5", "E4"}) {
+	if ids, total := logIDs(t, b, ep.ID, 0, 4); total != 6 ||
+		!slices.Equal(ids, []string{"E7", "E6", "E5", "E4"}) {
 		t.Errorf("first page %v of %d", ids, total)
 	}
 	if ids, _ := logIDs(t, b, ep.ID, 1, 4); !slices.Equal(ids, []string{"E3", "E2"}) {
@@ -95,7 +96,8 @@ func TestRedeliver(t *testing.T) {
 		t.Fatal(v)
 	}
 	got := rc.got()
-	if len(got) != 2 || got[0].header.Get("webhook-id") != got[1].header.Get("webhook-id") || string(got[0].body) != string(got[1].body) {
+	if len(got) != 2 || got[0].header.Get("webhook-id") != got[1].header.Get("webhook-id") ||
+		string(got[0].body) != string(got[1].body) {
 		t.Error("the second delivery is not the first one's event")
 	}
 	if got[1].header.Get("X-EE-Wh-Id") != again.ID || b.delivery(ep.ID, again.ID).EventID != "E1" {
@@ -264,7 +266,8 @@ func TestDeliveriesOfADeletedEndpointEndQuietly(t *testing.T) {
 	}
 }
 
-// TestLogExpires: whatever an endpoint leaves behind goes by itself, also when it is deleted before another event comes.
+// TestLogExpires: whatever an endpoint leaves behind goes by itself, also when it is deleted before another
+// event comes.
 func TestLogExpires(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -279,7 +282,8 @@ func TestLogExpires(t *testing.T) {
 	}
 	b.run(ep.ID, "E1")
 	pending := b.pendingAge()
-	if log, done := expiry(); log <= pending-time.Hour || log > pending || done <= pending-time.Hour || done > pending {
+	if log, done := expiry(); log <= pending-time.Hour || log > pending || done <= pending-time.Hour ||
+		done > pending {
 		t.Errorf("while one is pending: log %v, done %v, want %v", log, done, pending)
 	}
 	if _, err := b.Delete(t.Context(), ep.ID); err != nil {

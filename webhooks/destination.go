@@ -16,7 +16,8 @@ var errRefused = errors.New("destination refused")
 // metadata lists the prefixes that are always refused: link-local addresses, and the addresses where clouds
 // serve credentials.
 var metadata = []netip.Prefix{
-	netip.MustParsePrefix("169.254.0.0/16"),     // link-local (RFC 3927); AWS, Google, Azure, Oracle, DigitalOcean metadata
+	// link-local (RFC 3927); AWS, Google, Azure, Oracle, DigitalOcean metadata
+	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("fe80::/10"),          // link-local (RFC 4291)
 	netip.MustParsePrefix("fd00:ec2::/32"),      // AWS metadata and time over IPv6
 	netip.MustParsePrefix("fd20:ce::254/128"),   // Google metadata over IPv6
@@ -28,7 +29,8 @@ var metadata = []netip.Prefix{
 // private lists the prefixes that allowPrivate permits.
 var (
 	private4 = []netip.Prefix{
-		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"),
+		netip.MustParsePrefix("192.168.0.0/16"),
 		netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("127.0.0.0/8"),
 	}
 	private6 = []netip.Prefix{netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("::1/128")}
@@ -65,7 +67,8 @@ func (d destinations) check(ip netip.Addr) error {
 		}
 	}
 	if err := d.guard.SafeAddr(ip); err != nil {
-		return fmt.Errorf("%w: %s is not a public address (webhooks.allowPrivate opens private ones)", errRefused, ip)
+		return fmt.Errorf("%w: %s is not a public address (webhooks.allowPrivate opens private ones)", errRefused,
+			ip)
 	}
 	return nil
 }

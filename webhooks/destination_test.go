@@ -79,7 +79,8 @@ func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	dns := nameServer(t, map[string][4]byte{
-		"loopback.example.": {127, 0, 0, 1}, "metadata.example.": {169, 254, 169, 254}, "private.example.": {10, 0, 0, 1},
+		"loopback.example.": {127, 0, 0, 1}, "metadata.example.": {169, 254, 169, 254}, "private.example.": {
+			10, 0, 0, 1},
 	})
 	for _, row := range []struct {
 		name, host string
@@ -90,15 +91,18 @@ func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 		{"loopback by name, allowed", "loopback.example", true, ""},
 		{"private by name", "private.example", false, "10.0.0.1 is not a public address"},
 		{"metadata by name", "metadata.example", false, "169.254.169.254 is a link-local or metadata address"},
-		{"metadata by name, private allowed", "metadata.example", true, "169.254.169.254 is a link-local or metadata address"},
+		{"metadata by name, private allowed", "metadata.example", true,
+			"169.254.169.254 is a link-local or metadata address"},
 		{"loopback by address", "127.0.0.1", false, "127.0.0.1 is not a public address"},
 		{"loopback, mapped", "[::ffff:127.0.0.1]", false, "127.0.0.1 is not a public address"},
-		{"loopback as one number", "2130706433", false, ""}, // Go's resolver asks DNS for it: the error is another, see below
+		// Go's resolver asks DNS for it: the error is another, see below
+		{"loopback as one number", "2130706433", false, ""},
 		{"localhost", "localhost", false, "is not a public address"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dialer := newDialer(newDestinations(row.private))
-			dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn,
+				error) {
 				return (&net.Dialer{}).DialContext(ctx, "udp", dns)
 			}}
 			p := &poster{
@@ -116,7 +120,8 @@ func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 				}
 			case row.want == "" && !got.ok():
 				t.Errorf("it did not arrive: %v", got.fault())
-			case row.want != "" && (!errors.Is(got.err, errRefused) || !strings.Contains(got.err.Error(), row.want) || hits != before):
+			case row.want != "" && (!errors.Is(got.err, errRefused) || !strings.Contains(got.err.Error(), row.want) ||
+				hits != before):
 				t.Errorf("got %v, want %q; %d hits", got.err, row.want, hits-before)
 			}
 			if row.want != "" && got.retryable() {
@@ -148,7 +153,8 @@ func nameServer(t *testing.T, names map[string][4]byte) string {
 				continue
 			}
 			q := m.Questions[0]
-			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+			answer := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true},
+				Questions: m.Questions}
 			ip, known := names[q.Name.String()]
 			if !known {
 				answer.RCode = dnsmessage.RCodeNameError
@@ -185,7 +191,8 @@ func TestCheckURL(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := CheckURL(row.url)
-			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			if row.want == "" && err != nil || row.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("got %v, want %q", err, row.want)
 			}
 		})

@@ -44,7 +44,8 @@ type target struct {
 
 // wants reports whether the endpoint receives this event.
 func (t *target) wants(e *event.Event) bool {
-	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) && (t.accounts == nil || t.accounts[e.Account])
+	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) &&
+		(t.accounts == nil || t.accounts[e.Account])
 }
 
 // gateKey is the endpoint's key in the gate. It changes with the URL.
@@ -53,10 +54,11 @@ func (t *target) gateKey() string { return t.id + " " + t.url }
 // directory keeps all endpoints in memory. Changes by another process are seen within about a second: the
 // version number is read at most once a second, and only when endpoints are requested.
 type directory struct {
-	store   store
-	ring    *seal.Ring
-	named   func(ctx context.Context, account string) ([]Target, error) // Options.Implicit
-	service [][]byte                                                    // the instance's keys: sign for targets without one of their own
+	store store
+	ring  *seal.Ring
+	named func(ctx context.Context, account string) ([]Target, error) // Options.Implicit
+	// the instance's keys: sign for targets without one of their own
+	service [][]byte
 	log     *slog.Logger
 
 	now     atomic.Pointer[snapshot]
@@ -194,7 +196,8 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	}
 	targets := make([]*target, 0, len(named))
 	for _, n := range named {
-		t := &target{id: n.ID, url: n.URL, events: set(filter(n.Events)), headers: n.Headers, keys: func(time.Time) [][]byte { return d.service }}
+		t := &target{id: n.ID, url: n.URL, events: set(filter(n.Events)), headers: n.Headers,
+			keys: func(time.Time) [][]byte { return d.service }}
 		if own := accountOf(n.ID); own != "" {
 			t.accounts = set([]string{own})
 		}

@@ -8,17 +8,21 @@
 //
 // # What it promises
 //
-//   - An event in the stream reaches every endpoint that wants it at least once, or its delivery says why not. Attempts, redeliveries and
-//     replays of one event to one endpoint carry the same webhook-id, so that a receiver can drop what it has seen.
-//   - One slow, dead or limited endpoint delays no other: it gets a bounded number of workers, fewer the slower it is; after failures in a
-//     row one request at a time asks whether it is back, and the others wait in the queue, where they cost no attempt.
-//   - An endpoint that answers 410, or fails for DisableAfter with no success, is switched off, with a webhookDisabled event written in the
-//     same step. Events of the meantime can be replayed for as long as the stream has them.
-//   - Link-local and metadata addresses are never dialed, private ones only when allowed, whatever DNS says; redirects are not followed;
-//     the proxy settings of the environment are not used.
-//   - Endpoint secrets and header values are sealed in Redis, masked in answers and absent from logs. So are URLs, in logs.
-//   - Memory is bounded: per endpoint by MaxPending waiting deliveries and LogSize finished ones, kept for LogAge. Events beyond MaxPending
-//     are counted and left to a replay.
+//   - An event in the stream reaches every endpoint that wants it at least once, or its delivery says why
+//     not. Attempts, redeliveries and replays of one event to one endpoint carry the same webhook-id, so that
+//     a receiver can drop what it has seen.
+//   - One slow, dead or limited endpoint delays no other: it gets a bounded number of workers, fewer the
+//     slower it is; after failures in a row one request at a time asks whether it is back, and the others
+//     wait in the queue, where they cost no attempt.
+//   - An endpoint that answers 410, or fails for DisableAfter with no success, is switched off, with a
+//     webhookDisabled event written in the same step. Events of the meantime can be replayed for as long as
+//     the stream has them.
+//   - Link-local and metadata addresses are never dialed, private ones only when allowed, whatever DNS says;
+//     redirects are not followed; the proxy settings of the environment are not used.
+//   - Endpoint secrets and header values are sealed in Redis, masked in answers and absent from logs. So are
+//     URLs, in logs.
+//   - Memory is bounded: per endpoint by MaxPending waiting deliveries and LogSize finished ones, kept for
+//     LogAge. Events beyond MaxPending are counted and left to a replay.
 //
 // Deliveries have no guaranteed order, as in every queue that retries.
 //

@@ -58,7 +58,8 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 		}
 		return w.Endpoint(ctx, id)
 	}
-	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged, "The webhook endpoint is being changed by others; try again")
+	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged,
+		"The webhook endpoint is being changed by others; try again")
 }
 
 // Delete removes an endpoint and reports whether it existed. Its deliveries end as skipped. They and their
@@ -146,11 +147,14 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 		}
 		rows = append(rows, v)
 	}
-	slices.SortFunc(rows, func(a, b api.Endpoint) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(rows, func(a, b api.Endpoint) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
 	page, pageSize = max(page, 0), max(pageSize, 1)
 	from := min(page*pageSize, len(rows))
 	return api.EndpointPage{
-		Total: len(rows), Page: page, Pages: pages(len(rows), pageSize), Endpoints: rows[from:min(from+pageSize, len(rows))],
+		Total: len(rows), Page: page, Pages: pages(len(rows), pageSize),
+		Endpoints: rows[from:min(from+pageSize, len(rows))],
 	}, nil
 }
 

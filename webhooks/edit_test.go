@@ -23,7 +23,8 @@ func TestEndpointIsMadeShownChangedDeleted(t *testing.T) {
 	b := setup(t)
 	made := b.endpoint("https://example.com/hook", func(r *api.EndpointRequest) {
 		r.Events, r.Accounts = []string{"messageSent", "messageFailed", "messageSent"}, []string{"b", "a"}
-		r.Headers, r.RateLimit, r.Description = map[string]string{"Authorization": "Bearer s3cret"}, 5, "for the CRM"
+		r.Headers, r.RateLimit, r.Description = map[string]string{
+			"Authorization": "Bearer s3cret"}, 5, "for the CRM"
 	})
 	if _, err := parseSecret(made.Secret); err != nil {
 		t.Errorf("secret %q: %v", made.Secret, err)
@@ -37,7 +38,8 @@ func TestEndpointIsMadeShownChangedDeleted(t *testing.T) {
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Error(diff)
 	}
-	if shown.Headers["Authorization"] != masked || !slices.Equal(shown.Events, []string{"messageFailed", "messageSent"}) || !shown.Enabled {
+	if shown.Headers["Authorization"] != masked ||
+		!slices.Equal(shown.Events, []string{"messageFailed", "messageSent"}) || !shown.Enabled {
 		t.Errorf("%+v", shown)
 	}
 	// What was shown can be sent back without harm.
@@ -59,7 +61,8 @@ func TestEndpointIsMadeShownChangedDeleted(t *testing.T) {
 	if _, err := b.Endpoint(t.Context(), made.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("after deleting: %v", err)
 	}
-	if _, err := b.Update(t.Context(), made.ID, api.EndpointRequest{URL: "https://example.com"}); !fault.Is(err, fault.NotFound) {
+	if _, err := b.Update(t.Context(), made.ID, api.EndpointRequest{URL: "https://example.com"}); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("changing what is gone: %v", err)
 	}
 }
@@ -100,16 +103,23 @@ func TestEndpointRequestsAreChecked(t *testing.T) {
 	}{
 		{"nothing", api.EndpointRequest{}, []string{"url"}},
 		{"no URL but a path", api.EndpointRequest{URL: "/hook"}, []string{"url"}},
-		{"unknown events, all named", api.EndpointRequest{URL: "https://a.b", Events: []string{"messageSent", "x", "y"}}, []string{"events[1]", "events[2]"}},
-		{"a header of ours", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"WebHook-Signature": "x"}}, []string{"headers.WebHook-Signature"}},
-		{"the other signature", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"x-ee-wh-signature": "x"}}, []string{"headers.x-ee-wh-signature"}},
-		{"framing", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"Content-Length": "0"}}, []string{"headers.Content-Length"}},
-		{"a header injected by name", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"X: y\r\nZ": "x"}}, []string{"headers.X: y\r\nZ"}},
-		{"a header injected by value", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"X": "a\r\nZ: b"}}, []string{"headers.X"}},
+		{"unknown events, all named", api.EndpointRequest{URL: "https://a.b", Events: []string{"messageSent", "x",
+			"y"}}, []string{"events[1]", "events[2]"}},
+		{"a header of ours", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{
+			"WebHook-Signature": "x"}}, []string{"headers.WebHook-Signature"}},
+		{"the other signature", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{
+			"x-ee-wh-signature": "x"}}, []string{"headers.x-ee-wh-signature"}},
+		{"framing", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{"Content-Length": "0"}},
+			[]string{"headers.Content-Length"}},
+		{"a header injected by name", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{
+			"X: y\r\nZ": "x"}}, []string{"headers.X: y\r\nZ"}},
+		{"a header injected by value", api.EndpointRequest{URL: "https://a.b", Headers: map[string]string{
+			"X": "a\r\nZ: b"}}, []string{"headers.X"}},
 		{"a weak secret", api.EndpointRequest{URL: "https://a.b", Secret: "hunter2"}, []string{"secret"}},
 		{"a rate below", api.EndpointRequest{URL: "https://a.b", RateLimit: -1}, []string{"rateLimit"}},
 		{"a rate above", api.EndpointRequest{URL: "https://a.b", RateLimit: 10_001}, []string{"rateLimit"}},
-		{"all at once", api.EndpointRequest{URL: "x", Secret: "x", RateLimit: -1}, []string{"url", "secret", "rateLimit"}},
+		{"all at once", api.EndpointRequest{URL: "x", Secret: "x", RateLimit: -1},
+			[]string{"url", "secret", "rateLimit"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := b.Create(t.Context(), row.r)
@@ -134,7 +144,8 @@ func TestNewSecretKeepsTheOldOneForADay(t *testing.T) {
 	rc := answering(t, 200)
 	b := setup(t)
 	ep := b.endpoint(rc.URL)
-	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL, Secret: newSecret()}); err != nil {
+	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{
+		URL: rc.URL, Secret: newSecret()}); err != nil {
 		t.Fatal(err)
 	}
 	signatures := func(id string) int {
@@ -166,7 +177,8 @@ func TestEditsAtOnce(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			n := fmt.Sprint(i)
-			_, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/" + n, Description: n})
+			_, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/" + n,
+				Description: n})
 			if err != nil && !fault.Is(err, fault.Conflict) {
 				failed <- err
 			}
@@ -207,7 +219,9 @@ func TestEditOfSomethingOlderIsRefused(t *testing.T) {
 // What is secret is in no answer but the first, no log, and not readable in Redis.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
-	rc := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 410}[min(n, 2)-1]) })
+	rc := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader([]int{500, 410}[min(n, 2)-1])
+	})
 	b := setup(t)
 	secret, header, path := newSecret(), "Bearer h3ader", "/t0ken-in-the-path?key=qu3ry"
 	ep := b.endpoint(rc.URL+path, func(r *api.EndpointRequest) {
@@ -222,7 +236,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	list, err2 := b.Endpoints(t.Context(), 0, 10)
 	tested, err3 := b.Test(t.Context(), ep.ID)
 	log, err4 := b.Deliveries(t.Context(), ep.ID, 0, 10)
-	updated, err5 := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL + path, Headers: map[string]string{"Authorization": masked}})
+	updated, err5 := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL + path,
+		Headers: map[string]string{"Authorization": masked}})
 	for _, err := range []error{err1, err2, err3, err4, err5} {
 		if err != nil {
 			t.Fatal(err)
@@ -323,14 +338,16 @@ func TestTestDelivery(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err = b.Test(t.Context(), ep.ID)
-	if err != nil || got.Success || got.StatusCode != 404 || got.Response != "no such hook\n" || got.Error != "answered 404 Not Found" {
+	if err != nil || got.Success || got.StatusCode != 404 || got.Response != "no such hook\n" ||
+		got.Error != "answered 404 Not Found" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if h := rc.got()[0].header; len(strings.Fields(h.Get("webhook-signature"))) != 1 {
 		t.Error("the test is not signed")
 	}
 	var body struct{ Event, EventID string }
-	if err := json.Unmarshal(rc.got()[0].body, &body); err != nil || body.Event != "webhookTest" || body.EventID == "" {
+	if err := json.Unmarshal(rc.got()[0].body, &body); err != nil || body.Event != "webhookTest" ||
+		body.EventID == "" {
 		t.Errorf("%s, %v", rc.got()[0].body, err)
 	}
 	if page, err := b.Deliveries(t.Context(), ep.ID, 0, 10); err != nil || page.Total != 0 {
@@ -347,7 +364,9 @@ func TestTestOfARefusedDestination(t *testing.T) {
 	b := setup(t, func(o *Options) { o.AllowPrivate = false })
 	ep := b.endpoint(rc.URL)
 	got, err := b.Test(t.Context(), ep.ID)
-	if err != nil || got.Success || !strings.Contains(got.Error, "destination refused: 127.0.0.1 is not a public address") || len(rc.got()) != 0 {
+	if err != nil || got.Success ||
+		!strings.Contains(got.Error, "destination refused: 127.0.0.1 is not a public address") ||
+		len(rc.got()) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	b.emit("E1", event.MessageSent, "snd")

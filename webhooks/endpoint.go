@@ -142,17 +142,21 @@ func checkHeader(name, value string) error {
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
-	case "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect":
+	case "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "te",
+		"trailer", "upgrade", "expect":
 		return true
 	}
-	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "x-ee-wh-") || strings.HasPrefix(name, "proxy-")
+	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "x-ee-wh-") ||
+		strings.HasPrefix(name, "proxy-")
 }
 
 // view returns an endpoint as a type of the API, with its secrets masked.
 func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time) api.Endpoint {
 	v := api.Endpoint{
-		ID: e.ID, URL: e.URL, Events: e.Events, Accounts: e.Accounts, Secret: maskSecret(s.Secret), RateLimit: e.RateLimit,
-		Enabled: e.Enabled, Description: e.Description, Created: e.Created, Updated: e.Updated, FailingSince: failingSince,
+		ID: e.ID, URL: e.URL, Events: e.Events, Accounts: e.Accounts, Secret: maskSecret(s.Secret),
+		RateLimit: e.RateLimit,
+		Enabled:   e.Enabled, Description: e.Description, Created: e.Created, Updated: e.Updated,
+		FailingSince: failingSince,
 	}
 	if v.Events == nil {
 		v.Events = []string{"*"}

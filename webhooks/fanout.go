@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	fanOutBatch  = 200                   // events read from the stream at once
-	fanOutGather = 10 * time.Millisecond // how long to collect a batch under load: reading one event costs nearly as much as reading ten
+	fanOutBatch = 200 // events read from the stream at once
+	// how long to collect a batch under load: reading one event costs nearly as much as reading ten
+	fanOutGather = 10 * time.Millisecond
 )
 
 // ref names a delivery. A task carries only this. The event itself is in the delivery's record. The record
@@ -70,7 +71,8 @@ func (w *Webhooks) reportFull(full []order) {
 	}
 	w.metrics.deliveries.WithLabelValues("overflow").Add(float64(len(full)))
 	for endpoint, n := range events {
-		w.log.Warn("webhook endpoint has too many deliveries waiting: events left to a replay", "endpoint", endpoint, "events", n)
+		w.log.Warn("webhook endpoint has too many deliveries waiting: events left to a replay", "endpoint",
+			endpoint, "events", n)
 	}
 }
 

@@ -18,10 +18,16 @@ func TestRelayMatchesEventsAndAccounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	all := b.endpoint("http://all.example/")
-	star := b.endpoint("http://star.example/", func(r *api.EndpointRequest) { r.Events = []string{"*", "messageSent"} })
-	sent := b.endpoint("http://sent.example/", func(r *api.EndpointRequest) { r.Events = []string{"messageSent"} })
+	star := b.endpoint("http://star.example/", func(r *api.EndpointRequest) {
+		r.Events = []string{"*", "messageSent"}
+	})
+	sent := b.endpoint("http://sent.example/", func(r *api.EndpointRequest) {
+		r.Events = []string{"messageSent"}
+	})
 	own := b.endpoint("http://own.example/", func(r *api.EndpointRequest) { r.Accounts = []string{"a", "b"} })
-	alerts := b.endpoint("http://alerts.example/", func(r *api.EndpointRequest) { r.Events = []string{"alertRaised", "alertResolved"} })
+	alerts := b.endpoint("http://alerts.example/", func(r *api.EndpointRequest) {
+		r.Events = []string{"alertRaised", "alertResolved"}
+	})
 	off := false
 	b.endpoint("http://off.example/", func(r *api.EndpointRequest) { r.Enabled = &off })
 	b.emit("E1", event.MessageSent, "a")
@@ -153,7 +159,8 @@ func TestChangesReachOtherProcesses(t *testing.T) {
 	}
 	eventually(t, "the other process learns that it was switched off", func() bool { return !wants(there) })
 	on := true
-	if _, err := here.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "http://example.com/", Enabled: &on}); err != nil {
+	if _, err := here.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "http://example.com/",
+		Enabled: &on}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other process learns that it is on again", func() bool { return wants(there) })
@@ -163,7 +170,8 @@ func TestChangesReachOtherProcesses(t *testing.T) {
 	eventually(t, "the other process learns that it is gone", func() bool { return !wants(there) })
 }
 
-// An endpoint made a moment ago in one process gets the events that a worker of another process, which has not heard of it, delivers.
+// An endpoint made a moment ago in one process gets the events that a worker of another process, which has
+// not heard of it, delivers.
 func TestNewEndpointIsNotTakenForADeletedOne(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
@@ -201,7 +209,9 @@ func TestEndpointsOfSettingsAndAccounts(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
 	src := &sources{service: "https://mail.example.com", targets: map[string][]Target{
-		"*":        {{ID: SettingsID, URL: rc.URL + "/settings", Events: []string{"messageSent"}, Headers: map[string]string{"X-My": "v1", "Webhook-Id": "forged", "Transfer-Encoding": "gzip", "Bad Name": "x", "X-Bad": "a\nb"}}},
+		"*": {{ID: SettingsID, URL: rc.URL + "/settings", Events: []string{"messageSent"},
+			Headers: map[string]string{"X-My": "v1", "Webhook-Id": "forged", "Transfer-Encoding": "gzip",
+				"Bad Name": "x", "X-Bad": "a\nb"}}},
 		"a/b c{0}": {{ID: AccountID("a/b c{0}"), URL: rc.URL + "/account"}},
 	}}
 	b := setupWith(t, src)
@@ -210,7 +220,8 @@ func TestEndpointsOfSettingsAndAccounts(t *testing.T) {
 	b.emit("E3", event.MessageSent, "other")
 	b.fanOutAll()
 	account := AccountID("a/b c{0}")
-	sameIDs(t, b.spool.ids(), []string{"E1." + slug(account), "E2." + slug(account), "E1.settings", "E3.settings"})
+	sameIDs(t, b.spool.ids(), []string{"E1." + slug(account), "E2." + slug(account), "E1.settings",
+		"E3.settings"})
 	if src.calls > 2 {
 		t.Errorf("asked %d times about two accounts in one batch", src.calls)
 	}
@@ -220,11 +231,13 @@ func TestEndpointsOfSettingsAndAccounts(t *testing.T) {
 		}
 	}
 	h := rc.got()[2].header
-	if h.Get("X-My") != "v1" || h.Get("Webhook-Id") != "E1_settings" || h.Get("User-Agent") != "postroom/1.2.3 (+https://mail.example.com)" {
+	if h.Get("X-My") != "v1" || h.Get("Webhook-Id") != "E1_settings" ||
+		h.Get("User-Agent") != "postroom/1.2.3 (+https://mail.example.com)" {
 		t.Errorf("headers %v", h)
 	}
 	body := string(rc.got()[2].body)
-	if want := standardSignature("E1_settings", stamp(t, h.Get("Webhook-Timestamp")), []byte(body), [][]byte{[]byte(serviceSecret)}); h.Get("Webhook-Signature") != want {
+	if want := standardSignature("E1_settings", stamp(t, h.Get("Webhook-Timestamp")), []byte(body),
+		[][]byte{[]byte(serviceSecret)}); h.Get("Webhook-Signature") != want {
 		t.Error("not signed with the service secret")
 	}
 	if !strings.HasPrefix(body, `{"serviceUrl":"https://mail.example.com","account":"a/b c{0}",`) {
@@ -301,7 +314,8 @@ func TestSlugKeepsWhatIsSafe(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := slug(row.in)
-			if row.want != "" && got != row.want || row.want == "" && (!strings.HasPrefix(got, "h-") || !plainName(got)) {
+			if row.want != "" && got != row.want || row.want == "" && (!strings.HasPrefix(got, "h-") ||
+				!plainName(got)) {
 				t.Errorf("slug(%q) = %q", row.in, got)
 			}
 		})

@@ -16,7 +16,8 @@ const (
 // FindDeliveries returns a page of an endpoint's deliveries about messages that a query finds, newest
 // first. Its errors are those of Options.Match. Only the newest 2,000 deliveries are searched; if there are
 // more, the page is marked partial.
-func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error) {
+func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (
+	api.DeliveryPage, error) {
 	if w.options.Match == nil {
 		return api.DeliveryPage{}, fault.New(fault.NotFound, "SearchOff", "There is no search index")
 	}

@@ -15,9 +15,13 @@ import (
 
 func TestFindDeliveries(t *testing.T) {
 	t.Parallel()
-	match := func(context.Context, string, []string) (map[string]bool, error) { return nil, errors.New("no index") }
+	match := func(context.Context, string, []string) (map[string]bool, error) {
+		return nil, errors.New("no index")
+	}
 	b := setup(t, func(o *Options) {
-		o.Match = func(ctx context.Context, q string, ids []string) (map[string]bool, error) { return match(ctx, q, ids) }
+		o.Match = func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
+			return match(ctx, q, ids)
+		}
 	})
 	ep := b.endpoint(answering(t, 200).URL)
 	for i := range 2_100 {
@@ -48,7 +52,8 @@ func TestFindDeliveries(t *testing.T) {
 		}
 		return got, ids
 	}
-	// Of 2,100 the newest 2,000 are looked at. All were created at about the same time, so which those are is not for this test to say.
+	// Of 2,100 the newest 2,000 are looked at. All were created at about the same time, so which those are is
+	// not for this test to say.
 	got, ids := find("77", 0, 5)
 	if got.Total < 18 || got.Total > 21 || !got.Partial || len(ids) != 5 || most != searchedPer {
 		t.Errorf("%d found, partial %v, %v, asked for %d at once", got.Total, got.Partial, ids, most)

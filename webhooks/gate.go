@@ -90,7 +90,8 @@ func (g *gate) away(c *circuit, from, now time.Time) time.Time {
 	}
 	if c.line.After(latest) {
 		c.line = latest
-		return latest.Add(-time.Duration(g.rnd() * float64(longestAway) / 2)) // spread tasks beyond the longest deferral
+		// spread tasks beyond the longest deferral
+		return latest.Add(-time.Duration(g.rnd() * float64(longestAway) / 2))
 	}
 	return c.line
 }

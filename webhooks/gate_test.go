@@ -42,14 +42,16 @@ func TestGateGivesSlowEndpointsFewerWorkers(t *testing.T) {
 	for _, row := range []struct {
 		latency time.Duration
 		want    int
-	}{{10 * time.Millisecond, 10}, {5 * time.Second, 10}, {10 * time.Second, 5}, {30 * time.Second, 1}, {time.Hour, 1}} {
+	}{{10 * time.Millisecond, 10}, {5 * time.Second, 10}, {10 * time.Second, 5}, {30 * time.Second, 1}, {
+		time.Hour, 1}} {
 		if got := newTestGate(10).allowed(&circuit{latency: row.latency}); got != row.want {
 			t.Errorf("answers in %s: %d workers, want %d", row.latency, got, row.want)
 		}
 	}
 }
 
-// Ten thousand tasks for one slow endpoint must not spin through the queue: each is told to come back when its turn may be.
+// Ten thousand tasks for one slow endpoint must not spin through the queue: each is told to come back when
+// its turn may be.
 func TestGateSpacesABacklog(t *testing.T) {
 	g, now := newTestGate(2), time.Unix(1_000_000, 0)
 	g.rnd = func() float64 { return 0.99 }

@@ -34,7 +34,8 @@ func newMetrics(reg Registerer) *metrics {
 			Help: "Endpoints switched off because they failed for too long or answered 410.",
 		}),
 	}
-	for _, outcome := range []string{"delivered", "retrying", "failed", "skipped", "held", "limited", "overflow"} {
+	for _, outcome := range []string{"delivered", "retrying", "failed", "skipped", "held", "limited",
+		"overflow"} {
 		m.deliveries.WithLabelValues(outcome)
 	}
 	if reg != nil {

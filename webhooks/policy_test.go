@@ -11,7 +11,9 @@ import (
 
 func TestDecide(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	p := policy{attempts: 3, maxRetryAfter: time.Hour, delay: func(n int) time.Duration { return time.Duration(n) * 10 * time.Second }}
+	p := policy{attempts: 3, maxRetryAfter: time.Hour, delay: func(n int) time.Duration {
+		return time.Duration(n) * 10 * time.Second
+	}}
 	refused := fmt.Errorf("dial tcp: %w: 10.0.0.1", errRefused)
 	for _, row := range []struct {
 		name    string
@@ -35,8 +37,10 @@ func TestDecide(t *testing.T) {
 		{"425 is about time", reply{status: 425}, 1, retrying, 20 * time.Second, false},
 		{"429", reply{status: 429}, 1, retrying, 20 * time.Second, false},
 		{"429 that asks for longer", reply{status: 429, retryAfter: time.Minute}, 1, retrying, time.Minute, false},
-		{"429 that asks for less than we wait anyway", reply{status: 429, retryAfter: time.Second}, 1, retrying, 20 * time.Second, false},
-		{"503 that asks for a year", reply{status: 503, retryAfter: 365 * 24 * time.Hour}, 1, retrying, time.Hour, false},
+		{"429 that asks for less than we wait anyway", reply{status: 429, retryAfter: time.Second}, 1, retrying,
+			20 * time.Second, false},
+		{"503 that asks for a year", reply{status: 503, retryAfter: 365 * 24 * time.Hour}, 1, retrying, time.Hour,
+			false},
 		{"500", reply{status: 500}, 1, retrying, 20 * time.Second, false},
 		{"500 before the last attempt", reply{status: 500}, 2, retrying, 30 * time.Second, false},
 		{"500 at the last attempt", reply{status: 500}, 3, failed, 0, false},

@@ -24,7 +24,8 @@ func running(t *testing.T, workers int, change ...func(*Options)) (b *bundle, st
 	client := b.db.Client()
 	b.enqueue, b.states = queue.NewClient(client, queue.Options{}).Enqueue, queue.NewControl(client).States
 	server, err := queue.NewServer(client, map[string]queue.Handler{TaskType: b.Deliver}, queue.ServerOptions{
-		Pools: []queue.Pool{{Name: "notify", Queues: map[string]int{queue.Notify: 1}, Workers: workers}}, Grace: 5 * time.Second,
+		Pools: []queue.Pool{{Name: "notify", Queues: map[string]int{queue.Notify: 1}, Workers: workers}},
+		Grace: 5 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,8 @@ func TestFromStreamToEndpoint(t *testing.T) {
 	if len(seen) != events || len(rc.got()) != events {
 		t.Errorf("%d requests for %d of %d events", len(rc.got()), len(seen), events)
 	}
-	if page, err := b.Deliveries(t.Context(), ep.ID, 0, 1000); err != nil || page.Total != events || page.Deliveries[0].Status != "delivered" {
+	if page, err := b.Deliveries(t.Context(), ep.ID, 0, 1000); err != nil || page.Total != events ||
+		page.Deliveries[0].Status != "delivered" {
 		t.Errorf("log of %d, %v", page.Total, err)
 	}
 }
@@ -80,7 +82,8 @@ func TestFailedAttemptComesBack(t *testing.T) {
 	eventually(t, "it is delivered", func() bool { return b.delivery(ep.ID, "E1").Status == "delivered" })
 }
 
-// With more tasks for a hanging endpoint than there are workers, another endpoint is served as if nothing were.
+// With more tasks for a hanging endpoint than there are workers, another endpoint is served as if nothing
+// were.
 func TestHangingEndpointDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -110,7 +113,8 @@ func TestHangingEndpointDelaysNoOther(t *testing.T) {
 	}
 }
 
-// With no Redis anywhere Postroom keeps everything in this process: another interpreter of Lua runs the scripts.
+// With no Redis anywhere Postroom keeps everything in this process: another interpreter of Lua runs the
+// scripts.
 func TestInMemoryStore(t *testing.T) {
 	t.Setenv("PATH", "") // no redis-server to be found
 	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir()})

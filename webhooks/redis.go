@@ -64,7 +64,9 @@ func failingKey() string               { return redisdb.Key(0, "webhook", "faili
 func dueKey() string                   { return redisdb.Key(0, "webhook", "due") }
 func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log", endpoint) }
 func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
-func deliveryKey(r ref) string         { return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery) }
+func deliveryKey(r ref) string {
+	return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery)
+}
 
 // store reads and writes this package's keys where no script is needed.
 type store struct{ client redis.UniversalClient }
@@ -91,11 +93,13 @@ type stored struct {
 func (s store) all(ctx context.Context) (stored, error) {
 	pipe := s.client.Pipeline()
 	version := pipe.Get(ctx, versionKey())
-	endpoints, off, failing := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey()), pipe.HGetAll(ctx, failingKey())
+	endpoints, off, failing := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey()), pipe.HGetAll(ctx,
+		failingKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return stored{}, fmt.Errorf("read webhook endpoints: %w", err)
 	}
-	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(), failing: failing.Val()}, nil
+	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(),
+		failing: failing.Val()}, nil
 }
 
 // one reads a single endpoint; its JSON is "" if there is none.
@@ -131,7 +135,8 @@ func (s store) refresh(ctx context.Context, id string) error {
 }
 
 // page lists the deliveries of an endpoint, newest first.
-func (s store) page(ctx context.Context, endpoint string, from, count int) (ids []string, total int, err error) {
+func (s store) page(ctx context.Context, endpoint string, from, count int) (ids []string, total int,
+	err error) {
 	pipe := s.client.Pipeline()
 	card := pipe.ZCard(ctx, logKey(endpoint))
 	rows := pipe.ZRevRange(ctx, logKey(endpoint), int64(from), int64(from+count-1))
@@ -191,7 +196,8 @@ func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error 
 
 // past reads the event stream of a partition from an id on. It returns the events and the id to continue
 // from, or "" at the end.
-func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string, err error) {
+func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string,
+	err error) {
 	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, "+", int64(count)).Result()
 	if err != nil {
 		return nil, "", fmt.Errorf("read past events of partition %d from %s: %w", partition, from, err)

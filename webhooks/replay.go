@@ -31,7 +31,8 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 		return api.Replayed{}, away(err)
 	}
 	if !got {
-		return api.Replayed{}, fault.New(fault.Conflict, "ReplayInProgress", "A replay of this webhook endpoint is in progress")
+		return api.Replayed{}, fault.New(fault.Conflict, "ReplayInProgress",
+			"A replay of this webhook endpoint is in progress")
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayLock)
 	defer cancel()
@@ -53,9 +54,11 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 }
 
 // replayPartition reads the stream of one partition in chunks.
-func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time, run string) (int, error) {
+func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time,
+	run string) (int, error) {
 	done := 0
-	from := strconv.FormatInt(max(since.UnixMilli(), 0), 10) // a stream id begins with the time it was written at
+	// a stream id begins with the time it was written at
+	from := strconv.FormatInt(max(since.UnixMilli(), 0), 10)
 	for from != "" {
 		if err := ctx.Err(); err != nil {
 			return done, err
@@ -82,13 +85,15 @@ func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partiti
 }
 
 // matchOne returns the events that one endpoint subscribes to.
-func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order, error) {
+func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order,
+	error) {
 	t, err := w.dir.find(ctx, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	if t == nil || t.off != "" {
-		return nil, fault.New(fault.Conflict, "WebhookEndpointDisabled", "The webhook endpoint was switched off meanwhile")
+		return nil, fault.New(fault.Conflict, "WebhookEndpointDisabled",
+			"The webhook endpoint was switched off meanwhile")
 	}
 	var orders []order
 	for _, line := range lines {
@@ -103,7 +108,8 @@ func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string
 
 // tooMany returns the error for an endpoint that has the maximum of waiting deliveries.
 func tooMany() *fault.Error {
-	e := fault.New(fault.Limited, "TooManyPending", "The webhook endpoint has too many deliveries waiting; try again when it has caught up")
+	e := fault.New(fault.Limited, "TooManyPending",
+		"The webhook endpoint has too many deliveries waiting; try again when it has caught up")
 	e.RetryAfter = time.Minute
 	return e
 }

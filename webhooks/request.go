@@ -109,7 +109,8 @@ func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
 	defer res.Body.Close()
 	head := readHead(res.Body)
 	return reply{
-		status: res.StatusCode, retryAfter: parseRetryAfter(res.Header.Get("Retry-After"), now), head: head, latency: time.Since(start),
+		status: res.StatusCode, retryAfter: parseRetryAfter(res.Header.Get("Retry-After"), now), head: head,
+		latency: time.Since(start),
 	}
 }
 
@@ -139,7 +140,8 @@ func (p *poster) setHeaders(h http.Header, x posting, payload []byte, now time.T
 	h.Set("X-EE-Wh-Id", x.delivery)
 	h.Set("X-EE-Wh-Event-Id", x.event.ID)
 	h.Set("X-EE-Wh-Attempts-Made", strconv.Itoa(x.attempt-1))
-	h.Set("X-EE-Wh-Queued-Time", fmt.Sprintf("%ds", max(0, int(now.Sub(x.created).Round(time.Second).Seconds()))))
+	h.Set("X-EE-Wh-Queued-Time",
+		fmt.Sprintf("%ds", max(0, int(now.Sub(x.created).Round(time.Second).Seconds()))))
 }
 
 // plain removes the URL from an error of net/http, because it may hold a token, and shortens time-outs.

@@ -28,7 +28,9 @@ func TestReseal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.secretsAre("o")
-	first := b.endpoint("https://example.com/1", func(r *api.EndpointRequest) { r.Headers = map[string]string{"X-Key": "hunter2"} })
+	first := b.endpoint("https://example.com/1", func(r *api.EndpointRequest) {
+		r.Headers = map[string]string{"X-Key": "hunter2"}
+	})
 	b.endpoint("https://example.com/2")
 	before, _, secrets, err := b.load(t.Context(), first.ID)
 	if err != nil {
@@ -84,7 +86,8 @@ func TestResealDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSignedByBothSecretsDuringAChange: a receiver that knows only the older signing secret goes on as before.
+// TestSignedByBothSecretsDuringAChange: a receiver that knows only the older signing secret goes on as
+// before.
 func TestSignedByBothSecretsDuringAChange(t *testing.T) {
 	t.Parallel()
 	rc := newReceiver(t, nil)
@@ -95,7 +98,8 @@ func TestSignedByBothSecretsDuringAChange(t *testing.T) {
 	b.run(SettingsID, "E1")
 	got := rc.got()[0]
 	keys := [][]byte{[]byte(serviceSecret), []byte("the older one")}
-	if want := standardSignature("E1_settings", stamp(t, got.header.Get("Webhook-Timestamp")), got.body, keys); got.header.Get("Webhook-Signature") != want {
+	if want := standardSignature("E1_settings", stamp(t, got.header.Get("Webhook-Timestamp")), got.body,
+		keys); got.header.Get("Webhook-Signature") != want {
 		t.Errorf("signed %s, want %s", got.header.Get("Webhook-Signature"), want)
 	}
 }

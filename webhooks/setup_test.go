@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// bundle is a Webhooks on a Redis of its own, with a clock that the test moves, a queue that only remembers, and all that was logged.
+// bundle is a Webhooks on a Redis of its own, with a clock that the test moves, a queue that only remembers,
+// and all that was logged.
 type bundle struct {
 	*Webhooks
 	t     *testing.T
@@ -49,7 +50,8 @@ func build(t *testing.T, db *redisdb.DB, src *sources, change ...func(*Options))
 	t.Helper()
 	b := &bundle{t: t, spool: &spool{tasks: map[string]queue.Task{}}, log: new(safeBuffer)}
 	o := Options{
-		AllowPrivate: true, Secret: serviceSecret, Version: "1.2.3", Backoff: queue.Backoff{Base: 5 * time.Second, Factor: 2},
+		AllowPrivate: true, Secret: serviceSecret, Version: "1.2.3", Backoff: queue.Backoff{Base: 5 * time.Second,
+			Factor: 2},
 		Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if src != nil {
@@ -58,7 +60,8 @@ func build(t *testing.T, db *redisdb.DB, src *sources, change ...func(*Options))
 	for _, c := range change {
 		c(&o)
 	}
-	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), testRing(t), o)
+	w, err := New(db, queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client()), testRing(t),
+		o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +102,8 @@ func (b *bundle) endpoint(url string, change ...func(*api.EndpointRequest)) api.
 func (b *bundle) emit(id string, kind event.Type, account string) event.Event {
 	b.t.Helper()
 	e, err := event.New(id, kind, account, b.clock(), event.Sent{
-		Message:  event.Message{QueueID: "Q" + id, MessageID: "<" + id + "@example.com>", Envelope: event.Envelope{From: "a@example.com", To: []string{"b@example.net"}}},
+		Message: event.Message{QueueID: "Q" + id, MessageID: "<" + id + "@example.com>", Envelope: event.Envelope{
+			From: "a@example.com", To: []string{"b@example.net"}}},
 		Response: "250 2.0.0 Ok", Accepted: []string{"b@example.net"},
 	})
 	if err != nil {
@@ -116,7 +120,8 @@ func (b *bundle) emit(id string, kind event.Type, account string) event.Event {
 // append adds a line to the stream of partition 0.
 func (b *bundle) append(line string) {
 	b.t.Helper()
-	if err := b.db.Client().Do(b.t.Context(), "XADD", redisdb.Key(0, stream), "*", streamField, line).Err(); err != nil {
+	if err := b.db.Client().Do(b.t.Context(), "XADD", redisdb.Key(0, stream), "*", streamField,
+		line).Err(); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -31,14 +31,16 @@ func TestStandardSignatureVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := standardSignature(v.ID, time.Unix(v.Timestamp, 0), []byte(v.Payload), [][]byte{key}); got != v.Signature {
+	if got := standardSignature(v.ID, time.Unix(v.Timestamp, 0), []byte(v.Payload),
+		[][]byte{key}); got != v.Signature {
 		t.Errorf("signature %s, want %s", got, v.Signature)
 	}
 }
 
 func TestServiceSignature(t *testing.T) {
 	// echo -n '{"a":1}' | openssl dgst -sha256 -hmac secret -binary | basenc --base64url
-	if got, want := serviceSignature([]byte(`{"a":1}`), "secret"), "qp4uNXX11wmLbKzNeQiIw21f22M0KnO62i1qUXR6hJQ"; got != want {
+	if got, want := serviceSignature([]byte(`{"a":1}`),
+		"secret"), "qp4uNXX11wmLbKzNeQiIw21f22M0KnO62i1qUXR6hJQ"; got != want {
 		t.Errorf("signature %s, want %s", got, want)
 	}
 }
@@ -84,7 +86,8 @@ func TestParseSecret(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := parseSecret(row.secret)
-			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			if row.want == "" && err != nil || row.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("got %v, want %q", err, row.want)
 			}
 		})

@@ -11,9 +11,10 @@ import (
 
 const (
 	sweepEvery   = 5 * time.Second
-	sweepOverdue = 5 * time.Second  // a delivery overdue by more than this is checked for its task
-	sweepAgain   = 30 * time.Second // between checks of a delivery whose task waits: the queue is behind, or the gate holds it
-	sweepBatch   = 500
+	sweepOverdue = 5 * time.Second // a delivery overdue by more than this is checked for its task
+	// between checks of a delivery whose task waits: the queue is behind, or the gate holds it
+	sweepAgain = 30 * time.Second
+	sweepBatch = 500
 )
 
 // sweep finds deliveries whose task is gone, until ctx ends.
@@ -91,7 +92,8 @@ func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
 	case "skip":
 		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
-		_, err := w.finish(ctx, r, finishing{status: statusSkipped, err: errors.New("its task was taken out of the queue")})
+		_, err := w.finish(ctx, r, finishing{status: statusSkipped,
+			err: errors.New("its task was taken out of the queue")})
 		return err
 	}
 	return nil

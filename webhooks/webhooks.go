@@ -28,18 +28,23 @@ const (
 
 // Options are the settings of webhooks. The zero value works.
 type Options struct {
-	Attempts     int           // requests for one delivery, the first included; zero: 10
-	Timeout      time.Duration // of one request, response included; zero: 30 s
-	Backoff      queue.Backoff // waits between attempts; its zero value waits 10 s, 20 s, 40 s…
-	DisableAfter time.Duration // an endpoint that fails for this long, with no success, is switched off; zero: 120 h
-	AllowPrivate bool          // private and loopback destinations may be reached
-	PerEndpoint  int           // requests to one endpoint at once, in this process; zero: 10
-	MaxPending   int           // deliveries that may wait for one endpoint; further events are left to a replay; zero: 100,000
-	LogSize      int           // finished deliveries kept for each endpoint; zero: 1,000
-	LogAge       time.Duration // how long they are kept; zero: 7 days
-	Secret       string        // the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty: neither signs
-	OlderSecrets []string      // earlier signing secrets; endpoints of settings and accounts get a signature by each, too
-	Version      string        // of Postroom, for User-Agent; empty: "dev"
+	Attempts int           // requests for one delivery, the first included; zero: 10
+	Timeout  time.Duration // of one request, response included; zero: 30 s
+	Backoff  queue.Backoff // waits between attempts; its zero value waits 10 s, 20 s, 40 s…
+	// an endpoint that fails for this long, with no success, is switched off; zero: 120 h
+	DisableAfter time.Duration
+	AllowPrivate bool // private and loopback destinations may be reached
+	PerEndpoint  int  // requests to one endpoint at once, in this process; zero: 10
+	// deliveries that may wait for one endpoint; further events are left to a replay; zero: 100,000
+	MaxPending int
+	LogSize    int           // finished deliveries kept for each endpoint; zero: 1,000
+	LogAge     time.Duration // how long they are kept; zero: 7 days
+	// the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty:
+	// neither signs
+	Secret string
+	// earlier signing secrets; endpoints of settings and accounts get a signature by each, too
+	OlderSecrets []string
+	Version      string // of Postroom, for User-Agent; empty: "dev"
 
 	// Implicit returns the endpoints of settings and accounts that receive events of an account; nil: only
 	// endpoints created through the API exist. The empty account stands for events of the whole instance.
@@ -102,7 +107,8 @@ type Webhooks struct {
 }
 
 // New returns a Webhooks. It makes no connection.
-func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal.Ring, o Options) (*Webhooks, error) {
+func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal.Ring, o Options) (*Webhooks,
+	error) {
 	if db == nil || tasks == nil || control == nil || ring == nil {
 		return nil, errors.New("webhooks: a database, a queue, its control and a key ring are needed")
 	}
@@ -134,7 +140,8 @@ func (w *Webhooks) Run(ctx context.Context) error {
 	defer w.poster.client.CloseIdleConnections()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch, Gather: fanOutGather}, w.fanOut)
+		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch,
+			Gather: fanOutGather}, w.fanOut)
 	})
 	g.Go(func() error { return w.sweep(ctx) })
 	return g.Wait()

@@ -102,12 +102,15 @@ func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Ti
 }
 
 // settle records the outcome of an attempt, switches the endpoint off if due, and returns the verdict.
-func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got reply, d decision) queue.Verdict {
+func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got reply,
+	d decision) queue.Verdict {
 	w.metrics.deliveries.WithLabelValues(string(d.outcome)).Inc()
 	w.metrics.latency.Observe(got.latency.Seconds())
-	since, err := w.finish(ctx, r, finishing{attempt: b.attempt, status: d.outcome.status(), reply: got, err: d.err, next: d.next, url: t.url})
+	since, err := w.finish(ctx, r, finishing{attempt: b.attempt, status: d.outcome.status(), reply: got,
+		err: d.err, next: d.next, url: t.url})
 	if err != nil { // the outcome is not recorded: the request will be repeated with the same webhook-id
-		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "delivery", r.Delivery, "outcome", d.outcome, "error", err)
+		w.log.Error("can't record webhook delivery", "endpoint", r.Endpoint, "delivery", r.Delivery, "outcome",
+			d.outcome, "error", err)
 		return queue.RetryAt(w.now().Add(soon), err)
 	}
 	w.report(ctx, r, b, got, d)
@@ -151,7 +154,8 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 	}
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		answer, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
-			r.Endpoint, r.Delivery, f.attempt, f.status, w.now().UnixMilli(), f.reply.status, f.reply.latency.Milliseconds(),
+			r.Endpoint, r.Delivery, f.attempt, f.status, w.now().UnixMilli(), f.reply.status,
+			f.reply.latency.Milliseconds(),
 			f.reply.head, reason, next, w.options.LogAge.Milliseconds(), w.options.LogSize, f.url).Slice()
 		if err == nil && len(answer) == 2 {
 			return millis(text(answer[1])), nil
@@ -178,9 +182,11 @@ func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
 	now := w.now()
-	err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, r.Endpoint, r.Delivery, attempt, now.UnixMilli()).Err()
+	err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, r.Endpoint, r.Delivery, attempt,
+		now.UnixMilli()).Err()
 	if err != nil {
-		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "delivery", r.Delivery, "error", err)
+		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "delivery", r.Delivery, "error",
+			err)
 	}
 	return queue.NotNow(now)
 }

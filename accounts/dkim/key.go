@@ -11,10 +11,12 @@ import (
 	"fmt"
 )
 
-// MinBits is the smallest RSA key that signs. Receivers ignore shorter ones, or soon will (RFC 8301 section 3.2).
+// MinBits is the smallest RSA key that signs. Receivers ignore shorter ones, or soon will (RFC 8301 section
+// 3.2).
 const MinBits = 2048
 
-// maxBits is the largest RSA key: verifiers need not take larger ones (RFC 8301 section 3.2), and signing time grows with the cube.
+// maxBits is the largest RSA key: verifiers need not take larger ones (RFC 8301 section 3.2), and signing
+// time grows with the cube.
 const maxBits = 4096
 
 // The kinds of key, as the k= of a record names them.
@@ -26,8 +28,8 @@ const (
 // Key is a private key that signs mail. It is safe for concurrent use.
 type Key struct{ signer crypto.Signer }
 
-// Parse reads a private key in PEM: RSA of 2048 to 4096 bits in PKCS #1 or PKCS #8, or Ed25519 in PKCS #8. The error says what to do, goes
-// after the name of a field, and has nothing of the key in it.
+// Parse reads a private key in PEM: RSA of 2048 to 4096 bits in PKCS #1 or PKCS #8, or Ed25519 in PKCS #8.
+// The error says what to do, goes after the name of a field, and has nothing of the key in it.
 func Parse(text string) (*Key, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -73,7 +75,8 @@ func parseBlock(block *pem.Block) (any, error) {
 	return key, nil
 }
 
-// Generate makes a private key of a kind, RSA or Ed25519, in PEM. Bits are for RSA: 2048 to 4096, 0 means 2048.
+// Generate makes a private key of a kind, RSA or Ed25519, in PEM. Bits are for RSA: 2048 to 4096, 0 means
+// 2048.
 func Generate(kind string, bits int) (string, error) {
 	var key any
 	var err error

@@ -43,11 +43,13 @@ func TestParse(t *testing.T) {
 		{"Ed25519", pems()[Ed25519], Ed25519, 256, ""},
 		{"nothing", "", "", 0, "is not PEM: it must begin"},
 		{"the bare base64", strings.Split(pems()[RSA], "\n")[1], "", 0, "is not PEM: it must begin"},
-		{"too short", inPEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)), "", 0, "is an RSA key of 1024 bits: receivers take 2048 to 4096"},
+		{"too short", inPEM("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)), "", 0,
+			"is an RSA key of 1024 bits: receivers take 2048 to 4096"},
 		{"another curve", inPEM("PRIVATE KEY", curveDER), "", 0, "is neither an RSA nor an Ed25519 key"},
 		{"the public one", inPEM("PUBLIC KEY", nil), "", 0, "is public"},
 		{"locked", inPEM("ENCRYPTED PRIVATE KEY", nil), "", 0, "is locked with a passphrase"},
-		{"locked the old way", strings.Replace(inPEM("RSA PRIVATE KEY", pkcs1), "-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1), "", 0, "is locked with a passphrase"},
+		{"locked the old way", strings.Replace(inPEM("RSA PRIVATE KEY", pkcs1), "-----\n",
+			"-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1), "", 0, "is locked with a passphrase"},
 		{"damaged", inPEM("PRIVATE KEY", pkcs1[:99]), "", 0, "is damaged"},
 		{"something else", inPEM("EC PRIVATE KEY", nil), "", 0, `is PEM of "EC PRIVATE KEY"`},
 	} {
@@ -113,7 +115,8 @@ func TestCheckRecord(t *testing.T) {
 	bare, _, _ = strings.Cut(bare, "-----")
 	for _, row := range []struct{ name, record, fault string }{
 		{"the least", "p=" + public, ""},
-		{"blanks and line breaks", " v = DKIM1 ;\tk = rsa;; p = " + public[:40] + "\r\n " + public[40:] + " ; ", ""},
+		{"blanks and line breaks", " v = DKIM1 ;\tk = rsa;; p = " + public[:40] + "\r\n " + public[40:] + " ; ",
+			""},
 		{"the key in the form of RFC 6376", "v=DKIM1; p=" + bare, ""},
 		{"further tags", "v=DKIM1; h=sha1:sha256; s=email; t=s; n=note; p=" + public, ""},
 		{"another version", "v=DKIM2; p=" + public, "must begin with v=DKIM1"},
@@ -121,19 +124,22 @@ func TestCheckRecord(t *testing.T) {
 		{"no key", "v=DKIM1; k=rsa", "has no key"},
 		{"revoked", "v=DKIM1; p=", "is revoked"},
 		{"twice", "p=" + public + "; p=" + public, "is not a list"},
-		{"another kind", record(t, other), "publishes a key of kind ed25519, and mail is signed with one of kind rsa"},
+		{"another kind", record(t, other),
+			"publishes a key of kind ed25519, and mail is signed with one of kind rsa"},
 		{"an unknown kind", "v=DKIM1; k=dsa; p=" + public, `has a key of kind "dsa"`},
 		{"cut off", good[:255], "has a key that is"},
 		{"no base64", "v=DKIM1; p=***", "has a key that is not base64"},
 		{"SHA-1 only", "v=DKIM1; h=sha1; p=" + public, "does not allow SHA-256"},
 		{"for something else", "v=DKIM1; s=tlsrpt; p=" + public, "is not for mail"},
-		{"half an Ed25519 key", "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg==", "has an Ed25519 key of 16 octets"},
+		{"half an Ed25519 key", "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg==",
+			"has an Ed25519 key of 16 octets"},
 		{"something else at that name", "v=spf1 -all", "must begin with v=DKIM1"},
 		{"text", "hello", "is not a list"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := CheckRecord(row.record, k)
-			if row.fault == "" && err != nil || row.fault != "" && (err == nil || !strings.HasPrefix(err.Error(), row.fault)) {
+			if row.fault == "" && err != nil || row.fault != "" &&
+				(err == nil || !strings.HasPrefix(err.Error(), row.fault)) {
 				t.Errorf("%v, want %q", err, row.fault)
 			}
 		})
@@ -142,7 +148,8 @@ func TestCheckRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CheckRecord(good, &Key{another}); err == nil || !strings.HasPrefix(err.Error(), "publishes another key") {
+	if _, err := CheckRecord(good, &Key{another}); err == nil ||
+		!strings.HasPrefix(err.Error(), "publishes another key") {
 		t.Errorf("another key of the same kind: %v", err)
 	}
 	if p, err := CheckRecord("v=DKIM1; t=s:y; p="+public, nil); err != nil || !p.Testing {
@@ -152,8 +159,11 @@ func TestCheckRecord(t *testing.T) {
 
 func TestCheckDomainAndSelector(t *testing.T) {
 	for in, want := range map[string]string{
-		"example.com": "example.com", "Mail.Example.COM.": "mail.example.com", "bücher.example": "xn--bcher-kva.example",
-		"": "", "localhost": "", "co.uk": "", "a..b": "", "-a.example": "", "a b.example": "", "a;b.example": "", "x\r\n.example": "", strings.Repeat("a.", 130) + "example": "",
+		"example.com": "example.com", "Mail.Example.COM.": "mail.example.com",
+		"bücher.example": "xn--bcher-kva.example",
+		"":               "", "localhost": "", "co.uk": "", "a..b": "", "-a.example": "", "a b.example": "",
+		"a;b.example":   "",
+		"x\r\n.example": "", strings.Repeat("a.", 130) + "example": "",
 	} {
 		if got, err := CheckDomain(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("domain %q: %q, %v", in, got, err)

@@ -38,7 +38,8 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 		o.Now = time.Now
 	}
 	store := records.New(db, ring, records.Kind[api.DomainKey]{
-		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged", // a domain has a dot, so none is the version's key
+		// a domain has a dot, so none is the version's key
+		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged",
 		Secrets: func(k *api.DomainKey) []records.Secret {
 			return []records.Secret{{Field: "privateKey", Value: &k.PrivateKey}}
 		},
@@ -46,7 +47,8 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	return &Keys{store: store, now: o.Now, ready: redisdb.NewCache[*Signature](db, store.VersionKey(), nil)}, nil
 }
 
-// Put stores the key of a domain, in place of the one there was; a masked privateKey keeps that. Invalid reports every wrong field.
+// Put stores the key of a domain, in place of the one there was; a masked privateKey keeps that. Invalid
+// reports every wrong field.
 func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
 	d, wrong := Check(d, true)
 	if err := fault.InvalidFields(wrong); err != nil {
@@ -132,11 +134,12 @@ func (k *Keys) Delete(ctx context.Context, domain string) error {
 	return nil
 }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
+// [records.Store.Reseal].
 func (k *Keys) Reseal(ctx context.Context) (int, error) { return k.store.Reseal(ctx) }
 
-// For gives the signature for mail from a domain: by its own key, or that of the nearest domain above it. Nil: there is none. The answer is
-// at most about a second old; an error of Redis is Unavailable.
+// For gives the signature for mail from a domain: by its own key, or that of the nearest domain above it.
+// Nil: there is none. The answer is at most about a second old; an error of Redis is Unavailable.
 func (k *Keys) For(ctx context.Context, domain string) (*Signature, error) {
 	s, _, err := k.ready.Get(ctx, domain, k.now(), func(ctx context.Context) (*Signature, bool, error) {
 		s, err := k.find(ctx, domain)
@@ -166,5 +169,6 @@ func (k *Keys) find(ctx context.Context, domain string) (*Signature, error) {
 }
 
 func notFound() error {
-	return fault.New(fault.NotFound, "DomainKeyNotFound", "No DKIM key is stored for this domain; add it with PUT /v1/dkim/{domain}")
+	return fault.New(fault.NotFound, "DomainKeyNotFound",
+		"No DKIM key is stored for this domain; add it with PUT /v1/dkim/{domain}")
 }

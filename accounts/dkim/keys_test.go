@@ -121,7 +121,8 @@ func TestPutReportsEveryWrongField(t *testing.T) {
 	if !errors.As(err, &f) || f.Kind != fault.Invalid || len(f.Fields) != 3 {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.Put(t.Context(), api.DKIM{Domain: "a.example", Selector: "s1", PrivateKey: records.Mask}); !fault.Is(err, fault.Invalid) {
+	if _, err := b.Put(t.Context(), api.DKIM{Domain: "a.example", Selector: "s1",
+		PrivateKey: records.Mask}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("masked, with nothing stored: %v", err)
 	}
 }
@@ -136,7 +137,8 @@ func TestAMaskedKeyKeepsTheStoredOne(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	s, err := b.For(t.Context(), "a.example")
-	if err != nil || s == nil || s.Selector != "s2" || !s.Key.signer.Public().(ed25519.PublicKey).Equal(parsed(t, Ed25519).signer.Public()) {
+	if err != nil || s == nil || s.Selector != "s2" ||
+		!s.Key.signer.Public().(ed25519.PublicKey).Equal(parsed(t, Ed25519).signer.Public()) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -146,8 +148,10 @@ func TestWhichKeySignsADomain(t *testing.T) {
 	b.add(t, key("example.co.uk", "parent"))
 	b.add(t, key("news.example.co.uk", "own"))
 	for from, want := range map[string]string{
-		"example.co.uk": "parent of example.co.uk", "news.example.co.uk": "own of news.example.co.uk", "x.news.example.co.uk": "own of news.example.co.uk",
-		"shop.example.co.uk": "parent of example.co.uk", "other.co.uk": "unsigned", "co.uk": "unsigned", "example.com": "unsigned", "notexample.co.uk": "unsigned", "localhost": "unsigned", "": "unsigned",
+		"example.co.uk": "parent of example.co.uk", "news.example.co.uk": "own of news.example.co.uk",
+		"x.news.example.co.uk": "own of news.example.co.uk",
+		"shop.example.co.uk":   "parent of example.co.uk", "other.co.uk": "unsigned", "co.uk": "unsigned",
+		"example.com": "unsigned", "notexample.co.uk": "unsigned", "localhost": "unsigned", "": "unsigned",
 	} {
 		if got := b.signs(t, from); got != want {
 			t.Errorf("%s: %s, want %s", from, got, want)

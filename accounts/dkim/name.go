@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// Check gives a key's domain and selector in normal form and reports what is wrong, under the names domain, selector and privateKey. With
-// masked true a privateKey of ****** passes: it stands for the stored one.
+// Check gives a key's domain and selector in normal form and reports what is wrong, under the names domain,
+// selector and privateKey. With masked true a privateKey of ****** passes: it stands for the stored one.
 func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 	var wrong []fault.Field
 	add := func(key string, err error) {
@@ -33,8 +33,8 @@ func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 	return d, wrong
 }
 
-// CheckDomain gives a domain in the form that a signature names it: in lower case, as A-labels (RFC 6376 section 3.5). The error goes after
-// the name of a field.
+// CheckDomain gives a domain in the form that a signature names it: in lower case, as A-labels (RFC 6376
+// section 3.5). The error goes after the name of a field.
 func CheckDomain(domain string) (string, error) {
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(domain, "."))
 	if err != nil || !isName(ascii) || !strings.Contains(ascii, ".") {
@@ -46,8 +46,8 @@ func CheckDomain(domain string) (string, error) {
 	return ascii, nil
 }
 
-// CheckSelector gives a selector in lower case: letters, digits and hyphens, in labels separated by dots (RFC 6376 section 3.1). The error
-// goes after the name of a field.
+// CheckSelector gives a selector in lower case: letters, digits and hyphens, in labels separated by dots (RFC
+// 6376 section 3.1). The error goes after the name of a field.
 func CheckSelector(selector string) (string, error) {
 	selector = strings.ToLower(selector)
 	if !isName(selector) || len(selector) > 128 {
@@ -74,8 +74,8 @@ func isName(name string) bool {
 	return true
 }
 
-// aligned says whether a signature by a domain counts for mail from another, as DMARC's relaxed mode has it: both belong to one
-// organisational domain.
+// aligned says whether a signature by a domain counts for mail from another, as DMARC's relaxed mode has it:
+// both belong to one organisational domain.
 func aligned(domain, from string) bool {
 	if domain == from {
 		return true

@@ -23,7 +23,8 @@ func Record(k *Key) (string, error) {
 	return "v=DKIM1; k=" + k.Kind() + "; p=" + public, nil
 }
 
-// publicText is the public key as p= has it: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets themselves.
+// publicText is the public key as p= has it: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets
+// themselves.
 func publicText(k *Key) (string, error) {
 	if public, ok := k.signer.Public().(ed25519.PublicKey); ok {
 		return base64.StdEncoding.EncodeToString(public), nil
@@ -38,7 +39,8 @@ func publicText(k *Key) (string, error) {
 // RecordName is where the record of a selector and domain is published.
 func RecordName(selector, domain string) string { return selector + "._domainkey." + domain }
 
-// ZoneStrings cuts a record into the strings of at most 255 octets that a zone file wants; verifiers join them.
+// ZoneStrings cuts a record into the strings of at most 255 octets that a zone file wants; verifiers join
+// them.
 func ZoneStrings(record string) []string {
 	var pieces []string
 	for len(record) > maxString {
@@ -61,8 +63,8 @@ type Published struct {
 	key     string
 }
 
-// CheckRecord reads a record as verifiers do and holds it against a key, or against none (nil). The error says what is wrong with the
-// record and what to do.
+// CheckRecord reads a record as verifiers do and holds it against a key, or against none (nil). The error
+// says what is wrong with the record and what to do.
 func CheckRecord(record string, k *Key) (Published, error) {
 	p, err := readRecord(record)
 	if err != nil || k == nil {
@@ -134,14 +136,17 @@ func readTags(record string) (tags map[string]string, first string, err error) {
 }
 
 func listed(list, name string) bool {
-	return slices.ContainsFunc(strings.Split(list, ":"), func(s string) bool { return strings.TrimSpace(s) == name })
+	return slices.ContainsFunc(strings.Split(list, ":"), func(s string) bool {
+		return strings.TrimSpace(s) == name
+	})
 }
 
 func publicBits(kind string, public []byte) (int, error) {
 	switch kind {
 	case Ed25519:
 		if len(public) != ed25519.PublicKeySize {
-			return 0, fmt.Errorf("has an Ed25519 key of %d octets, not of %d: was it copied as a whole?", len(public), ed25519.PublicKeySize)
+			return 0, fmt.Errorf("has an Ed25519 key of %d octets, not of %d: was it copied as a whole?", len(public),
+				ed25519.PublicKeySize)
 		}
 		return 256, nil
 	case RSA:
@@ -150,14 +155,16 @@ func publicBits(kind string, public []byte) (int, error) {
 			return 0, err
 		}
 		if key.N.BitLen() < 1024 {
-			return 0, fmt.Errorf("has an RSA key of %d bits: receivers take no less than 1024, and advise %d", key.N.BitLen(), MinBits)
+			return 0, fmt.Errorf("has an RSA key of %d bits: receivers take no less than 1024, and advise %d",
+				key.N.BitLen(), MinBits)
 		}
 		return key.N.BitLen(), nil
 	}
 	return 0, fmt.Errorf("has a key of kind %q: receivers know %s and %s", kind, RSA, Ed25519)
 }
 
-// parsePublic takes both forms that are found in the DNS: SubjectPublicKeyInfo, and the bare RSAPublicKey that RFC 6376 names.
+// parsePublic takes both forms that are found in the DNS: SubjectPublicKeyInfo, and the bare RSAPublicKey
+// that RFC 6376 names.
 func parsePublic(der []byte) (*rsa.PublicKey, error) {
 	if key, err := x509.ParsePKIXPublicKey(der); err == nil {
 		if public, ok := key.(*rsa.PublicKey); ok {

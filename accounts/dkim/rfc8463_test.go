@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRFC8463 takes the example of RFC 8463 appendix A: our canonical form is the one that was signed there, the key there is read as it
-// was meant, and signing it anew gives the very same signature.
+// TestRFC8463 takes the example of RFC 8463 appendix A: our canonical form is the one that was signed there,
+// the key there is read as it was meant, and signing it anew gives the very same signature.
 func TestRFC8463(t *testing.T) {
 	mail, err := os.ReadFile("testdata/rfc8463.eml")
 	if err != nil {
@@ -21,11 +21,13 @@ func TestRFC8463(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := base64.StdEncoding.EncodeToString(hashBody(body)), "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8="; got != want {
+	if got, want := base64.StdEncoding.EncodeToString(
+		hashBody(body)), "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8="; got != want {
 		t.Errorf("the body's hash is %s, want %s", got, want)
 	}
 	var text []byte
-	for _, name := range []string{"from", "to", "subject", "date", "message-id"} { // each named twice or once, there once
+	// each named twice or once, there once
+	for _, name := range []string{"from", "to", "subject", "date", "message-id"} {
 		for _, f := range h.last(name, 1) {
 			text = appendRelaxed(text, f)
 		}
@@ -47,7 +49,8 @@ func TestRFC8463(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := record(t, k), "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="; got != want {
+	if got, want := record(t,
+		k), "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="; got != want {
 		t.Errorf("the record is %s, want %s", got, want)
 	}
 	signature, err := k.sign(hash[:])

@@ -18,26 +18,29 @@ type Signature struct {
 	Time     time.Time // t=, when it was signed; zero: not said
 }
 
-// overSigned are the fields signed once more than they occur: what people see, what mail programs act upon, and what makes one-click
-// unsubscribing trustworthy (RFC 8058 section 4). Changing one, adding a second, or adding one where there was none breaks the signature.
+// overSigned are the fields signed once more than they occur: what people see, what mail programs act upon,
+// and what makes one-click unsubscribing trustworthy (RFC 8058 section 4). Changing one, adding a second, or
+// adding one where there was none breaks the signature.
 var overSigned = []string{
 	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
 	"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
-	"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive",
+	"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post", "List-Help", "List-Subscribe", "List-Post",
+	"List-Owner", "List-Archive",
 }
 
-// signed are the fields signed as often as they occur: a relay may rightly add one. Large receivers count complaints by Feedback-ID
-// only if it is signed.
+// signed are the fields signed as often as they occur: a relay may rightly add one. Large receivers count
+// complaints by Feedback-ID only if it is signed.
 var signed = []string{"Sender", "Feedback-ID", "Auto-Submitted"}
 
-// maxInstances bounds how many fields of one name are signed, the last ones: h= lists each of them, and strangers write headers too.
+// maxInstances bounds how many fields of one name are signed, the last ones: h= lists each of them, and
+// strangers write headers too.
 const maxInstances = 10
 
 // maxColumn is where lines of the signature are folded.
 const maxColumn = 76
 
-// Sign gives the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails when the message has a line end other than
-// CRLF, a line in its header that is no field, or no From.
+// Sign gives the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails when the message
+// has a line end other than CRLF, a line in its header that is no field, or no From.
 func Sign(content []byte, s Signature) ([]byte, error) {
 	head, body, err := parse(content)
 	if err != nil {
@@ -76,8 +79,8 @@ func Sign(content []byte, s Signature) ([]byte, error) {
 	return append(out, content...), nil
 }
 
-// field writes the header field with an empty b= at its end. White space in it is signed as a single blank, so it can't be folded anew
-// later.
+// field writes the header field with an empty b= at its end. White space in it is signed as a single blank,
+// so it can't be folded anew later.
 func (s Signature) field(names []string, bodyHash []byte) []byte {
 	w := tagWriter{buf: make([]byte, 0, 1024)}
 	w.buf = append(w.buf, "DKIM-Signature: v=1;"...)
@@ -159,7 +162,8 @@ func (f headerField) name() []byte {
 
 type header []headerField
 
-// last gives the fields of a name from the last one up, which is the order in which they are signed (RFC 6376 section 5.4.2).
+// last gives the fields of a name from the last one up, which is the order in which they are signed (RFC 6376
+// section 5.4.2).
 func (h header) last(name string, most int) []headerField {
 	var found []headerField
 	for i := len(h) - 1; i >= 0 && len(found) < most; i-- {

@@ -26,8 +26,10 @@ func signature(t testing.TB, kind string) Signature {
 func composed(t testing.TB, change func(d *message.Draft)) []byte {
 	t.Helper()
 	d := message.Draft{
-		From: message.Address{Name: "Jürgen Müller", Address: "ann@example.com"}, To: []message.Address{{Address: "bob@example.net"}},
-		Date: signedAt, Subject: "Grüße aus dem Süden, und " + strings.Repeat("noch mehr davon ", 10), Text: "Guten Tag\n",
+		From: message.Address{Name: "Jürgen Müller", Address: "ann@example.com"}, To: []message.Address{
+			{Address: "bob@example.net"}},
+		Date: signedAt, Subject: "Grüße aus dem Süden, und " + strings.Repeat("noch mehr davon ", 10),
+		Text: "Guten Tag\n",
 	}
 	change(&d)
 	c, err := message.Compose(d, nil)
@@ -44,15 +46,20 @@ func mails(t testing.TB) map[string][]byte {
 			d.HTML = "<p>News</p>"
 			d.Headers = []message.Header{
 				{Name: "List-Id", Value: "News <news.example.com>"},
-				{Name: "List-Unsubscribe", Value: "<https://example.com/u?t=" + strings.Repeat("x", 200) + ">, <mailto:u@example.com>"},
-				{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"}, {Name: "Feedback-ID", Value: "1:2:3:shop"},
+				{Name: "List-Unsubscribe", Value: "<https://example.com/u?t=" + strings.Repeat("x", 200) +
+					">, <mailto:u@example.com>"},
+				{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"},
+				{Name: "Feedback-ID", Value: "1:2:3:shop"},
 			}
 		}),
 		"attachments": composed(t, func(d *message.Draft) {
-			d.Attachments = []message.Attachment{{Filename: "отчёт.pdf", Content: bytes.Repeat([]byte("0123456789\x00"), 9000)}, {Filename: "a.txt", Content: []byte("  a\t b \r\n\r\n")}}
+			d.Attachments = []message.Attachment{
+				{Filename: "отчёт.pdf", Content: bytes.Repeat([]byte("0123456789\x00"), 9000)}, {Filename: "a.txt",
+					Content: []byte("  a\t b \r\n\r\n")}}
 		}),
 		"an answer": composed(t, func(d *message.Draft) {
-			d.InReplyTo, d.References, d.ReplyTo = "<1@x.example>", []string{"<0@x.example>"}, []message.Address{{Address: "r@example.com"}}
+			d.InReplyTo, d.References, d.ReplyTo = "<1@x.example>", []string{"<0@x.example>"}, []message.Address{
+				{Address: "r@example.com"}}
 		}),
 	}
 	for name, text := range map[string]string{
@@ -68,8 +75,11 @@ func mails(t testing.TB) map[string][]byte {
 		list[name] = wire("From: ann@example.com\nTO:bob@example.net\nsubject:   folded\n\t subject \n  again  \nX-Other: x\n\n" + text)
 	}
 	list["no blank line after the header"] = wire("From: ann@example.com\nTo: bob@example.net\n")
-	list["signed before"] = append(wire("DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=old; h=From; bh=AAAA; b=AAAA\n"), list["an answer"]...)
-	list["many of one name"] = wire(strings.Repeat("List-Help: <https://example.com>\n", 30) + "From: ann@example.com\n\nx\n")
+	list["signed before"] = append(
+		wire("DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=old; h=From; bh=AAAA; b=AAAA\n"),
+		list["an answer"]...)
+	list["many of one name"] = wire(strings.Repeat("List-Help: <https://example.com>\n", 30) +
+		"From: ann@example.com\n\nx\n")
 	return list
 }
 
@@ -97,7 +107,8 @@ func TestOthersVerifyOurSignatures(t *testing.T) {
 	ask(t, asked)
 }
 
-// TestWhatBreaksASignature holds what was promised: relays may fold, unfold and trace, nobody may change or add what people see.
+// TestWhatBreaksASignature holds what was promised: relays may fold, unfold and trace, nobody may change or
+// add what people see.
 func TestWhatBreaksASignature(t *testing.T) {
 	const mail = "From: Ann <ann@example.com>\nTo: bob@example.net\nSubject: An offer\nDate: Sun, 1 Mar 2026 12:00:00 +0000\nMessage-ID: <1@example.com>\n" +
 		"MIME-Version: 1.0\nContent-Type: text/plain\nList-Unsubscribe: <https://example.com/u>\nX-Other: x\n\nBuy one.\n"
@@ -111,7 +122,8 @@ func TestWhatBreaksASignature(t *testing.T) {
 		holds          bool
 	}{
 		{"nothing", "", "", true},
-		{"traced", "DKIM-Signature", "Received: from x by y; Sun, 1 Mar 2026 12:00:01 +0000\r\nDKIM-Signature", true},
+		{"traced", "DKIM-Signature", "Received: from x by y; Sun, 1 Mar 2026 12:00:01 +0000\r\nDKIM-Signature",
+			true},
 		{"folded", "Subject: An offer", "Subject:\r\n\tAn  offer ", true},
 		{"an unsigned field", "X-Other: x", "X-Other: y", true},
 		{"blank lines at the end", "Buy one.\r\n", "Buy one. \r\n\r\n\r\n", true},
@@ -124,7 +136,8 @@ func TestWhatBreaksASignature(t *testing.T) {
 		{"a Reply-To where there was none", "To:", "Reply-To: eve@example.org\r\nTo:", false},
 		{"another type", "text/plain", "text/html", false},
 		{"another address to unsubscribe", "https://example.com/u", "https://example.org/u", false},
-		{"one-click where there was none", "X-Other", "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\nX-Other", false},
+		{"one-click where there was none", "X-Other",
+			"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\nX-Other", false},
 	} {
 		changed := bytes.Replace(out, []byte(row.old), []byte(row.new), 1)
 		if row.old != "" && bytes.Equal(changed, out) {
@@ -154,7 +167,8 @@ func ask(t *testing.T, all []question) {
 		if !bytes.HasSuffix(q.mail, []byte("\r\n")) { // SMTP ends the last line, if nobody else does
 			q.mail = append(q.mail, "\r\n"...)
 		}
-		found, err := reference.VerifyWithOptions(bytes.NewReader(q.mail), &reference.VerifyOptions{LookupTXT: func(string) ([]string, error) { return []string{text}, nil }})
+		found, err := reference.VerifyWithOptions(bytes.NewReader(q.mail), &reference.VerifyOptions{
+			LookupTXT: func(string) ([]string, error) { return []string{text}, nil }})
 		if bytes.Contains(q.mail, []byte("\r\n\r\n")) { // go-msgauth reads no header without a blank line after it
 			if err != nil || len(found) == 0 || (found[0].Err == nil) != q.holds {
 				t.Errorf("%s: go-msgauth says %v %+v, want it to hold: %v", q.name, err, found, q.holds)
@@ -164,7 +178,8 @@ func ask(t *testing.T, all []question) {
 		if err := os.WriteFile(file, q.mail, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.NewEncoder(&input).Encode(map[string]any{"file": file, "records": map[string]string{name: text}}); err != nil {
+		if err := json.NewEncoder(&input).Encode(map[string]any{"file": file, "records": map[string]string{
+			name: text}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +252,8 @@ func TestSignRefuses(t *testing.T) {
 		{"folded at the start", " x\r\nFrom: a@example.com\r\n\r\n", "begins with a blank"},
 		{"cut off", "From: a@exam", "no end"},
 	} {
-		if _, err := Sign([]byte(row.mail), signature(t, Ed25519)); err == nil || !strings.Contains(err.Error(), row.fault) {
+		if _, err := Sign([]byte(row.mail), signature(t, Ed25519)); err == nil ||
+			!strings.Contains(err.Error(), row.fault) {
 			t.Errorf("%s: %v, want %q", row.name, err, row.fault)
 		}
 	}
@@ -267,7 +283,8 @@ func FuzzSign(f *testing.F) {
 func BenchmarkSign(b *testing.B) {
 	small := composed(b, func(*message.Draft) {})
 	large := composed(b, func(d *message.Draft) {
-		d.Attachments = []message.Attachment{{Filename: "a.bin", Content: bytes.Repeat([]byte("0123456789abcdef"), 1<<16)}}
+		d.Attachments = []message.Attachment{
+			{Filename: "a.bin", Content: bytes.Repeat([]byte("0123456789abcdef"), 1<<16)}}
 	})
 	for _, kind := range []string{RSA, Ed25519} {
 		for name, mail := range map[string][]byte{"small": small, "megabyte": large} {

@@ -34,10 +34,11 @@ func NewSigner(keys *Keys, o Options) (*Signer, error) {
 	return &Signer{keys: keys, now: o.Now}, nil
 }
 
-// Sign gives the message with a signature in front, in new memory; the same message when no key is due. account is the key of the message's
-// account, in clear; nil: it has none. fromDomain is the domain of its (first) author. The package comment says which key signs, and when
-// the error is Unavailable.
-func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, content []byte) ([]byte, error) {
+// Sign gives the message with a signature in front, in new memory; the same message when no key is due.
+// account is the key of the message's account, in clear; nil: it has none. fromDomain is the domain of its
+// (first) author. The package comment says which key signs, and when the error is Unavailable.
+func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, content []byte) ([]byte,
+	error) {
 	signature, err := s.choose(ctx, account, strings.ToLower(fromDomain))
 	if err != nil || signature == nil {
 		return content, err

@@ -29,10 +29,14 @@ func TestSignerChoosesTheKey(t *testing.T) {
 		{"the domain's", nil, "example.com", "d=example.com; s=stored"},
 		{"in whatever case", nil, "News.Example.COM", "d=example.com; s=stored"},
 		{"the account's, of the same domain", account("example.com"), "example.com", "d=example.com; s=account"},
-		{"the account's, of a domain above", account("example.com"), "news.example.com", "d=example.com; s=account"},
-		{"the account's, of a domain beside", account("mail.example.com"), "news.example.com", "d=mail.example.com; s=account"},
-		{"the domain's, since the account's is not aligned", account("other.example"), "example.com", "d=example.com; s=stored"},
-		{"the account's, for want of a better one", account("other.example"), "third.example", "d=other.example; s=account"},
+		{"the account's, of a domain above", account("example.com"), "news.example.com",
+			"d=example.com; s=account"},
+		{"the account's, of a domain beside", account("mail.example.com"), "news.example.com",
+			"d=mail.example.com; s=account"},
+		{"the domain's, since the account's is not aligned", account("other.example"), "example.com",
+			"d=example.com; s=stored"},
+		{"the account's, for want of a better one", account("other.example"), "third.example",
+			"d=other.example; s=account"},
 		{"public suffixes align nothing", account("a.co.uk"), "b.co.uk", "d=a.co.uk; s=account"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -64,7 +68,8 @@ func TestSignerFails(t *testing.T) {
 		t.Errorf("a key that does not open: %q, %v", out, err)
 	}
 	bad := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: "hunter2"}
-	if _, err := s.Sign(t.Context(), bad, "example.com", mail); err == nil || strings.Contains(err.Error(), "hunter2") {
+	if _, err := s.Sign(t.Context(), bad, "example.com", mail); err == nil ||
+		strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	if _, err := NewSigner(nil, Options{}); err == nil {

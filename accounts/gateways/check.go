@@ -145,7 +145,8 @@ func (s *Settings) checkOAuth(f *Faults, o api.OAuth2) {
 		required    bool
 		limit       int
 	}{
-		{"clientId", o.ClientID, true, 1024}, {"clientSecret", o.ClientSecret, false, 4096}, {"refreshToken", o.RefreshToken, true, 16384},
+		{"clientId", o.ClientID, true, 1024}, {"clientSecret", o.ClientSecret, false, 4096},
+		{"refreshToken", o.RefreshToken, true, 16384},
 		{"scope", o.Scope, false, 1024}, {"user", o.User, true, 256},
 	} {
 		if field.value == "" && field.required {
@@ -175,7 +176,8 @@ func (s *Settings) checkTLS(f *Faults) {
 		f.Add(s.at+"tls.ca", "must be certificates in PEM, of 64 KiB at most")
 	}
 	if t.PinSHA256 != "" && !pins(t.PinSHA256) {
-		f.Add(s.at+"tls.pinSha256", "must be the SHA-256 of a public key in base64 (44 characters), several separated by spaces")
+		f.Add(s.at+"tls.pinSha256",
+			"must be the SHA-256 of a public key in base64 (44 characters), several separated by spaces")
 	}
 }
 
@@ -216,14 +218,16 @@ func (f *Faults) proxy(text string) {
 	switch {
 	case len(text) > 2048:
 		f.Add("proxy", "must not be longer than 2048 characters")
-	case err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || !validHost(u.Hostname()):
+	case err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) ||
+		!validHost(u.Hostname()):
 		f.Add("proxy", "must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
 		f.Add("proxy", "must not have a path, query or fragment")
 	case u.Port() != "" && !validPort(u.Port()):
 		f.Add("proxy", "must have a port of 1 to 65535")
 	case u.User != nil && !validUser(u):
-		f.Add("proxy", "must have a user name and a password of at most 255 bytes each, or none") // RFC 1929 section 2
+		// RFC 1929 section 2
+		f.Add("proxy", "must have a user name and a password of at most 255 bytes each, or none")
 	}
 }
 
@@ -235,7 +239,8 @@ func validPort(text string) bool {
 func validUser(u *url.URL) bool {
 	password, _ := u.User.Password()
 	name := u.User.Username()
-	return name != "" && len(name) <= 255 && len(password) <= 255 && !strings.ContainsFunc(name+password, unicode.IsControl) &&
+	return name != "" && len(name) <= 255 && len(password) <= 255 &&
+		!strings.ContainsFunc(name+password, unicode.IsControl) &&
 		(u.Scheme == "socks5" || !strings.Contains(name, ":")) // RFC 7617 section 2
 }
 
@@ -246,7 +251,8 @@ func (f *Faults) limits(l *api.Limits) {
 	for _, rate := range []struct {
 		name        string
 		value, most float64
-	}{{"perSecond", l.PerSecond, 100_000}, {"perMinute", l.PerMinute, 6_000_000}, {"perDay", l.PerDay, 1_000_000_000}} {
+	}{{"perSecond", l.PerSecond, 100_000}, {"perMinute", l.PerMinute, 6_000_000}, {"perDay", l.PerDay,
+		1_000_000_000}} {
 		if !(rate.value >= 0 && rate.value <= rate.most) || math.IsNaN(rate.value) {
 			f.Add("limits."+rate.name, "must be 0 to %.0f", rate.most)
 		}
@@ -257,7 +263,8 @@ func (f *Faults) limits(l *api.Limits) {
 	for _, count := range []struct {
 		name        string
 		value, most int
-	}{{"burst", l.Burst, 100_000}, {"connections", l.Connections, 1000}, {"perConnection", l.PerConnection, 100_000}} {
+	}{{"burst", l.Burst, 100_000}, {"connections", l.Connections, 1000}, {"perConnection", l.PerConnection,
+		100_000}} {
 		if count.value < 0 || count.value > count.most {
 			f.Add("limits."+count.name, "must be 1 to %d", count.most)
 		}

@@ -56,31 +56,46 @@ func TestWrongGateways(t *testing.T) {
 		{"a URL for a host", func(g *api.Gateway) { g.Host = "smtp://a" }, []string{"host"}},
 		{"a preset unknown", func(g *api.Gateway) { g.Preset = "hotmail" }, []string{"preset"}},
 		{"SES without region", func(g *api.Gateway) { g.Preset, g.Host = "ses", "" }, []string{"host"}},
-		{"generic without host", func(g *api.Gateway) { g.Preset, g.Host, g.Port = "generic", "", 0 }, []string{"host"}},
-		{"TLS from the start where there is none", func(g *api.Gateway) { g.Preset, g.Secure = "office365", true }, []string{"secure"}},
+		{"generic without host", func(g *api.Gateway) { g.Preset, g.Host, g.Port = "generic", "", 0 },
+			[]string{"host"}},
+		{"TLS from the start where there is none", func(g *api.Gateway) { g.Preset, g.Secure = "office365", true },
+			[]string{"secure"}},
 		{"a password without user", func(g *api.Gateway) { g.User = "" }, []string{"user"}},
 		{"a user without password", func(g *api.Gateway) { g.Pass = "" }, []string{"pass"}},
 		{"a NUL in the password", func(g *api.Gateway) { g.Pass = "a\x00" }, []string{"pass"}},
 		{"OAuth and a password", func(g *api.Gateway) { g.OAuth2 = oauthGateway("g").OAuth2 }, []string{"oauth2"}},
 		{"OAuth with nobody to ask", oauth(func(o *api.OAuth2) { o.TokenURL = "" }), []string{"oauth2.provider"}},
-		{"OAuth of an unknown provider", oauth(func(o *api.OAuth2) { o.Provider = "yahoo" }), []string{"oauth2.provider"}},
-		{"OAuth in clear", oauth(func(o *api.OAuth2) { o.TokenURL = "http://login.example.com/" }), []string{"oauth2.tokenUrl"}},
+		{"OAuth of an unknown provider", oauth(func(o *api.OAuth2) { o.Provider = "yahoo" }),
+			[]string{"oauth2.provider"}},
+		{"OAuth in clear", oauth(func(o *api.OAuth2) { o.TokenURL = "http://login.example.com/" }),
+			[]string{"oauth2.tokenUrl"}},
 		{"OAuth without anything", oauth(func(o *api.OAuth2) { *o = api.OAuth2{} }),
 			[]string{"oauth2.provider", "oauth2.clientId", "oauth2.refreshToken", "oauth2.user"}},
-		{"TLS words unknown", tls(api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"}), []string{"tls.minVersion", "tls.starttls"}},
-		{"a password in clear", func(g *api.Gateway) { g.User, g.Pass, g.TLS = "u", "p", &api.SMTPTLS{StartTLS: "off"} }, []string{"tls.starttls"}},
-		{"a password in clear, perhaps", func(g *api.Gateway) { g.User, g.Pass, g.TLS = "u", "p", &api.SMTPTLS{StartTLS: "opportunistic"} }, []string{"tls.starttls"}},
+		{"TLS words unknown", tls(api.SMTPTLS{MinVersion: "TLSv1", StartTLS: "yes"}),
+			[]string{"tls.minVersion", "tls.starttls"}},
+		{"a password in clear", func(g *api.Gateway) {
+			g.User, g.Pass, g.TLS = "u", "p",
+				&api.SMTPTLS{StartTLS: "off"}
+		}, []string{"tls.starttls"}},
+		{"a password in clear, perhaps", func(g *api.Gateway) {
+			g.User, g.Pass, g.TLS = "u", "p",
+				&api.SMTPTLS{StartTLS: "opportunistic"}
+		}, []string{"tls.starttls"}},
 		{"a burst of nothing", func(g *api.Gateway) { g.Limits = &api.Limits{Burst: 5} }, []string{"limits.burst"}},
-		{"STARTTLS inside TLS", func(g *api.Gateway) { g.Secure, g.TLS = true, &api.SMTPTLS{StartTLS: "off"} }, []string{"tls.starttls"}},
-		{"a CA that is none", tls(api.SMTPTLS{CA: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}), []string{"tls.ca"}},
+		{"STARTTLS inside TLS", func(g *api.Gateway) { g.Secure, g.TLS = true, &api.SMTPTLS{StartTLS: "off"} },
+			[]string{"tls.starttls"}},
+		{"a CA that is none", tls(api.SMTPTLS{
+			CA: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}), []string{"tls.ca"}},
 		{"a CA with more behind it", tls(api.SMTPTLS{CA: certificate(t) + "what?"}), []string{"tls.ca"}},
 		{"a CA of nothing", tls(api.SMTPTLS{CA: " "}), []string{"tls.ca"}},
 		{"a pin in hex", tls(api.SMTPTLS{PinSHA256: strings.Repeat("0a", 32)}), []string{"tls.pinSha256"}},
 		{"one pin too short", tls(api.SMTPTLS{PinSHA256: goodPin + " AAAA"}), []string{"tls.pinSha256"}},
 		{"pins of nothing", tls(api.SMTPTLS{PinSHA256: " "}), []string{"tls.pinSha256"}},
 		{"limits", func(g *api.Gateway) {
-			g.Limits = &api.Limits{PerSecond: -1, PerMinute: math.NaN(), PerDay: math.Inf(1), Burst: -1, Connections: 1001, PerConnection: 100_001}
-		}, []string{"limits.perSecond", "limits.perMinute", "limits.perDay", "limits.burst", "limits.connections", "limits.perConnection"}},
+			g.Limits = &api.Limits{PerSecond: -1, PerMinute: math.NaN(), PerDay: math.Inf(1), Burst: -1,
+				Connections: 1001, PerConnection: 100_001}
+		}, []string{"limits.perSecond", "limits.perMinute", "limits.perDay", "limits.burst", "limits.connections",
+			"limits.perConnection"}},
 		{"a proxy without scheme", proxy("proxy.example.com:1080"), []string{"proxy"}},
 		{"a proxy of another kind", proxy("socks4://proxy.example.com"), []string{"proxy"}},
 		{"a proxy without host", proxy("http://:3128"), []string{"proxy"}},
@@ -88,15 +103,19 @@ func TestWrongGateways(t *testing.T) {
 		{"a proxy with port 0", proxy("http://proxy.example.com:0"), []string{"proxy"}},
 		{"a proxy with a line", proxy("http://u:a%0d%0ab@proxy.example.com"), []string{"proxy"}},
 		{"a proxy with no user but a password", proxy("http://:p@proxy.example.com"), []string{"proxy"}},
-		{"a SOCKS password too long", proxy("socks5://u:" + strings.Repeat("p", 256) + "@proxy.example.com"), []string{"proxy"}},
-		{"a name for the local address", func(g *api.Gateway) { g.LocalAddress = "localhost" }, []string{"localAddress"}},
+		{"a SOCKS password too long", proxy("socks5://u:" + strings.Repeat("p", 256) + "@proxy.example.com"),
+			[]string{"proxy"}},
+		{"a name for the local address", func(g *api.Gateway) { g.LocalAddress = "localhost" },
+			[]string{"localAddress"}},
 		{"two words for EHLO", func(g *api.Gateway) { g.SMTPEhloName = "a b" }, []string{"smtpEhloName"}},
 		{"everything", func(g *api.Gateway) {
 			*g = api.Gateway{
-				Gateway: "/", Name: "\x00", Preset: "x", Host: "/", User: "u", TLS: &api.SMTPTLS{CA: "x", PinSHA256: "x"}, Proxy: "x",
+				Gateway: "/", Name: "\x00", Preset: "x", Host: "/", User: "u", TLS: &api.SMTPTLS{CA: "x", PinSHA256: "x"},
+				Proxy:        "x",
 				LocalAddress: "x", SMTPEhloName: "-", Limits: &api.Limits{Burst: -1},
 			}
-		}, []string{"gateway", "name", "localAddress", "smtpEhloName", "proxy", "preset", "host", "port", "pass", "tls.ca", "tls.pinSha256", "limits.burst"}},
+		}, []string{"gateway", "name", "localAddress", "smtpEhloName", "proxy", "preset", "host", "port", "pass",
+			"tls.ca", "tls.pinSha256", "limits.burst"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,16 +143,27 @@ func TestGoodGateways(t *testing.T) {
 		"no login": func(g *api.Gateway) { g.User, g.Pass = "", "" },
 		"OAuth":    func(g *api.Gateway) { *g = oauthGateway("g") },
 		"OAuth by preset": func(g *api.Gateway) {
-			*g = api.Gateway{Gateway: "g", Preset: "gmail", OAuth2: &api.OAuth2{ClientID: "c", RefreshToken: "r", User: "u"}}
+			*g = api.Gateway{Gateway: "g", Preset: "gmail", OAuth2: &api.OAuth2{ClientID: "c", RefreshToken: "r",
+				User: "u"}}
 		},
-		"a token server of a test": func(g *api.Gateway) { *g = oauthGateway("g"); g.OAuth2.TokenURL = "http://127.0.0.1:1234/token" },
-		"two CAs":                  func(g *api.Gateway) { g.TLS = &api.SMTPTLS{CA: certificate(t) + "\n" + certificate(t) + "\n"} },
-		"two pins":                 func(g *api.Gateway) { g.TLS = &api.SMTPTLS{PinSHA256: goodPin + "  " + goodPin} },
-		"a proxy":                  func(g *api.Gateway) { g.Proxy = "https://u:p%40ss:%2F@proxy.example.com:8443/" },
-		"a SOCKS proxy":            func(g *api.Gateway) { g.Proxy = "socks5://[2001:db8::1]:1080" },
-		"a proxy's user":           func(g *api.Gateway) { g.Proxy = "socks5://user@192.0.2.1" },
+		"a token server of a test": func(g *api.Gateway) {
+			*g = oauthGateway("g")
+			g.OAuth2.TokenURL = "http://127.0.0.1:1234/token"
+		},
+		"two CAs": func(g *api.Gateway) {
+			g.TLS = &api.SMTPTLS{CA: certificate(t) + "\n" + certificate(t) + "\n"}
+		},
+		"two pins": func(g *api.Gateway) {
+			g.TLS = &api.SMTPTLS{PinSHA256: goodPin + "  " + goodPin}
+		},
+		"a proxy": func(g *api.Gateway) {
+			g.Proxy = "https://u:p%40ss:%2F@proxy.example.com:8443/"
+		},
+		"a SOCKS proxy":  func(g *api.Gateway) { g.Proxy = "socks5://[2001:db8::1]:1080" },
+		"a proxy's user": func(g *api.Gateway) { g.Proxy = "socks5://user@192.0.2.1" },
 		"all limits": func(g *api.Gateway) {
-			g.Limits = &api.Limits{PerSecond: 0.5, PerMinute: 30, PerDay: 1e9, Burst: 1, Connections: 1000, PerConnection: 1}
+			g.Limits = &api.Limits{PerSecond: 0.5, PerMinute: 30, PerDay: 1e9, Burst: 1, Connections: 1000,
+				PerConnection: 1}
 		},
 		"EHLO literals":  func(g *api.Gateway) { g.SMTPEhloName = "[IPv6:2001:db8::1]" },
 		"a rooted host":  func(g *api.Gateway) { g.Host = "smtp.example.com." },
@@ -163,7 +193,8 @@ func TestGoodGateways(t *testing.T) {
 }
 
 func FuzzHostNames(f *testing.F) {
-	for _, s := range []string{"a.example.com", "127.0.0.1", "::1", "[::1]", "[IPv6:::1]", "a b", "ä.example", "-a", "a:25", "[127.0.0.1]"} {
+	for _, s := range []string{"a.example.com", "127.0.0.1", "::1", "[::1]", "[IPv6:::1]", "a b", "ä.example",
+		"-a", "a:25", "[127.0.0.1]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -179,9 +210,11 @@ func FuzzHostNames(f *testing.F) {
 	})
 }
 
-// FuzzProxy: whatever passes for the URL of a proxy is one for smtpsend, too; its password survives sealing and never shows.
+// FuzzProxy: whatever passes for the URL of a proxy is one for smtpsend, too; its password survives sealing
+// and never shows.
 func FuzzProxy(f *testing.F) {
-	for _, s := range []string{"http://u:p@h:1", "socks5://h", "https://u:%20%40:@[::1]:8443/", "http://u:******@h", "http://u:v1.x.y@h", "socks5://%41:b@h", "x"} {
+	for _, s := range []string{"http://u:p@h:1", "socks5://h", "https://u:%20%40:@[::1]:8443/",
+		"http://u:******@h", "http://u:v1.x.y@h", "socks5://%41:b@h", "x"} {
 		f.Add(s)
 	}
 	ring := testrecords.Ring(f, "secret")
@@ -218,7 +251,8 @@ func FuzzProxy(f *testing.F) {
 }
 
 func TestAPasswordInClearStaysOnThisMachine(t *testing.T) {
-	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "127.0.0.2": true, "10.0.0.1": false, "localhost.example": false} {
+	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "127.0.0.2": true,
+		"10.0.0.1": false, "localhost.example": false} {
 		g := gateway("g")
 		g.Host, g.TLS = host, &api.SMTPTLS{StartTLS: "off"}
 		if err := validate(g); (err == nil) != want {

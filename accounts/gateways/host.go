@@ -28,7 +28,8 @@ func validHost(s string) bool {
 	return true
 }
 
-// addressLiteral reports whether s is an address as EHLO writes it (RFC 5321 section 4.1.3): [192.0.2.1] or [IPv6:2001:db8::1].
+// addressLiteral reports whether s is an address as EHLO writes it (RFC 5321 section 4.1.3): [192.0.2.1] or
+// [IPv6:2001:db8::1].
 func addressLiteral(s string) bool {
 	s, ok := strings.CutPrefix(s, "[")
 	s, closed := strings.CutSuffix(s, "]")

@@ -46,9 +46,10 @@ type use struct {
 	shown   string    // the state it then wrote
 }
 
-// Outcome notes what an attempt through a gateway met: took says how many messages it took (0 or 1 for one attempt), err is nil on success.
-// It writes to Redis at most once a second for each gateway, and what it doesn't write waits for the next time, or for Run; the first
-// error after a success is written at once. A refused recipient or message is no trouble of the gateway: it was there and let us in.
+// Outcome notes what an attempt through a gateway met: took says how many messages it took (0 or 1 for one
+// attempt), err is nil on success. It writes to Redis at most once a second for each gateway, and what it
+// doesn't write waits for the next time, or for Run; the first error after a success is written at once. A
+// refused recipient or message is no trouble of the gateway: it was there and let us in.
 func (s *Store) Outcome(ctx context.Context, id string, took int, err error) {
 	now := s.now()
 	state, text, code := Met(err)
@@ -69,7 +70,8 @@ func (s *Store) Opened(ctx context.Context, id string, until time.Time) {
 	s.note(ctx, id, s.now(), func(u *use) { u.state, u.until = stateOpen, until })
 }
 
-// Met decides what the end of an attempt says about the relay: "connected", "error" with a text and a code for people, or nothing.
+// Met decides what the end of an attempt says about the relay: "connected", "error" with a text and a code
+// for people, or nothing.
 func Met(err error) (state, text, code string) {
 	if err == nil {
 		return stateConnected, "", ""
@@ -173,7 +175,10 @@ func (s *Store) Run(ctx context.Context) error {
 func (s *Store) flush(ctx context.Context) {
 	now := s.now()
 	s.mu.Lock()
-	maps.DeleteFunc(s.uses, func(_ string, u *use) bool { return u.took == 0 && u.state == "" && now.Sub(u.written) > forgetAfter })
+	maps.DeleteFunc(s.uses, func(_ string, u *use) bool {
+		return u.took == 0 && u.state == "" &&
+			now.Sub(u.written) > forgetAfter
+	})
 	ids := slices.Collect(maps.Keys(s.uses))
 	s.mu.Unlock()
 	for _, id := range ids {

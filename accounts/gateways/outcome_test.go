@@ -18,7 +18,8 @@ import (
 )
 
 func refused() *smtpsend.Error {
-	return &smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 5.7.8 no", Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount}
+	return &smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 5.7.8 no", Verdict: smtpsend.Auth,
+		Scope: smtpsend.ScopeAccount}
 }
 
 func TestMet(t *testing.T) {
@@ -28,11 +29,15 @@ func TestMet(t *testing.T) {
 		state, text, code string
 	}{
 		{"success", nil, stateConnected, "", ""},
-		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Scope: smtpsend.ScopeRecipient}, stateConnected, "", ""},
-		{"the message refused", fmt.Errorf("send: %w", &smtpsend.Error{Phase: smtpsend.PhaseDot, Code: 554, Scope: smtpsend.ScopeMessage}), stateConnected, "", ""},
-		{"the message refused by ourselves", &smtpsend.Error{Phase: smtpsend.PhaseCheck, Scope: smtpsend.ScopeMessage}, "", "", ""},
+		{"a recipient refused", &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550,
+			Scope: smtpsend.ScopeRecipient}, stateConnected, "", ""},
+		{"the message refused", fmt.Errorf("send: %w", &smtpsend.Error{Phase: smtpsend.PhaseDot, Code: 554,
+			Scope: smtpsend.ScopeMessage}), stateConnected, "", ""},
+		{"the message refused by ourselves", &smtpsend.Error{Phase: smtpsend.PhaseCheck,
+			Scope: smtpsend.ScopeMessage}, "", "", ""},
 		{"login refused", refused(), stateError, "smtp auth: 535 5.7.8 no", "EAUTH"},
-		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")},
+		{"no connection", &smtpsend.Error{Phase: smtpsend.PhaseConnect, Scope: smtpsend.ScopeConnection,
+			Err: errors.New("refused")},
 			stateError, "smtp connect: refused", "ESOCKET"},
 		{"we stopped", fmt.Errorf("send: %w", context.Canceled), "", "", ""},
 		{"something else", errors.New("two\r\nlines\x1b[31m"), stateError, "two  lines [31m", ""},
@@ -44,7 +49,8 @@ func TestMet(t *testing.T) {
 			}
 		})
 	}
-	if text := Printable(strings.Repeat("ä", 1000)); len(text) > maxErrorText || strings.Contains(text, "\ufffd") {
+	if text := Printable(strings.Repeat("ä", 1000)); len(text) > maxErrorText ||
+		strings.Contains(text, "\ufffd") {
 		t.Errorf("a long text became %d bytes", len(text))
 	}
 }
@@ -75,13 +81,19 @@ func TestOutcomeShowsInTheGateway(t *testing.T) {
 		{"a message", outcome(1, nil), "connected 1 12:00:00"},
 		{"more, within a second", func() { outcome(1, nil)(); outcome(1, nil)() }, "connected 1 12:00:00"},
 		{"with what comes after it", later(time.Second, outcome(1, nil)), "connected 4 12:00:01"},
-		{"a recipient refused", later(time.Second, outcome(0, &smtpsend.Error{Code: 550, Scope: smtpsend.ScopeRecipient})), "connected 4 12:00:02"},
-		{"the login refused, at once", outcome(0, refused()), "error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
-		{"again, within a second", outcome(0, errors.New("other")), "error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
+		{"a recipient refused", later(time.Second,
+			outcome(0, &smtpsend.Error{Code: 550, Scope: smtpsend.ScopeRecipient})), "connected 4 12:00:02"},
+		{"the login refused, at once", outcome(0, refused()),
+			"error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
+		{"again, within a second", outcome(0, errors.New("other")),
+			"error 4 12:00:02 EAUTH smtp auth: 535 5.7.8 no 12:00:02"},
 		{"written each second", later(time.Second, flush), "error 4 12:00:02  other 12:00:02"},
-		{"left to rest", func() { b.Opened(t.Context(), "g", b.clock.Now().Add(time.Minute)) }, "open 4 12:00:02  other 12:00:02"},
-		{"an error that comes late", later(time.Second, outcome(0, refused())), "open 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
-		{"after the rest", later(time.Minute, func() {}), "error 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
+		{"left to rest", func() { b.Opened(t.Context(), "g", b.clock.Now().Add(time.Minute)) },
+			"open 4 12:00:02  other 12:00:02"},
+		{"an error that comes late", later(time.Second, outcome(0, refused())),
+			"open 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
+		{"after the rest", later(time.Minute, func() {}),
+			"error 4 12:00:04 EAUTH smtp auth: 535 5.7.8 no 12:00:04"},
 		{"success", outcome(1, nil), "connected 5 12:01:04"},
 		{"another relay", func() {
 			g := gateway("g")

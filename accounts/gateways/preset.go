@@ -6,12 +6,13 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// preset is what is known of a provider: what stands in for the fields that a relay's settings leave out. Zero: the provider says nothing,
-// and the general default holds.
+// preset is what is known of a provider: what stands in for the fields that a relay's settings leave out.
+// Zero: the provider says nothing, and the general default holds.
 type preset struct {
-	Host     string        // the provider's one host; empty: it must be given
-	Port     int           // STARTTLS is required on it
-	Implicit int           // port with TLS from the first byte, taken when secure is set; 0: the provider has none
+	Host string // the provider's one host; empty: it must be given
+	Port int    // STARTTLS is required on it
+	// port with TLS from the first byte, taken when secure is set; 0: the provider has none
+	Implicit int
 	Conns    int           // connections at once, of all processes together
 	PerConn  int           // messages on one connection
 	PerTrans int           // recipients in one transaction
@@ -21,8 +22,9 @@ type preset struct {
 	Life     time.Duration // how long a connection may be used
 }
 
-// The general advice for a relay of which nothing is known: it lets two connections do most of the work, and gives none the time to be
-// closed by the other side. Postfix closes after 300 s of silence, after 10 s under stress.
+// The general advice for a relay of which nothing is known: it lets two connections do most of the work, and
+// gives none the time to be closed by the other side. Postfix closes after 300 s of silence, after 10 s under
+// stress.
 const (
 	carefulIdle = 10 * time.Second
 	carefulLife = 5 * time.Minute
@@ -31,30 +33,41 @@ const (
 // presets is the table of providers. An explicit field always wins; to lift a limit, set a higher one.
 //
 // Where the numbers are from:
-//   - gmail: Google's help names 100 recipients in one message over SMTP and 2,000 messages a day for Workspace (500 for a private
-//     account: set limits.perDay). It publishes no number of connections; five stay below what makes it answer 454 to many logins.
-//   - office365: Microsoft's documentation of client submission: 3 connections, 30 messages a minute, 10,000 recipients a day. Beyond
-//     the first it answers 432 4.3.2. There is no port with TLS from the first byte.
-//   - ses: AWS documents 50 recipients in one message. The rate is each customer's own: set limits.perSecond to it. Sessions were ended
-//     after 350 messages (421 Maximum message count per session), and silent ones with 451 Timeout; hence 100 and a short wait.
-//   - sendgrid: Twilio documents 5,000 messages on a connection and 10,000 connections; 100 and 10 are enough and spread better over its
-//     hosts. The rate is the plan's.
-//   - mailgun: 1,000 recipients in one message; smtp.mailgun.org serves its domains in the USA. Those in the EU need the host
-//     smtp.eu.mailgun.org.
-//   - postmark: 50 recipients in one message; ports 25, 2525 and 587 with STARTTLS only. The host is that of transactional streams;
-//     broadcasts have smtp-broadcasts.postmarkapp.com.
-//   - icloud: Apple's support names 1,000 messages and 1,000 recipients a day and 500 recipients in one message (article 102198); more
-//     than one connection draws refusals. It wants a password made for the app, on port 587.
+//   - gmail: Google's help names 100 recipients in one message over SMTP and 2,000 messages a day for
+//     Workspace (500 for a private account: set limits.perDay). It publishes no number of connections; five
+//     stay below what makes it answer 454 to many logins.
+//   - office365: Microsoft's documentation of client submission: 3 connections, 30 messages a minute, 10,000
+//     recipients a day. Beyond the first it answers 432 4.3.2. There is no port with TLS from the first byte.
+//   - ses: AWS documents 50 recipients in one message. The rate is each customer's own: set limits.perSecond
+//     to it. Sessions were ended after 350 messages (421 Maximum message count per session), and silent ones
+//     with 451 Timeout; hence 100 and a short wait.
+//   - sendgrid: Twilio documents 5,000 messages on a connection and 10,000 connections; 100 and 10 are enough
+//     and spread better over its hosts. The rate is the plan's.
+//   - mailgun: 1,000 recipients in one message; smtp.mailgun.org serves its domains in the USA. Those in the
+//     EU need the host smtp.eu.mailgun.org.
+//   - postmark: 50 recipients in one message; ports 25, 2525 and 587 with STARTTLS only. The host is that of
+//     transactional streams; broadcasts have smtp-broadcasts.postmarkapp.com.
+//   - icloud: Apple's support names 1,000 messages and 1,000 recipients a day and 500 recipients in one
+//     message (article 102198); more than one connection draws refusals. It wants a password made for the
+//     app, on port 587.
 //   - generic: a relay of which nothing is known: two connections.
 var presets = map[string]preset{
-	"gmail":     {Host: "smtp.gmail.com", Port: 587, Implicit: 465, Conns: 5, PerConn: 100, PerTrans: 100, Day: 2000, Idle: carefulIdle, Life: carefulLife},
-	"office365": {Host: "smtp.office365.com", Port: 587, Conns: 3, PerConn: 100, PerTrans: 100, Minute: 30, Day: 10_000, Idle: carefulIdle, Life: carefulLife},
-	"ses":       {Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 50, Idle: 5 * time.Second, Life: carefulLife},
-	"sendgrid":  {Host: "smtp.sendgrid.net", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100, Idle: carefulIdle, Life: carefulLife},
-	"mailgun":   {Host: "smtp.mailgun.org", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100, Idle: carefulIdle, Life: carefulLife},
-	"postmark":  {Host: "smtp.postmarkapp.com", Port: 587, Conns: 10, PerConn: 100, PerTrans: 50, Idle: carefulIdle, Life: carefulLife},
-	"icloud":    {Host: "smtp.mail.me.com", Port: 587, Conns: 1, PerConn: 100, PerTrans: 100, Day: 1000, Idle: carefulIdle, Life: carefulLife},
-	"generic":   {Port: 587, Implicit: 465, Conns: 2, PerConn: 100, PerTrans: 100, Idle: carefulIdle, Life: carefulLife},
+	"gmail": {Host: "smtp.gmail.com", Port: 587, Implicit: 465, Conns: 5, PerConn: 100, PerTrans: 100,
+		Day: 2000, Idle: carefulIdle, Life: carefulLife},
+	"office365": {Host: "smtp.office365.com", Port: 587, Conns: 3, PerConn: 100, PerTrans: 100, Minute: 30,
+		Day: 10_000, Idle: carefulIdle, Life: carefulLife},
+	"ses": {Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 50, Idle: 5 * time.Second,
+		Life: carefulLife},
+	"sendgrid": {Host: "smtp.sendgrid.net", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100,
+		Idle: carefulIdle, Life: carefulLife},
+	"mailgun": {Host: "smtp.mailgun.org", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100,
+		Idle: carefulIdle, Life: carefulLife},
+	"postmark": {Host: "smtp.postmarkapp.com", Port: 587, Conns: 10, PerConn: 100, PerTrans: 50,
+		Idle: carefulIdle, Life: carefulLife},
+	"icloud": {Host: "smtp.mail.me.com", Port: 587, Conns: 1, PerConn: 100, PerTrans: 100, Day: 1000,
+		Idle: carefulIdle, Life: carefulLife},
+	"generic": {Port: 587, Implicit: 465, Conns: 2, PerConn: 100, PerTrans: 100, Idle: carefulIdle,
+		Life: carefulLife},
 }
 
 // limits lays explicit limits over those of a preset.

@@ -16,7 +16,8 @@ func validate(g api.Gateway) error {
 	return fault.InvalidFields(append(f, settings.Check()...))
 }
 
-// patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the other kind.
+// patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the
+// other kind.
 func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
 	api.Set(&g.Name, p.Name)
 	api.Set(&g.Preset, p.Preset)

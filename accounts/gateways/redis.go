@@ -26,7 +26,8 @@ type stored = records.Record[api.Gateway]
 
 func newStore(db *redisdb.DB, ring *seal.Ring, now func() time.Time) *records.Store[api.Gateway] {
 	return records.New(db, ring, records.Kind[api.Gateway]{
-		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Changed: changedSource, Secrets: gatewaySecrets,
+		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Changed: changedSource,
+		Secrets: gatewaySecrets,
 	}, records.Options[api.Gateway]{Now: now})
 }
 
@@ -36,7 +37,8 @@ func record(id string) string { return "gateway:" + id }
 // met notes what a gateway met, if it still exists.
 func (s *Store) met(ctx context.Context, id string, u use) error {
 	keys := []string{s.store.Key(id), s.store.StateKey(id)}
-	return metScript.Run(ctx, s.client, keys, u.took, redisdb.Millis(u.last), u.state, redisdb.Millis(u.until), u.text, u.code, redisdb.Millis(u.at)).Err()
+	return metScript.Run(ctx, s.client, keys, u.took, redisdb.Millis(u.last), u.state, redisdb.Millis(u.until),
+		u.text, u.code, redisdb.Millis(u.at)).Err()
 }
 
 // info is a gateway as answers show it.
@@ -46,7 +48,8 @@ func (s *Store) info(g *stored) api.GatewayInfo {
 	return info
 }
 
-// readState puts what a gateway met into an answer. A rest that is over is an error still, until the next use says otherwise.
+// readState puts what a gateway met into an answer. A rest that is over is an error still, until the next use
+// says otherwise.
 func readState(info *api.GatewayInfo, values map[string]string, now time.Time) {
 	if state := values["state"]; state != "" {
 		info.State = state
@@ -61,6 +64,7 @@ func readState(info *api.GatewayInfo, values map[string]string, now time.Time) {
 		info.LastUse = &last
 	}
 	if at := redisdb.ParseTime(values["lastErrorAt"]); !at.IsZero() {
-		info.LastError = &api.GatewayError{Response: values["lastError"], ServerResponseCode: values["lastCode"], Time: at}
+		info.LastError = &api.GatewayError{Response: values["lastError"], ServerResponseCode: values["lastCode"],
+			Time: at}
 	}
 }

@@ -14,15 +14,18 @@ import (
 
 // Relay is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Relay struct {
-	Gateway     string // id of the gateway; empty: an account's own relay
-	SMTP        smtpsend.Relay
-	OAuth       *oauth.Client // what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
-	OAuthUser   string        // the mailbox to log in as with OAuth, also in Relay.Username; empty without
-	Rate        limits.Rate   // of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
-	Warmup      *api.Warmup   // see RateAt; nil: none. Not to be changed
-	Lane        api.Lane      // of the mail that may go this way; empty: any
-	Connections int           // connections at once, of all processes together; 0: each process has its own 10
-	Weight      int           // share of the load among the routes that have one; 0: used when those before it fail
+	Gateway string // id of the gateway; empty: an account's own relay
+	SMTP    smtpsend.Relay
+	// what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
+	OAuth     *oauth.Client
+	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
+	// of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
+	Rate        limits.Rate
+	Warmup      *api.Warmup // see RateAt; nil: none. Not to be changed
+	Lane        api.Lane    // of the mail that may go this way; empty: any
+	Connections int         // connections at once, of all processes together; 0: each process has its own 10
+	// share of the load among the routes that have one; 0: used when those before it fail
+	Weight int
 }
 
 // Serves says whether mail of a lane may go this way.
@@ -45,8 +48,8 @@ func (r Relay) LogValue() slog.Value { return slog.StringValue(r.String()) }
 // MarshalText is String, for JSON.
 func (r Relay) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Relay makes settings ready to use; their secrets must be in clear. The record names whose they are, such as "account:shop": connections
-// are counted under that name, by all processes.
+// Relay makes settings ready to use; their secrets must be in clear. The record names whose they are, such as
+// "account:shop": connections are counted under that name, by all processes.
 func (s *Settings) Relay(record string) Relay {
 	_, id, _ := strings.Cut(record, ":")
 	p, l := s.preset(), s.Limits()
@@ -64,8 +67,8 @@ func (s *Settings) Relay(record string) Relay {
 	return route
 }
 
-// secure says how the connection is protected. A provider's preset requires STARTTLS, unless the port is the one with TLS from the first
-// byte; of a generic relay nothing is known.
+// secure says how the connection is protected. A provider's preset requires STARTTLS, unless the port is the
+// one with TLS from the first byte; of a generic relay nothing is known.
 func (s *Settings) secure(r *smtpsend.Relay) {
 	var t api.SMTPTLS
 	if s.server.TLS != nil {
@@ -93,8 +96,9 @@ func (s *Settings) secure(r *smtpsend.Relay) {
 func (s *Settings) logIn(r *Relay) {
 	if o := s.oauth; o != nil {
 		r.OAuth = &oauth.Client{
-			Provider: s.provider(), TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RefreshToken: o.RefreshToken,
-			Scope: o.Scope,
+			Provider: s.provider(), TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret,
+			RefreshToken: o.RefreshToken,
+			Scope:        o.Scope,
 		}
 		r.OAuthUser, r.SMTP.Username = o.User, o.User
 		return
@@ -116,8 +120,8 @@ type found struct {
 	broken  error // why its secrets don't open
 }
 
-// Resolve gives a gateway ready to use. What it gives is at most about a second old, and mostly costs no round trip. Unknown: NotFound,
-// code GatewayNotFound.
+// Resolve gives a gateway ready to use. What it gives is at most about a second old, and mostly costs no
+// round trip. Unknown: NotFound, code GatewayNotFound.
 func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	f, err := s.find(ctx, id)
 	switch {
@@ -129,13 +133,15 @@ func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	return f.route, f.broken
 }
 
-// Exists reports whether there is a gateway of this id, as Resolve knows it: whether its secrets open is another question.
+// Exists reports whether there is a gateway of this id, as Resolve knows it: whether its secrets open is
+// another question.
 func (s *Store) Exists(ctx context.Context, id string) (bool, error) {
 	f, err := s.find(ctx, id)
 	return err == nil && !f.missing, err
 }
 
-// find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways that were deleted.
+// find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways
+// that were deleted.
 func (s *Store) find(ctx context.Context, id string) (found, error) {
 	f, _, err := s.routes.Get(ctx, id, s.now(), func(ctx context.Context) (found, bool, error) {
 		f, err := s.load(ctx, id)

@@ -21,54 +21,76 @@ func TestRouteOfAnAccount(t *testing.T) {
 		account api.Account
 		want    Relay
 	}{
-		{"plain", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25}}, Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25}}},
+		{"plain", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25}}},
 		{"TLS from the start", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 465, Secure: true}},
 			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 465, TLS: smtpsend.TLSImplicit}}},
-		{"STARTTLS required", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required", MinVersion: "TLSv1.3"}}},
-			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired, MinVersion: tls.VersionTLS13}}},
-		{"STARTTLS if offered", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic", RejectUnauthorized: &no}}},
-			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic, InsecureSkipVerify: true}}},
+		{"STARTTLS required", api.Account{
+			SMTP: &api.SMTPServer{Host: "h", Port: 587, TLS: &api.SMTPTLS{StartTLS: "required",
+				MinVersion: "TLSv1.3"}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 587, TLS: smtpsend.TLSRequired,
+				MinVersion: tls.VersionTLS13}}},
+		{"STARTTLS if offered", api.Account{
+			SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "opportunistic",
+				RejectUnauthorized: &no}}},
+			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSOpportunistic,
+				InsecureSkipVerify: true}}},
 		{"in clear", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{StartTLS: "off"}}},
 			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, TLS: smtpsend.TLSNone}}},
-		{"CA and pins", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{CA: "ca", PinSHA256: " a  b "}}},
+		{"CA and pins", api.Account{
+			SMTP: &api.SMTPServer{Host: "h", Port: 25, TLS: &api.SMTPTLS{CA: "ca", PinSHA256: " a  b "}}},
 			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 25, CA: "ca", Pin: "a b"}}},
-		{"login", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "p", AccessToken: "t"}}},
+		{"login", api.Account{SMTP: &api.SMTPServer{Host: "h", Port: 587, Auth: &api.SMTPAuth{User: "u", Pass: "p",
+			AccessToken: "t"}}},
 			Relay{SMTP: smtpsend.Relay{Host: "h", Port: 587, Username: "u", Password: "p", AccessToken: "t"}}},
 		{"what stands beside smtp", api.Account{
-			SMTP: &api.SMTPServer{Host: "h", Port: 25}, Proxy: "http://p", LocalAddress: "192.0.2.1", SMTPEhloName: "me.example",
-			Limits: &api.Limits{PerSecond: 3, Connections: 4, PerConnection: 5},
+			SMTP: &api.SMTPServer{Host: "h", Port: 25}, Proxy: "http://p", LocalAddress: "192.0.2.1",
+			SMTPEhloName: "me.example",
+			Limits:       &api.Limits{PerSecond: 3, Connections: 4, PerConnection: 5},
 		}, Relay{Connections: 4, SMTP: smtpsend.Relay{
-			Host: "h", Port: 25, Proxy: "http://p", LocalAddress: "192.0.2.1", EHLOName: "me.example", Connections: 4, MessagesPerConnection: 5, Shared: "account:a",
+			Host: "h", Port: 25, Proxy: "http://p", LocalAddress: "192.0.2.1", EHLOName: "me.example", Connections: 4,
+			MessagesPerConnection: 5, Shared: "account:a",
 		}}},
 		{"OAuth", api.Account{
-			SMTP:   &api.SMTPServer{Host: "h", Port: 587},
-			OAuth2: &api.OAuth2{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r", Scope: "x", User: "u"},
+			SMTP: &api.SMTPServer{Host: "h", Port: 587},
+			OAuth2: &api.OAuth2{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r", Scope: "x",
+				User: "u"},
 		}, Relay{
 			SMTP: smtpsend.Relay{Host: "h", Port: 587, Username: "u"}, OAuthUser: "u",
-			OAuth: &oauth.Client{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r", Scope: "x"},
+			OAuth: &oauth.Client{TokenURL: "https://t", ClientID: "c", ClientSecret: "s", RefreshToken: "r",
+				Scope: "x"},
 		}},
-		{"a preset with OAuth", api.Account{SMTP: &api.SMTPServer{Preset: "office365"}, OAuth2: &api.OAuth2{ClientID: "c", RefreshToken: "r", User: "u"}}, Relay{
+		{"a preset with OAuth", api.Account{SMTP: &api.SMTPServer{Preset: "office365"}, OAuth2: &api.OAuth2{
+			ClientID: "c", RefreshToken: "r", User: "u"}}, Relay{
 			SMTP: smtpsend.Relay{
-				Host: "smtp.office365.com", Port: 587, TLS: smtpsend.TLSRequired, Username: "u", Connections: 3, MessagesPerConnection: 100,
+				Host: "smtp.office365.com", Port: 587, TLS: smtpsend.TLSRequired, Username: "u", Connections: 3,
+				MessagesPerConnection:    100,
 				RecipientsPerTransaction: 100, IdleTimeout: idle, Lifetime: life, Shared: "account:a",
 			},
-			OAuthUser: "u", OAuth: &oauth.Client{Provider: "office365", ClientID: "c", RefreshToken: "r"}, Connections: 3,
+			OAuthUser: "u", OAuth: &oauth.Client{Provider: "office365", ClientID: "c", RefreshToken: "r"},
+			Connections: 3,
 		}},
 		{"explicit fields win over the preset", api.Account{
-			SMTP:   &api.SMTPServer{Preset: "gmail", Host: "smtp-relay.gmail.com", Port: 2525, TLS: &api.SMTPTLS{StartTLS: "opportunistic"}},
+			SMTP: &api.SMTPServer{Preset: "gmail", Host: "smtp-relay.gmail.com", Port: 2525, TLS: &api.SMTPTLS{
+				StartTLS: "opportunistic"}},
 			Limits: &api.Limits{Connections: 1, PerConnection: 2},
 		}, Relay{Connections: 1, SMTP: smtpsend.Relay{
-			Host: "smtp-relay.gmail.com", Port: 2525, TLS: smtpsend.TLSOpportunistic, Connections: 1, MessagesPerConnection: 2, RecipientsPerTransaction: 100,
+			Host: "smtp-relay.gmail.com", Port: 2525, TLS: smtpsend.TLSOpportunistic, Connections: 1,
+			MessagesPerConnection: 2, RecipientsPerTransaction: 100,
 			IdleTimeout: idle, Lifetime: life, Shared: "account:a",
 		}}},
-		{"a preset with TLS from the start", api.Account{SMTP: &api.SMTPServer{Preset: "sendgrid", Secure: true}}, Relay{Connections: 10, SMTP: smtpsend.Relay{
-			Host: "smtp.sendgrid.net", Port: 465, TLS: smtpsend.TLSImplicit, Connections: 10, MessagesPerConnection: 100, RecipientsPerTransaction: 100,
-			IdleTimeout: idle, Lifetime: life, Shared: "account:a",
-		}}},
-		{"a preset with the port for that", api.Account{SMTP: &api.SMTPServer{Preset: "gmail", Port: 465}}, Relay{Connections: 5, SMTP: smtpsend.Relay{
-			Host: "smtp.gmail.com", Port: 465, Connections: 5, MessagesPerConnection: 100, RecipientsPerTransaction: 100, IdleTimeout: idle, Lifetime: life,
-			Shared: "account:a",
-		}}},
+		{"a preset with TLS from the start", api.Account{SMTP: &api.SMTPServer{Preset: "sendgrid", Secure: true}},
+			Relay{Connections: 10, SMTP: smtpsend.Relay{
+				Host: "smtp.sendgrid.net", Port: 465, TLS: smtpsend.TLSImplicit, Connections: 10,
+				MessagesPerConnection: 100, RecipientsPerTransaction: 100,
+				IdleTimeout: idle, Lifetime: life, Shared: "account:a",
+			}}},
+		{"a preset with the port for that", api.Account{SMTP: &api.SMTPServer{Preset: "gmail", Port: 465}},
+			Relay{Connections: 5, SMTP: smtpsend.Relay{
+				Host: "smtp.gmail.com", Port: 465, Connections: 5, MessagesPerConnection: 100,
+				RecipientsPerTransaction: 100, IdleTimeout: idle, Lifetime: life,
+				Shared: "account:a",
+			}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,9 +111,11 @@ func TestLimitsOfPresets(t *testing.T) {
 		want     limits.Rate
 	}{
 		{"none", "", nil, limits.Rate{}},
-		{"none, explicit", "", &api.Limits{PerSecond: 1, PerMinute: 2, PerDay: 3, Burst: 4}, limits.Rate{PerSecond: 1, PerMinute: 2, PerDay: 3, Burst: 4}},
+		{"none, explicit", "", &api.Limits{PerSecond: 1, PerMinute: 2, PerDay: 3, Burst: 4},
+			limits.Rate{PerSecond: 1, PerMinute: 2, PerDay: 3, Burst: 4}},
 		{"office365", "office365", nil, limits.Rate{PerMinute: 30, PerDay: 10_000}},
-		{"office365, one of them explicit", "office365", &api.Limits{PerDay: 500, PerSecond: 1}, limits.Rate{PerSecond: 1, PerMinute: 30, PerDay: 500}},
+		{"office365, one of them explicit", "office365", &api.Limits{PerDay: 500, PerSecond: 1},
+			limits.Rate{PerSecond: 1, PerMinute: 30, PerDay: 500}},
 		{"gmail", "gmail", &api.Limits{}, limits.Rate{PerDay: 2000}},
 		{"icloud", "icloud", nil, limits.Rate{PerDay: 1000}},
 		{"ses", "ses", &api.Limits{PerSecond: 14}, limits.Rate{PerSecond: 14}},

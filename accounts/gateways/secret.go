@@ -8,7 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// AccountSecrets lists the secrets of an account's own relay where they stand. It first gives the account its own copy of what holds them.
+// AccountSecrets lists the secrets of an account's own relay where they stand. It first gives the account its
+// own copy of what holds them.
 func AccountSecrets(a *api.Account) []records.Secret {
 	a.OAuth2 = clone(a.OAuth2)
 	auth := &api.SMTPAuth{} // none
@@ -26,8 +27,9 @@ func gatewaySecrets(g *api.Gateway) []records.Secret {
 	return ofGateway(*g).secrets(&g.Pass, nil, &g.Proxy)
 }
 
-// secrets lists the secrets of settings, of which some stand elsewhere. Whatever opens the relay (a refresh token gives access tokens, which
-// go there) must not go to another relay, nor through a proxy that was not there when it was entered.
+// secrets lists the secrets of settings, of which some stand elsewhere. Whatever opens the relay (a refresh
+// token gives access tokens, which go there) must not go to another relay, nor through a proxy that was not
+// there when it was entered.
 func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	relay := records.Place{Field: s.at + "host", Host: s.host()}
 	trust := records.Place{Field: s.at + "tls", Host: s.loosened()}
@@ -38,7 +40,8 @@ func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 		{Field: s.login + "accessToken", Value: accessToken, Goes: goes},
 	}
 	if o := s.oauth; o != nil {
-		goes = append([]records.Place{{Field: "oauth2.tokenUrl", Host: s.provider() + "/" + hostOf(o.TokenURL)}}, goes...)
+		goes = append([]records.Place{{Field: "oauth2.tokenUrl", Host: s.provider() + "/" + hostOf(o.TokenURL)}},
+			goes...)
 		all = append(all,
 			records.Secret{Field: "oauth2.clientSecret", Value: &o.ClientSecret, Goes: goes},
 			records.Secret{Field: "oauth2.refreshToken", Value: &o.RefreshToken, Goes: goes},
@@ -47,8 +50,9 @@ func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	return append(all, records.Secret{Field: "proxy", Value: proxy, URL: true, Goes: []records.Place{through}})
 }
 
-// loosened names what is left out of the protection on the way to the relay; empty: nothing. Whoever may change settings must not get to see a
-// password by having it sent to somebody who only claims to be the relay.
+// loosened names what is left out of the protection on the way to the relay; empty: nothing. Whoever may
+// change settings must not get to see a password by having it sent to somebody who only claims to be the
+// relay.
 func (s *Settings) loosened() string {
 	t := s.server.TLS
 	if t == nil {

@@ -17,14 +17,16 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// TestMaskedSecretsStayWhereTheyGo: who may change a gateway, but doesn't know its secrets, can't send them anywhere else.
+// TestMaskedSecretsStayWhereTheyGo: who may change a gateway, but doesn't know its secrets, can't send them
+// anywhere else.
 func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 	plain := gateway("g")
 	plain.Proxy = "http://u:pp@proxy.example.com:3128"
 	token := oauthGateway("g")
 	preset := api.Gateway{Gateway: "g", Preset: "gmail", User: "u", Pass: "p"}
 	provider := token
-	provider.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", ClientSecret: "cs", RefreshToken: "rt", User: "u"}
+	provider.OAuth2 = &api.OAuth2{Provider: "gmail", ClientID: "c", ClientSecret: "cs", RefreshToken: "rt",
+		User: "u"}
 	oauth := func(change func(o *api.OAuth2)) api.GatewayPatch {
 		o := *token.OAuth2
 		o.ClientSecret, o.RefreshToken = records.Mask, records.Mask
@@ -43,19 +45,31 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		{"another host by preset", preset, api.GatewayPatch{Preset: new("sendgrid")}, []string{"pass"}},
 		{"the host its preset means", preset, api.GatewayPatch{Host: new("smtp.gmail.com")}, nil},
 		{"no proxy any more", plain, api.GatewayPatch{Proxy: new("")}, nil},
-		{"another port of the proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@proxy.example.com:8080")}, nil},
-		{"another proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@evil.example.net")}, []string{"pass", "proxy"}},
-		{"another proxy with its own password", plain, api.GatewayPatch{Proxy: new("http://u:x@evil.example.net")}, []string{"pass"}},
-		{"a proxy where there was none", preset, api.GatewayPatch{Proxy: new("socks5://evil.example.net")}, []string{"pass"}},
-		{"a password where there was none", token, api.GatewayPatch{User: new("u"), Pass: new(records.Mask)}, []string{"pass"}},
+		{"another port of the proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@proxy.example.com:8080")},
+			nil},
+		{"another proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@evil.example.net")},
+			[]string{"pass", "proxy"}},
+		{"another proxy with its own password", plain, api.GatewayPatch{Proxy: new("http://u:x@evil.example.net")},
+			[]string{"pass"}},
+		{"a proxy where there was none", preset, api.GatewayPatch{Proxy: new("socks5://evil.example.net")},
+			[]string{"pass"}},
+		{"a password where there was none", token, api.GatewayPatch{User: new("u"), Pass: new(records.Mask)},
+			[]string{"pass"}},
 		{"another scope", token, oauth(func(o *api.OAuth2) { o.Scope = "mail" }), nil},
-		{"another path of the token server", token, oauth(func(o *api.OAuth2) { o.TokenURL = "https://login.example.com/v2" }), nil},
-		{"another token server", token, oauth(func(o *api.OAuth2) { o.TokenURL = "https://evil.example.net/token" }),
+		{"another path of the token server", token,
+			oauth(func(o *api.OAuth2) { o.TokenURL = "https://login.example.com/v2" }), nil},
+		{"another token server", token,
+			oauth(func(o *api.OAuth2) { o.TokenURL = "https://evil.example.net/token" }),
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
-		{"another provider", provider, api.GatewayPatch{OAuth2: new(&api.OAuth2{Provider: "office365", ClientID: "c", ClientSecret: records.Mask, RefreshToken: records.Mask, User: "u"})},
+		{"another provider", provider, api.GatewayPatch{
+			OAuth2: new(&api.OAuth2{Provider: "office365", ClientID: "c", ClientSecret: records.Mask,
+				RefreshToken: records.Mask, User: "u"})},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
-		{"any certificate will do", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false)})}, []string{"pass"}},
-		{"any certificate, but of one key", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false), PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, nil},
+		{"any certificate will do", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false)})},
+			[]string{"pass"}},
+		{"any certificate, but of one key", plain, api.GatewayPatch{
+			TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false),
+				PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, nil},
 		{"a certificate of our own", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, nil},
 		{"another relay for the access tokens", token, api.GatewayPatch{Host: new("evil.example.net")},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
@@ -118,7 +132,8 @@ func TestRouteDoesNotShowItsSecrets(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "route", r, "routes", []Relay{r})
 	for _, shown := range []string{
-		string(text), log.String(), fmt.Sprint(r), fmt.Sprintf("%+v", r), fmt.Sprintf("%#v", r), fmt.Sprintf("%v", &r), fmt.Sprintf("%+v", []Relay{r}),
+		string(text), log.String(), fmt.Sprint(r), fmt.Sprintf("%+v", r), fmt.Sprintf("%#v", r),
+		fmt.Sprintf("%v", &r), fmt.Sprintf("%+v", []Relay{r}),
 	} {
 		if strings.Contains(shown, "battery") || !strings.Contains(shown, "g") {
 			t.Errorf("shown: %s", shown)
@@ -148,11 +163,13 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 		}
 	}
 	r := b.resolve(t, "b")
-	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" || r.SMTP.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
+	if r.OAuth.ClientSecret != "client battery" || r.OAuth.RefreshToken != "refresh battery" ||
+		r.SMTP.Proxy != "socks5://p:proxy%20battery@proxy.example.com:1080" {
 		t.Error("a secret was lost on the way")
 	}
 	text, err := json.Marshal(b.get(t, "b"))
-	if err != nil || strings.Contains(string(text), "battery") || strings.Count(string(text), records.Mask) != 3 {
+	if err != nil || strings.Contains(string(text), "battery") ||
+		strings.Count(string(text), records.Mask) != 3 {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -161,7 +178,8 @@ func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
 	later := process(t, b.url, testrecords.Ring(t, "another secret"))
-	if _, err := later.Resolve(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "secret") || fault.Is(err, fault.NotFound) {
+	if _, err := later.Resolve(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "secret") ||
+		fault.Is(err, fault.NotFound) {
 		t.Errorf("resolve: %v", err)
 	}
 	if exists, err := later.Exists(t.Context(), "g"); !exists || err != nil {
@@ -195,14 +213,16 @@ func TestReseal(t *testing.T) {
 	if n, err := during.Reseal(t.Context()); n != 0 || err != nil {
 		t.Errorf("again: %d, %v", n, err)
 	}
-	if got := during.get(t, "a"); got.State != want.State || got.Deliveries != 1 || !got.Updated.Equal(want.Updated) {
+	if got := during.get(t, "a"); got.State != want.State || got.Deliveries != 1 ||
+		!got.Updated.Equal(want.Updated) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	after := process(t, before.url, testrecords.Ring(t, "new"))
 	if got := after.resolve(t, "a").SMTP.Password; got != "correct horse" {
 		t.Errorf("%q", got)
 	}
-	if r := after.resolve(t, "b"); r.OAuth.RefreshToken != "refresh battery" || r.SMTP.Proxy != oauthGateway("b").Proxy {
+	if r := after.resolve(t, "b"); r.OAuth.RefreshToken != "refresh battery" ||
+		r.SMTP.Proxy != oauthGateway("b").Proxy {
 		t.Error("a secret was lost")
 	}
 }

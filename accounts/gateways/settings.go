@@ -13,11 +13,13 @@ type Settings struct {
 	localAddress string
 	ehloName     string
 
-	absent    bool   // the account has no relay of its own
-	at, login string // what the client calls the fields of server and of its credentials: "smtp." and "smtp.auth.", or nothing
+	absent bool // the account has no relay of its own
+	// what the client calls the fields of server and of its credentials: "smtp." and "smtp.auth.", or nothing
+	at, login string
 }
 
-// OfAccount takes the settings of an account's own relay. Without the field smtp there is none, and only what stands beside it is checked.
+// OfAccount takes the settings of an account's own relay. Without the field smtp there is none, and only what
+// stands beside it is checked.
 func OfAccount(a api.Account) *Settings {
 	s := &Settings{
 		limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName, oauth: a.OAuth2,
@@ -33,7 +35,8 @@ func OfAccount(a api.Account) *Settings {
 func ofGateway(g api.Gateway) *Settings {
 	return &Settings{
 		server: api.SMTPServer{
-			Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS, Auth: &api.SMTPAuth{User: g.User, Pass: g.Pass},
+			Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS, Auth: &api.SMTPAuth{
+				User: g.User, Pass: g.Pass},
 		},
 		oauth: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
 	}

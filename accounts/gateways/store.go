@@ -35,7 +35,8 @@ type Store struct {
 	uses map[string]*use // what gateways met and is not written yet
 }
 
-// New prepares the package on an open database. It does no I/O. Run has to run for what gateways met to be written within a second.
+// New prepares the package on an open database. It does no I/O. Run has to run for what gateways met to be
+// written within a second.
 func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("relays: a database and a key ring are needed")
@@ -53,8 +54,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	}, nil
 }
 
-// Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new"). Invalid reports every wrong
-// field.
+// Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new").
+// Invalid reports every wrong field.
 func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
 	if err := validate(g); err != nil {
 		return api.GatewayCreated{}, err
@@ -70,8 +71,8 @@ func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, 
 	return api.GatewayCreated{Gateway: g.Gateway, State: state}, nil
 }
 
-// Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown gateway: NotFound. Invalid reports
-// every wrong field.
+// Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown
+// gateway: NotFound. Invalid reports every wrong field.
 func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
 	_, err := s.change(ctx, id, func(old *stored) (api.Gateway, error) {
 		if old == nil {
@@ -87,7 +88,8 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 }
 
 // change replaces a gateway by what edit makes of the one before, and reports whether there was one.
-func (s *Store) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool, error) {
+func (s *Store) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool,
+	error) {
 	existed, err := s.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
 		g, err := edit(old)
 		g.Warmup = begun(g.Warmup, s.now().UTC().Truncate(time.Millisecond))
@@ -117,14 +119,16 @@ func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, 
 	if err != nil {
 		return api.GatewayPage{}, err
 	}
-	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo, len(p.Records))}
+	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo,
+		len(p.Records))}
 	for i, g := range p.Records {
 		answer.Gateways[i] = s.info(g)
 	}
 	return answer, nil
 }
 
-// Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks them first.
+// Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks
+// them first.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	existed, err := s.store.Delete(ctx, id)
 	switch {
@@ -137,7 +141,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see [records.Store.Reseal].
+// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
+// [records.Store.Reseal].
 func (s *Store) Reseal(ctx context.Context) (int, error) { return s.store.Reseal(ctx) }
 
 // forget drops what is remembered of a gateway after a change made here; what it met is another relay's past.
@@ -149,5 +154,6 @@ func (s *Store) forget(id string) {
 }
 
 func notFound() error {
-	return fault.New(fault.NotFound, "GatewayNotFound", "Gateway record was not found for requested ID; add it with POST /v1/gateway")
+	return fault.New(fault.NotFound, "GatewayNotFound",
+		"Gateway record was not found for requested ID; add it with POST /v1/gateway")
 }

@@ -46,15 +46,18 @@ func process(t *testing.T, url string, ring *seal.Ring) bundle {
 }
 
 func gateway(id string) api.Gateway {
-	return api.Gateway{Gateway: id, Name: "A gateway", Host: "smtp.example.com", Port: 587, User: "u", Pass: "correct horse"}
+	return api.Gateway{Gateway: id, Name: "A gateway", Host: "smtp.example.com", Port: 587, User: "u",
+		Pass: "correct horse"}
 }
 
 // oauthGateway is one that has every other secret.
 func oauthGateway(id string) api.Gateway {
 	return api.Gateway{
-		Gateway: id, Host: "smtp.example.com", Port: 587, Proxy: "socks5://p:proxy%20battery@proxy.example.com:1080",
+		Gateway: id, Host: "smtp.example.com", Port: 587,
+		Proxy: "socks5://p:proxy%20battery@proxy.example.com:1080",
 		OAuth2: &api.OAuth2{
-			TokenURL: "https://login.example.com/token", ClientID: "client", ClientSecret: "client battery", RefreshToken: "refresh battery", User: "u",
+			TokenURL: "https://login.example.com/token", ClientID: "client", ClientSecret: "client battery",
+			RefreshToken: "refresh battery", User: "u",
 		},
 	}
 }
@@ -117,7 +120,8 @@ func TestAnswersAsTheOriginal(t *testing.T) {
 	if again := b.create(t, create.Request.Body); again.State != "existing" {
 		t.Errorf("%+v", again)
 	}
-	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: testrecords.Start, Updated: testrecords.Start}
+	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: testrecords.Start,
+		Updated: testrecords.Start}
 	want.Pass = records.Mask
 	if diff := cmp.Diff(want, b.get(t, "gw1")); diff != "" {
 		t.Error(diff)
@@ -132,22 +136,32 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 	}{
 		{"nothing", api.GatewayPatch{}, func(*api.Gateway) {}},
 		{"the name", api.GatewayPatch{Name: new("New")}, func(g *api.Gateway) { g.Name = "New" }},
-		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true), TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, func(g *api.Gateway) {
+		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true),
+			TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, func(g *api.Gateway) {
 			g.Port, g.Secure, g.TLS = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}
 		}},
 		{"the password, masked", api.GatewayPatch{Pass: new(records.Mask)}, func(*api.Gateway) {}},
 		{"the password", api.GatewayPatch{Pass: new("battery")}, func(g *api.Gateway) { g.Pass = "battery" }},
-		{"no login", api.GatewayPatch{User: new(""), Pass: new("")}, func(g *api.Gateway) { g.User, g.Pass = "", "" }},
-		{"another host, with the password", api.GatewayPatch{Host: new("other.example.com"), Pass: new("battery")}, func(g *api.Gateway) {
-			g.Host, g.Pass = "other.example.com", "battery"
+		{"no login", api.GatewayPatch{User: new(""), Pass: new("")}, func(g *api.Gateway) {
+			g.User, g.Pass = "",
+				""
 		}},
-		{"OAuth instead", api.GatewayPatch{OAuth2: new(&api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"})}, func(g *api.Gateway) {
-			g.User, g.Pass, g.OAuth2 = "", "", &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"}
+		{"another host, with the password", api.GatewayPatch{Host: new("other.example.com"), Pass: new("battery")},
+			func(g *api.Gateway) {
+				g.Host, g.Pass = "other.example.com", "battery"
+			}},
+		{"OAuth instead", api.GatewayPatch{
+			OAuth2: new(&api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r", User: "u"})}, func(
+			g *api.Gateway) {
+			g.User, g.Pass, g.OAuth2 = "", "", &api.OAuth2{Provider: "gmail", ClientID: "c", RefreshToken: "r",
+				User: "u"}
 		}},
 		{"the rest", api.GatewayPatch{
-			Preset: new("generic"), Limits: new(&api.Limits{PerSecond: 5}), LocalAddress: new("192.0.2.1"), SMTPEhloName: new("me.example.com"),
+			Preset: new("generic"), Limits: new(&api.Limits{PerSecond: 5}), LocalAddress: new("192.0.2.1"),
+			SMTPEhloName: new("me.example.com"),
 		}, func(g *api.Gateway) {
-			g.Preset, g.Limits, g.LocalAddress, g.SMTPEhloName = "generic", &api.Limits{PerSecond: 5}, "192.0.2.1", "me.example.com"
+			g.Preset, g.Limits, g.LocalAddress, g.SMTPEhloName = "generic", &api.Limits{
+				PerSecond: 5}, "192.0.2.1", "me.example.com"
 		}},
 	}
 	for _, tt := range tests {
@@ -171,14 +185,17 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 	}
 	b := process(t, testredis.URL(t), testrecords.Ring(t, "secret"))
 	b.create(t, oauthGateway("g"))
-	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: new("u"), Pass: new("p")}); err != nil || b.get(t, "g").OAuth2 != nil {
+	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: new("u"), Pass: new("p")}); err != nil ||
+		b.get(t, "g").OAuth2 != nil {
 		t.Errorf("a password instead of OAuth: %v", err)
 	}
 	full := gateway("full")
-	full.TLS, full.Limits, full.Warmup = &api.SMTPTLS{MinVersion: "TLSv1.3"}, &api.Limits{PerDay: 9}, &api.Warmup{PerDay: 5}
+	full.TLS, full.Limits, full.Warmup = &api.SMTPTLS{MinVersion: "TLSv1.3"}, &api.Limits{
+		PerDay: 9}, &api.Warmup{PerDay: 5}
 	b.create(t, full)
 	if _, err := b.Update(t.Context(), "full", api.GatewayPatch{
-		TLS: new((*api.SMTPTLS)(nil)), Limits: new((*api.Limits)(nil)), Warmup: new((*api.Warmup)(nil)), OAuth2: new((*api.OAuth2)(nil)),
+		TLS: new((*api.SMTPTLS)(nil)), Limits: new((*api.Limits)(nil)), Warmup: new((*api.Warmup)(nil)),
+		OAuth2: new((*api.OAuth2)(nil)),
 	}); err != nil {
 		t.Error(err)
 	}
@@ -239,7 +256,8 @@ func TestDelete(t *testing.T) {
 	}
 	b.Outcome(t.Context(), "g", 1, nil)
 	for name, err := range map[string]error{
-		"again": b.Delete(t.Context(), "g"), "get": second(b.Get(t.Context(), "g")), "resolve": second(b.Resolve(t.Context(), "g")),
+		"again": b.Delete(t.Context(), "g"), "get": second(b.Get(t.Context(), "g")),
+		"resolve": second(b.Resolve(t.Context(), "g")),
 	} {
 		if !fault.Is(err, fault.NotFound) || fault.CodeOf(err) != "GatewayNotFound" {
 			t.Errorf("%s: %v", name, err)
@@ -280,7 +298,8 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	}
 }
 
-// TestWhileRedisIsAway runs before the parallel tests: the client goes on dialling for up to a second after it.
+// TestWhileRedisIsAway runs before the parallel tests: the client goes on dialling for up to a second after
+// it.
 func TestWhileRedisIsAway(t *testing.T) {
 	server := testredis.Server(t)
 	b := process(t, server.URL(), testrecords.Ring(t, "secret"))

@@ -11,8 +11,8 @@ type via struct {
 // Unwrap gives the error.
 func (v via) Unwrap() error { return v.error }
 
-// Via notes with an error at which gateway it was met, for [GatewayOf]. Without an error, or for an account's own relay (empty), it gives
-// back what it got.
+// Via notes with an error at which gateway it was met, for [GatewayOf]. Without an error, or for an account's
+// own relay (empty), it gives back what it got.
 func Via(gateway string, err error) error {
 	if err == nil || gateway == "" {
 		return err

@@ -8,8 +8,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// usualGrowth is how many times as many a gateway that warms up sends each day as the day before, unless it says otherwise. Receivers get
-// used to a new address within two to eight weeks; from 50 a day, this makes 10,000 a day in two.
+// usualGrowth is how many times as many a gateway that warms up sends each day as the day before, unless it
+// says otherwise. Receivers get used to a new address within two to eight weeks; from 50 a day, this makes
+// 10,000 a day in two.
 const usualGrowth = 1.5
 
 func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// lease is how long a connection counts unless it is renewed: the time after which those of a dead process are free again.
+	// lease is how long a connection counts unless it is renewed: the time after which those of a dead process
+	// are free again.
 	lease = 30 * time.Second
 	// renewEvery leaves room for two renewals that fail.
 	renewEvery = 10 * time.Second
-	// releaseWithin bounds how long giving back may take, since whoever closes a connection waits for it. What could not be given back
-	// runs out.
+	// releaseWithin bounds how long giving back may take, since whoever closes a connection waits for it. What
+	// could not be given back runs out.
 	releaseWithin = time.Second
 )
 
@@ -35,7 +36,8 @@ func (f *Full) Error() string {
 	return fmt.Sprintf("%s has all of its %d connections", f.Scope, f.Most)
 }
 
-// RetryAfter is when to ask again, at the earliest: between one and two seconds, not the same for all who wait.
+// RetryAfter is when to ask again, at the earliest: between one and two seconds, not the same for all who
+// wait.
 func (f *Full) RetryAfter() time.Duration { return f.after }
 
 // held is the connections of this process that are counted.
@@ -86,9 +88,10 @@ func (h *held) gone(names map[string][]string) map[string][]string {
 	return gone
 }
 
-// Connect counts one more connection of a scope that may have so many in all processes together (below 1: any number, nothing is
-// counted). Release gives it back and may be called more than once. When the scope is full the error is a [*Full]; when Redis is away it
-// is of kind fault.Unavailable. A connection is counted for 30 s, and as long as Run runs.
+// Connect counts one more connection of a scope that may have so many in all processes together (below 1: any
+// number, nothing is counted). Release gives it back and may be called more than once. When the scope is full
+// the error is a [*Full]; when Redis is away it is of kind fault.Unavailable. A connection is counted for 30
+// s, and as long as Run runs.
 func (l *Limits) Connect(ctx context.Context, scope string, most int) (release func(), err error) {
 	if most < 1 {
 		return func() {}, nil
@@ -107,13 +110,15 @@ func (l *Limits) Connect(ctx context.Context, scope string, most int) (release f
 	return func() { once.Do(func() { l.release(ctx, scope, name) }) }, nil
 }
 
-// release stops renewing a lease, then gives it back. The connection has outlived the context it was asked for in.
+// release stops renewing a lease, then gives it back. The connection has outlived the context it was asked
+// for in.
 func (l *Limits) release(ctx context.Context, scope, name string) {
 	l.held.remove(name)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
 	if err := l.store.disconnect(ctx, scope, name); err != nil {
-		l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error", err)
+		l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error",
+			err)
 	}
 }
 
@@ -131,7 +136,8 @@ func (l *Limits) Run(ctx context.Context) error {
 	}
 }
 
-// renew prolongs all leases. One that was given back meanwhile may have been counted again by that, and is given back again.
+// renew prolongs all leases. One that was given back meanwhile may have been counted again by that, and is
+// given back again.
 func (l *Limits) renew(ctx context.Context) {
 	names := l.held.names()
 	if len(names) == 0 {
@@ -144,7 +150,8 @@ func (l *Limits) renew(ctx context.Context) {
 	}
 	for scope, list := range l.held.gone(names) {
 		if err := l.store.disconnect(ctx, scope, list...); err != nil && ctx.Err() == nil {
-			l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error", err)
+			l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error",
+				err)
 		}
 	}
 }

@@ -80,7 +80,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestReleaseOutlivesItsContext: a connection is closed long after the message is gone that it was opened for.
+// TestReleaseOutlivesItsContext: a connection is closed long after the message is gone that it was opened
+// for.
 func TestReleaseOutlivesItsContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -97,7 +98,8 @@ func TestReleaseOutlivesItsContext(t *testing.T) {
 	}
 }
 
-// TestConnectTwiceByName: a command is repeated when its answer was lost, and must not take a second place or be refused its own.
+// TestConnectTwiceByName: a command is repeated when its answer was lost, and must not take a second place or
+// be refused its own.
 func TestConnectTwiceByName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,52 +1,59 @@
-// Package limits decides when a message may go out, so that all processes of one Postroom together use an account or a
-// gateway no faster than its relay allows. Package routing asks before each message, smtpsend before each connection.
+// Package limits decides when a message may go out, so that all processes of one Postroom together use an
+// account or a gateway no faster than its relay allows. Package routing asks before each message, smtpsend
+// before each connection.
 //
 // # What a rate means
 //
-//   - PerSecond is a token bucket: it starts full, holds Burst, and refills steadily, fractions of a token included.
-//   - PerMinute and PerDay bound every minute and every 24 hours, whenever they begin. Relays count so, and lock an
-//     account that sends twice its quota around midnight, as a bucket that starts full would. Here a token comes back
-//     one window after it was taken (up to two steps later: a step is a second of a minute, a quarter of an hour of a
-//     day), one by one and not all at once.
+//   - PerSecond is a token bucket: it starts full, holds Burst, and refills steadily, fractions of a token
+//     included.
+//   - PerMinute and PerDay bound every minute and every 24 hours, whenever they begin. Relays count so, and
+//     lock an account that sends twice its quota around midnight, as a bucket that starts full would. Here a
+//     token comes back one window after it was taken (up to two steps later: a step is a second of a minute,
+//     a quarter of an hour of a day), one by one and not all at once.
 //
 // # Waiting
 //
-// A message that finds a scope full gets a reservation: the next free time of that scope, which no other message gets.
-// It comes back at that time, shows the reservation, and passes that scope without paying again. Scopes are asked in
-// order, and only the first full one reserves: otherwise the long queue of one slow account would reserve a shared
-// gateway far into the future. So a message waits at most once for each scope, and costs one Redis command each time it
-// asks, however long it waits and however many wait.
+// A message that finds a scope full gets a reservation: the next free time of that scope, which no other
+// message gets. It comes back at that time, shows the reservation, and passes that scope without paying
+// again. Scopes are asked in order, and only the first full one reserves: otherwise the long queue of one
+// slow account would reserve a shared gateway far into the future. So a message waits at most once for each
+// scope, and costs one Redis command each time it asks, however long it waits and however many wait.
 //
 // # What it promises
 //
-//   - What is admitted in any stretch of time stays within rate × time + burst. Messages that come back late keep their
-//     reservation, and may bunch by ten seconds' worth; those that a long outage made later than that get new
-//     reservations instead of going out all at once.
-//   - A reservation that is shown too early is answered with the same time again. It lapses when it is an hour late, when
-//     its scope's rate changes, and when its relay asks for a pause: then the message asks as if for the first time.
-//   - A message with more recipients than a bucket holds goes when the bucket is full, and the scope then owes the rest.
+//   - What is admitted in any stretch of time stays within rate × time + burst. Messages that come back late
+//     keep their reservation, and may bunch by ten seconds' worth; those that a long outage made later than
+//     that get new reservations instead of going out all at once.
+//   - A reservation that is shown too early is answered with the same time again. It lapses when it is an
+//     hour late, when its scope's rate changes, and when its relay asks for a pause: then the message asks as
+//     if for the first time.
+//   - A message with more recipients than a bucket holds goes when the bucket is full, and the scope then
+//     owes the rest.
 //   - A changed rate holds from the next message on.
-//   - After [Limits.Throttled] nothing starts before the pause is over; then one recipient in 10 s, twice as many every
-//     30 s, until nothing is bounded any more. No further call is needed.
-//   - A scope without rates whose relay has not asked for a pause costs no Redis command. Each process learns of pauses
-//     within a second (one GET a second in all), and at once of those it reported itself.
+//   - After [Limits.Throttled] nothing starts before the pause is over; then one recipient in 10 s, twice as
+//     many every 30 s, until nothing is bounded any more. No further call is needed.
+//   - A scope without rates whose relay has not asked for a pause costs no Redis command. Each process learns
+//     of pauses within a second (one GET a second in all), and at once of those it reported itself.
 //   - All times are Redis' own, so processes with different clocks agree.
 //
-// It never sleeps, keeps no list of waiting messages, and makes nobody wait: it returns a time, and the caller comes back.
+// It never sleeps, keeps no list of waiting messages, and makes nobody wait: it returns a time, and the
+// caller comes back.
 //
 // # Redis
 //
 // All keys are in partition 0:
 //
-//   - limit:<scope>: hash, what was taken and reserved, and the last pause. Expires an hour after it ceased to matter.
-//   - limit:<scope>:connections: sorted set, open connections by the end of their lease. Expires with the last lease.
-//   - limits:throttled: sorted set, scopes whose relay asked for a pause, by when that ceases to matter. Expires with
-//     the last.
+//   - limit:<scope>: hash, what was taken and reserved, and the last pause. Expires an hour after it ceased
+//     to matter.
+//   - limit:<scope>:connections: sorted set, open connections by the end of their lease. Expires with the
+//     last lease.
+//   - limits:throttled: sorted set, scopes whose relay asked for a pause, by when that ceases to matter.
+//     Expires with the last.
 //   - limits:version: number, raised by each pause.
 //
 // # When it fails
 //
-// If Redis is unreachable, every call that needs it fails with kind fault.Unavailable, and nothing is admitted. If the
-// state is lost (Redis was emptied), all buckets are full again and all reservations have lapsed. Connections of a process
-// that died are counted for another 30 seconds.
+// If Redis is unreachable, every call that needs it fails with kind fault.Unavailable, and nothing is
+// admitted. If the state is lost (Redis was emptied), all buckets are full again and all reservations have
+// lapsed. Connections of a process that died are counted for another 30 seconds.
 package limits

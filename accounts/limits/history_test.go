@@ -16,7 +16,8 @@ type admitted struct {
 	n  int
 }
 
-// history is any sequence of messages and waits, in simulated time. Messages come back exactly when they were told to, or up to late after.
+// history is any sequence of messages and waits, in simulated time. Messages come back exactly when they were
+// told to, or up to late after.
 type history struct {
 	*bench
 	scope   Scope
@@ -86,8 +87,8 @@ func (h *history) check(t *rapid.T) {
 	}
 }
 
-// TestAnyHistory: whatever comes and when, no stretch of time sees more than rate × time + burst (or the limit, for minutes and days),
-// reservations are unique and in order, and each message asks at most twice.
+// TestAnyHistory: whatever comes and when, no stretch of time sees more than rate × time + burst (or the
+// limit, for minutes and days), reservations are unique and in order, and each message asks at most twice.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, 5 * time.Second} {
@@ -108,7 +109,8 @@ func TestAnyHistory(t *testing.T) {
 				}
 				messages := rapid.IntRange(1, 60).Draw(rt, "messages")
 				for range messages {
-					wait := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond, time.Second, 20 * time.Second, 3 * time.Minute, 5 * time.Hour})
+					wait := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond, time.Second, 20 * time.Second,
+						3 * time.Minute, 5 * time.Hour})
 					h.pass(rt, h.Now().Add(wait.Draw(rt, "wait")))
 					h.come(rt, "", rapid.SampledFrom([]int{1, 1, 1, 2, 4, 30}).Draw(rt, "n"))
 				}

@@ -20,13 +20,15 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
-// Limits admits messages and counts connections. It is safe for concurrent use, by any number of processes on one Redis.
+// Limits admits messages and counts connections. It is safe for concurrent use, by any number of processes on
+// one Redis.
 type Limits struct {
-	store     store
-	log       *slog.Logger
-	now       func() time.Time
-	metrics   *metrics
-	throttled *redisdb.Cache[map[string]time.Time] // scopes to ask Redis about though they have no rate, and until when (by l.now)
+	store   store
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	// scopes to ask Redis about though they have no rate, and until when (by l.now)
+	throttled *redisdb.Cache[map[string]time.Time]
 	held      *held
 }
 

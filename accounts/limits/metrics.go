@@ -24,7 +24,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		{&m.takes, "postroom_limit_taken_total", "Times a scope let a message go."},
 		{&m.waits, "postroom_limit_waits_total", "Times a message was told to wait."},
 		{&m.pauses, "postroom_limit_pauses_total", "Pauses that relays asked for."},
-		{&m.fulls, "postroom_limit_connections_full_total", "Connections not opened because there were as many as there may be."},
+		{&m.fulls, "postroom_limit_connections_full_total",
+			"Connections not opened because there were as many as there may be."},
 	} {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, []string{"scope"})
 		*c.counters = map[string]prometheus.Counter{}

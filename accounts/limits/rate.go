@@ -10,7 +10,8 @@ type Rate struct {
 	PerSecond float64 // on average; Burst at once
 	PerMinute float64 // in any 60 seconds
 	PerDay    float64 // in any 24 hours
-	// Burst is how many may go at once after a pause, of those a second allows. Zero: as many as a second allows, at least 1.
+	// Burst is how many may go at once after a pause, of those a second allows. Zero: as many as a second
+	// allows, at least 1.
 	Burst int
 }
 

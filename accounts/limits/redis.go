@@ -75,7 +75,8 @@ func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry)
 	if err != nil || reply.ok || reply.reason != "" {
 		return reply, err
 	}
-	reply.reason = entryIn(entries, scopes[reply.full].Name).reason // the message came early: it waits for what it waited for
+	// the message came early: it waits for what it waited for
+	reply.reason = entryIn(entries, scopes[reply.full].Name).reason
 	return reply, nil
 }
 
@@ -115,14 +116,16 @@ func readTake(words []string, scopes int) (takeReply, error) {
 }
 
 // throttle begins a pause; wait zero: as long as it takes by itself.
-func (s store) throttle(ctx context.Context, scope string, wait time.Duration) (until time.Time, strikes int64, begun bool, err error) {
+func (s store) throttle(ctx context.Context, scope string, wait time.Duration) (until time.Time,
+	strikes int64, begun bool, err error) {
 	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
 	r, err := throttleScript.Run(ctx, s.db.Client(), keys, s.clock(), scope, wait.Microseconds()).Int64Slice()
 	if err != nil {
 		return time.Time{}, 0, false, err
 	}
 	if len(r) != 3 {
-		return time.Time{}, 0, false, fmt.Errorf("redis script %s: answered %d values", throttleScript.Name(), len(r))
+		return time.Time{}, 0, false, fmt.Errorf("redis script %s: answered %d values", throttleScript.Name(),
+			len(r))
 	}
 	return time.UnixMicro(r[0]).UTC(), r[1], r[2] == 1, nil
 }

@@ -6,18 +6,20 @@ import (
 	"strings"
 )
 
-// Reservation is what a waiting message keeps between two calls of [Limits.Take]: a short text that only this package
-// reads. An empty one is none, and one that can't be read counts as none.
+// Reservation is what a waiting message keeps between two calls of [Limits.Take]: a short text that only this
+// package reads. An empty one is none, and one that can't be read counts as none.
 type Reservation string
 
-// maxScopes is how many scopes a reservation remembers. A message has two, and more if it tries several gateways.
+// maxScopes is how many scopes a reservation remembers. A message has two, and more if it tries several
+// gateways.
 const maxScopes = 10
 
 // entry is what a message has in one scope: a reserved time, or that it has passed the scope.
 type entry struct {
-	scope      string
-	passed     bool
-	generation int64 // of the scope: another one when its rate has changed since, or its relay has asked for a pause
+	scope  string
+	passed bool
+	// of the scope: another one when its rate has changed since, or its relay has asked for a pause
+	generation int64
 	at         int64 // microseconds; of a reservation
 	reason     string
 }
@@ -42,7 +44,8 @@ func (s Reservation) entries() []entry {
 	return entries
 }
 
-// makeReservation adds to the entries of a message those of the reply: scopes that it passed, and the full one.
+// makeReservation adds to the entries of a message those of the reply: scopes that it passed, and the full
+// one.
 func makeReservation(had []entry, asked []Scope, r takeReply) Reservation {
 	entries := make([]entry, 0, len(had)+r.full+1)
 	for i, s := range asked[:r.full+1] {
@@ -68,7 +71,8 @@ func (e entry) word() string {
 	if e.passed {
 		kind = "p"
 	}
-	return kind + "." + strconv.FormatInt(e.generation, 36) + "." + strconv.FormatInt(e.at, 36) + "." + e.reason + "." + e.scope
+	return kind + "." + strconv.FormatInt(e.generation, 36) + "." + strconv.FormatInt(e.at, 36) + "." +
+		e.reason + "." + e.scope
 }
 
 // entryIn returns the entry of a scope; zero: there is none.

@@ -33,23 +33,29 @@ func TestWaits(t *testing.T) {
 			[]ask{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 500 * ms}, {0, 1, s}, {0, 2, 2 * s}}},
 		{"without a burst, what a second allows", Rate{PerSecond: 2}, []ask{{0, 2, 0}, {0, 1, 500 * ms}}},
 		{"less than one a second", Rate{PerSecond: 0.25}, []ask{{0, 1, 0}, {0, 1, 4 * s}, {0, 1, 8 * s}}},
-		{"fractions of a token come back too", Rate{PerSecond: 0.5, Burst: 1}, []ask{{0, 1, 0}, {s, 1, s}, {s, 1, 2 * s}}},
+		{"fractions of a token come back too", Rate{PerSecond: 0.5, Burst: 1},
+			[]ask{{0, 1, 0}, {s, 1, s}, {s, 1, 2 * s}}},
 		{"an idle bucket fills, but not beyond its burst", Rate{PerSecond: 1, Burst: 2},
 			[]ask{{0, 2, 0}, {time.Hour, 2, 0}, {0, 1, s}}},
-		{"nobody is sent away for a few milliseconds", Rate{PerSecond: 200, Burst: 1}, []ask{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 15 * ms}}},
+		{"nobody is sent away for a few milliseconds", Rate{PerSecond: 200, Burst: 1},
+			[]ask{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 15 * ms}}},
 		{"more than the bucket holds goes when it is full, and then owes", Rate{PerSecond: 1, Burst: 2},
 			[]ask{{0, 10, 0}, {0, 1, 9 * s}, {0, 10, 11 * s}, {0, 1, 20 * s}}},
-		{"more than the bucket holds waits until it is full", Rate{PerSecond: 1, Burst: 2}, []ask{{0, 1, 0}, {0, 10, s}, {0, 1, 10 * s}}},
-		// the first second of a minute comes back during the 62nd: from 61.0 on when it began at a full second, here at .678
+		{"more than the bucket holds waits until it is full", Rate{PerSecond: 1, Burst: 2},
+			[]ask{{0, 1, 0}, {0, 10, s}, {0, 1, 10 * s}}},
+		// the first second of a minute comes back during the 62nd: from 61.0 on when it began at a full second,
+		// here at .678
 		{"a minute gives back what was taken one window before", Rate{PerMinute: 4},
 			[]ask{{0, 4, 0}, {0, 1, 60572 * ms}, {0, 1, 60822 * ms}, {0, 2, 61322 * ms}, {0, 1, 121822 * ms}}},
 		{"half a recipient a minute", Rate{PerMinute: 0.5}, []ask{{0, 1, 0}, {0, 1, 121322 * ms}}},
 		{"more than a minute allows is owed", Rate{PerMinute: 2}, []ask{{0, 6, 0}, {0, 1, 180822 * ms}}},
 		// 3:04:05.678 lies in the quarter from 3:00, which begins to come back a day after it ended
-		{"a day", Rate{PerDay: 100}, []ask{{0, 100, 0}, {12 * time.Hour, 1, 12*time.Hour + 10*time.Minute + 54*s + 322*ms + 9*s}}},
+		{"a day", Rate{PerDay: 100},
+			[]ask{{0, 100, 0}, {12 * time.Hour, 1, 12*time.Hour + 10*time.Minute + 54*s + 322*ms + 9*s}}},
 		{"all rates of a scope must have room", Rate{PerSecond: 1, PerMinute: 3},
 			[]ask{{0, 1, 0}, {0, 1, s}, {0, 1, 2 * s}, {0, 1, 61322 * ms}}},
-		{"what waits for the minute costs nothing of the second meanwhile", Rate{PerSecond: 1, Burst: 1, PerMinute: 1},
+		{"what waits for the minute costs nothing of the second meanwhile",
+			Rate{PerSecond: 1, Burst: 1, PerMinute: 1},
 			[]ask{{0, 1, 0}, {0, 1, 61322 * ms}, {0, 1, 123322 * ms}}},
 		{"no recipient counts as one", Rate{PerSecond: 1}, []ask{{0, 0, 0}, {0, -1, s}}},
 		{"no rate, no wait", Rate{PerSecond: -1, Burst: 5}, []ask{{0, 1000, 0}, {0, 1000, 0}}},
@@ -86,7 +92,8 @@ func TestReservation(t *testing.T) {
 		{name: "too early", come: -time.Second, wait: time.Second},
 		{name: "hardly too early", come: -5 * time.Millisecond},
 		{name: "too early, but there is no limit any more", come: -time.Second, change: Rate{PerSecond: -1}},
-		{name: "too early, but the limit is higher now", come: -9 * time.Second, change: Rate{PerSecond: 10, Burst: 1}, wait: 100 * time.Millisecond},
+		{name: "too early, but the limit is higher now", come: -9 * time.Second,
+			change: Rate{PerSecond: 10, Burst: 1}, wait: 100 * time.Millisecond},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +209,8 @@ func TestHeapOfLateOnes(t *testing.T) {
 	}
 }
 
-// TestOneLateDoesNotDoubleReservations: what one late message with many recipients owes moved the next reservation, and all that asked then got that one.
+// TestOneLateDoesNotDoubleReservations: what one late message with many recipients owes moved the next
+// reservation, and all that asked then got that one.
 func TestOneLateDoesNotDoubleReservations(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []Rate{{PerSecond: 1, Burst: 5}, {PerMinute: 5}} {
@@ -217,13 +225,15 @@ func TestOneLateDoesNotDoubleReservations(t *testing.T) {
 		if !other.At.After(one.At) {
 			t.Errorf("%+v: one got %v, the next %v", rate, one.At, other.At)
 		}
-		if wait := one.At.Sub(b.Now()); wait < 26*time.Second { // 30 are owed from now on, not from when they should have gone
+		// 30 are owed from now on, not from when they should have gone
+		if wait := one.At.Sub(b.Now()); wait < 26*time.Second {
 			t.Errorf("%+v: the next waits only %v", rate, wait)
 		}
 	}
 }
 
-// TestScopesInOrder: a message waits once for each full scope, pays each once, and reserves only one at a time.
+// TestScopesInOrder: a message waits once for each full scope, pays each once, and reserves only one at a
+// time.
 func TestScopesInOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -240,7 +250,8 @@ func TestScopesInOrder(t *testing.T) {
 	}
 	b.Set(first.At)
 	second := b.take(t, first.Reservation, 1, x, g)
-	if want := start.Add(100 * time.Second); !second.At.Equal(want) || second.Reason != "gateway g: 0.01 a second" {
+	if want := start.Add(100 * time.Second); !second.At.Equal(want) ||
+		second.Reason != "gateway g: 0.01 a second" {
 		t.Fatalf("then waits until %v for %q, want %v for the gateway", second.At, second.Reason, want)
 	}
 	b.Set(second.At)
@@ -252,7 +263,8 @@ func TestScopesInOrder(t *testing.T) {
 	}
 }
 
-// TestReservationsAtSeveralGateways: a message that waits at one gateway may wait at another too, and pays its account once.
+// TestReservationsAtSeveralGateways: a message that waits at one gateway may wait at another too, and pays
+// its account once.
 func TestReservationsAtSeveralGateways(t *testing.T) {
 	t.Parallel()
 	b, rate := setup(t), Rate{PerSecond: 0.1, Burst: 1}
@@ -273,7 +285,8 @@ func TestReservationsAtSeveralGateways(t *testing.T) {
 // TestOddReservations: what can't be read is no reservation.
 func TestOddReservations(t *testing.T) {
 	t.Parallel()
-	for _, s := range []Reservation{"x", "b.1.2", "b.-1.5.s.account:x", "b.zzzzzzzzzzzzzzzzz.0.s.account:x", "b.1.!.s.account:x", " ", "p.0.0..account:x"} {
+	for _, s := range []Reservation{"x", "b.1.2", "b.-1.5.s.account:x", "b.zzzzzzzzzzzzzzzzz.0.s.account:x",
+		"b.1.!.s.account:x", " ", "p.0.0..account:x"} {
 		b, x := setup(t), account(Rate{PerSecond: 1})
 		b.take(t, "", 1, x)
 		if a := b.take(t, s, 1, x); a.OK {
@@ -333,7 +346,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestCommandsAreFew sends a thousand messages through two full scopes: each costs one command when it asks, and it asks at most three times.
+// TestCommandsAreFew sends a thousand messages through two full scopes: each costs one command when it asks,
+// and it asks at most three times.
 func TestCommandsAreFew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -364,7 +378,11 @@ func TestRedisAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for name, call := range map[string]func() error{
-		"rated":     func() error { _, err := l.Take(ctx, []Scope{account(Rate{PerSecond: 1})}, 1, ""); return err },
+		"rated": func() error {
+			_, err := l.Take(ctx, []Scope{account(Rate{PerSecond: 1})}, 1,
+				"")
+			return err
+		},
 		"unrated":   func() error { _, err := l.Take(ctx, []Scope{account(Rate{})}, 1, ""); return err },
 		"throttled": func() error { return l.Throttled(ctx, "account:x", 0) },
 		"state":     func() error { _, err := l.State(ctx, "account:x"); return err },
@@ -382,7 +400,8 @@ func TestStateExpires(t *testing.T) {
 	for _, row := range []struct {
 		rate  Rate
 		least time.Duration
-	}{{Rate{PerSecond: 1}, time.Hour}, {Rate{PerMinute: 1}, time.Hour + time.Minute}, {Rate{PerDay: 1}, 25 * time.Hour}} {
+	}{{Rate{PerSecond: 1}, time.Hour}, {Rate{PerMinute: 1}, time.Hour + time.Minute}, {Rate{PerDay: 1},
+		25 * time.Hour}} {
 		b := setup(t)
 		b.take(t, "", 1, account(row.rate))
 		ttl := b.db.Client().PTTL(t.Context(), "postroom:{0}:limit:account:x").Val()
@@ -400,7 +419,8 @@ func BenchmarkTake(b *testing.B) {
 	}{
 		{"unbounded", []Scope{account(Rate{}), gateway(Rate{})}},
 		{"room", []Scope{account(Rate{PerSecond: 1e6}), gateway(Rate{PerSecond: 1e6})}},
-		{"full", []Scope{account(Rate{PerSecond: 100, PerMinute: 3000, PerDay: 1e6}), gateway(Rate{PerSecond: 80})}},
+		{"full", []Scope{account(Rate{PerSecond: 100, PerMinute: 3000, PerDay: 1e6}),
+			gateway(Rate{PerSecond: 80})}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			bench := setup(b)
@@ -430,7 +450,8 @@ func ExampleLimits_Take() {
 		fmt.Println(err)
 		return
 	}
-	scopes := []Scope{{Name: "account:shop", Rate: Rate{PerMinute: 30}}, {Name: "gateway:relay", Rate: Rate{PerSecond: 5, Burst: 20}}}
+	scopes := []Scope{{Name: "account:shop", Rate: Rate{PerMinute: 30}},
+		{Name: "gateway:relay", Rate: Rate{PerSecond: 5, Burst: 20}}}
 	answer, err := l.Take(ctx, scopes, 1, "")
 	if err == nil && !answer.OK {
 		fmt.Println("come back at", answer.At, "with", answer.Reservation, "because of", answer.Reason)

@@ -11,17 +11,19 @@ import (
 const (
 	// longestAsked bounds what a relay may ask for, so that a nonsense number can't stop a scope for good.
 	longestAsked = 24 * time.Hour
-	// firstPace, in recipients a second, and doubling are how a scope starts again after a pause; lua/prelude.lua has the same.
+	// firstPace, in recipients a second, and doubling are how a scope starts again after a pause;
+	// lua/prelude.lua has the same.
 	firstPace = 0.1
 	doubling  = 30 * time.Second
 	// recovered is how long after a pause the pace is so high that nobody needs to know of it.
 	recovered = 10 * doubling
 )
 
-// Throttled slows a scope down after its relay said it gets too much. Nothing starts before retryAfter has passed (a day at most), or, when
-// that is zero or less, before a pause of 1 min, which doubles up to 30 min with each further pause that comes before the scope has
-// recovered. Then the scope starts slowly and recovers by itself. Calls during a pause don't prolong it, except to honour a later
-// retryAfter: they tell of messages that were under way when it began.
+// Throttled slows a scope down after its relay said it gets too much. Nothing starts before retryAfter has
+// passed (a day at most), or, when that is zero or less, before a pause of 1 min, which doubles up to 30 min
+// with each further pause that comes before the scope has recovered. Then the scope starts slowly and
+// recovers by itself. Calls during a pause don't prolong it, except to honour a later retryAfter: they tell
+// of messages that were under way when it began.
 func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Duration) error {
 	wait := min(max(retryAfter, 0), longestAsked)
 	until, strikes, begun, err := l.store.throttle(ctx, scope, wait)
@@ -36,10 +38,12 @@ func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Du
 	return nil
 }
 
-// mayBeThrottled says, mostly without asking Redis, whether a scope without rates has to be asked about all the same.
+// mayBeThrottled says, mostly without asking Redis, whether a scope without rates has to be asked about all
+// the same.
 func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error) {
 	now := l.now()
-	until, _, err := l.throttled.Get(ctx, "", now, func(ctx context.Context) (map[string]time.Time, bool, error) {
+	until, _, err := l.throttled.Get(ctx, "", now, func(ctx context.Context) (map[string]time.Time, bool,
+		error) {
 		left, err := l.store.slow(ctx)
 		if err != nil {
 			return nil, false, err
@@ -60,8 +64,8 @@ func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error)
 type State struct {
 	// Until is when the pause that the relay asked for ends. Zero: there is none now.
 	Until time.Time
-	// Pace is how many recipients a second the scope may serve while it recovers; 0.1 is what it will begin with while it is paused.
-	// Zero: it has recovered.
+	// Pace is how many recipients a second the scope may serve while it recovers; 0.1 is what it will begin with
+	// while it is paused. Zero: it has recovered.
 	Pace float64
 	// Pauses is how many pauses came in a row. Zero when the scope has recovered.
 	Pauses int

@@ -40,13 +40,17 @@ func TestPauses(t *testing.T) {
 		says []throttle
 	}{
 		{"without a time, pauses double up to half an hour",
-			[]throttle{{0, 0, m}, {m, 0, 2 * m}, {3 * m, 0, 4 * m}, {5 * m, 0, 8 * m}, {9 * m, 0, 16 * m}, {17 * m, 0, 30 * m}, {31 * m, 0, 30 * m}}},
-		{"messages that were under way together are one pause", []throttle{{0, 0, m}, {0, 0, m}, {time.Second, 0, 59 * time.Second}, {m, 0, 2 * m}}},
+			[]throttle{{0, 0, m}, {m, 0, 2 * m}, {3 * m, 0, 4 * m}, {5 * m, 0, 8 * m}, {9 * m, 0, 16 * m},
+				{17 * m, 0, 30 * m}, {31 * m, 0, 30 * m}}},
+		{"messages that were under way together are one pause", []throttle{{0, 0, m}, {0, 0, m},
+			{time.Second, 0, 59 * time.Second}, {m, 0, 2 * m}}},
 		{"the relay's time holds", []throttle{{0, 7 * m, 7 * m}}},
-		{"a later time prolongs a pause, an earlier one does not", []throttle{{0, 5 * m, 5 * m}, {m, 10 * m, 10 * m}, {m, m, 9 * m}}},
+		{"a later time prolongs a pause, an earlier one does not",
+			[]throttle{{0, 5 * m, 5 * m}, {m, 10 * m, 10 * m}, {m, m, 9 * m}}},
 		{"nobody is told to wait for more than a day", []throttle{{0, 100 * 24 * time.Hour, 24 * time.Hour}}},
 		{"a negative time is none", []throttle{{0, -m, m}}},
-		{"a scope that has recovered starts over", []throttle{{0, 0, m}, {m, 0, 2 * m}, {2*m + 301*time.Second, 0, m}}},
+		{"a scope that has recovered starts over", []throttle{{0, 0, m}, {m, 0, 2 * m},
+			{2*m + 301*time.Second, 0, m}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +75,8 @@ func TestSlowStart(t *testing.T) {
 	b, x := setup(t), account(Rate{})
 	b.slowDown(t, "account:x", 2*time.Minute)
 	first := b.take(t, "", 1, x)
-	if want := start.Add(2 * time.Minute); !first.At.Equal(want) || first.Reason != "account x: slowed down, as the relay asked" {
+	if want := start.Add(2 * time.Minute); !first.At.Equal(want) ||
+		first.Reason != "account x: slowed down, as the relay asked" {
 		t.Fatalf("the first is told %v for %q, want %v", first.At, first.Reason, want)
 	}
 	count, last := map[int]int{}, first.At
@@ -83,7 +88,8 @@ func TestSlowStart(t *testing.T) {
 		count[int(a.At.Sub(first.At)/doubling)]++
 		last = a.At
 	}
-	for i, want := range []int{4, 9, 17, 35, 69, 139} { // 0.1 a second, growing to 0.2: 4.3 in 30 s, and twice as many in the next
+	// 0.1 a second, growing to 0.2: 4.3 in 30 s, and twice as many in the next
+	for i, want := range []int{4, 9, 17, 35, 69, 139} {
 		if got := count[i]; got < want-1 || got > want+1 {
 			t.Errorf("%d in the %d. half minute, want about %d", got, i+1, want)
 		}
@@ -115,7 +121,8 @@ func TestSlowStartSavesNothingUp(t *testing.T) {
 	}
 }
 
-// TestThrottledVoidsReservations: nothing that was reserved before may go during the pause, not even what has passed the scope already.
+// TestThrottledVoidsReservations: nothing that was reserved before may go during the pause, not even what has
+// passed the scope already.
 func TestThrottledVoidsReservations(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,7 +133,8 @@ func TestThrottledVoidsReservations(t *testing.T) {
 	b.slowDown(t, "account:x", time.Hour)
 	b.Set(passed.At)
 	end := start.Add(time.Hour)
-	for name, a := range map[string]Answer{"passed": b.take(t, passed.Reservation, 1, x, g), "reserved": b.take(t, reserved.Reservation, 1, x), "new": b.take(t, "", 1, x)} {
+	for name, a := range map[string]Answer{"passed": b.take(t, passed.Reservation, 1, x, g),
+		"reserved": b.take(t, reserved.Reservation, 1, x), "new": b.take(t, "", 1, x)} {
 		if a.OK || a.At.Before(end) {
 			t.Errorf("%s: goes at %v, want after the pause, at %v", name, a.At, end)
 		}
@@ -148,7 +156,8 @@ func TestRateHoldsDuringRecovery(t *testing.T) {
 	}
 }
 
-// TestOtherProcessesLearn: a pause is known at once where it was reported and within a second elsewhere, and until then costs nothing.
+// TestOtherProcessesLearn: a pause is known at once where it was reported and within a second elsewhere, and
+// until then costs nothing.
 func TestOtherProcessesLearn(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
@@ -185,7 +194,8 @@ func TestState(t *testing.T) {
 		t.Error("before:", diff)
 	}
 	b.slowDown(t, "account:x", time.Minute)
-	if ttl := b.db.Client().PTTL(t.Context(), scopeKey("account:x")).Val(); ttl < 15*time.Minute || ttl > 20*time.Minute {
+	if ttl := b.db.Client().PTTL(t.Context(), scopeKey("account:x")).Val(); ttl < 15*time.Minute ||
+		ttl > 20*time.Minute {
 		t.Errorf("the pause is remembered for %v", ttl)
 	}
 	b.take(t, "", 1, x)

@@ -25,7 +25,8 @@ func story(t *testing.T, db *redisdb.DB) {
 		t.Fatalf("the first waits: %+v", a)
 	}
 	a := b.take(t, "", 1, x, g)
-	if wait := time.Until(a.At); wait < 30*time.Second || wait > 101*time.Second || a.Reason != "gateway g: 0.01 a second" {
+	if wait := time.Until(a.At); wait < 30*time.Second || wait > 101*time.Second ||
+		a.Reason != "gateway g: 0.01 a second" {
 		t.Errorf("waits %v for %q", wait, a.Reason)
 	}
 	if again := b.take(t, a.Reservation, 1, x, g); again != a {
@@ -56,11 +57,13 @@ func story(t *testing.T, db *redisdb.DB) {
 	}
 }
 
-// In a Cluster the keys of a script must share a slot; one node with all the slots is as strict about that as many.
+// In a Cluster the keys of a script must share a slot; one node with all the slots is as strict about that as
+// many.
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
 	port := fmt.Sprint(testport.Pair(t, 10000))
-	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1", "--appendonly", "no")
+	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1",
+		"--appendonly", "no")
 	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: node.Socket()})
 	defer direct.Close()
 	if err := direct.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {

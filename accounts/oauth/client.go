@@ -11,34 +11,38 @@ import (
 	"strconv"
 )
 
-// Client is what is needed to ask for access tokens on an owner's behalf. Everything is in clear text: whoever stores one seals the
-// secrets. Printed or logged it shows none of them.
+// Client is what is needed to ask for access tokens on an owner's behalf. Everything is in clear text:
+// whoever stores one seals the secrets. Printed or logged it shows none of them.
 type Client struct {
-	// Provider fills in TokenURL and Scope where these are empty: "gmail" or "office365". Empty: TokenURL has to be given.
+	// Provider fills in TokenURL and Scope where these are empty: "gmail" or "office365". Empty: TokenURL has to
+	// be given.
 	Provider string
 	// TokenURL is the token endpoint: https, or http on the loopback interface. Empty: the provider's.
 	TokenURL string
-	// ClientID and ClientSecret are what the provider registered the application under. ClientSecret may be empty for a public client.
+	// ClientID and ClientSecret are what the provider registered the application under. ClientSecret may be
+	// empty for a public client.
 	ClientID, ClientSecret string
 	// RefreshToken is what the owner's consent gave.
 	RefreshToken string
-	// Scope is asked for with each token, several separated by spaces. Empty: the provider's, or none, which means the scope of the
-	// consent.
+	// Scope is asked for with each token, several separated by spaces. Empty: the provider's, or none, which
+	// means the scope of the consent.
 	Scope string
 }
 
 // provider is a token server that is known by name.
 type provider struct{ tokenURL, scope string }
 
-// providerNamed knows the providers. Microsoft's server gives tokens for one service at a time and has to be told which; the tenant
-// "common" serves all organisations, and one with an application of its own gives its TokenURL.
+// providerNamed knows the providers. Microsoft's server gives tokens for one service at a time and has to be
+// told which; the tenant "common" serves all organisations, and one with an application of its own gives its
+// TokenURL.
 func providerNamed(name string) (provider, bool) {
 	switch name {
 	case "gmail":
 		return provider{"https://oauth2.googleapis.com/token", "https://mail.google.com/"}, true
 	case "office365":
 		return provider{
-			"https://login.microsoftonline.com/common/oauth2/v2.0/token", "https://outlook.office.com/SMTP.Send offline_access",
+			"https://login.microsoftonline.com/common/oauth2/v2.0/token",
+			"https://outlook.office.com/SMTP.Send offline_access",
 		}, true
 	case "":
 		return provider{}, true
@@ -64,8 +68,9 @@ func (c Client) complete() (Client, error) {
 	return c, CheckTokenURL(c.TokenURL)
 }
 
-// CheckTokenURL says what is wrong with the address of a token endpoint; nil when nothing is. Client secrets and refresh tokens are sent
-// there, so it must be https; http is for tests and for proxies on the loopback interface. The text of the error follows on "tokenUrl".
+// CheckTokenURL says what is wrong with the address of a token endpoint; nil when nothing is. Client secrets
+// and refresh tokens are sent there, so it must be https; http is for tests and for proxies on the loopback
+// interface. The text of the error follows on "tokenUrl".
 func CheckTokenURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -84,8 +89,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// grant names the consent that the refresh token stands for. A rotated refresh token belongs to one consent, whatever client secret or
-// scope it is used with.
+// grant names the consent that the refresh token stands for. A rotated refresh token belongs to one consent,
+// whatever client secret or scope it is used with.
 func (c Client) grant() string {
 	h := sha256.New()
 	for _, part := range []string{c.TokenURL, c.ClientID, c.RefreshToken} {

@@ -14,11 +14,11 @@ import (
 type Error struct {
 	// Owner is who asked, such as "account:shop".
 	Owner string
-	// Permanent means that the same request would meet the same answer: somebody has to look at the account. Otherwise it is worth trying
-	// again later.
+	// Permanent means that the same request would meet the same answer: somebody has to look at the account.
+	// Otherwise it is worth trying again later.
 	Permanent bool
-	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or one of ours: [CodeSettings],
-	// [CodeRefused]. Empty when there was no answer, or none that has one.
+	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or one of
+	// ours: [CodeSettings], [CodeRefused]. Empty when there was no answer, or none that has one.
 	Code string
 	// Description is what the token server or this package says about it, for people. It may be empty.
 	Description string
@@ -62,9 +62,9 @@ func (e *Error) Error() string {
 // Unwrap gives Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// isPermanent says whether an error code means that asking again is no use. The first three are RFC 6749's for a refresh; then come those
-// for a request that can't be right as configured, and those of large providers for a user or an administrator who took the consent back.
-// What is not listed may pass.
+// isPermanent says whether an error code means that asking again is no use. The first three are RFC 6749's
+// for a refresh; then come those for a request that can't be right as configured, and those of large
+// providers for a user or an administrator who took the consent back. What is not listed may pass.
 func isPermanent(code string) bool {
 	switch code {
 	case "invalid_grant", "invalid_client", "unauthorized_client",
@@ -76,7 +76,8 @@ func isPermanent(code string) bool {
 	return false
 }
 
-// maxText bounds what is kept of a description. Microsoft's begin with the reason and go on with ids and times.
+// maxText bounds what is kept of a description. Microsoft's begin with the reason and go on with ids and
+// times.
 const maxText = 300
 
 // secretsOf are the texts that must not be seen, each in the forms in which a server may send it back.
@@ -92,7 +93,8 @@ func secretsOf(secrets ...string) []string {
 	return all
 }
 
-// scrub makes a text of the token server fit to be shown: the first line, without control characters and secrets, not too long.
+// scrub makes a text of the token server fit to be shown: the first line, without control characters and
+// secrets, not too long.
 func scrub(text string, secrets []string) string {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, "******")
@@ -113,7 +115,8 @@ func scrub(text string, secrets []string) string {
 // code gives an error code where it is one: RFC 6749 allows more, but servers use words.
 func code(text string, secrets []string) string {
 	if len(text) > 64 || scrub(text, secrets) != text || strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' &&
+			r != '.'
 	}) {
 		return ""
 	}

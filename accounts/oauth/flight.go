@@ -48,7 +48,8 @@ func (t *Tokens) land(id string, c Client, r record, err error) error {
 	return e
 }
 
-// pauseAfter is how long the token server is left alone after an error. Trouble that is not its own is no reason to.
+// pauseAfter is how long the token server is left alone after an error. Trouble that is not its own is no
+// reason to.
 func pauseAfter(e *Error) time.Duration {
 	switch {
 	case e.Code == CodeRefused || errors.As(e.Err, new(*storeError)):
@@ -59,8 +60,8 @@ func pauseAfter(e *Error) time.Duration {
 	return max(e.RetryAfter, pauseTransient)
 }
 
-// renew finds a token that another process got, or gets one itself. One process asks at a time: the others look again until it has stored
-// what it got, or its lock is gone.
+// renew finds a token that another process got, or gets one itself. One process asks at a time: the others
+// look again until it has stored what it got, or its lock is gone.
 func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string) (record, error) {
 	for {
 		sealed, err := t.store.get(ctx, id)
@@ -80,7 +81,8 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, sealed: sealed})
 		}
 		if !redisdb.Pause(ctx, lookEvery+mathrand.N(lookEvery)) {
-			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w", ctx.Err())}}
+			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w",
+				ctx.Err())}}
 		}
 	}
 }
@@ -105,7 +107,8 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 	return r, err
 }
 
-// takeUp gives the record to go on from: the one in Redis, or one of ours that should follow it and could not be stored so far.
+// takeUp gives the record to go on from: the one in Redis, or one of ours that should follow it and could not
+// be stored so far.
 func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	r := t.open(u.id, u.sealed)
 	t.mu.Lock()
@@ -127,11 +130,13 @@ func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	return pending.after, nil
 }
 
-// ask asks the token server, with each refresh token there is, and stores what it gives before anybody uses it.
+// ask asks the token server, with each refresh token there is, and stores what it gives before anybody uses
+// it.
 func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	asked := t.now()
 	if u.refused != "" && r.Access == u.refused && r.Refused && asked.Sub(r.Obtained) < loyal {
-		return record{}, &Error{Permanent: true, Code: CodeRefused, Description: "the relay refuses one new token after the other: user, consent and scope have to fit it"}
+		return record{}, &Error{Permanent: true, Code: CodeRefused,
+			Description: "the relay refuses one new token after the other: user, consent and scope have to fit it"}
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -152,8 +157,8 @@ func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	return record{}, failed
 }
 
-// keep stores a new record. A token whose refresh token was not rotated can be used though Redis is away; one with a rotated refresh token
-// is not used before that is safe.
+// keep stores a new record. A token whose refresh token was not rotated can be used though Redis is away; one
+// with a rotated refresh token is not used before that is safe.
 func (t *Tokens) keep(ctx context.Context, u turn, before, next record) (record, error) {
 	_, err := t.put(ctx, u, next)
 	rotated := next.Refresh != "" && next.Refresh != before.Refresh
@@ -167,12 +172,14 @@ func (t *Tokens) keep(ctx context.Context, u turn, before, next record) (record,
 		t.log.Warn("new access token not stored; only this process has it", "owner", u.id, "error", err)
 		return next, nil
 	}
-	t.log.Info("new access token", "owner", u.id, "good_for_seconds", int(next.Expires.Sub(next.Obtained).Seconds()), "rotated", rotated,
+	t.log.Info("new access token", "owner", u.id, "good_for_seconds",
+		int(next.Expires.Sub(next.Obtained).Seconds()), "rotated", rotated,
 		"after_refusal", next.Refused)
 	return next, nil
 }
 
-// overtaken is when our turn had run out before we could store, and another process took its own: its token is the one in force.
+// overtaken is when our turn had run out before we could store, and another process took its own: its token
+// is the one in force.
 func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 	sealed, err := t.store.get(ctx, u.id)
 	if err != nil {

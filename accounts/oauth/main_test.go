@@ -63,7 +63,8 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", n), "token_type": "Bearer", "expires_in": s.life}
+	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", n), "token_type": "Bearer",
+		"expires_in": s.life}
 	if s.rotate {
 		if r.PostForm.Get("refresh_token") != s.current {
 			w.WriteHeader(http.StatusBadRequest)
@@ -102,7 +103,8 @@ func (s *tokenServer) answering(status int, body string) {
 }
 
 func (s *tokenServer) client() Client {
-	return Client{TokenURL: s.URL + "/token?key=url-key", ClientID: "client-id", ClientSecret: clientSecret, RefreshToken: firstRefresh}
+	return Client{TokenURL: s.URL + "/token?key=url-key", ClientID: "client-id", ClientSecret: clientSecret,
+		RefreshToken: firstRefresh}
 }
 
 // process is a Tokens with a clock of its own, beside others on one Redis.
@@ -149,7 +151,8 @@ func start(t *testing.T, url string, o Options, secrets ...string) *process {
 	if secrets == nil {
 		secrets = []string{"s"}
 	}
-	p := &process{db: testredis.Connect(t, redisdb.Options{URL: url}), log: &journal{}, Clock: testclock.At(time.Now())}
+	p := &process{db: testredis.Connect(t, redisdb.Options{URL: url}), log: &journal{},
+		Clock: testclock.At(time.Now())}
 	o.Logger, o.Now = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})), p.Now
 	var err error
 	if p.Tokens, err = New(p.db, ring(t, secrets...), o); err != nil {

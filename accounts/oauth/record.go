@@ -8,12 +8,13 @@ import (
 
 const (
 	early = time.Minute // before it expires a token is replaced
-	// spread is by how much earlier still at most: tokens that were had together must not all be asked for together.
+	// spread is by how much earlier still at most: tokens that were had together must not all be asked for
+	// together.
 	spread = time.Minute
 	// loginTakes is what a token must live for to be of any use.
 	loginTakes = 5 * time.Second
-	// keepRotated is how long a rotated refresh token is kept after its last use. Google's end after six months without use,
-	// Microsoft's after 90 days.
+	// keepRotated is how long a rotated refresh token is kept after its last use. Google's end after six months
+	// without use, Microsoft's after 90 days.
 	keepRotated = 200 * 24 * time.Hour
 	// loyal is how long a token that replaced a refused one is not replaced for being refused.
 	loyal = time.Minute
@@ -38,10 +39,12 @@ func (r *record) serves(c Client, now time.Time, refused string) bool {
 
 // lives says whether the token can be used at all.
 func (r *record) lives(c Client, now time.Time, refused string) bool {
-	return r.Access != "" && r.Access != refused && now.Before(r.Expires.Add(-loginTakes)) && r.Scope == c.Scope && r.Grant == c.grant()
+	return r.Access != "" && r.Access != refused && now.Before(r.Expires.Add(-loginTakes)) &&
+		r.Scope == c.Scope && r.Grant == c.grant()
 }
 
-// follow makes the record after an answer to a request with one of the refresh tokens. Jitter is at least 0 and below 1.
+// follow makes the record after an answer to a request with one of the refresh tokens. Jitter is at least 0
+// and below 1.
 func (r *record) follow(c Client, got answer, used, refused string, asked time.Time, jitter float64) record {
 	life := got.lives()
 	next := record{
@@ -57,8 +60,8 @@ func (r *record) follow(c Client, got answer, used, refused string, asked time.T
 	return next
 }
 
-// freshFor is for how long a token that lives for some time is used: until a minute before its end, or somewhat more. One that lives for
-// little more than a minute is used for half its life.
+// freshFor is for how long a token that lives for some time is used: until a minute before its end, or
+// somewhat more. One that lives for little more than a minute is used for half its life.
 func freshFor(life time.Duration, jitter float64) time.Duration {
 	if life < early*5/4 {
 		return life / 2
@@ -74,8 +77,8 @@ func (r *record) keep(now time.Time) time.Duration {
 	return max(r.Expires.Sub(now), 0) + time.Minute
 }
 
-// refreshTokens are those to ask with, the likeliest first. The configured one may still be good when the rotated one is not: the
-// Redis was restored from a backup, or somebody else rotated.
+// refreshTokens are those to ask with, the likeliest first. The configured one may still be good when the
+// rotated one is not: the Redis was restored from a backup, or somebody else rotated.
 func (r *record) refreshTokens(c Client) []string {
 	if r.Refresh == "" || r.Grant != c.grant() {
 		return []string{c.RefreshToken}
@@ -100,7 +103,8 @@ func (t *Tokens) seal(owner string, r record) (string, error) {
 	return t.ring.Seal(plain, place(owner)), nil
 }
 
-// open reads what Redis has. What can't be opened is told and counts as absent: the configured refresh token may be enough.
+// open reads what Redis has. What can't be opened is told and counts as absent: the configured refresh token
+// may be enough.
 func (t *Tokens) open(owner, sealed string) record {
 	var r record
 	if sealed == "" {

@@ -58,8 +58,10 @@ func (s store) get(ctx context.Context, owner string) (string, error) {
 }
 
 // claim takes the turn to ask for a time, if nobody else has it, and reads the record in the same step.
-func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) (sealed string, ours bool, err error) {
-	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)}, fence, d.Milliseconds()).Slice()
+func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) (sealed string, ours bool,
+	err error) {
+	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)}, fence,
+		d.Milliseconds()).Slice()
 	if err != nil {
 		return "", false, failed(err, "lock the token", owner)
 	}
@@ -68,7 +70,8 @@ func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) 
 }
 
 // put stores a record, if the turn is still ours or nobody else stored one since.
-func (s store) put(ctx context.Context, owner, fence, before, after string, keep time.Duration) (bool, error) {
+func (s store) put(ctx context.Context, owner, fence, before, after string, keep time.Duration) (bool,
+	error) {
 	n, err := putScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner), ownersKey()},
 		owner, fence, before, after, keep.Milliseconds()).Int()
 	if err != nil {
@@ -104,9 +107,11 @@ func (s store) all(ctx context.Context) ([]string, error) {
 	return owners, nil
 }
 
-// reseal puts the same record under another seal, if it is still what the caller saw. Where there is none, the owner leaves the list.
+// reseal puts the same record under another seal, if it is still what the caller saw. Where there is none,
+// the owner leaves the list.
 func (s store) reseal(ctx context.Context, owner, before, after string) (bool, error) {
-	n, err := resealScript.Run(ctx, s.client, []string{recordKey(owner), ownersKey()}, owner, before, after).Int()
+	n, err := resealScript.Run(ctx, s.client, []string{recordKey(owner), ownersKey()}, owner, before,
+		after).Int()
 	if err != nil {
 		return false, failed(err, "seal again the token", owner)
 	}

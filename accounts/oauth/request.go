@@ -17,8 +17,8 @@ const (
 	askTimeout = 10 * time.Second // for an answer of the token server, further tries included
 	maxAnswer  = 256 << 10        // bytes of an answer; the longest tokens known have 16 KiB
 	maxToken   = 16 << 10         // as long as the API takes them
-	// lifetime is assumed where the server does not say how long its token is good (RFC 6749 section 5.1 only recommends it). A relay
-	// that refuses it earlier has it replaced.
+	// lifetime is assumed where the server does not say how long its token is good (RFC 6749 section 5.1 only
+	// recommends it). A relay that refuses it earlier has it replaced.
 	lifetime = 10 * time.Minute
 	// maxPause bounds what a Retry-After may ask for.
 	maxPause = 10 * time.Minute
@@ -59,8 +59,8 @@ type asker struct {
 	now    func() time.Time
 }
 
-// newAsker makes an asker. A client that was given keeps its transport. The environment's proxy is used, since token servers are public
-// ones and many networks let nothing out but through it.
+// newAsker makes an asker. A client that was given keeps its transport. The environment's proxy is used,
+// since token servers are public ones and many networks let nothing out but through it.
 func newAsker(given *http.Client, now func() time.Time) asker {
 	client := &http.Client{}
 	if given != nil {
@@ -75,16 +75,20 @@ func newAsker(given *http.Client, now func() time.Time) asker {
 	return asker{client: client, now: now}
 }
 
-// ask asks for an access token with a refresh token (RFC 6749 section 6). The error is an *Error without owner.
+// ask asks for an access token with a refresh token (RFC 6749 section 6). The error is an *Error without
+// owner.
 //
-// The request is not made by golang.org/x/oauth2: that sends no scope with a refresh token, which Microsoft's server
-// needs, takes answers that are no JSON, and keeps neither Retry-After nor the answer behind a successful status.
+// The request is not made by golang.org/x/oauth2: that sends no scope with a refresh token, which Microsoft's
+// server needs, takes answers that are no JSON, and keeps neither Retry-After nor the answer behind a
+// successful status.
 //
-// The client's secret goes into the body, which all servers of large providers take and some insist on. One that takes it in the header
-// only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked once more; a refresh token is not used up by that.
+// The client's secret goes into the body, which all servers of large providers take and some insist on. One
+// that takes it in the header only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked
+// once more; a refresh token is not used up by that.
 func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, error) {
 	got, err := a.request(ctx, c, refreshToken, false)
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == "invalid_client" && c.ClientSecret != "" && c.Provider == "" {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == "invalid_client" && c.ClientSecret != "" &&
+		c.Provider == "" {
 		return a.request(ctx, c, refreshToken, true)
 	}
 	return got, err
@@ -128,7 +132,8 @@ func (a asker) judge(res *http.Response, text []byte, secrets []string) (answer,
 	var got answer
 	err := json.Unmarshal(text, &got)
 	secrets = append(secrets, secretsOf(got.AccessToken, got.RefreshToken)...)
-	e := &Error{Status: res.StatusCode, Code: code(got.Code, secrets), Description: scrub(got.Description, secrets)}
+	e := &Error{Status: res.StatusCode, Code: code(got.Code, secrets), Description: scrub(got.Description,
+		secrets)}
 	switch s := res.StatusCode; {
 	case len(text) > maxAnswer:
 		e.Code, e.Description = "", "its answer is too long"
@@ -164,10 +169,11 @@ func (a asker) retryAfter(text string) time.Duration {
 	return min(max(d, 0), maxPause)
 }
 
-// isToken says whether a text can be a token: printable ASCII without spaces. Others would break out of the SASL message, in which control
-// characters divide the fields.
+// isToken says whether a text can be a token: printable ASCII without spaces. Others would break out of the
+// SASL message, in which control characters divide the fields.
 func isToken(text string) bool {
-	return text != "" && len(text) <= maxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	return text != "" && len(text) <= maxToken &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // plain takes the URL out of an error of net/http, which may hold a key, and puts the host in.

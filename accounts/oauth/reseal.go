@@ -6,12 +6,13 @@ import (
 	"fmt"
 )
 
-// resealTries bounds how often a record is read again because it changed meanwhile. A change seals it anew anyway.
+// resealTries bounds how often a record is read again because it changed meanwhile. A change seals it anew
+// anyway.
 const resealTries = 5
 
-// Reseal seals every record under the current secret that is sealed under an older one, and returns their number. Any
-// process can run it at any time, and again after a failure. A record that can't be opened is left as it is and named
-// in the error; the others are still done.
+// Reseal seals every record under the current secret that is sealed under an older one, and returns their
+// number. Any process can run it at any time, and again after a failure. A record that can't be opened is
+// left as it is and named in the error; the others are still done.
 func (t *Tokens) Reseal(ctx context.Context) (int, error) {
 	owners, err := t.store.all(ctx)
 	if err != nil {

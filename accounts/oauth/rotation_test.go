@@ -13,8 +13,8 @@ import (
 
 func newDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// TestRotatedTokenIsNotUsedBeforeItIsStored: Redis dies while the token server answers. The refresh token that came with the answer is the
-// only good one now.
+// TestRotatedTokenIsNotUsedBeforeItIsStored: Redis dies while the token server answers. The refresh token
+// that came with the answer is the only good one now.
 func TestRotatedTokenIsNotUsedBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	server, s := testredis.Server(t), newTokenServer(t)
@@ -46,7 +46,8 @@ func TestUnstoredTokenGivesWay(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate = true })
 	p.access(t, s.client(), "", "access-token-1")
-	p.setUnstored(shop, &rotation{before: record{Access: "older"}, after: record{Access: "lost", Refresh: "lost"}})
+	p.setUnstored(shop, &rotation{before: record{Access: "older"},
+		after: record{Access: "lost", Refresh: "lost"}})
 	p.Advance(time.Hour)
 	p.access(t, s.client(), "", "access-token-2")
 	if p.owners[shop].unstored != nil {
@@ -54,7 +55,8 @@ func TestUnstoredTokenGivesWay(t *testing.T) {
 	}
 }
 
-// TestUnstoredTokenGoesOn: what could not be stored is also too old by now; its refresh token is the one to ask with.
+// TestUnstoredTokenGoesOn: what could not be stored is also too old by now; its refresh token is the one to
+// ask with.
 func TestUnstoredTokenGoesOn(t *testing.T) {
 	p, s := setup(t)
 	c := s.client()
@@ -66,16 +68,18 @@ func TestUnstoredTokenGoesOn(t *testing.T) {
 	}
 }
 
-// TestProcessDiesWhileItAsks: its lock holds the others up until it runs out. If the server had rotated, the refresh token is lost, and
-// that is said.
+// TestProcessDiesWhileItAsks: its lock holds the others up until it runs out. If the server had rotated, the
+// refresh token is lost, and that is said.
 func TestProcessDiesWhileItAsks(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate, s.current = true, "known-to-the-dead-only" })
 	began := time.Now()
-	if _, ours, err := p.store.claim(t.Context(), shop, "of the dead", 300*time.Millisecond); err != nil || !ours {
+	if _, ours, err := p.store.claim(t.Context(), shop, "of the dead", 300*time.Millisecond); err != nil ||
+		!ours {
 		t.Fatal(ours, err)
 	}
-	if e := p.fails(t, s.client(), ""); !e.Permanent || e.Code != "invalid_grant" || e.Description != "used already" {
+	if e := p.fails(t, s.client(), ""); !e.Permanent || e.Code != "invalid_grant" ||
+		e.Description != "used already" {
 		t.Error(e)
 	}
 	if waited := time.Since(began); waited < 200*time.Millisecond {
@@ -95,7 +99,8 @@ func TestLockLostAndNobodyElse(t *testing.T) {
 	p.access(t, s.client(), "", "access-token-2")
 }
 
-// TestOvertaken: the answer comes so late that another process has its turn meanwhile, and its token is the one in force.
+// TestOvertaken: the answer comes so late that another process has its turn meanwhile, and its token is the
+// one in force.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	s, u := newTokenServer(t), testredis.URL(t)
@@ -142,7 +147,8 @@ func TestReseal(t *testing.T) {
 	if _, err := old.Access(t.Context(), "gateway:gone", s.client(), ""); err == nil {
 		t.Fatal("the used refresh token was taken")
 	}
-	if err := old.db.Client().SAdd(t.Context(), ownersKey(), "gateway:gone").Err(); err != nil { // its record has run out
+	// its record has run out
+	if err := old.db.Client().SAdd(t.Context(), ownersKey(), "gateway:gone").Err(); err != nil {
 		t.Fatal(err)
 	}
 

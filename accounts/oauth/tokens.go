@@ -16,19 +16,22 @@ import (
 const (
 	// maxRounds bounds how often one call joins a request that turns out to be about something else.
 	maxRounds = 4
-	// maxOwners bounds the memory of a process. Beyond it those that nobody is busy with are read from Redis again.
+	// maxOwners bounds the memory of a process. Beyond it those that nobody is busy with are read from Redis
+	// again.
 	maxOwners = 10_000
-	// settle is how long Run waits at the end for requests under way: an answer not stored may be a refresh token lost.
+	// settle is how long Run waits at the end for requests under way: an answer not stored may be a refresh
+	// token lost.
 	settle = askTimeout + 5*time.Second
-	// How long a token server that refused for good, or did not give a token, is left alone by this process. Every message that waits
-	// would ask again otherwise.
+	// How long a token server that refused for good, or did not give a token, is left alone by this process.
+	// Every message that waits would ask again otherwise.
 	pausePermanent = 30 * time.Second
 	pauseTransient = 5 * time.Second
 )
 
 // Options are the choices of the one who runs Postroom. The zero value works.
 type Options struct {
-	// HTTP gives the transport, and a time-out below 10 s if it has one; nil: the default transport. Redirects are never followed.
+	// HTTP gives the transport, and a time-out below 10 s if it has one; nil: the default transport. Redirects
+	// are never followed.
 	HTTP *http.Client
 	// Logger gets each token that was had, and each that was not. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -87,13 +90,14 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 		o.Now = time.Now
 	}
 	return &Tokens{
-		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.HTTP, o.Now), log: o.Logger, now: o.Now, fence: rand.Text(),
+		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.HTTP, o.Now), log: o.Logger, now: o.Now,
+		fence:  rand.Text(),
 		owners: map[string]*owner{},
 	}, nil
 }
 
-// Run keeps the process from ending before requests under way are stored: when ctx ends it waits for them, for some seconds at most, and
-// returns nil.
+// Run keeps the process from ending before requests under way are stored: when ctx ends it waits for them,
+// for some seconds at most, and returns nil.
 func (t *Tokens) Run(ctx context.Context) error {
 	<-ctx.Done()
 	late := time.NewTimer(settle)
@@ -109,11 +113,13 @@ func (t *Tokens) Run(ctx context.Context) error {
 	return nil
 }
 
-// Access gives an access token for an owner ("account:<id>" or "gateway:<id>"), good for a minute at least. Refused is a token that a relay
-// has just refused, or empty: another is given, the one that somebody got meanwhile or a new one. A relay that refuses a token had for that
-// very reason a moment ago is believed: then it is not the token that is wrong, and the error has the code [CodeRefused].
+// Access gives an access token for an owner ("account:<id>" or "gateway:<id>"), good for a minute at least.
+// Refused is a token that a relay has just refused, or empty: another is given, the one that somebody got
+// meanwhile or a new one. A relay that refuses a token had for that very reason a moment ago is believed:
+// then it is not the token that is wrong, and the error has the code [CodeRefused].
 //
-// The error is always an *Error. When ctx ends while a token is being asked for, the request goes on without the caller.
+// The error is always an *Error. When ctx ends while a token is being asked for, the request goes on without
+// the caller.
 func (t *Tokens) Access(ctx context.Context, owner string, c Client, refused string) (string, error) {
 	c, err := c.complete()
 	if err != nil {
@@ -151,8 +157,10 @@ func (t *Tokens) Forget(ctx context.Context, owner string) error {
 	return nil
 }
 
-// board answers at once where that is possible. Else it gives the flight to wait for, which it starts if there is none.
-func (t *Tokens) board(ctx context.Context, id string, c Client, refused string) (token string, f *flight, err error) {
+// board answers at once where that is possible. Else it gives the flight to wait for, which it starts if
+// there is none.
+func (t *Tokens) board(ctx context.Context, id string, c Client, refused string) (token string, f *flight,
+	err error) {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,7 +186,8 @@ func (t *Tokens) fallback(id string, c Client, refused string, err error) (strin
 	return t.owner(id).fallback(c, t.now(), refused, err)
 }
 
-// fallback gives a token that should have been replaced but still lives, unless the server has said that there will be no other.
+// fallback gives a token that should have been replaced but still lives, unless the server has said that
+// there will be no other.
 func (o *owner) fallback(c Client, now time.Time, refused string, err error) (string, error) {
 	if e, ok := errors.AsType[*Error](err); ok && !e.Permanent && o.record.lives(c, now, refused) {
 		return o.record.Access, nil

@@ -31,7 +31,8 @@ func TestTokenIsUsedUntilAMinuteBeforeItEnds(t *testing.T) {
 	p.Advance(2 * time.Minute)
 	p.access(t, c, "", "access-token-2")
 	want := url.Values{
-		"grant_type": {"refresh_token"}, "refresh_token": {firstRefresh}, "client_id": {"client-id"}, "client_secret": {clientSecret}, "scope": {"mail"},
+		"grant_type": {"refresh_token"}, "refresh_token": {firstRefresh}, "client_id": {"client-id"},
+		"client_secret": {clientSecret}, "scope": {"mail"},
 	}
 	if diff := cmp.Diff([]url.Values{want, want}, s.requests()); diff != "" {
 		t.Error(diff)
@@ -150,7 +151,8 @@ func TestRotatedTokenSurvivesARestart(t *testing.T) {
 	next.access(t, s.client(), "", "access-token-2")
 }
 
-// TestOldRefreshTokenMayStillBeGood: a Redis restored from a backup has a rotated token that is used up, while the configured one is good.
+// TestOldRefreshTokenMayStillBeGood: a Redis restored from a backup has a rotated token that is used up,
+// while the configured one is good.
 func TestOldRefreshTokenMayStillBeGood(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate = true })
@@ -215,8 +217,8 @@ func TestRefusalIsRememberedForAWhile(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves: a token that nobody waits for any more is stored all the same, since its refresh token may be rotated; and a process
-// that stops waits for that.
+// TestCallerLeaves: a token that nobody waits for any more is stored all the same, since its refresh token
+// may be rotated; and a process that stops waits for that.
 func TestCallerLeaves(t *testing.T) {
 	p, s := setup(t)
 	ctx, leave := context.WithCancel(t.Context())
@@ -237,7 +239,8 @@ func TestCallerLeaves(t *testing.T) {
 
 func TestRunDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &Tokens{log: newDiscard(), owners: map[string]*owner{shop: {flight: &flight{done: make(chan struct{})}}}}
+		p := &Tokens{log: newDiscard(), owners: map[string]*owner{
+			shop: {flight: &flight{done: make(chan struct{})}}}}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		began := time.Now()

@@ -28,8 +28,8 @@ func (f full) failure() *smtpsend.Error {
 	}
 }
 
-// admit takes the message's share of the limits and reports whether it may go now. If not, a.full or a.halt have the
-// reason. With insist it asks even about a relay that is known to be full.
+// admit takes the message's share of the limits and reports whether it may go now. If not, a.full or a.halt
+// have the reason. With insist it asks even about a relay that is known to be full.
 func (a *attempt) admit(ctx context.Context, c candidate, insist bool) bool {
 	mine := a.waited.scope == c.scope
 	if mine && a.waited.paid == paidAll {
@@ -44,7 +44,8 @@ func (a *attempt) admit(ctx context.Context, c candidate, insist bool) bool {
 	}
 	if !mine && !insist {
 		if k, ok := a.fullRelays.find(c.scope, a.now()); ok {
-			a.full = append(a.full, full{candidate: c, until: k.until, slowed: k.slowed, kind: "limit", reason: k.reason})
+			a.full = append(a.full, full{candidate: c, until: k.until, slowed: k.slowed, kind: "limit",
+				reason: k.reason})
 			return false
 		}
 	}
@@ -103,8 +104,10 @@ func (a *attempt) account() limits.Scope {
 	return limits.Scope{Name: "account:" + a.d.Account.ID, Rate: a.d.Account.Rate}
 }
 
-// take asks limits. If they can't be asked nothing is sent: mail must not exceed a limit because nobody counts.
-func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer, bool) {
+// take asks limits. If they can't be asked nothing is sent: mail must not exceed a limit because nobody
+// counts.
+func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer,
+	bool) {
 	answer, err := a.Limits.Take(ctx, scopes, len(a.results.left), had)
 	if err == nil {
 		return answer, true
@@ -115,7 +118,8 @@ func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...li
 		kept.paid = paidAccount
 	}
 	a.halt = &full{
-		kept: kept, reserved: true, kind: "unavailable", until: a.now().Add(a.soon()), reason: "the limits can't be asked now",
+		kept: kept, reserved: true, kind: "unavailable", until: a.now().Add(a.soon()),
+		reason: "the limits can't be asked now",
 	}
 	return limits.Answer{}, false
 }
@@ -134,7 +138,8 @@ func (a *attempt) slowed(ctx context.Context, c candidate) bool {
 // crowded reports whether a relay was not asked because all of its connections, of all processes, are taken.
 func crowded(t Try) bool {
 	for _, r := range t.Result.Recipients {
-		if e := r.Err; e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect || e.Code != 0 {
+		if e := r.Err; e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect ||
+			e.Code != 0 {
 			return false
 		}
 	}

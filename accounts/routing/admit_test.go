@@ -23,28 +23,41 @@ func TestRoom(t *testing.T) {
 		want   string
 		takes  []string
 	}{
-		{"one question for account and relay", []string{"own"}, nil, "", nil, "own:delivered", []string{account + "+" + own + " 1"}},
-		{"the account's limit", []string{"a"}, map[string]time.Duration{account: time.Minute}, "", nil, "wait 1m0s", nil},
-		{"the account's limit, with a choice", []string{"a:1", "b:1"}, map[string]time.Duration{account: time.Minute}, "", nil, "wait 1m0s",
+		{"one question for account and relay", []string{"own"}, nil, "", nil, "own:delivered",
+			[]string{account + "+" + own + " 1"}},
+		{"the account's limit", []string{"a"}, map[string]time.Duration{account: time.Minute}, "", nil, "wait 1m0s",
+			nil},
+		{"the account's limit, with a choice", []string{"a:1", "b:1"}, map[string]time.Duration{
+			account: time.Minute}, "", nil, "wait 1m0s",
 			[]string{account + " 1"}},
 		{"a relay's limit", []string{"a"}, map[string]time.Duration{a: time.Minute}, "", nil, "wait 1m0s", nil},
-		{"another of the group has room", []string{"a:1", "b:1"}, map[string]time.Duration{a: time.Minute}, "", nil, "b:delivered",
+		{"another of the group has room", []string{"a:1", "b:1"}, map[string]time.Duration{a: time.Minute}, "", nil,
+			"b:delivered",
 			[]string{account + " 1", a + " 1", b + " 1"}},
-		{"a fallback is for failures", []string{"a", "b"}, map[string]time.Duration{a: time.Minute}, "", nil, "wait 1m0s", nil},
-		{"which having to slow down is", []string{"a", "b"}, map[string]time.Duration{a: time.Minute}, a, nil, "b:delivered", nil},
-		{"nobody has room: the first that will", []string{"a:1", "b:1"}, map[string]time.Duration{a: time.Minute, b: time.Second}, "", nil,
-			"wait 1s", nil},
-		{"slowed down and no fallback with room", []string{"a", "b"}, map[string]time.Duration{a: time.Minute, b: time.Hour}, a, nil,
+		{"a fallback is for failures", []string{"a", "b"}, map[string]time.Duration{a: time.Minute}, "", nil,
 			"wait 1m0s", nil},
-		{"the account is asked once, whoever fails", []string{"a", "b"}, nil, "", map[string]string{"a": "down"}, "a:unreachable b:delivered",
+		{"which having to slow down is", []string{"a", "b"}, map[string]time.Duration{a: time.Minute}, a, nil,
+			"b:delivered", nil},
+		{"nobody has room: the first that will", []string{"a:1", "b:1"}, map[string]time.Duration{a: time.Minute,
+			b: time.Second}, "", nil,
+			"wait 1s", nil},
+		{"slowed down and no fallback with room", []string{"a", "b"}, map[string]time.Duration{a: time.Minute,
+			b: time.Hour}, a, nil,
+			"wait 1m0s", nil},
+		{"the account is asked once, whoever fails", []string{"a", "b"}, nil, "", map[string]string{"a": "down"},
+			"a:unreachable b:delivered",
 			[]string{account + " 1", a + " 1", b + " 1"}},
-		{"a failure and a full relay: the attempt is spent", []string{"a", "b"}, map[string]time.Duration{b: time.Hour}, "",
+		{"a failure and a full relay: the attempt is spent", []string{"a", "b"}, map[string]time.Duration{
+			b: time.Hour}, "",
 			map[string]string{"a": "down"}, "a:unreachable error soft", nil},
-		{"but the message lives, for that one", []string{"a", "b"}, map[string]time.Duration{b: time.Hour}, "", map[string]string{"a": "badlogin"},
+		{"but the message lives, for that one", []string{"a", "b"}, map[string]time.Duration{b: time.Hour}, "",
+			map[string]string{"a": "badlogin"},
 			"a:unreachable error throttle", nil},
 		{"all connections taken", []string{"a"}, nil, "", map[string]string{"a": "crowded"}, "wait 2s", nil},
-		{"another of the group has connections", []string{"a:1", "b:1"}, nil, "", map[string]string{"a": "crowded"}, "b:delivered", nil},
-		{"a fallback is not for want of connections", []string{"a", "b"}, nil, "", map[string]string{"a": "crowded"}, "wait 2s", nil},
+		{"another of the group has connections", []string{"a:1", "b:1"}, nil, "", map[string]string{"a": "crowded"},
+			"b:delivered", nil},
+		{"a fallback is not for want of connections", []string{"a", "b"}, nil, "", map[string]string{
+			"a": "crowded"}, "wait 2s", nil},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			w := setup(t)
@@ -60,7 +73,8 @@ func TestRoom(t *testing.T) {
 			if diff := cmp.Diff(r.takes, w.limits.takes); r.takes != nil && diff != "" {
 				t.Error(diff)
 			}
-			if waits := !sent.Wait.IsZero(); waits && (sent.Reservation == "" || sent.Reason == "" || len(sent.Tries) > 0 || sent.Err != nil) {
+			if waits := !sent.Wait.IsZero(); waits && (sent.Reservation == "" || sent.Reason == "" ||
+				len(sent.Tries) > 0 || sent.Err != nil) {
 				t.Errorf("waits with %+v", sent)
 			}
 		})
@@ -90,7 +104,8 @@ func TestAMessageThatWaitedForTheAccountShowsItsReservation(t *testing.T) {
 		sent := w.Send(t.Context(), d)
 		w.at, w.limits.takes, d.Reservation = sent.Wait, nil, sent.Reservation
 		w.Send(t.Context(), d)
-		if !strings.HasPrefix(w.limits.takes[0], "account:shop") || !strings.HasSuffix(w.limits.takes[0], " 1 at-account:shop") {
+		if !strings.HasPrefix(w.limits.takes[0], "account:shop") ||
+			!strings.HasSuffix(w.limits.takes[0], " 1 at-account:shop") {
 			t.Errorf("%v: asked %v", routes, w.limits.takes)
 		}
 	}
@@ -194,7 +209,8 @@ func TestARelayThatRestsDoesNotMakeAnotherWait(t *testing.T) {
 
 func TestReservationsSurviveTheTrip(t *testing.T) {
 	for _, p := range []reservation{
-		{}, {scope: "gateway:a"}, {scope: "relay:x@y.z", paid: paidAll}, {paid: paidAccount, inner: "p.1.2.s.account:a|b b.1.2.m.gateway:c"},
+		{}, {scope: "gateway:a"}, {scope: "relay:x@y.z", paid: paidAll},
+		{paid: paidAccount, inner: "p.1.2.s.account:a|b b.1.2.m.gateway:c"},
 	} {
 		if got := readReservation(p.text()); got != p {
 			t.Errorf("%+v became %+v", p, got)

@@ -33,11 +33,13 @@ type asleep struct {
 func (r *Router) newAttempt(d Dispatch, candidates []candidate) *attempt {
 	waited := readReservation(d.Reservation)
 	return &attempt{
-		Router: r, d: d, candidates: preferred(candidates, waited.scope), results: newResults(d.Message), waited: waited,
+		Router: r, d: d, candidates: preferred(candidates, waited.scope), results: newResults(d.Message),
+		waited: waited,
 	}
 }
 
-// run takes the message from one candidate to the next, as long as recipients are left that another may serve.
+// run takes the message from one candidate to the next, as long as recipients are left that another may
+// serve.
 func (a *attempt) run(ctx context.Context) Sent {
 	for _, c := range a.candidates {
 		if !a.eligible(ctx, c) {
@@ -100,8 +102,8 @@ func (a *attempt) keep(t Try) {
 	a.results.add(t.Result)
 }
 
-// lastResort is for a message that no candidate was tried for. It goes to the full one that is free first, and
-// waits there if that is still full; without a full one it goes to the resting one that is due first.
+// lastResort is for a message that no candidate was tried for. It goes to the full one that is free first,
+// and waits there if that is still full; without a full one it goes to the resting one that is due first.
 func (a *attempt) lastResort(ctx context.Context) {
 	switch {
 	case len(a.full) > 0:
@@ -128,9 +130,10 @@ func (a *attempt) lastResort(ctx context.Context) {
 	}
 }
 
-// secondChance reports whether the same relay is tried once more, at once: it refused an access token and there is
-// another one, or it wants no further message on that connection.
-func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.Relay, t Try) (smtpsend.Relay, *smtpsend.Error, bool) {
+// secondChance reports whether the same relay is tried once more, at once: it refused an access token and
+// there is another one, or it wants no further message on that connection.
+func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.Relay, t Try) (smtpsend.Relay,
+	*smtpsend.Error, bool) {
 	e, _ := errors.AsType[*smtpsend.Error](t.Err)
 	switch {
 	case e == nil || ctx.Err() != nil:

@@ -23,8 +23,9 @@ type breakers struct {
 	all map[string]*breaker
 }
 
-// breaker is a relay that failed since it last worked. It is closed (mail goes through) until its failures are enough, then open (it rests)
-// until due, then half open: one message may try it, and everybody waits for what that one meets.
+// breaker is a relay that failed since it last worked. It is closed (mail goes through) until its failures
+// are enough, then open (it rests) until due, then half open: one message may try it, and everybody waits for
+// what that one meets.
 type breaker struct {
 	settings settings // that failed; others are another relay
 	failures int      // in a row
@@ -35,7 +36,8 @@ type breaker struct {
 	last     *smtpsend.Error
 }
 
-// settings are what a relay's failures are remembered for: whoever corrects them finds a relay that never failed.
+// settings are what a relay's failures are remembered for: whoever corrects them finds a relay that never
+// failed.
 type settings struct {
 	relay smtpsend.Relay
 	oauth oauth.Client
@@ -104,8 +106,9 @@ func (b *breakers) worked(p pass) (closed bool) {
 	return !k.due.IsZero()
 }
 
-// failed notes that the relay failed. It returns until when it rests from now on; zero: nothing changed in that. A try that began before
-// the relay was opened tells nothing new: fifty messages that fail together are one failure, not fifty.
+// failed notes that the relay failed. It returns until when it rests from now on; zero: nothing changed in
+// that. A try that began before the relay was opened tells nothing new: fifty messages that fail together are
+// one failure, not fifty.
 func (b *breakers) failed(p pass, why *smtpsend.Error, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

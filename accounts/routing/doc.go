@@ -1,47 +1,53 @@
-// Package routing hands one message to one of its account's relays and returns the result. The outbox calls it once for
-// each attempt; smtpsend talks to the relay.
+// Package routing hands one message to one of its account's relays and returns the result. The outbox calls
+// it once for each attempt; smtpsend talks to the relay.
 //
 // # Which relay
 //
-// A message that names a gateway goes through that gateway or not at all. Otherwise the account's own relay comes first,
-// then its gateways in their order. Gateways with a weight share the load: they stand together where the first of them
-// stands, and each message draws its own order among them, by weight. A relay without a weight is a fallback for those
-// before it.
+// A message that names a gateway goes through that gateway or not at all. Otherwise the account's own relay
+// comes first, then its gateways in their order. Gateways with a weight share the load: they stand together
+// where the first of them stands, and each message draws its own order among them, by weight. A relay without
+// a weight is a fallback for those before it.
 //
 // The next relay is tried
-//   - if a relay fails before it has judged anything ([smtpsend.Error.Elsewhere]): it can't be reached, TLS or the login
-//     fails, no access token can be had for it, or it wants no mail from us now. This happens within the attempt,
-//     recipient by recipient: a recipient that was delivered, was refused or is in doubt never goes to another relay.
-//     A relay that refuses an access token gets another one first, and a relay that only wants a new connection gets one.
-//   - if a relay rests. After 5 such failures in a row a relay rests for 30 s, then twice as long each time, up to
-//     10 min; after each rest one message tries it. If all relays rest, the message tries the one that is due first. So
-//     no message waits for a relay without spending an attempt, and an account's only relay is always tried.
-//   - if a relay has asked us to slow down. Until it takes mail at full pace again, what exceeds the pace goes to the
-//     next relay.
-//   - if a relay is at its configured limit, or all of its connections are taken. Then only another of the same weighted
-//     group is tried: a reached limit is no failure, and fallbacks are for failures. If that one is at a limit too, the
-//     message waits. A reservation at a relay that the message did not wait for is kept for the next message there.
+//   - if a relay fails before it has judged anything ([smtpsend.Error.Elsewhere]): it can't be reached, TLS
+//     or the login fails, no access token can be had for it, or it wants no mail from us now. This happens
+//     within the attempt, recipient by recipient: a recipient that was delivered, was refused or is in doubt
+//     never goes to another relay. A relay that refuses an access token gets another one first, and a relay
+//     that only wants a new connection gets one.
+//   - if a relay rests. After 5 such failures in a row a relay rests for 30 s, then twice as long each time,
+//     up to 10 min; after each rest one message tries it. If all relays rest, the message tries the one that
+//     is due first. So no message waits for a relay without spending an attempt, and an account's only relay
+//     is always tried.
+//   - if a relay has asked us to slow down. Until it takes mail at full pace again, what exceeds the pace
+//     goes to the next relay.
+//   - if a relay is at its configured limit, or all of its connections are taken. Then only another of the
+//     same weighted group is tried: a reached limit is no failure, and fallbacks are for failures. If that
+//     one is at a limit too, the message waits. A reservation at a relay that the message did not wait for is
+//     kept for the next message there.
 //
 // # Limits
 //
-// An attempt pays the limits of the account and of the relay before it begins, one for each recipient left. A message
-// that has to wait gets a reservation and a time to come back ([Sent.Wait], [Sent.Reservation]); no attempt is spent,
-// and nothing was sent to any relay. The account's limit counts an attempt once, however many relays it tries.
+// An attempt pays the limits of the account and of the relay before it begins, one for each recipient left. A
+// message that has to wait gets a reservation and a time to come back ([Sent.Wait], [Sent.Reservation]); no
+// attempt is spent, and nothing was sent to any relay. The account's limit counts an attempt once, however
+// many relays it tries.
 //
-// If a relay asks to slow down (Verdict Throttle, said by the relay and not by us), its scope is slowed for all
-// processes: "gateway:<id>", or "relay:<account>" for an account's own relay, so that the account's gateways go on.
-// Deliveries under way are not affected.
+// If a relay asks to slow down (Verdict Throttle, said by the relay and not by us), its scope is slowed for
+// all processes: "gateway:<id>", or "relay:<account>" for an account's own relay, so that the account's
+// gateways go on. Deliveries under way are not affected.
 //
 // # What it never does
 //
-// It never repeats an attempt: the outbox decides that. It reports outcomes to gateways, but not to accounts; the outbox
-// does that. It writes no secret to logs or errors. It owns no Redis key; limits, oauth and gateways have theirs.
+// It never repeats an attempt: the outbox decides that. It reports outcomes to gateways, but not to accounts;
+// the outbox does that. It writes no secret to logs or errors. It owns no Redis key; limits, oauth and
+// gateways have theirs.
 //
 // # When it fails
 //
-// If limits can't be asked (Redis is unreachable), nothing is sent and the message comes back after some seconds: mail
-// must not go out uncounted. The same holds if a gateway that the message names can't be looked up. A gateway that does
-// not exist fails the message for good ([ErrNoGateway]). Secrets that can't be opened, and an account without any relay,
-// are the account's trouble. Which relays rest or are at a limit is known to this process only and lost with it: every
-// process finds out for itself, at the cost of 5 attempts that fail over.
+// If limits can't be asked (Redis is unreachable), nothing is sent and the message comes back after some
+// seconds: mail must not go out uncounted. The same holds if a gateway that the message names can't be looked
+// up. A gateway that does not exist fails the message for good ([ErrNoGateway]). Secrets that can't be
+// opened, and an account without any relay, are the account's trouble. Which relays rest or are at a limit is
+// known to this process only and lost with it: every process finds out for itself, at the cost of 5 attempts
+// that fail over.
 package routing

@@ -11,8 +11,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// echoing is a content with a header field in front by which a mail provider tells our id of the message with each of its events. It stands
-// before the signed part of the header, and the provider takes it off. It implements smtpsend.Body.
+// echoing is a content with a header field in front by which a mail provider tells our id of the message with
+// each of its events. It stands before the signed part of the header, and the provider takes it off. It
+// implements smtpsend.Body.
 type echoing struct {
 	smtpsend.Body
 	field string
@@ -36,8 +37,9 @@ type prefixed struct {
 	io.Closer
 }
 
-// attach gives a message the field that the provider behind a host wants, if it is one that wants any. A message that has such a field of its
-// own keeps it as the only one: two would be one too many for some of them.
+// attach gives a message the field that the provider behind a host wants, if it is one that wants any. A
+// message that has such a field of its own keeps it as the only one: two would be one too many for some of
+// them.
 func attach(ctx context.Context, m smtpsend.Message, host, id string) smtpsend.Message {
 	n, known := provider.OfRelay(host)
 	if !known || id == "" || m.Body == nil {
@@ -59,7 +61,8 @@ func attach(ctx context.Context, m smtpsend.Message, host, id string) smtpsend.M
 // maxHeader is more than relays take.
 const maxHeader = 512 << 10
 
-// hasField says whether the header of a content has a field. One that can't be read is said to: sending it will tell why.
+// hasField says whether the header of a content has a field. One that can't be read is said to: sending it
+// will tell why.
 func hasField(ctx context.Context, b smtpsend.Body, name string) bool {
 	content, err := b.Open(ctx)
 	if err != nil {

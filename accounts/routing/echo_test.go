@@ -12,18 +12,21 @@ import (
 type streamed struct{ smtpsend.Bytes }
 
 func TestEcho(t *testing.T) {
-	const mail = "From: a@x.test\r\nX-Long: " + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" + "\r\n\r\nX-PM-Metadata-postroom_id: in the body\r\n"
+	const mail = "From: a@x.test\r\nX-Long: " + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" +
+		"\r\n\r\nX-PM-Metadata-postroom_id: in the body\r\n"
 	const id = "01J0000000000000000000000A"
 	for name, c := range map[string]struct {
 		host, id, mail, want string
 	}{
-		"nobody's host":       {"relay.test", id, mail, mail},
-		"a provider":          {"smtp.postmarkapp.com", id, mail, "X-PM-Metadata-postroom_id: " + id + "\r\n" + mail},
+		"nobody's host": {"relay.test", id, mail, mail},
+		"a provider": {"smtp.postmarkapp.com", id, mail, "X-PM-Metadata-postroom_id: " + id + "\r\n" +
+			mail},
 		"one that needs none": {"smtp.resend.com", id, mail, mail},
 		"no id":               {"smtp.postmarkapp.com", "", mail, mail},
 		"a field of its own":  {"smtp.sendgrid.net", id, "x-smtpapi: {}\r\n" + mail, "x-smtpapi: {}\r\n" + mail},
 	} {
-		for kind, body := range map[string]smtpsend.Body{"in memory": smtpsend.Bytes(c.mail), "streamed": streamed{smtpsend.Bytes(c.mail)}} {
+		for kind, body := range map[string]smtpsend.Body{"in memory": smtpsend.Bytes(c.mail), "streamed": streamed{
+			smtpsend.Bytes(c.mail)}} {
 			m := attach(t.Context(), smtpsend.Message{Body: body}, c.host, c.id)
 			r, err := m.Body.Open(context.Background())
 			if err != nil {

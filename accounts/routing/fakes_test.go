@@ -42,13 +42,15 @@ func setup(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, at: begin, registry: prometheus.NewRegistry()}
 	w.relays = &fakeRelays{w: w, does: map[string]string{}}
-	w.limits = &fakeLimits{w: w, full: map[string]time.Time{}, paused: map[string]bool{}, slowed: map[string]time.Duration{}}
+	w.limits = &fakeLimits{w: w, full: map[string]time.Time{}, paused: map[string]bool{},
+		slowed: map[string]time.Duration{}}
 	w.tokens = &fakeTokens{token: "t1"}
 	w.gateways = &fakeGateways{known: map[string]gateways.Relay{}}
 	var err error
-	w.Router, err = New(Parts{Sender: w.relays, Limits: w.limits, Tokens: w.tokens, Gateways: w.gateways}, Options{
-		Now: func() time.Time { return w.at }, Random: func() float64 { return w.draw }, Registry: w.registry,
-	})
+	w.Router, err = New(Parts{Sender: w.relays, Limits: w.limits, Tokens: w.tokens, Gateways: w.gateways},
+		Options{
+			Now: func() time.Time { return w.at }, Random: func() float64 { return w.draw }, Registry: w.registry,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,19 +141,30 @@ func (f *fakeRelays) note(relay smtpsend.Relay) {
 }
 
 var replies = map[string]smtpsend.Error{
-	"down":      {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeAccount, Err: errors.New("connection refused")},
-	"badlogin":  {Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 no", Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount},
-	"throttled": {Phase: smtpsend.PhaseMail, Code: 421, Line: "421 slowly", Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeConnection, RetryAfter: time.Minute},
-	"crowded":   {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeConnection, RetryAfter: 2 * time.Second, Err: errors.New("full")},
-	"session":   {Phase: smtpsend.PhaseMail, Code: 451, Line: "451 too many messages on this connection", Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Reconnect: true},
-	"busy":      {Phase: smtpsend.PhaseMail, Code: 450, Line: "450 rate limited", Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeDestination},
-	"nobody":    {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 nobody", Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient},
-	"later":     {Phase: smtpsend.PhaseRcpt, Code: 451, Line: "451 4.7.1 later", Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient},
-	"quota":     {Phase: smtpsend.PhaseRcpt, Code: 452, Line: "452 4.3.2 quota", Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeAccount, RetryAfter: 5 * time.Minute},
-	"doubt":     {Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, InDoubt: true, Err: errors.New("no answer")},
+	"down": {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeAccount,
+		Err: errors.New("connection refused")},
+	"badlogin": {Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 no", Verdict: smtpsend.Auth,
+		Scope: smtpsend.ScopeAccount},
+	"throttled": {Phase: smtpsend.PhaseMail, Code: 421, Line: "421 slowly", Verdict: smtpsend.Throttle,
+		Scope: smtpsend.ScopeConnection, RetryAfter: time.Minute},
+	"crowded": {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeConnection,
+		RetryAfter: 2 * time.Second, Err: errors.New("full")},
+	"session": {Phase: smtpsend.PhaseMail, Code: 451, Line: "451 too many messages on this connection",
+		Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Reconnect: true},
+	"busy": {Phase: smtpsend.PhaseMail, Code: 450, Line: "450 rate limited", Verdict: smtpsend.Throttle,
+		Scope: smtpsend.ScopeDestination},
+	"nobody": {Phase: smtpsend.PhaseRcpt, Code: 550, Line: "550 5.1.1 nobody", Verdict: smtpsend.Hard,
+		Scope: smtpsend.ScopeRecipient},
+	"later": {Phase: smtpsend.PhaseRcpt, Code: 451, Line: "451 4.7.1 later", Verdict: smtpsend.Soft,
+		Scope: smtpsend.ScopeRecipient},
+	"quota": {Phase: smtpsend.PhaseRcpt, Code: 452, Line: "452 4.3.2 quota", Verdict: smtpsend.Throttle,
+		Scope: smtpsend.ScopeAccount, RetryAfter: 5 * time.Minute},
+	"doubt": {Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection,
+		InDoubt: true, Err: errors.New("no answer")},
 }
 
-func (f *fakeRelays) Send(_ context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+func (f *fakeRelays) Send(_ context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result,
+	error) {
 	f.note(relay)
 	r := smtpsend.Result{RemoteName: relay.Host}
 	var first error
@@ -218,7 +231,8 @@ type fakeLimits struct {
 	away   bool
 }
 
-func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error) {
+func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (
+	limits.Answer, error) {
 	if f.away {
 		return limits.Answer{}, fault.New(fault.Unavailable, "", "Redis is away")
 	}
@@ -226,10 +240,12 @@ func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, reser
 	for _, s := range scopes {
 		names = append(names, s.Name)
 	}
-	f.takes = append(f.takes, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(names, "+"), n, reservation)))
+	f.takes = append(f.takes, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(names, "+"), n,
+		reservation)))
 	for _, name := range names {
 		if until := f.full[name]; f.w.at.Before(until) {
-			return limits.Answer{At: until, Reservation: limits.Reservation("at-" + name), Reason: name + " is full"}, nil
+			return limits.Answer{At: until, Reservation: limits.Reservation("at-" + name),
+				Reason: name + " is full"}, nil
 		}
 	}
 	return limits.Answer{OK: true}, nil

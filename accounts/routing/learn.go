@@ -11,7 +11,8 @@ import (
 func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 	what, why := judge(t, ctx.Err() != nil)
 	a.metrics.tries[c.kind()][what].Inc()
-	ctx = context.WithoutCancel(ctx) // what a relay said counts even when the lease on the message was lost meanwhile
+	// what a relay said counts even when the lease on the message was lost meanwhile
+	ctx = context.WithoutCancel(ctx)
 	switch what {
 	case delivered, refused:
 		if a.breakers.worked(p) {
@@ -67,7 +68,8 @@ const (
 
 var outcomes = []outcome{delivered, refused, unreachable, slowed, broken}
 
-// judge says what a try says about its relay, and with which failure the relay itself is to blame; nil: it is not.
+// judge says what a try says about its relay, and with which failure the relay itself is to blame; nil: it is
+// not.
 func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	what := broken
 	var why *smtpsend.Error
@@ -76,7 +78,8 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 		case e == nil:
 			return delivered, nil
 		case stopped && e.Code == 0: // our doing
-		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient && e.Scope != smtpsend.ScopeMessage:
+		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient &&
+			e.Scope != smtpsend.ScopeMessage:
 			what, why = slowed, e
 		case elsewhere(e) && !e.Reconnect:
 			if what == broken {
@@ -91,13 +94,15 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
-// asksToSlowDown reports whether a relay said that it gets too much, from whom or for what ever, and the longest wait it asked for.
+// asksToSlowDown reports whether a relay said that it gets too much, from whom or for what ever, and the
+// longest wait it asked for.
 func asksToSlowDown(r smtpsend.Result) (time.Duration, bool) {
 	var wait time.Duration
 	asks := false
 	for _, got := range r.Recipients {
 		e := got.Err
-		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || e.Scope == smtpsend.ScopeRecipient || e.Scope == smtpsend.ScopeMessage {
+		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || e.Scope == smtpsend.ScopeRecipient ||
+			e.Scope == smtpsend.ScopeMessage {
 			continue
 		}
 		asks, wait = true, max(wait, e.RetryAfter)

@@ -40,7 +40,8 @@ func refusesToken(err error) bool {
 	return ok && e != nil && e.Phase == smtpsend.PhaseAuth && e.Verdict == smtpsend.Auth && e.Code != 0
 }
 
-// stubborn reports whether there is no other token because the token server gives them and the relay refuses them.
+// stubborn reports whether there is no other token because the token server gives them and the relay refuses
+// them.
 func stubborn(err *smtpsend.Error) bool {
 	if err == nil {
 		return false

@@ -10,7 +10,8 @@ type metrics struct {
 	failovers prometheus.Counter
 }
 
-// kinds of relay: an account's own, and those accounts share. Which one it was is for the log and the API: there may be thousands.
+// kinds of relay: an account's own, and those accounts share. Which one it was is for the log and the API:
+// there may be thousands.
 var kinds = []string{"relay", "gateway"}
 
 func newMetrics(reg prometheus.Registerer, b *breakers) (*metrics, error) {
@@ -23,9 +24,11 @@ func newMetrics(reg prometheus.Registerer, b *breakers) (*metrics, error) {
 	waits := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "postroom_route_waits_total", Help: "Messages told to come back later, before any relay was tried.",
 	}, []string{"reason"})
-	m := &metrics{tries: map[string]map[outcome]prometheus.Counter{}, rests: map[string]prometheus.Counter{}, waits: map[string]prometheus.Counter{}}
+	m := &metrics{tries: map[string]map[outcome]prometheus.Counter{}, rests: map[string]prometheus.Counter{},
+		waits: map[string]prometheus.Counter{}}
 	m.failovers = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "postroom_route_failovers_total", Help: "Times a message was taken to a further relay within one attempt.",
+		Name: "postroom_route_failovers_total",
+		Help: "Times a message was taken to a further relay within one attempt.",
 	})
 	all := []prometheus.Collector{tries, rests, waits, m.failovers}
 	for _, kind := range kinds {

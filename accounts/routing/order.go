@@ -37,8 +37,9 @@ func (c candidate) kind() string {
 	return "relay"
 }
 
-// order puts an account's relays into the order in which one message tries them. Those with a weight share the place of the first of them,
-// in an order drawn by weight. Random gives numbers from 0 up to, not including, 1.
+// order puts an account's relays into the order in which one message tries them. Those with a weight share
+// the place of the first of them, in an order drawn by weight. Random gives numbers from 0 up to, not
+// including, 1.
 func order(account string, routes []gateways.Relay, random func() float64) []candidate {
 	out := make([]candidate, 0, len(routes))
 	var weighted []gateways.Relay
@@ -69,8 +70,9 @@ func order(account string, routes []gateways.Relay, random func() float64) []can
 	return out
 }
 
-// serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are none, those for both. So the
-// mail of a lane that has a way of its own never takes another, whose reputation it would share.
+// serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are
+// none, those for both. So the mail of a lane that has a way of its own never takes another, whose reputation
+// it would share.
 func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
 	out := make([]gateways.Relay, 0, len(routes))
 	for _, of := range []api.Lane{lane, ""} {
@@ -86,8 +88,8 @@ func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
 	return out
 }
 
-// draw puts routes into a random order, in which the first is each of them as often as its weight says, the second likewise among the
-// others, and so on.
+// draw puts routes into a random order, in which the first is each of them as often as its weight says, the
+// second likewise among the others, and so on.
 func draw(routes []gateways.Relay, random func() float64) []gateways.Relay {
 	total := 0
 	for _, r := range routes {

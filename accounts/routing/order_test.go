@@ -74,7 +74,8 @@ func TestWeightsAreShares(t *testing.T) {
 		routes := list("a:1", "b:2", "c:7")
 		all := order("shop", routes, random)
 		first[all[0].Gateway]++
-		if len(all) != 3 || all[0].Gateway == all[1].Gateway || all[1].Gateway == all[2].Gateway || all[0].Gateway == all[2].Gateway {
+		if len(all) != 3 || all[0].Gateway == all[1].Gateway || all[1].Gateway == all[2].Gateway ||
+			all[0].Gateway == all[2].Gateway {
 			t.Fatalf("not an order of all: %v", all)
 		}
 	}

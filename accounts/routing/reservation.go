@@ -38,9 +38,9 @@ func readReservation(text limits.Reservation) reservation {
 	return reservation{scope: parts[0], paid: parts[1], inner: limits.Reservation(parts[2])}
 }
 
-// fullRelays remembers which relays are at a limit, so that messages with a choice go elsewhere without asking. It
-// also keeps one unused reservation for each: that of a message which went elsewhere. Without that each such message
-// would waste a reservation, and a limit would never be used to the full.
+// fullRelays remembers which relays are at a limit, so that messages with a choice go elsewhere without
+// asking. It also keeps one unused reservation for each: that of a message which went elsewhere. Without that
+// each such message would waste a reservation, and a limit would never be used to the full.
 type fullRelays struct {
 	mu     sync.Mutex
 	scopes map[string]*fullRelay

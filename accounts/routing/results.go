@@ -81,10 +81,11 @@ func (r *results) add(try smtpsend.Result) {
 	r.begun, r.left = true, left
 }
 
-// elsewhere reports whether another relay may serve a recipient better. A relay that wants less mail from our network,
-// and says so before it knows the recipient, does not judge the recipient either.
+// elsewhere reports whether another relay may serve a recipient better. A relay that wants less mail from our
+// network, and says so before it knows the recipient, does not judge the recipient either.
 func elsewhere(e *smtpsend.Error) bool {
-	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle && e.Scope == smtpsend.ScopeDestination
+	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle &&
+		e.Scope == smtpsend.ScopeDestination
 }
 
 // note takes in why a relay was not tried for the recipients left.
@@ -101,8 +102,8 @@ func better(e, known *smtpsend.Error) bool {
 	return known == nil || known.Permanent() && !e.Permanent()
 }
 
-// err speaks for the whole message as smtpsend does: nil if any recipient got it, else the failure most worth another
-// attempt.
+// err speaks for the whole message as smtpsend does: nil if any recipient got it, else the failure most worth
+// another attempt.
 func (r *results) err() error {
 	var worst *smtpsend.Error
 	for _, got := range r.result.Recipients {

@@ -21,11 +21,14 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// ErrNoGateway is why a message can't be sent that names a gateway which does not exist (any more). Another attempt is pointless.
+// ErrNoGateway is why a message can't be sent that names a gateway which does not exist (any more). Another
+// attempt is pointless.
 var ErrNoGateway = errors.New("the gateway does not exist")
 
-// ErrNoRelay is why an account can't send that has neither a relay of its own nor a gateway that still exists.
-var ErrNoRelay = errors.New("the account has no relay left for this lane: its gateways were deleted, or are for the other one")
+// ErrNoRelay is why an account can't send that has neither a relay of its own nor a gateway that still
+// exists.
+var ErrNoRelay = errors.New(
+	"the account has no relay left for this lane: its gateways were deleted, or are for the other one")
 
 // Sender talks to one relay. It is smtpsend.Sender.
 type Sender interface {
@@ -35,7 +38,8 @@ type Sender interface {
 
 // Limits bound what goes to a relay. It is limits.Limits.
 type Limits interface {
-	Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error)
+	Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer,
+		error)
 	Throttled(ctx context.Context, scope string, retryAfter time.Duration) error
 	State(ctx context.Context, scope string) (limits.State, error)
 }
@@ -84,7 +88,8 @@ func New(p Parts, o Options) (*Router, error) {
 	if p.Sender == nil || p.Limits == nil || p.Tokens == nil || p.Gateways == nil {
 		return nil, errors.New("routes: a sender, limits, tokens and gateways are needed")
 	}
-	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now, random: o.Random}
+	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now,
+		random: o.Random}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -103,10 +108,12 @@ func New(p Parts, o Options) (*Router, error) {
 
 // Dispatch is a message on its way.
 type Dispatch struct {
-	ID          string // of the message, which the provider behind a relay is to tell with its events; empty: none
-	Account     accounts.Sender
-	Lane        api.Lane           // chooses among the account's relays; empty: transactional
-	Gateway     string             // the only gateway to use, whatever the account has; empty: the account's relays
+	// of the message, which the provider behind a relay is to tell with its events; empty: none
+	ID      string
+	Account accounts.Sender
+	Lane    api.Lane // chooses among the account's relays; empty: transactional
+	// the only gateway to use, whatever the account has; empty: the account's relays
+	Gateway     string
 	Message     smtpsend.Message   // to the recipients left
 	Reservation limits.Reservation // of an earlier Sent with Wait; empty: none
 }
@@ -122,16 +129,19 @@ type Try struct {
 
 // Sent says what came of a Dispatch.
 type Sent struct {
-	// Tries are the relays that were tried, in order. A relay that refused an access token and was given another is there twice.
+	// Tries are the relays that were tried, in order. A relay that refused an access token and was given another
+	// is there twice.
 	Tries []Try
-	// Result puts the tries together. It lists every recipient in the order of Message.To with the answer that counts: what a relay said
-	// about it, else the failure most worth another attempt. The rest of it is the last try's that counted.
+	// Result puts the tries together. It lists every recipient in the order of Message.To with the answer that
+	// counts: what a relay said about it, else the failure most worth another attempt. The rest of it is the
+	// last try's that counted.
 	Result smtpsend.Result
-	// Err is nil when somebody got the message. Otherwise it is an *smtpsend.Error that speaks for the whole message, not Permanent if
-	// any recipient's is not; or it wraps ErrNoGateway, and nothing was tried.
+	// Err is nil when somebody got the message. Otherwise it is an *smtpsend.Error that speaks for the whole
+	// message, not Permanent if any recipient's is not; or it wraps ErrNoGateway, and nothing was tried.
 	Err error
 
-	// Wait is when to come back; not zero only if no relay was tried, so that no attempt is spent. The other fields above are empty then.
+	// Wait is when to come back; not zero only if no relay was tried, so that no attempt is spent. The other
+	// fields above are empty then.
 	Wait time.Time
 	// Reservation is to be shown then, instead of any earlier one. It may be empty.
 	Reservation limits.Reservation
@@ -139,7 +149,8 @@ type Sent struct {
 	Reason string
 }
 
-// Send makes one attempt to hand a message to one of the account's relays. The end of ctx ends it; no further relay is tried then.
+// Send makes one attempt to hand a message to one of the account's relays. The end of ctx ends it; no further
+// relay is tried then.
 func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	routes := d.Account.Relays
 	if d.Gateway != "" {
@@ -170,17 +181,20 @@ func (r *Router) unresolved(d Dispatch, err error) Sent {
 	}
 	r.log.Warn("gateway not looked up", "gateway", d.Gateway, "error", err)
 	r.metrics.waits["unavailable"].Inc()
-	return Sent{Wait: r.now().Add(r.soon()), Reservation: d.Reservation, Reason: "gateway " + d.Gateway + " can't be looked up now"}
+	return Sent{Wait: r.now().Add(r.soon()), Reservation: d.Reservation, Reason: "gateway " + d.Gateway +
+		" can't be looked up now"}
 }
 
-// soon is how long to wait for something that should not be away: 1 to 5 s, so that messages do not all come back at once.
+// soon is how long to wait for something that should not be away: 1 to 5 s, so that messages do not all come
+// back at once.
 func (r *Router) soon() time.Duration {
 	return time.Second + time.Duration(r.random()*float64(4*time.Second))
 }
 
 // failed is a message that the account's settings don't let go anywhere.
 func failed(m smtpsend.Message, why error) Sent {
-	err := &smtpsend.Error{Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount, Err: why}
+	err := &smtpsend.Error{Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
+		Err: why}
 	return Sent{Result: everybody(m.To, err), Err: err}
 }
 

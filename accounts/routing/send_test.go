@@ -25,18 +25,26 @@ func TestFailover(t *testing.T) {
 		want   string
 	}{
 		{"the first takes it", []string{"own", "b"}, nil, nil, "own:delivered"},
-		{"a relay that is down is left", []string{"own", "b"}, map[string]string{"own": "down"}, nil, "own:unreachable b:delivered"},
-		{"one that refuses the login too", []string{"own", "b"}, map[string]string{"own": "badlogin"}, nil, "own:unreachable b:delivered"},
-		{"and one that asks to slow down", []string{"own", "b"}, map[string]string{"own": "throttled"}, nil, "own:slowed b:delivered"},
-		{"whoever's network it dislikes", []string{"own", "b"}, map[string]string{"own": "busy"}, nil, "own:slowed b:delivered"},
+		{"a relay that is down is left", []string{"own", "b"}, map[string]string{"own": "down"}, nil,
+			"own:unreachable b:delivered"},
+		{"one that refuses the login too", []string{"own", "b"}, map[string]string{"own": "badlogin"}, nil,
+			"own:unreachable b:delivered"},
+		{"and one that asks to slow down", []string{"own", "b"}, map[string]string{"own": "throttled"}, nil,
+			"own:slowed b:delivered"},
+		{"whoever's network it dislikes", []string{"own", "b"}, map[string]string{"own": "busy"}, nil,
+			"own:slowed b:delivered"},
 		{"one that wants a new connection gets it", []string{"own", "b"}, map[string]string{"own": "session"}, nil,
 			"own:refused own:refused b:delivered"},
-		{"all the way down the list", []string{"own", "b", "c", "d"}, map[string]string{"own": "down", "b": "badlogin", "c": "down"}, nil,
+		{"all the way down the list", []string{"own", "b", "c", "d"}, map[string]string{
+			"own": "down", "b": "badlogin", "c": "down"}, nil,
 			"own:unreachable b:unreachable c:unreachable d:delivered"},
-		{"a refused recipient stays refused", []string{"own", "b"}, nil, []string{"nobody@x"}, "own:refused error hard"},
-		{"a recipient to be tried later is", []string{"own", "b"}, nil, []string{"later@x"}, "own:refused error soft"},
+		{"a refused recipient stays refused", []string{"own", "b"}, nil, []string{"nobody@x"},
+			"own:refused error hard"},
+		{"a recipient to be tried later is", []string{"own", "b"}, nil, []string{"later@x"},
+			"own:refused error soft"},
 		{"never in doubt", []string{"own", "b"}, nil, []string{"doubt@x"}, "own:broken error soft"},
-		{"what the later relay says counts", []string{"own", "b"}, map[string]string{"own": "down"}, []string{"nobody@x"},
+		{"what the later relay says counts", []string{"own", "b"}, map[string]string{"own": "down"},
+			[]string{"nobody@x"},
 			"own:unreachable b:refused error hard"},
 		{"soft before auth", []string{"own", "b"}, map[string]string{"own": "down", "b": "badlogin"}, nil,
 			"own:unreachable b:unreachable error soft"},
@@ -44,7 +52,8 @@ func TestFailover(t *testing.T) {
 			"own:unreachable b:unreachable error soft"},
 		{"all refuse the login", []string{"own", "b"}, map[string]string{"own": "badlogin", "b": "badlogin"}, nil,
 			"own:unreachable b:unreachable error auth"},
-		{"weighted ones stand in for each other", []string{"a:1", "b:1", "c"}, map[string]string{"a": "down"}, nil, "a:unreachable b:delivered"},
+		{"weighted ones stand in for each other", []string{"a:1", "b:1", "c"}, map[string]string{"a": "down"}, nil,
+			"a:unreachable b:delivered"},
 		{"then come the fallbacks", []string{"a:1", "c", "b:1"}, map[string]string{"a": "down", "b": "down"}, nil,
 			"a:unreachable b:unreachable c:delivered"},
 	} {
@@ -101,7 +110,8 @@ func TestAnsweredTellsOfEarlierRelaysToo(t *testing.T) {
 	}
 	g := newResults(m)
 	down := replies["down"]
-	g.add(smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: "a@x"}, {Address: "b@x", Err: &down}, {Address: "c@x", Err: &down}}})
+	g.add(smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: "a@x"}, {Address: "b@x", Err: &down},
+		{Address: "c@x", Err: &down}}})
 	next := g.message()
 	if diff := cmp.Diff([]string{"b@x", "c@x"}, next.To); diff != "" {
 		t.Error(diff)
@@ -188,7 +198,8 @@ func TestRelaysRest(t *testing.T) {
 		}
 	}
 	step("it is skipped", time.Second, "b:delivered", "a", "b")
-	step("but tried where it is the only one, which lengthens its rest", time.Second, "a:unreachable error soft", "a")
+	step("but tried where it is the only one, which lengthens its rest", time.Second, "a:unreachable error soft",
+		"a")
 	step("a probe that fails", 61*time.Second, "a:unreachable b:delivered", "a", "b")
 	step("rests on", time.Minute, "b:delivered", "a", "b")
 	w.relays.does["a"] = ""
@@ -257,11 +268,13 @@ func TestAccessTokens(t *testing.T) {
 		errorName    string
 	}{
 		{"one that works", "", nil, nil, "own:delivered", "t1", ""},
-		{"one that is refused is replaced within the attempt", "token", nil, nil, "own:unreachable own:delivered", "t1 t2", ""},
+		{"one that is refused is replaced within the attempt", "token", nil, nil, "own:unreachable own:delivered",
+			"t1 t2", ""},
 		{"but only once", "badlogin", nil, nil, "own:unreachable own:unreachable error auth", "t1 t2", "EAUTH"},
 		{"none for good", "", dead, nil, "own:unreachable error auth", "", "EOAUTH2"},
 		{"none now", "", away, nil, "own:unreachable error soft", "", "EOAUTH2"},
-		{"refused, and no other can be had now", "token", nil, away, "own:unreachable own:unreachable error soft", "t1", "EOAUTH2"},
+		{"refused, and no other can be had now", "token", nil, away, "own:unreachable own:unreachable error soft",
+			"t1", "EOAUTH2"},
 		{"refused, and there is no other", "token", nil, stubborn, "own:unreachable error auth", "t1", "EAUTH"},
 		{"other failures leave it alone", "down", nil, nil, "own:unreachable error soft", "t1", "ESOCKET"},
 	} {
@@ -278,7 +291,8 @@ func TestAccessTokens(t *testing.T) {
 			if diff := cmp.Diff(c.tokens, strings.Join(w.relays.tokens, " ")); diff != "" {
 				t.Error(diff)
 			}
-			if e, ok := errors.AsType[*smtpsend.Error](sent.Err); ok && (e.Name() != c.errorName || c.err == away && e.RetryAfter != 7*time.Second) {
+			if e, ok := errors.AsType[*smtpsend.Error](sent.Err); ok && (e.Name() != c.errorName || c.err == away &&
+				e.RetryAfter != 7*time.Second) {
 				t.Errorf("error %s, retry after %s, want %s", e.Name(), e.RetryAfter, c.errorName)
 			}
 			if !strings.HasPrefix(w.tokens.asked[0], "account:shop") {
@@ -333,7 +347,8 @@ func TestThrottlesSlowTheRelayDown(t *testing.T) {
 	}{
 		{"a gateway at MAIL", "a", "throttled", "b@x", map[string]time.Duration{"gateway:a": time.Minute}},
 		{"at RCPT", "a", "", "quota@x", map[string]time.Duration{"gateway:a": 5 * time.Minute}},
-		{"the account's own relay, not its gateways", "own", "throttled", "b@x", map[string]time.Duration{"relay:shop": time.Minute}},
+		{"the account's own relay, not its gateways", "own", "throttled", "b@x", map[string]time.Duration{
+			"relay:shop": time.Minute}},
 		{"our own limit of connections is no such wish", "a", "crowded", "b@x", map[string]time.Duration{}},
 		{"nor is greylisting", "a", "", "later@x", map[string]time.Duration{}},
 	} {
@@ -344,7 +359,8 @@ func TestThrottlesSlowTheRelayDown(t *testing.T) {
 			if diff := cmp.Diff(c.want, w.limits.slowed); diff != "" {
 				t.Error(diff)
 			}
-			if e, ok := errors.AsType[*smtpsend.Error](sent.Err); ok && len(c.want) > 0 && e.Verdict != smtpsend.Throttle {
+			if e, ok := errors.AsType[*smtpsend.Error](sent.Err); ok && len(c.want) > 0 &&
+				e.Verdict != smtpsend.Throttle {
 				t.Errorf("the recipients met %s", e.Verdict)
 			}
 		})

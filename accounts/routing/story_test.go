@@ -22,7 +22,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// real gives a world relays that are reached over the network, and limits that are kept in Redis. Time is the test's.
+// real gives a world relays that are reached over the network, and limits that are kept in Redis. Time is the
+// test's.
 func real(t *testing.T, o smtpsend.Options) *world {
 	t.Helper()
 	w := setup(t)
@@ -46,7 +47,8 @@ func (w *world) realLimits(t *testing.T) *limits.Limits {
 }
 
 func to(gateway string, s *testsmtp.Server) gateways.Relay {
-	return gateways.Relay{Gateway: gateway, SMTP: smtpsend.Relay{ID: gateway, Host: s.Host(), Port: s.Port(), CA: s.CA()}}
+	return gateways.Relay{Gateway: gateway, SMTP: smtpsend.Relay{ID: gateway, Host: s.Host(), Port: s.Port(),
+		CA: s.CA()}}
 }
 
 func expect(t *testing.T, want string, s Sent) Sent {
@@ -67,7 +69,8 @@ func TestStoryARelayGoesDownAndComesBack(t *testing.T) {
 	if sent.Err != nil || sent.Result.RemoteAddress != second.Addr() {
 		t.Errorf("sent: %+v", sent)
 	}
-	if got := []string{sent.Tries[0].Host, sent.Tries[1].Host}; got[0] != net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) || got[1] != second.Addr() {
+	if got := []string{sent.Tries[0].Host, sent.Tries[1].Host}; got[0] != net.JoinHostPort("127.0.0.1",
+		strconv.Itoa(port)) || got[1] != second.Addr() {
 		t.Errorf("tried %v", got)
 	}
 	for range failuresToRest - 1 {
@@ -90,7 +93,8 @@ func TestStoryARelayGoesDownAndComesBack(t *testing.T) {
 
 func TestStoryATokenIsRefusedAndReplaced(t *testing.T) {
 	w := real(t, smtpsend.Options{})
-	server := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me@example.com", Token: "t2"})
+	server := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me@example.com",
+		Token: "t2"})
 	r := to("a", server)
 	r.OAuth, r.OAuthUser = &oauth.Client{ClientID: "c"}, "me@example.com"
 	r.SMTP.Username = r.OAuthUser
@@ -166,14 +170,16 @@ func TestStoryManyAtOnce(t *testing.T) {
 	w := real(t, smtpsend.Options{})
 	w.Gateways = quiet{}
 	a, b := testsmtp.Start(t, testsmtp.Options{}), testsmtp.Start(t, testsmtp.Options{})
-	down := gateways.Relay{Gateway: "down", SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)}, Weight: 1}
+	down := gateways.Relay{Gateway: "down", SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)},
+		Weight: 1}
 	routes := []gateways.Relay{down, to("a", a), to("b", b)}
 	routes[1].Weight, routes[1].Rate = 1, limits.Rate{PerSecond: 10, Burst: 10}
 	const messages = 60
 	var group sync.WaitGroup
 	for range messages {
 		group.Go(func() {
-			if e, ok := errors.AsType[*smtpsend.Error](w.Send(t.Context(), dispatch(routes)).Err); ok && e.Permanent() {
+			if e, ok := errors.AsType[*smtpsend.Error](w.Send(t.Context(), dispatch(routes)).Err); ok &&
+				e.Permanent() {
 				t.Error(e)
 			}
 		})
@@ -193,8 +199,9 @@ type quiet struct{ Gateways }
 func (quiet) Outcome(context.Context, string, int, error) {}
 func (quiet) Opened(context.Context, string, time.Time)   {}
 
-// TestLimitsAreUsedToTheFull has more messages than two gateways of a group take. Places that were given to messages which then went to the
-// other gateway must not be lost, and nobody may ask more often than it takes.
+// TestLimitsAreUsedToTheFull has more messages than two gateways of a group take. Places that were given to
+// messages which then went to the other gateway must not be lost, and nobody may ask more often than it
+// takes.
 func TestLimitsAreUsedToTheFull(t *testing.T) {
 	w := setup(t)
 	l := &countingLimits{Limits: w.realLimits(t)}
@@ -232,8 +239,8 @@ func TestLimitsAreUsedToTheFull(t *testing.T) {
 	}
 }
 
-// TestASlowRelayIsNotStarved has a gateway so slow that most messages go to the other one. Each of them that asks is given a place at the
-// slow one: were those lost, nobody would ever be let through there.
+// TestASlowRelayIsNotStarved has a gateway so slow that most messages go to the other one. Each of them that
+// asks is given a place at the slow one: were those lost, nobody would ever be let through there.
 func TestASlowRelayIsNotStarved(t *testing.T) {
 	w := setup(t)
 	w.Limits = w.realLimits(t)
@@ -250,7 +257,8 @@ func TestASlowRelayIsNotStarved(t *testing.T) {
 		}
 	}
 	if slow < 18 || slow > 21 || len(w.relays.asked) != 200 {
-		t.Errorf("in 100 s, %d of %d messages went through a gateway that takes one in 5 s", slow, len(w.relays.asked))
+		t.Errorf("in 100 s, %d of %d messages went through a gateway that takes one in 5 s", slow,
+			len(w.relays.asked))
 	}
 }
 
@@ -259,7 +267,8 @@ type countingLimits struct {
 	takes int
 }
 
-func (l *countingLimits) Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer, error) {
+func (l *countingLimits) Take(ctx context.Context, scopes []limits.Scope, n int,
+	reservation limits.Reservation) (limits.Answer, error) {
 	l.takes++
 	return l.Limits.Take(ctx, scopes, n, reservation)
 }

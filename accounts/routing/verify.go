@@ -15,8 +15,8 @@ type Login struct {
 	Err     error  // an *smtpsend.Error; nil: it works
 }
 
-// Verify logs in to each of an account's relays, all at once, and lists what that met in the account's order. Nothing is sent, no limit is
-// asked, and nothing is learnt from it about which relays work.
+// Verify logs in to each of an account's relays, all at once, and lists what that met in the account's order.
+// Nothing is sent, no limit is asked, and nothing is learnt from it about which relays work.
 func (r *Router) Verify(ctx context.Context, account accounts.Sender) []Login {
 	out := make([]Login, len(account.Relays))
 	var group sync.WaitGroup

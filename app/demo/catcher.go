@@ -17,7 +17,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// maxMails is how many mails the catcher keeps: the demo may be left running beside a program that is being written.
+// maxMails is how many mails the catcher keeps: the demo may be left running beside a program that is being
+// written.
 const maxMails = 1000
 
 // mail is a mail that the catcher took.
@@ -26,8 +27,8 @@ type mail struct {
 	subject string
 }
 
-// catcher is an SMTP server that takes mail for everybody and passes none on, with two exceptions that make a tour of it: mail
-// for busy@ is turned away once, mail for nobody@ always.
+// catcher is an SMTP server that takes mail for everybody and passes none on, with two exceptions that make a
+// tour of it: mail for busy@ is turned away once, mail for nobody@ always.
 type catcher struct {
 	server   *smtp.Server
 	listener net.Listener
@@ -47,7 +48,9 @@ func openCatcher(news chan<- happening) (*catcher, error) {
 		return nil, fmt.Errorf("start the mail catcher: %w", err)
 	}
 	c := &catcher{listener: l, news: news, closed: make(chan struct{}), known: map[string]bool{}}
-	c.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &session{catcher: c}, nil }))
+	c.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
+		return &session{catcher: c}, nil
+	}))
 	c.server.Domain, c.server.MaxMessageBytes, c.server.EnableSMTPUTF8 = "catcher.example", 50<<20, true
 	c.server.ReadTimeout, c.server.WriteTimeout = time.Minute, time.Minute
 	c.server.ErrorLog = log.New(io.Discard, "", 0)
@@ -84,7 +87,8 @@ func (c *catcher) take(to []string, raw []byte) error {
 	if slices.ContainsFunc(to, func(a string) bool { return local(a) == "busy" }) && !c.known[id] {
 		c.known[id] = true
 		c.mu.Unlock()
-		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "Busy, please come back in a moment"}
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 2},
+			Message: "Busy, please come back in a moment"}
 	}
 	delete(c.known, id)
 	m := mail{to: to, subject: subject}
@@ -132,7 +136,8 @@ func (s *session) Mail(string, *smtp.MailOptions) error { return nil }
 // Rcpt implements smtp.Session.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if local(to) == "nobody" {
-		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "There is nobody of that name here"}
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1},
+			Message: "There is nobody of that name here"}
 	}
 	s.to = append(s.to, to)
 	return nil

@@ -19,7 +19,8 @@ import (
 
 // Options say how the demo runs.
 type Options struct {
-	Listen  string        // address of the API and the pages; empty: 127.0.0.1:3000. A free port where it is taken
+	// address of the API and the pages; empty: 127.0.0.1:3000. A free port where it is taken
+	Listen  string
 	Exit    bool          // end after the tour; otherwise it goes on until its context ends
 	Pace    time.Duration // rest between two steps, for people to read; 0: none
 	Version string        // of Postroom; empty: "dev"
@@ -45,7 +46,8 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// runIn runs everything with its data in dir. What is started first is closed last: the relay outlives the Postroom that sends to it.
+// runIn runs everything with its data in dir. What is started first is closed last: the relay outlives the
+// Postroom that sends to it.
 func runIn(ctx context.Context, dir string, o Options) error {
 	news := make(chan happening, 1000)
 	relay, err := openCatcher(news)
@@ -67,7 +69,8 @@ func runIn(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	t := &tour{
-		client: api.NewClient(a.URL(), a.Token(), nil), url: a.URL(), token: a.Token(), relay: relay, hooks: hooks, news: news, tell: teller{o.Out}, pace: o.Pace,
+		client: api.NewClient(a.URL(), a.Token(), nil), url: a.URL(), token: a.Token(), relay: relay, hooks: hooks,
+		news: news, tell: teller{o.Out}, pace: o.Pace,
 	}
 	return accompany(ctx, a, func(ctx context.Context) error {
 		if err := t.run(ctx); err != nil || o.Exit {

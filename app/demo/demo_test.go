@@ -85,8 +85,10 @@ func TestDemo(t *testing.T) {
 	out.wait(t, `Ctrl-C ends the demo`)
 	text, _ := out.look()
 	for _, want := range []string{
-		"messageSent to ada@example.net: 250", "idempotency status HIT", "messageDeliveryError, attempt 1 of 10: 451", "messageSent to busy@example.net",
-		"messageFailed to nobody@example.net: 550", "messageSent to grace@example.net", "messageCancelled to ada@example.net",
+		"messageSent to ada@example.net: 250", "idempotency status HIT",
+		"messageDeliveryError, attempt 1 of 10: 451", "messageSent to busy@example.net",
+		"messageFailed to nobody@example.net: 550", "messageSent to grace@example.net",
+		"messageCancelled to ada@example.net",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the tour does not tell of %q", want)
@@ -141,7 +143,8 @@ func TestInterruptedTour(t *testing.T) {
 
 // TestCommandsSurviveTheShell: what the shell makes of a printed command is the request that was made.
 func TestCommandsSurviveTheShell(t *testing.T) {
-	req := api.SubmitRequest{To: to("O'Brien", "o@example.net"), Subject: `a "quoted" $HOME \ <b>`, Text: "it's\nfine"}
+	req := api.SubmitRequest{To: to("O'Brien", "o@example.net"), Subject: `a "quoted" $HOME \ <b>`,
+		Text: "it's\nfine"}
 	command := strings.Replace(curl("POST", "/v1/submit", req), "curl -s", "printf '%s\\n'", 1)
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", command).Output()
 	if err != nil {
@@ -149,7 +152,8 @@ func TestCommandsSurviveTheShell(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var got api.SubmitRequest
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || got.Subject != req.Subject || got.Text != req.Text || got.To[0] != req.To[0] {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || got.Subject != req.Subject ||
+		got.Text != req.Text || got.To[0] != req.To[0] {
 		t.Errorf("the shell makes %s of it: %v", out, err)
 	}
 }
@@ -233,7 +237,8 @@ func TestCatcher(t *testing.T) {
 		name, to string
 		code     int // 0: taken
 	}{
-		{"anybody", "ada@example.net", 0}, {"nobody", "Nobody@example.net", 550}, {"busy, the first time", "busy@example.net", 451}, {"busy, again", "busy@example.net", 0},
+		{"anybody", "ada@example.net", 0}, {"nobody", "Nobody@example.net", 550},
+		{"busy, the first time", "busy@example.net", 451}, {"busy, again", "busy@example.net", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := smtp.SendMail(address, nil, "shop@example.com", []string{tc.to}, mail)

@@ -26,8 +26,8 @@ type hook struct {
 	} `json:"data"`
 }
 
-// receiver takes webhooks, as the program of a user would. It verifies their signatures with the library of Standard Webhooks, which knows
-// nothing of Postroom.
+// receiver takes webhooks, as the program of a user would. It verifies their signatures with the library of
+// Standard Webhooks, which knows nothing of Postroom.
 type receiver struct {
 	secret   string
 	verifier *standardwebhooks.Webhook
@@ -48,7 +48,8 @@ func openReceiver(secret string, news chan<- happening) (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the webhook receiver: %w", err)
 	}
-	r := &receiver{secret: secret, verifier: verifier, address: l.Addr().String(), news: news, closed: make(chan struct{})}
+	r := &receiver{secret: secret, verifier: verifier, address: l.Addr().String(), news: news,
+		closed: make(chan struct{})}
 	r.server = &http.Server{Handler: http.HandlerFunc(r.receive), ReadTimeout: 30 * time.Second}
 	r.served.Go(func() { _ = r.server.Serve(l) })
 	return r, nil

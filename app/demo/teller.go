@@ -66,7 +66,8 @@ func (h *hook) describe(now time.Time) string {
 		if job.NextAttempt != nil {
 			next = fmt.Sprintf("; again in %.0f s", max(0, job.NextAttempt.Sub(now).Seconds()))
 		}
-		return fmt.Sprintf("%s, attempt %d of %d: %s%s", later.Render(string(h.Event)), job.AttemptsMade, job.Attempts, plain(h.why()), next)
+		return fmt.Sprintf("%s, attempt %d of %d: %s%s", later.Render(string(h.Event)), job.AttemptsMade,
+			job.Attempts, plain(h.why()), next)
 	case event.MessageFailed:
 		return fmt.Sprintf("%s to %s: %s", bad.Render(string(h.Event)), to, plain(h.why()))
 	case event.MessageCancelled:
@@ -85,7 +86,8 @@ func (h *hook) why() string {
 	return h.Data.Error
 }
 
-// plain keeps what strangers wrote from moving the cursor: once the tour is over, anybody's mail may be told of.
+// plain keeps what strangers wrote from moving the cursor: once the tour is over, anybody's mail may be told
+// of.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -33,7 +33,8 @@ func (t *tour) run(ctx context.Context) error {
 	if err := t.welcome(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{t.sent, t.repeated, t.delayed, t.failed, t.scheduled, t.cancelled} {
+	for _, step := range []func(context.Context) error{t.sent, t.repeated, t.delayed, t.failed, t.scheduled,
+		t.cancelled} {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
 				return errEnded
@@ -49,10 +50,12 @@ func (t *tour) run(ctx context.Context) error {
 
 // welcome says where everything is, and makes the endpoint that the receiver's webhooks go to.
 func (t *tour) welcome(ctx context.Context) error {
-	t.tell.line("\n   %s runs, with a mail catcher for a relay and a receiver for its webhooks.", bold.Render("Postroom"))
+	t.tell.line("\n   %s runs, with a mail catcher for a relay and a receiver for its webhooks.",
+		bold.Render("Postroom"))
 	t.tell.line("   To type along in another terminal, begin with:\n")
 	t.tell.command(fmt.Sprintf("export URL=%s TOKEN=%s", t.url, t.token))
-	_, err := api.CreateEndpoint.Do(ctx, t.client, api.EndpointRequest{URL: t.hooks.url(), Secret: t.hooks.secret, Description: "the demo's receiver"})
+	_, err := api.CreateEndpoint.Do(ctx, t.client, api.EndpointRequest{URL: t.hooks.url(),
+		Secret: t.hooks.secret, Description: "the demo's receiver"})
 	return err
 }
 
@@ -64,7 +67,8 @@ func (t *tour) open(title, about string) {
 
 // welcomeMail is sent in the first step and repeated in the second.
 func welcomeMail() api.SubmitRequest {
-	return api.SubmitRequest{To: to("Ada", "ada@example.net"), Subject: "Welcome", Text: "Hello, Ada.", IdempotencyKey: "welcome-ada"}
+	return api.SubmitRequest{To: to("Ada", "ada@example.net"), Subject: "Welcome", Text: "Hello, Ada.",
+		IdempotencyKey: "welcome-ada"}
 }
 
 func (t *tour) sent(ctx context.Context) error {
@@ -94,7 +98,8 @@ func (t *tour) repeated(ctx context.Context) error {
 
 func (t *tour) delayed(ctx context.Context) error {
 	t.open("Delayed", "The relay is busy and answers 451: the message waits, each time longer, and is tried again.")
-	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "busy@example.net"), Subject: "Your invoice", HTML: "<p>Please find it <b>here</b>.</p>"})
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "busy@example.net"), Subject: "Your invoice",
+		HTML: "<p>Please find it <b>here</b>.</p>"})
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,8 @@ func (t *tour) delayed(ctx context.Context) error {
 
 func (t *tour) failed(ctx context.Context) error {
 	t.open("Failed", "The relay knows no such address and answers 550: trying again would be pointless, so you are told at once.")
-	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "nobody@example.net"), Subject: "Hello?", Text: "Is anybody there?"})
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "nobody@example.net"), Subject: "Hello?",
+		Text: "Is anybody there?"})
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,8 @@ func (t *tour) failed(ctx context.Context) error {
 func (t *tour) scheduled(ctx context.Context) error {
 	t.open("Scheduled", "sendAt holds a message until its time, here for three seconds.")
 	at := time.Now().Add(3 * time.Second).UTC().Truncate(time.Millisecond)
-	answer, err := t.submit(ctx, api.SubmitRequest{To: to("Grace", "grace@example.net"), Subject: "Your reminder", Text: "It is time.", SendAt: &at})
+	answer, err := t.submit(ctx, api.SubmitRequest{To: to("Grace", "grace@example.net"),
+		Subject: "Your reminder", Text: "It is time.", SendAt: &at})
 	if err != nil {
 		return err
 	}

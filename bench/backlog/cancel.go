@@ -26,7 +26,10 @@ type bystander struct {
 func (h *house) cancel(ctx context.Context) error {
 	rig.Title("Taking half of them back: DELETE /v1/outbox?tag=")
 	bystanders := []*bystander{
-		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error { _, err := api.GetHealth.Do(ctx, h.client); return err }},
+		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error {
+			_, err := api.GetHealth.Do(ctx, h.client)
+			return err
+		}},
 		{name: "submit", every: 20 * time.Millisecond, do: func(ctx context.Context, i int) error {
 			return h.submit(ctx, h.request(2*(h.o.messages+i)+1)) // none of those taken back
 		}},
@@ -62,7 +65,8 @@ func (h *house) cancel(ctx context.Context) error {
 	rig.Tell("  rate", perSecond(float64(answer.Deleted)/took.Seconds()))
 	for _, b := range bystanders {
 		q := quantilesOf(b.took)
-		rig.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers), q.p99 <= slowForOthers)
+		rig.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers),
+			q.p99 <= slowForOthers)
 	}
 	left, err := h.DB.LLen(ctx, "asynq:{submit}:pending").Result()
 	if err != nil {

@@ -55,7 +55,9 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 	var at [11]time.Duration
 	var began time.Time
 	for tenth := range at {
-		err := rig.Until(ctx, 30*time.Minute, often, func() (bool, error) { return h.sink.Count() >= max(1, n*tenth/10), nil })
+		err := rig.Until(ctx, 30*time.Minute, often, func() (bool, error) {
+			return h.sink.Count() >= max(1, n*tenth/10), nil
+		})
 		if err != nil {
 			return at, fmt.Errorf("%d of %d messages were delivered: %w", h.sink.Count(), n, err)
 		}
@@ -64,7 +66,8 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 		}
 		at[tenth] = time.Since(began)
 	}
-	return at, rig.Until(ctx, time.Minute, often, func() (bool, error) { // the answers of the last ones are to be recorded
+	// the answers of the last ones are to be recorded
+	return at, rig.Until(ctx, time.Minute, often, func() (bool, error) {
 		page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Active, PageSize: 1})
 		return page.Total == 0, err
 	})

@@ -80,7 +80,8 @@ func (h *house) submitAll(ctx context.Context, f *filling) error {
 	return group.Wait()
 }
 
-// submit submits a message, and again when it is told to come back: a disk that others use too may keep Redis from answering in time.
+// submit submits a message, and again when it is told to come back: a disk that others use too may keep Redis
+// from answering in time.
 func (h *house) submit(ctx context.Context, req api.SubmitRequest) error {
 	for {
 		_, err := api.Submit.Do(ctx, h.client, req)
@@ -100,9 +101,11 @@ func (h *house) submit(ctx context.Context, req api.SubmitRequest) error {
 // request is one message of the backlog, like those an online shop sends.
 func (h *house) request(i int) api.SubmitRequest {
 	req := api.SubmitRequest{
-		To:      api.Addresses{{Name: fmt.Sprintf("Ann Miller %d", i), Address: fmt.Sprintf("ann.miller%d@example.net", i)}},
+		To: api.Addresses{{Name: fmt.Sprintf("Ann Miller %d", i),
+			Address: fmt.Sprintf("ann.miller%d@example.net", i)}},
 		Subject: fmt.Sprintf("Your order %d has been shipped", 1_000_000+i),
-		Text:    letter(i), Tags: []string{spring}, Metadata: json.RawMessage(fmt.Sprintf(`{"order":%d}`, 1_000_000+i)),
+		Text:    letter(i), Tags: []string{spring},
+		Metadata: json.RawMessage(fmt.Sprintf(`{"order":%d}`, 1_000_000+i)),
 	}
 	if i%2 == 1 {
 		req.Tags[0] = autumn
@@ -151,7 +154,9 @@ func (f *filling) tell(keyed bool) {
 	parts := []struct {
 		name string
 		key  func(i int) bool
-	}{{"without a key", func(i int) bool { return i/2%2 == 0 }}, {"with a key", func(i int) bool { return i/2%2 == 1 }}}
+	}{{"without a key", func(i int) bool { return i/2%2 == 0 }}, {"with a key", func(i int) bool {
+		return i/2%2 == 1
+	}}}
 	if !keyed {
 		parts = parts[:1]
 		parts[0].key = func(int) bool { return true }
@@ -183,7 +188,8 @@ func progress(ctx context.Context, what string, of int, count func() int) {
 		select {
 		case <-tick.C:
 			n := count()
-			fmt.Fprintf(os.Stderr, "%5.0fs  %d of %d %s, %d/s\n", time.Since(began).Seconds(), n, of, what, (n-before)/5)
+			fmt.Fprintf(os.Stderr, "%5.0fs  %d of %d %s, %d/s\n", time.Since(began).Seconds(), n, of, what,
+				(n-before)/5)
 			before = n
 		case <-ctx.Done():
 			return

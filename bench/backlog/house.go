@@ -34,7 +34,8 @@ type house struct {
 
 // open starts everything but the worker. On an error it closes what it started.
 func open(ctx context.Context, o options) (*house, error) {
-	h := &house{o: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * o.clients}, Timeout: 10 * time.Minute}}
+	h := &house{o: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * o.clients},
+		Timeout: 10 * time.Minute}}
 	if err := h.build(ctx); err != nil {
 		h.Close()
 		return nil, err
@@ -64,7 +65,8 @@ func (h *house) build(ctx context.Context) error {
 	return err
 }
 
-// postroom starts a Postroom, which runs until the house is closed, and returns its address: empty for a worker.
+// postroom starts a Postroom, which runs until the house is closed, and returns its address: empty for a
+// worker.
 func (h *house) postroom(role string, more map[string]string) (*rig.Process, string, error) {
 	set := map[string]string{"documents.store": "none"}
 	maps.Copy(set, more)
@@ -73,5 +75,6 @@ func (h *house) postroom(role string, more map[string]string) (*rig.Process, str
 
 // startRedis starts a Redis that notes whatever takes it more than 5 ms.
 func (h *house) startRedis(ctx context.Context) error {
-	return h.StartRedis(ctx, "--appendfsync", h.o.fsync, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000", "--latency-monitor-threshold", "5")
+	return h.StartRedis(ctx, "--appendfsync", h.o.fsync, "--slowlog-log-slower-than", "5000",
+		"--slowlog-max-len", "10000", "--latency-monitor-threshold", "5")
 }

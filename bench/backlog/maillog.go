@@ -22,7 +22,8 @@ func (h *house) mailLog(ctx context.Context) error {
 	remembered := ended.keys - 1 // one of them is the list of all others
 	rig.Title(fmt.Sprintf("The log of %d messages, %d of them ended", first.Total, remembered))
 	total := kinds["ended"].total() + kinds["log"].total()
-	rig.Tell("bytes of Redis for each that ended, their tables of keys not counted", bytes(float64(total)/float64(remembered)))
+	rig.Tell("bytes of Redis for each that ended, their tables of keys not counted",
+		bytes(float64(total)/float64(remembered)))
 	rig.Tell("  its record", bytes(float64(ended.total())/float64(remembered)))
 	if err := h.forgetWorst(ctx); err != nil {
 		return err
@@ -41,7 +42,8 @@ func (h *house) mailLog(ctx context.Context) error {
 		{"those sent", api.LogQuery{Status: "sent"}},
 		{"of an account", api.LogQuery{Account: shop}},
 	} {
-		err := h.timed(ctx, "GET /v1/messages, "+l.name, fastPage, func() error { _, err := api.ListMessages.Do(ctx, h.client, l.q); return err })
+		err := h.timed(ctx, "GET /v1/messages, "+l.name, fastPage,
+			func() error { _, err := api.ListMessages.Do(ctx, h.client, l.q); return err })
 		if err != nil {
 			return err
 		}
@@ -53,7 +55,8 @@ func (h *house) mailLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.timed(ctx, "GET /log (the page)", fastPage, func() error { return h.get(ctx, "/log") }); err != nil {
+	if err := h.timed(ctx, "GET /log (the page)", fastPage,
+		func() error { return h.get(ctx, "/log") }); err != nil {
 		return err
 	}
 	return h.tellWorst(ctx, "meanwhile")

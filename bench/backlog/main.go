@@ -24,7 +24,8 @@ func main() {
 	flag.BoolVar(&o.keyed, "keys", true, "give every other message an idempotency key")
 	flag.IntVar(&o.workers, "workers", 50, "messages that are delivered at once in the end (workers.submit)")
 	flag.StringVar(&o.fsync, "fsync", "everysec", "of Redis: everysec or always")
-	flag.StringVar(&o.dir, "dir", "", "directory for the files of Redis, such as /dev/shm where the disk is not to be measured; that of temporary files when not given")
+	flag.StringVar(&o.dir, "dir", "",
+		"directory for the files of Redis, such as /dev/shm where the disk is not to be measured; that of temporary files when not given")
 	rig.Main("backlog", func(ctx context.Context) error { return run(ctx, o) })
 }
 

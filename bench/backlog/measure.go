@@ -50,13 +50,16 @@ func (h *house) load(ctx context.Context, p *rig.Process) (load, error) {
 }
 
 func (l load) since(before load) load {
-	return load{postroom: l.postroom - before.postroom, redis: l.redis - before.redis, commands: l.commands - before.commands}
+	return load{postroom: l.postroom - before.postroom, redis: l.redis - before.redis,
+		commands: l.commands - before.commands}
 }
 
 func (l load) tell(each string, n int) {
 	rig.Tell("  CPU time of "+each+", Postroom + Redis",
-		fmt.Sprintf("%s + %s", (l.postroom/time.Duration(n)).Round(time.Microsecond), (l.redis/time.Duration(n)).Round(time.Microsecond)))
-	rig.Tell("  Redis commands of "+each+", those inside of scripts included", fmt.Sprintf("%.1f", float64(l.commands)/float64(n)))
+		fmt.Sprintf("%s + %s", (l.postroom/time.Duration(n)).Round(time.Microsecond),
+			(l.redis/time.Duration(n)).Round(time.Microsecond)))
+	rig.Tell("  Redis commands of "+each+", those inside of scripts included",
+		fmt.Sprintf("%.1f", float64(l.commands)/float64(n)))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

@@ -18,7 +18,8 @@ import (
 // mostBeside is how many bytes a waiting message may take beside its content.
 const mostBeside = 1200
 
-// expiry is what Redis keeps beside a key that expires, and MEMORY USAGE does not count: an entry of the table of expiries.
+// expiry is what Redis keeps beside a key that expires, and MEMORY USAGE does not count: an entry of the
+// table of expiries.
 const expiry = 40
 
 // kind is what all keys of one kind take.
@@ -62,13 +63,17 @@ func (h *house) memory(ctx context.Context) error {
 	rig.Tell("its content, compressed", bytes(content))
 	rig.Tell("its event in the stream, until the stream is trimmed", bytes(events))
 	beside := all - keys - content - events
-	rig.Row("beside content and event", bytes(beside), fmt.Sprintf("at most %d", mostBeside), beside <= mostBeside)
+	rig.Row("beside content and event", bytes(beside), fmt.Sprintf("at most %d", mostBeside),
+		beside <= mostBeside)
 	if key > 0 {
 		rig.Tell("an idempotency key", bytes(key))
 	}
 	told := 0.0
-	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return int(kinds[b].total() - kinds[a].total()) }) {
-		if total := each(kinds[name].total()); name != "content" && name != "events" && name != "idempotency" && total >= 1 {
+	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return int(kinds[b].total() - kinds[a].total())
+	}) {
+		if total := each(kinds[name].total()); name != "content" && name != "events" && name != "idempotency" &&
+			total >= 1 {
 			rig.Tell("  "+name, bytes(total))
 			told += total
 		}
@@ -85,7 +90,8 @@ func (h *house) settle(ctx context.Context) error {
 	})
 }
 
-// kinds walks over all keys and measures a sample of each kind. Kinds with few keys are the collections; those are measured all.
+// kinds walks over all keys and measures a sample of each kind. Kinds with few keys are the collections;
+// those are measured all.
 func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
 	kinds := map[string]kind{}
 	var cursor uint64

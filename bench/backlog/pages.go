@@ -55,8 +55,12 @@ func (h *house) pages(ctx context.Context) error {
 		name string
 		do   func() error
 	}{
-		{"GET /v1/stats", func() error { _, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{}); return err }},
-		{"GET /v1/settings/queue/submit", func() error { _, err := api.GetQueue.Do(ctx, h.client, "submit"); return err }},
+		{"GET /v1/stats", func() error {
+			_, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{})
+			return err
+		}},
+		{"GET /v1/settings/queue/submit",
+			func() error { _, err := api.GetQueue.Do(ctx, h.client, "submit"); return err }},
 		{"GET /metrics", func() error { return h.get(ctx, "/metrics") }},
 		{"GET / (the page of the outbox)", func() error { return h.get(ctx, "/") }},
 		{"GET /admin/queues/api/queues (asynqmon)", func() error { return h.get(ctx, "/admin/queues/api/queues") }},
@@ -83,7 +87,8 @@ func (h *house) searches(ctx context.Context) error {
 		{"tag that half of them have", api.OutboxQuery{Tag: spring}},
 		{"search in an account", api.OutboxQuery{Account: shop, Search: "order"}},
 	} {
-		err := h.timed(ctx, "GET /v1/outbox, "+s.name, 0, func() error { _, err := api.ListOutbox.Do(ctx, h.client, s.q); return err })
+		err := h.timed(ctx, "GET /v1/outbox, "+s.name, 0,
+			func() error { _, err := api.ListOutbox.Do(ctx, h.client, s.q); return err })
 		if err != nil {
 			return err
 		}
@@ -93,7 +98,8 @@ func (h *house) searches(ctx context.Context) error {
 	return h.tellWorst(ctx, "while searching")
 }
 
-// timed makes a request a few times, or once when it takes long, and tells the slowest. A limit of zero asks for nothing.
+// timed makes a request a few times, or once when it takes long, and tells the slowest. A limit of zero asks
+// for nothing.
 func (h *house) timed(ctx context.Context, name string, limit time.Duration, do func() error) error {
 	fmt.Fprintln(os.Stderr, name)
 	var slowest time.Duration

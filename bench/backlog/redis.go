@@ -24,7 +24,8 @@ func (h *house) info(ctx context.Context, section string) (map[string]string, er
 	return info, nil
 }
 
-// used is the memory that Redis uses for what it keeps: without the buffers of the append-only file and of clients, which come and go.
+// used is the memory that Redis uses for what it keeps: without the buffers of the append-only file and of
+// clients, which come and go.
 func (h *house) used(ctx context.Context) (int64, error) {
 	info, err := h.info(ctx, "memory")
 	if err != nil {
@@ -53,7 +54,8 @@ func (h *house) tellWorst(ctx context.Context, when string) error {
 			worst, what = s.Duration, describe(s.Args)
 		}
 	}
-	rig.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms", worst <= 25*time.Millisecond)
+	rig.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms",
+		worst <= 25*time.Millisecond)
 	rig.Tell("  "+what, fmt.Sprintf("%d over 5 ms", len(slow)))
 	events, err := h.DB.Do(ctx, "LATENCY", "LATEST").Slice()
 	if err != nil {

@@ -23,15 +23,16 @@ type clients struct {
 	busy   chan struct{} // holds one for each submit under way
 }
 
-// atOnce is how many clients submit at a time. On a machine that can't keep up, more of them would only keep it busy with each other.
+// atOnce is how many clients submit at a time. On a machine that can't keep up, more of them would only keep
+// it busy with each other.
 const atOnce = 200
 
 func newClients(h *house) *clients {
 	return &clients{h: h, ledger: h.ledger, seed: h.o.seed, busy: make(chan struct{}, atOnce)}
 }
 
-// load submits so many messages, evenly over so long, and fewer when Postroom is too slow for that many. It returns when the time is over;
-// all tells when everybody is answered.
+// load submits so many messages, evenly over so long, and fewer when Postroom is too slow for that many. It
+// returns when the time is over; all tells when everybody is answered.
 func (c *clients) load(ctx context.Context, first, messages int, length time.Duration) {
 	ending, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
@@ -111,7 +112,8 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 			c.ledger.count(strings.TrimSpace(fmt.Sprintf("cancel deleted=%t %s", answer.Deleted, answer.Code)))
 			c.ledger.about(p.number, func(s *story) string {
 				s.cancelled = s.cancelled || answer.Deleted
-				return fmt.Sprintf("client: %s answered the cancel with deleted=%t %s", door.name, answer.Deleted, answer.Code)
+				return fmt.Sprintf("client: %s answered the cancel with deleted=%t %s", door.name, answer.Deleted,
+					answer.Code)
 			})
 			return
 		}
@@ -123,7 +125,8 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 	}
 }
 
-// operate replays dead letters now and then, each from two places at once, as two impatient operators would; until ctx ends.
+// operate replays dead letters now and then, each from two places at once, as two impatient operators would;
+// until ctx ends.
 func (c *clients) operate(ctx context.Context) {
 	r := random(c.seed, "operator")
 	for wait(ctx, time.Second) == nil {
@@ -154,7 +157,8 @@ func (c *clients) replay(ctx context.Context, m api.OutboxMessage) {
 			c.ledger.count(fmt.Sprintf("replay replayed=%d", answer.Replayed))
 			c.ledger.about(number, func(s *story) string {
 				s.replayed += answer.Replayed
-				return fmt.Sprintf("operator: %s answered the replay with replayed=%d skipped=%d", door.name, answer.Replayed, answer.Skipped)
+				return fmt.Sprintf("operator: %s answered the replay with replayed=%d skipped=%d", door.name,
+					answer.Replayed, answer.Skipped)
 			})
 		})
 	}
@@ -182,5 +186,6 @@ func final(err error) bool {
 		return false
 	}
 	code := f.Problem.StatusCode
-	return code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooEarly && code != http.StatusTooManyRequests
+	return code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooEarly &&
+		code != http.StatusTooManyRequests
 }

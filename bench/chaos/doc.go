@@ -1,13 +1,16 @@
-// Command chaos runs Postroom as it is run in earnest, several processes of each role on one Redis, breaks all of it at random for a while,
-// and then counts whether the promises held: nothing lost, nothing sent twice without being marked in doubt, one last word for every
-// recipient, every event at every webhook endpoint. docs/testing.md says how to run it and how to read its table.
+// Command chaos runs Postroom as it is run in earnest, several processes of each role on one Redis, breaks
+// all of it at random for a while, and then counts whether the promises held: nothing lost, nothing sent
+// twice without being marked in doubt, one last word for every recipient, every event at every webhook
+// endpoint. docs/testing.md says how to run it and how to read its table.
 //
-// What is real: the processes (this program, started again as Postroom), redis-server with appendfsync always, TCP, SIGKILL and SIGSTOP. What
-// is played: the clients, the relays and the webhook receivers, which keep a ledger of what they were told and what they took. Everything
-// runs on the loopback interface, and ends with the program, however that ends.
+// What is real: the processes (this program, started again as Postroom), redis-server with appendfsync
+// always, TCP, SIGKILL and SIGSTOP. What is played: the clients, the relays and the webhook receivers, which
+// keep a ledger of what they were told and what they took. Everything runs on the loopback interface, and
+// ends with the program, however that ends.
 //
-// The same seed makes the same plan: the messages, when which fault begins and how long it lasts, and how the relays and receivers behave
-// towards each message. When which process gets to run is the machine's own choice, so a run is never repeated exactly.
+// The same seed makes the same plan: the messages, when which fault begins and how long it lasts, and how the
+// relays and receivers behave towards each message. When which process gets to run is the machine's own
+// choice, so a run is never repeated exactly.
 //
 // It exits with 1 when a promise was broken, and tells the whole story of each message concerned.
 package main

@@ -19,8 +19,8 @@ import (
 // toldAtMost is how many offenders have their story told; further ones are listed.
 const toldAtMost = 10
 
-// explain tells the story of messages with which a promise was broken: what clients, relays and receivers saw, Postroom's events, its log
-// and what it answers about the message now, in the order of time.
+// explain tells the story of messages with which a promise was broken: what clients, relays and receivers
+// saw, Postroom's events, its log and what it answers about the message now, in the order of time.
 func (h *house) explain(ctx context.Context, w io.Writer, v verdict) {
 	told := map[int]bool{}
 	for _, o := range v.offenders {
@@ -121,7 +121,8 @@ func (h *house) alarms() []string {
 			continue
 		}
 		for line := range strings.Lines(string(raw)) {
-			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "WARNING: DATA RACE") ||
+			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") ||
+				strings.Contains(line, "WARNING: DATA RACE") ||
 				strings.Contains(line, "panic") && strings.Contains(line, "level=ERROR") {
 				out = append(out, p.name+": "+strings.TrimSpace(line)+" ("+p.log.Name()+")")
 			}

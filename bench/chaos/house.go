@@ -19,7 +19,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the lines between them.
+// house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the
+// lines between them.
 type house struct {
 	rig.Closing
 	o         options
@@ -136,8 +137,10 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 
 func (h *house) settings(role, name string, p *postroom) map[string]string {
 	return map[string]string{
-		"role": role, "redis.url": "redis://" + p.redisLine.Addr(), "redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
-		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret, "smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
+		"role": role, "redis.url": "redis://" + p.redisLine.Addr(), "redis.partitions": fmt.Sprint(h.o.partitions),
+		"data":        filepath.Join(h.dir, name),
+		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret,
+		"smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "100", "webhooks.timeout": "3s",
 		"delivery.lease": h.o.lease.String(), "delivery.timeout": "4s", "delivery.attempts": "12",
 		"delivery.retry.base": "500ms", "delivery.retry.factor": "1.5", "delivery.retry.max": "5s",
@@ -169,7 +172,8 @@ func (h *house) subscribe(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e, err := api.CreateEndpoint.Do(ctx, h.apis[0].client, api.EndpointRequest{URL: "http://" + line.Addr() + "/", Description: r.name})
+		e, err := api.CreateEndpoint.Do(ctx, h.apis[0].client, api.EndpointRequest{
+			URL: "http://" + line.Addr() + "/", Description: r.name})
 		if err != nil {
 			return err
 		}

@@ -8,16 +8,18 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// verdict is what the ledger comes to. Copies and last words are counted for each recipient, the rest for each message or event.
+// verdict is what the ledger comes to. Copies and last words are counted for each recipient, the rest for
+// each message or event.
 type verdict struct {
 	submitted, accepted, recipients, unanswered, refused, twoAnswers int
 
-	once, twiceDoubted, twice            int // delivered
-	cancelled, failed                    int // not delivered, and said so
-	lost, liedSent                       int
-	failedThough, failedDoubted          int // delivered, and told that it failed
-	cancelledThough, cancelledDoubted    int // delivered, and told that it was taken back
-	unknown                              int // delivered and told otherwise, where Postroom no longer knows whether it was in doubt
+	once, twiceDoubted, twice         int // delivered
+	cancelled, failed                 int // not delivered, and said so
+	lost, liedSent                    int
+	failedThough, failedDoubted       int // delivered, and told that it failed
+	cancelledThough, cancelledDoubted int // delivered, and told that it was taken back
+	// delivered and told otherwise, where Postroom no longer knows whether it was in doubt
+	unknown                              int
 	missing, extra                       int // last words
 	doubled                              int // events that stand in the stream more than once
 	unqueued                             int // accepted messages without messageQueued
@@ -36,10 +38,12 @@ type offender struct {
 
 // lastWords are the events that end a recipient.
 func lastWord(t event.Type) bool {
-	return t == event.MessageSent || t == event.MessageFailed || t == event.MessageCancelled || t == event.MessageSuppressed
+	return t == event.MessageSent || t == event.MessageFailed || t == event.MessageCancelled ||
+		t == event.MessageSuppressed
 }
 
-// judge holds the ledger to the promises. It is a pure function of the ledger and of the names of the webhook endpoints.
+// judge holds the ledger to the promises. It is a pure function of the ledger and of the names of the webhook
+// endpoints.
 func judge(l *ledger, endpoints []string) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +134,8 @@ func (v *verdict) recipient(s *story, address string, facts []*fact) {
 
 // delivery compares the copies that the relays took for a recipient with the last word about it.
 func (v *verdict) delivery(s *story, address string, copies int, last event.Type, doubt bool) {
-	forgotten := s.doubts < 0 && last != event.MessageSent // what was sent says by its event whether it was in doubt
+	// what was sent says by its event whether it was in doubt
+	forgotten := s.doubts < 0 && last != event.MessageSent
 	switch {
 	case copies == 0 && last == event.MessageCancelled:
 		v.cancelled++
@@ -166,7 +171,8 @@ func (v *verdict) toldOtherwise(s *story, address string, last event.Type, doubt
 	case last == event.MessageFailed:
 		v.blame(s, &v.failedThough, "%s: delivered, told failed, and nothing says that it was in doubt", address)
 	default:
-		v.blame(s, &v.cancelledThough, "%s: delivered, told cancelled, and nothing says that it was in doubt", address)
+		v.blame(s, &v.cancelledThough, "%s: delivered, told cancelled, and nothing says that it was in doubt",
+			address)
 	}
 }
 

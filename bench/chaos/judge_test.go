@@ -41,10 +41,14 @@ func TestJudge(t *testing.T) {
 	}{
 		{"as it should be", func(p pen) { p.accepted(); p.taken(ann, bob) }, verdict{once: 2}, ""},
 		{"one after the other", func(p pen) { p.accepted(); p.taken(bob); p.taken(ann) }, verdict{once: 2}, ""},
-		{"lost without a word", func(p pen) { p.accepted(); p.taken(ann) }, verdict{once: 1, lost: 1, missing: 1}, bob + ": 0 last words"},
-		{"told sent, never delivered", func(p pen) { p.accepted(); p.taken(ann); p.sent(bob) }, verdict{once: 1, lost: 1, liedSent: 1}, bob + ": accepted, never delivered"},
-		{"delivered, no word", func(p pen) { p.accepted(); p.taken(ann); p.copy(bob) }, verdict{once: 2, missing: 1}, bob + ": 0 last words"},
-		{"twice", func(p pen) { p.accepted(); p.copy(ann, bob); p.taken(ann, bob) }, verdict{twice: 2}, ann + ": delivered 2 times"},
+		{"lost without a word", func(p pen) { p.accepted(); p.taken(ann) }, verdict{once: 1, lost: 1, missing: 1},
+			bob + ": 0 last words"},
+		{"told sent, never delivered", func(p pen) { p.accepted(); p.taken(ann); p.sent(bob) },
+			verdict{once: 1, lost: 1, liedSent: 1}, bob + ": accepted, never delivered"},
+		{"delivered, no word", func(p pen) { p.accepted(); p.taken(ann); p.copy(bob) },
+			verdict{once: 2, missing: 1}, bob + ": 0 last words"},
+		{"twice", func(p pen) { p.accepted(); p.copy(ann, bob); p.taken(ann, bob) }, verdict{twice: 2},
+			ann + ": delivered 2 times"},
 		{"twice, and the event says doubt", func(p pen) {
 			p.accepted()
 			p.copy(ann, bob)
@@ -58,14 +62,16 @@ func TestJudge(t *testing.T) {
 			p.copy(bob)
 			p.event(event.MessageSent, true, bob)
 		}, verdict{twice: 1, once: 1}, ann + ": delivered 2 times"},
-		{"two last words", func(p pen) { p.accepted(); p.taken(ann, bob); p.sent(ann) }, verdict{once: 2, extra: 1}, ann + ": 2 last words"},
+		{"two last words", func(p pen) { p.accepted(); p.taken(ann, bob); p.sent(ann) }, verdict{once: 2, extra: 1},
+			ann + ": 2 last words"},
 		{"an event twice in the stream", func(p pen) {
 			p.accepted()
 			p.taken(ann, bob)
 			again := *p.order[1]
 			p.happened(&again)
 		}, verdict{once: 2, doubled: 1}, "event b, messageSent, stands 2 times"},
-		{"failed", func(p pen) { p.accepted(); p.event(event.MessageFailed, false, ann, bob) }, verdict{failed: 2}, ""},
+		{"failed", func(p pen) { p.accepted(); p.event(event.MessageFailed, false, ann, bob) }, verdict{failed: 2},
+			""},
 		{"failed, replayed, sent", func(p pen) {
 			p.accepted()
 			p.taken(ann)
@@ -93,14 +99,21 @@ func TestJudge(t *testing.T) {
 			p.event(event.MessageFailed, false, ann)
 			p.about(0, func(s *story) string { s.doubts = 0; return "" })
 		}, verdict{once: 1, twice: 1, failedThough: 1}, ann + ": delivered 2 times"},
-		{"delivered, told failed in doubt", func(p pen) { p.accepted(); p.copy(ann, bob); p.event(event.MessageFailed, true, ann, bob) }, verdict{once: 2, failedDoubted: 2}, ""},
+		{"delivered, told failed in doubt",
+			func(p pen) { p.accepted(); p.copy(ann, bob); p.event(event.MessageFailed, true, ann, bob) },
+			verdict{once: 2, failedDoubted: 2}, ""},
 		{"delivered, told cancelled, known to be without doubt", func(p pen) {
 			p.accepted()
 			p.copy(ann)
 			p.event(event.MessageCancelled, false, ann, bob)
 			p.about(0, func(s *story) string { s.doubts = 0; return "" })
 		}, verdict{once: 1, cancelled: 1, cancelledThough: 1}, ann + ": delivered, told cancelled"},
-		{"delivered, told cancelled", func(p pen) { p.accepted(); p.copy(ann); p.event(event.MessageCancelled, false, ann, bob) }, verdict{once: 1, cancelled: 1, unknown: 1}, ""},
+		{"delivered, told cancelled", func(p pen) {
+			p.accepted()
+			p.copy(ann)
+			p.event(event.MessageCancelled,
+				false, ann, bob)
+		}, verdict{once: 1, cancelled: 1, unknown: 1}, ""},
 		{"a cancel that did nothing", func(p pen) {
 			p.accepted()
 			p.about(0, func(s *story) string { s.cancelled = true; return "" })
@@ -111,14 +124,26 @@ func TestJudge(t *testing.T) {
 			p.about(0, func(s *story) string { s.replayed = 1; return "" })
 			p.event(event.MessageFailed, false, ann, bob)
 		}, verdict{failed: 2, replayless: 1}, "clients were told of 1 replays"},
-		{"two messages of one key", func(p pen) { p.accepted(); p.answered(0, "Z", "api-2", "MISS"); p.taken(ann, bob) }, verdict{once: 2, twoAnswers: 1}, "one key, and several"},
-		{"a copy cut short", func(p pen) { p.accepted(); p.took(0, []string{ann, bob}, false, "relay"); p.sent(ann, bob) }, verdict{once: 2, mangled: 1}, "1 copies that are not whole"},
+		{"two messages of one key", func(p pen) {
+			p.accepted()
+			p.answered(0, "Z", "api-2", "MISS")
+			p.taken(ann,
+				bob)
+		}, verdict{once: 2, twoAnswers: 1}, "one key, and several"},
+		{"a copy cut short", func(p pen) {
+			p.accepted()
+			p.took(0, []string{ann, bob}, false, "relay")
+			p.sent(ann,
+				bob)
+		}, verdict{once: 2, mangled: 1}, "1 copies that are not whole"},
 		{"a webhook that never came", func(p pen) {
 			p.accepted()
 			p.copy(ann, bob)
 			p.happened(&fact{id: "z", kind: event.MessageSent, queueID: "Q", to: []string{ann, bob}})
 		}, verdict{once: 2, undelivered: 1}, ""},
-		{"a webhook about nothing, and one that came twice", func(p pen) { p.accepted(); p.taken(ann, bob); p.got("hook", "none"); p.got("hook", "a") }, verdict{once: 2, invented: 1, repeated: 1}, ""},
+		{"a webhook about nothing, and one that came twice",
+			func(p pen) { p.accepted(); p.taken(ann, bob); p.got("hook", "none"); p.got("hook", "a") },
+			verdict{once: 2, invented: 1, repeated: 1}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := newLedger(1)
@@ -187,8 +212,10 @@ func TestTableSaysWhatIsBroken(t *testing.T) {
 }
 
 func TestRecoveries(t *testing.T) {
-	got := recoveries([]kill{{took: time.Second, calm: true}, {took: time.Minute}, {took: 2 * time.Second, calm: true, pending: []string{"x"}}})
-	if got.storm != 1 || got.calm != 2 || got.longestCalm != 2*time.Second || got.longestStorm != time.Minute || len(got.stuck) != 1 {
+	got := recoveries([]kill{{took: time.Second, calm: true}, {took: time.Minute},
+		{took: 2 * time.Second, calm: true, pending: []string{"x"}}})
+	if got.storm != 1 || got.calm != 2 || got.longestCalm != 2*time.Second || got.longestStorm != time.Minute ||
+		len(got.stuck) != 1 {
 		t.Errorf("%+v", got)
 	}
 }

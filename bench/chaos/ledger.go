@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// ledger is what everybody but Postroom knows: what clients were told, what relays took, what webhook receivers got, which faults there
-// were. It is safe for concurrent use.
+// ledger is what everybody but Postroom knows: what clients were told, what relays took, what webhook
+// receivers got, which faults there were. It is safe for concurrent use.
 type ledger struct {
 	began time.Time
 
@@ -39,8 +39,9 @@ type story struct {
 	replayed  int      // how often a client was told that it is queued again
 	copies    map[string][]time.Time
 	mangled   int // copies that were not whole
-	doubts    int // attempts in doubt, where Postroom was asked about the message; -1: it was not, or did not know
-	notes     []note
+	// attempts in doubt, where Postroom was asked about the message; -1: it was not, or did not know
+	doubts int
+	notes  []note
 }
 
 type note struct {
@@ -68,7 +69,8 @@ type fault struct {
 }
 
 func newLedger(messages int) *ledger {
-	return &ledger{began: time.Now(), stories: make([]*story, messages), facts: map[string]*fact{}, injected: map[string]int{}, told: map[string]int{}}
+	return &ledger{began: time.Now(), stories: make([]*story, messages), facts: map[string]*fact{},
+		injected: map[string]int{}, told: map[string]int{}}
 }
 
 // open begins the story of a message.
@@ -223,5 +225,6 @@ func (l *ledger) progress() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d  events %d  webhooks received %d  faults %d",
-		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, len(l.order), l.received, len(l.faults))
+		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, len(l.order), l.received, len(
+			l.faults))
 }

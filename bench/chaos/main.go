@@ -18,7 +18,8 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 3, "processes with the role worker")
 	flag.IntVar(&o.receivers, "receivers", 2, "webhook endpoints")
 	flag.IntVar(&o.partitions, "partitions", 1, "partitions of the outbox (redis.partitions)")
-	flag.DurationVar(&o.lease, "lease", 8*time.Second, "how long a silent worker holds a message (delivery.lease)")
+	flag.DurationVar(&o.lease, "lease", 8*time.Second,
+		"how long a silent worker holds a message (delivery.lease)")
 	flag.Float64Var(&o.calm, "calm", 1, "multiplies the times without trouble: 0.5 is twice the storm")
 	flag.DurationVar(&o.progress, "progress", 5*time.Second, "how often to write a line of progress")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directory with the logs of all processes")

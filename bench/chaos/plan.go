@@ -70,7 +70,8 @@ func (p *plan) endMark() string { return fmt.Sprintf("end of message %d", p.numb
 func (p *plan) request(now time.Time) api.SubmitRequest {
 	const line = "All work and no play makes a dull boy.\n"
 	req := api.SubmitRequest{
-		Subject: "Message " + strconv.Itoa(p.number), Text: strings.Repeat(line, p.size/len(line)) + p.endMark() + "\n",
+		Subject: "Message " + strconv.Itoa(p.number), Text: strings.Repeat(line, p.size/len(line)) + p.endMark() +
+			"\n",
 		IdempotencyKey: p.key(), Lane: p.lane, Headers: map[string]string{"X-Chaos": strconv.Itoa(p.number)},
 	}
 	for _, to := range p.to {

@@ -19,13 +19,15 @@ const (
 	againAfter  = 200 * time.Millisecond // a process that ended by itself is started again, as a supervisor does
 )
 
-// program is a process that can be killed and frozen. One that ends by itself is started again, and that is noted.
+// program is a process that can be killed and frozen. One that ends by itself is started again, and that is
+// noted.
 type program struct {
 	name    string
 	command func() *exec.Cmd
-	ready   func(context.Context, *bufio.Reader) error // waits until it can be used, or has ended; may read its standard output
-	ledger  *ledger
-	log     *os.File // what it says on standard error
+	// waits until it can be used, or has ended; may read its standard output
+	ready  func(context.Context, *bufio.Reader) error
+	ledger *ledger
+	log    *os.File // what it says on standard error
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd // nil while there is no process
@@ -35,12 +37,14 @@ type program struct {
 	changed chan struct{} // closed and replaced with each change of the above
 }
 
-func newProgram(dir, name string, l *ledger, command func() *exec.Cmd, ready func(context.Context, *bufio.Reader) error) (*program, error) {
+func newProgram(dir, name string, l *ledger, command func() *exec.Cmd,
+	ready func(context.Context, *bufio.Reader) error) (*program, error) {
 	log, err := os.Create(filepath.Join(dir, name+".log")) //nolint:gosec // a directory of our own
 	if err != nil {
 		return nil, err
 	}
-	return &program{name: name, command: command, ready: ready, ledger: l, log: log, changed: make(chan struct{})}, nil
+	return &program{name: name, command: command, ready: ready, ledger: l, log: log,
+		changed: make(chan struct{})}, nil
 }
 
 // run keeps the process running while it is wanted, until ctx ends; then it is told to stop, and waited for.
@@ -98,8 +102,8 @@ func (p *program) live(ctx context.Context) {
 	p.buried(l, ctx.Err() == nil)
 }
 
-// buried notes the end of a process, and says so where nobody asked for it. One that was not ready yet may have found Redis away, and is
-// right to give up.
+// buried notes the end of a process, and says so where nobody asked for it. One that was not ready yet may
+// have found Redis away, and is right to give up.
 func (p *program) buried(l *life, early bool) {
 	p.mu.Lock()
 	wanted, up := !p.killed, p.up
@@ -115,7 +119,8 @@ func (p *program) buried(l *life, early bool) {
 	}
 }
 
-// start starts the process. Its death signal is tied to the thread that starts it, so that thread stays until its end.
+// start starts the process. Its death signal is tied to the thread that starts it, so that thread stays until
+// its end.
 func (p *program) start(l *life) error {
 	started := make(chan error, 1)
 	go func() {

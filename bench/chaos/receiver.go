@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// receiver is a webhook endpoint. It counts an event as received once it has read all of it, whatever it then answers.
+// receiver is a webhook endpoint. It counts an event as received once it has read all of it, whatever it then
+// answers.
 type receiver struct {
 	name   string
 	ledger *ledger
@@ -66,7 +67,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var e struct {
 		EventID string `json:"eventId"`
 	}
-	if !r.signed(req.Header, body) || json.Unmarshal(body, &e) != nil || e.EventID == "" || e.EventID != req.Header.Get("X-EE-Wh-Event-Id") {
+	if !r.signed(req.Header, body) || json.Unmarshal(body, &e) != nil || e.EventID == "" ||
+		e.EventID != req.Header.Get("X-EE-Wh-Event-Id") {
 		r.forged.Add(1)
 		return
 	}

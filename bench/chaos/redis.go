@@ -35,12 +35,14 @@ func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return nil, err
 	}
-	o := &observer{socket: filepath.Join(home, "s"), partitions: partitions, ledger: l, last: make([]string, partitions)}
+	o := &observer{socket: filepath.Join(home, "s"), partitions: partitions, ledger: l,
+		last: make([]string, partitions)}
 	for p := range o.last {
 		o.last[p] = "0"
 	}
 	logging.Disable() // that Redis can't be reached now and then is the point
-	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0, ReadTimeout: 5 * time.Second, DisableIdentity: true})
+	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0,
+		ReadTimeout: 5 * time.Second, DisableIdentity: true})
 	var err error
 	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
 		return exec.Command("redis-server", "--port", "0", "--unixsocket", o.socket, "--dir", home, "--save", "", //nolint:gosec // our own words
@@ -65,8 +67,8 @@ func (o *observer) ping(ctx context.Context, _ *bufio.Reader) error {
 // slow is what a healthy Redis never takes for an answer.
 const slow = 500 * time.Millisecond
 
-// follow reads events as they come, until ctx ends. Where Redis is slow without our doing, as on a machine whose disk is busy, that is noted
-// as a fault like any other.
+// follow reads events as they come, until ctx ends. Where Redis is slow without our doing, as on a machine
+// whose disk is busy, that is noted as a fault like any other.
 func (o *observer) follow(ctx context.Context) {
 	for wait(ctx, 250*time.Millisecond) == nil {
 		began := time.Now()

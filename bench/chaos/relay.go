@@ -22,8 +22,9 @@ const (
 	dropping      // takes it and breaks the connection instead of answering
 )
 
-// relays are the SMTP servers the workers send to, one for each worker, so that it is known who sent what. They agree on everything: what
-// they do about a message follows from the seed, the message, and how often it came up.
+// relays are the SMTP servers the workers send to, one for each worker, so that it is known who sent what.
+// They agree on everything: what they do about a message follows from the seed, the message, and how often it
+// came up.
 type relays struct {
 	seed   uint64
 	ledger *ledger
@@ -48,7 +49,8 @@ func (r *relays) listen(worker string) (*testsmtp.Server, error) {
 	}})
 }
 
-// write keeps the ledger: a message counts as delivered when the relay took it, whatever its client heard of that.
+// write keeps the ledger: a message counts as delivered when the relay took it, whatever its client heard of
+// that.
 func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 	via := "relay of " + worker + ", connection " + strconv.Itoa(c.Connection)
 	usual := a.Reply == "" && !a.Close && !a.Reset && !a.Hang
@@ -58,7 +60,8 @@ func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 		how := via + ": " + describeAction(a) + " it"
 		r.ledger.took(number, c.To, r.whole(number, c.Data), how)
 	case c.Verb == "DOT":
-		r.ledger.note(numberOf(c.To[0]), "%s: %s the whole message for %s", via, describeAction(a), strings.Join(c.To, " "))
+		r.ledger.note(numberOf(c.To[0]), "%s: %s the whole message for %s", via, describeAction(a),
+			strings.Join(c.To, " "))
 	case c.Verb == "RCPT" && !usual:
 		r.ledger.note(numberOf(c.Arg), "%s: %s %s", via, describeAction(a), c.Arg)
 	case c.Verb == "DATA" && !usual:
@@ -83,7 +86,8 @@ func describeAction(a testsmtp.Action) string {
 func (r *relays) whole(number int, data []byte) bool {
 	p := plan{number: number}
 	header, body, found := bytes.Cut(data, []byte("\r\n\r\n"))
-	return found && bytes.Contains(header, []byte("\r\nX-Chaos: "+strconv.Itoa(number)+"\r\n")) && bytes.Contains(body, []byte(p.endMark()))
+	return found && bytes.Contains(header, []byte("\r\nX-Chaos: "+strconv.Itoa(number)+"\r\n")) &&
+		bytes.Contains(body, []byte(p.endMark()))
 }
 
 // respond is what happens to a command: the mood first, then what the message brings.

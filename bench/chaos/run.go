@@ -25,10 +25,11 @@ type options struct {
 	receivers  int
 	partitions int
 	lease      time.Duration
-	calm       float64       // multiplies the times without trouble
-	drain      time.Duration // how long nothing may move, once nothing is wrong any more, before that is taken for the end
-	keep       bool          // the directory with the logs stays in any case
-	progress   time.Duration // how often a line of progress is written
+	calm       float64 // multiplies the times without trouble
+	// how long nothing may move, once nothing is wrong any more, before that is taken for the end
+	drain    time.Duration
+	keep     bool          // the directory with the logs stays in any case
+	progress time.Duration // how often a line of progress is written
 }
 
 // errBroken says that a promise was broken; the table has told which.
@@ -36,7 +37,8 @@ var errBroken = errors.New("a promise was broken")
 
 // run makes chaos, heals everything, waits until all is quiet, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
-	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d api and %d worker processes, lease %s\n", o.length, o.seed, o.messages, o.apis, o.workers, o.lease)
+	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d api and %d worker processes, lease %s\n",
+		o.length, o.seed, o.messages, o.apis, o.workers, o.lease)
 	l := newLedger(o.messages + o.workers*calmMessages)
 	h, err := open(ctx, o, l)
 	if err != nil {
@@ -93,7 +95,8 @@ func (r *round) play(ctx context.Context) error {
 	return ctx.Err() // interrupted: there is nothing to judge yet
 }
 
-// calm waits until everything has come to its end, with some kills in between. What did not is for the table to tell.
+// calm waits until everything has come to its end, with some kills in between. What did not is for the table
+// to tell.
 func (r *round) calm(ctx context.Context) {
 	r.drained = errors.Join(
 		r.until(ctx, "every client is answered", done(&r.clients.all)),
@@ -135,7 +138,8 @@ func (r *round) until(ctx context.Context, what string, ok func(context.Context)
 			return err
 		}
 	}
-	fmt.Fprintf(r.w, "%s  %s, after another %s\n", r.h.ledger.progress(), what, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(r.w, "%s  %s, after another %s\n", r.h.ledger.progress(), what,
+		time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -207,8 +211,9 @@ func (r *round) conclude(ctx context.Context) error {
 	return errBroken
 }
 
-// ask asks Postroom which attempts were in doubt, of messages that were delivered though their last word is another, or more than once. A
-// worker that died after the dot leaves no event, only its line in the email log or the dead letter.
+// ask asks Postroom which attempts were in doubt, of messages that were delivered though their last word is
+// another, or more than once. A worker that died after the dot leaves no event, only its line in the email
+// log or the dead letter.
 func (r *round) ask(ctx context.Context) {
 	l := r.h.ledger
 	l.mu.Lock()

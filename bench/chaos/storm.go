@@ -31,11 +31,13 @@ type attack struct {
 	dice       float64
 }
 
-// schedule plans the troubles of a place for so long; calm is what its times without trouble are multiplied with. It follows from these,
-// the seed and the place alone.
+// schedule plans the troubles of a place for so long; calm is what its times without trouble are multiplied
+// with. It follows from these, the seed and the place alone.
 func (p place) schedule(seed uint64, length time.Duration, calm float64) []attack {
 	r := random(seed, p.name)
-	between := func(low, high time.Duration) time.Duration { return low + time.Duration(r.Float64()*float64(high-low)) }
+	between := func(low, high time.Duration) time.Duration {
+		return low + time.Duration(r.Float64()*float64(high-low))
+	}
 	total := 0
 	for _, t := range p.troubles {
 		total += t.weight
@@ -58,7 +60,8 @@ func (p place) schedule(seed uint64, length time.Duration, calm float64) []attac
 	return plan
 }
 
-// storm makes the troubles of all places, each place on its own, until ctx ends; what is then still wrong is ended.
+// storm makes the troubles of all places, each place on its own, until ctx ends; what is then still wrong is
+// ended.
 func storm(ctx context.Context, o options, l *ledger, places []place) {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -84,25 +87,32 @@ func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
 	lease := h.o.lease
 	all := []place{{"redis", 60 * time.Second, 20 * time.Second, []trouble{
 		{"redis killed", 3, 0, 3 * time.Second, func(float64) { h.redis.program.kill() }, h.redis.program.want},
-		{"redis frozen", 1, 500 * time.Millisecond, 5 * time.Second, func(float64) { h.redis.program.freeze() }, h.redis.program.thaw},
+		{"redis frozen", 1, 500 * time.Millisecond, 5 * time.Second, func(float64) { h.redis.program.freeze() },
+			h.redis.program.thaw},
 	}}}
 	for _, p := range h.workers {
 		all = append(all, place{p.name, 20 * time.Second, 5 * time.Second, []trouble{
 			{"worker killed", 2, 0, 3 * time.Second, func(float64) { h.killWorker(ctx, p, watching) }, p.want},
-			{"worker frozen, shorter than its lease", 1, lease / 10, lease * 8 / 10, func(float64) { p.freeze() }, p.thaw},
-			{"worker frozen, longer than its lease", 1, lease * 12 / 10, lease * 2, func(float64) { p.freeze() }, p.thaw},
-		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles("smtp line", p.name, p.smtpLine, lease))
+			{"worker frozen, shorter than its lease", 1, lease / 10, lease * 8 / 10, func(float64) { p.freeze() },
+				p.thaw},
+			{"worker frozen, longer than its lease", 1, lease * 12 / 10, lease * 2, func(float64) { p.freeze() },
+				p.thaw},
+		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles(
+			"smtp line", p.name, p.smtpLine, lease))
 	}
 	for _, p := range h.apis {
 		all = append(all, place{p.name, 20 * time.Second, 6 * time.Second, []trouble{
 			{"api killed", 2, 0, 2 * time.Second, func(float64) { p.kill() }, p.want},
 			{"api frozen", 1, 500 * time.Millisecond, lease * 12 / 10, func(float64) { p.freeze() }, p.thaw},
-		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles("client line", p.name, p.apiLine, lease))
+		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles(
+			"client line", p.name, p.apiLine, lease))
 	}
-	all = append(all, place{"relays", 20 * time.Second, 5 * time.Second, h.moods("relays", func(m mood) { h.relays.mood.Store(int32(m)) })})
+	all = append(all, place{"relays", 20 * time.Second, 5 * time.Second,
+		h.moods("relays", func(m mood) { h.relays.mood.Store(int32(m)) })})
 	for n, r := range h.receivers {
 		all = append(all, lineTroubles("webhook line", r.name, h.hookLines[n], lease),
-			place{r.name, 20 * time.Second, 5 * time.Second, h.moods("receiver", func(m mood) { r.mood.Store(int32(m)) })})
+			place{r.name, 20 * time.Second, 5 * time.Second,
+				h.moods("receiver", func(m mood) { r.mood.Store(int32(m)) })})
 	}
 	return all
 }
@@ -124,12 +134,15 @@ func lineTroubles(kind, name string, line *faultproxy.Proxy, lease time.Duration
 		{kind + " cut", 3, 0, 0, func(float64) { line.Cut() }, func() {}},
 		{kind + " down", 2, 200 * time.Millisecond, 3 * time.Second, func(float64) { line.Down() }, line.Up},
 		{kind + " stalled", 2, 200 * time.Millisecond, lease * 13 / 10, func(float64) { line.Hang() }, line.Up},
-		{kind + " without answers, then cut", 3, 50 * time.Millisecond, 2 * time.Second, func(float64) { line.Mute() }, func() { line.Cut(); line.Up() }},
+		{kind + " without answers, then cut", 3, 50 * time.Millisecond, 2 * time.Second,
+			func(float64) { line.Mute() }, func() { line.Cut(); line.Up() }},
 		{kind + " breaking in the middle", 2, 500 * time.Millisecond, 3 * time.Second, func(dice float64) {
 			line.Snap(100 + int(dice*3000))
 			line.Cut()
 		}, line.Up},
-		{kind + " slow", 1, time.Second, 5 * time.Second, func(dice float64) { line.Delay(time.Duration(5+dice*95) * time.Millisecond) }, line.Up},
+		{kind + " slow", 1, time.Second, 5 * time.Second, func(dice float64) {
+			line.Delay(time.Duration(5+dice*95) * time.Millisecond)
+		}, line.Up},
 	}}
 }
 

@@ -83,7 +83,8 @@ func (t *table) kills(r recovery) {
 	t.tell("kills of a worker in the storm, while messages were under way", r.storm)
 	t.tell("  until the last of them moved on, at most", r.longestStorm.Round(time.Millisecond))
 	t.tell("kills with nothing else wrong", r.calm)
-	t.hold("  until the last of them moved on, at most", r.longestCalm.Round(time.Millisecond), "10s", r.longestCalm <= movedWithin)
+	t.hold("  until the last of them moved on, at most", r.longestCalm.Round(time.Millisecond), "10s",
+		r.longestCalm <= movedWithin)
 	t.want("kills after which a message never moved on", len(r.stuck), 0)
 }
 

@@ -1,7 +1,9 @@
-// Documents measures the embedded search index: how fast documents go into it, how big it gets, how long searches take, and how much memory that costs.
+// Documents measures the embedded search index: how fast documents go into it, how big it gets, how long
+// searches take, and how much memory that costs.
 //
-// The documents look like an application's mail: subjects of a handful of words, addresses of some hundred domains, four kinds of status, an
-// excerpt of a few hundred bytes up to 4 KB, words as frequent as in a language (Zipf). Half of them are put a second time, as sent.
+// The documents look like an application's mail: subjects of a handful of words, addresses of some hundred
+// domains, four kinds of status, an excerpt of a few hundred bytes up to 4 KB, words as frequent as in a
+// language (Zipf). Half of them are put a second time, as sent.
 package main
 
 import (
@@ -89,10 +91,13 @@ func fill(ctx context.Context, store *bleve.Store, p plan) error {
 	}
 	fmt.Printf("| indexing | |\n| --- | --- |\n")
 	fmt.Printf("| documents put | %d for %d messages, in %.1f s |\n", put, size.Documents, took.Seconds())
-	fmt.Printf("| rate | %.0f documents/s; %.0f for each second of a processor (%.1f s in all) |\n", float64(put)/took.Seconds(), float64(put)/used.Seconds(), used.Seconds())
+	fmt.Printf("| rate | %.0f documents/s; %.0f for each second of a processor (%.1f s in all) |\n",
+		float64(put)/took.Seconds(), float64(put)/used.Seconds(), used.Seconds())
 	fmt.Printf("| slowest batch | %d ms |\n", slowest.Milliseconds())
-	fmt.Printf("| size | %.1f MB, %d bytes a message, of which text %d |\n", float64(size.Bytes)/1e6, size.Bytes/int64(size.Documents), text/p.documents)
-	fmt.Printf("| memory | %.0f MB resident at the most so far; %.0f MB of Go's heap in use now |\n\n", peakMB(), heapMB())
+	fmt.Printf("| size | %.1f MB, %d bytes a message, of which text %d |\n", float64(size.Bytes)/1e6,
+		size.Bytes/int64(size.Documents), text/p.documents)
+	fmt.Printf("| memory | %.0f MB resident at the most so far; %.0f MB of Go's heap in use now |\n\n", peakMB(),
+		heapMB())
 	return nil
 }
 
@@ -104,7 +109,8 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 	if _, err := store.Search(ctx, documents.Search{Query: query.All{}, Size: 20}); err != nil {
 		return err
 	}
-	fmt.Printf("the first search after the start reads the times of all messages: %d ms\n\n", time.Since(began).Milliseconds())
+	fmt.Printf("the first search after the start reads the times of all messages: %d ms\n\n",
+		time.Since(began).Milliseconds())
 	fmt.Printf("| search | found | median ms | slowest ms |\n| --- | --- | --- | --- |\n")
 	for _, c := range []struct {
 		name, q string
@@ -125,7 +131,10 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 		{"everything, with facets", "", func(s *documents.Search) { s.Facets = true }},
 		{"a common word, with facets", common, func(s *documents.Search) { s.Facets = true }},
 		{"a common word, best first", common, func(s *documents.Search) { s.Relevance = true }},
-		{"one account's, with facets", common, func(s *documents.Search) { s.Account, s.Facets = "account-3", true }},
+		{"one account's, with facets", common, func(s *documents.Search) {
+			s.Account, s.Facets = "account-3",
+				true
+		}},
 	} {
 		n, err := query.Parse(c.q, now)
 		if err != nil {
@@ -204,7 +213,8 @@ type mail struct {
 func newMail(p plan) *mail {
 	random := rand.New(rand.NewPCG(p.seed, 0))
 	m := &mail{plan: p}
-	syllables := strings.Fields("ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru sa se si so su ta te ti to tu")
+	syllables := strings.Fields(
+		"ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru sa se si so su ta te ti to tu")
 	for range 30_000 {
 		var b strings.Builder
 		for range 2 + random.IntN(3) {
@@ -229,15 +239,20 @@ func (m *mail) document(n int, ended bool) documents.Document {
 	}
 	at := start.Add(time.Duration(n) * step)
 	d := documents.Document{
-		QueueID: fmt.Sprintf("01%010X%012X00", at.UnixMilli(), random.Uint64()>>16), Account: "account-" + strconv.Itoa(random.IntN(50)),
-		MessageID: fmt.Sprintf("<%016x@domain7.example>", random.Uint64()), Subject: text(30 + random.IntN(30)), From: "noreply@shop.example",
-		To: []string{fmt.Sprintf("user%d@domain%d.example", random.IntN(m.documents), random.IntN(300))}, Status: api.StatusQueued, Lane: api.Transactional,
-		Tags: []string{"tag-" + strconv.Itoa(random.IntN(20))}, Gateway: "eu-1", Created: at, Text: text(min(int(float64(m.text)*random.ExpFloat64())+50, 4000)), TextKnown: true, Revision: 1,
+		QueueID:   fmt.Sprintf("01%010X%012X00", at.UnixMilli(), random.Uint64()>>16),
+		Account:   "account-" + strconv.Itoa(random.IntN(50)),
+		MessageID: fmt.Sprintf("<%016x@domain7.example>", random.Uint64()), Subject: text(30 + random.IntN(30)),
+		From:   "noreply@shop.example",
+		To:     []string{fmt.Sprintf("user%d@domain%d.example", random.IntN(m.documents), random.IntN(300))},
+		Status: api.StatusQueued, Lane: api.Transactional,
+		Tags: []string{"tag-" + strconv.Itoa(random.IntN(20))}, Gateway: "eu-1", Created: at,
+		Text: text(min(int(float64(m.text)*random.ExpFloat64())+50, 4000)), TextKnown: true, Revision: 1,
 	}
 	if ended {
 		over := at.Add(time.Second)
 		d.Ended = &over
-		d.Status = []api.MessageStatus{api.StatusSent, api.StatusSent, api.StatusSent, api.StatusSent, api.StatusSent, api.StatusDead, api.StatusFailed}[random.IntN(7)]
+		d.Status = []api.MessageStatus{api.StatusSent, api.StatusSent, api.StatusSent, api.StatusSent,
+			api.StatusSent, api.StatusDead, api.StatusFailed}[random.IntN(7)]
 	}
 	return d
 }

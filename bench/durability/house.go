@@ -58,7 +58,8 @@ func (h *house) startRedis(ctx context.Context) error {
 	if !h.replica {
 		return nil
 	}
-	replica, err := serve(ctx, h.dir, "replica", append(slices.Clone(h.args), "--replicaof", "127.0.0.1", master.port))
+	replica, err := serve(ctx, h.dir, "replica", append(slices.Clone(h.args), "--replicaof", "127.0.0.1",
+		master.port))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func (h *house) close() {
 }
 
 func (h *house) submit(ctx context.Context) error {
-	_, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "bench", Text: text})
+	_, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}},
+		Subject: "bench", Text: text})
 	return err
 }
 

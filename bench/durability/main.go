@@ -23,13 +23,17 @@ var levels = []level{
 	{name: "no persistence", args: []string{"--appendonly", "no"}},
 	{name: "appendfsync no", args: []string{"--appendonly", "yes", "--appendfsync", "no"}},
 	{name: everysec, args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
-	{name: "everysec, replica", args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, replica: true},
-	{name: "everysec, replica, redis.waitReplicas 1", args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, replica: true, wait: 1},
+	{name: "everysec, replica", args: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
+		replica: true},
+	{name: "everysec, replica, redis.waitReplicas 1", args: []string{"--appendonly", "yes", "--appendfsync",
+		"everysec"}, replica: true, wait: 1},
 	{name: "appendfsync always", args: []string{"--appendonly", "yes", "--appendfsync", "always"}},
-	{name: "always, replica, redis.waitReplicas 1", args: []string{"--appendonly", "yes", "--appendfsync", "always"}, replica: true, wait: 1},
+	{name: "always, replica, redis.waitReplicas 1", args: []string{"--appendonly", "yes", "--appendfsync",
+		"always"}, replica: true, wait: 1},
 }
 
-// everysec is the level that the others are compared with: what Redis does when asked to persist, and the embedded one's default.
+// everysec is the level that the others are compared with: what Redis does when asked to persist, and the
+// embedded one's default.
 const everysec = "appendfsync everysec"
 
 func main() {
@@ -88,7 +92,8 @@ func report(results [][]result) {
 	for i, l := range levels {
 		m := best(results[i])
 		fmt.Printf("%-42s %10s %6.2f %10s %6.2f %12.0f %6.2f\n", l.name,
-			m.p50.Round(10*time.Microsecond), ratio(m.p50, base.p50), m.p99.Round(10*time.Microsecond), ratio(m.p99, base.p99),
+			m.p50.Round(10*time.Microsecond), ratio(m.p50, base.p50), m.p99.Round(10*time.Microsecond),
+			ratio(m.p99, base.p99),
 			m.perSecond, m.perSecond/base.perSecond)
 	}
 	fmt.Printf("\n÷: compared with %s\n", everysec)

@@ -37,7 +37,8 @@ func serve(ctx context.Context, dir, name string, args []string) (*server, error
 		return nil, err
 	}
 	s := &server{port: port, client: redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, MaxRetries: -1})}
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--repl-diskless-sync-delay", "0"}, args...)
+	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
+		"--repl-diskless-sync-delay", "0"}, args...)
 	s.cmd = exec.Command("redis-server", args...) //nolint:gosec // the arguments are ours
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ func serve(ctx context.Context, dir, name string, args []string) (*server, error
 
 // awaitReplica waits until the server has a replica that has got everything.
 func (s *server) awaitReplica(ctx context.Context) error {
-	return await(ctx, "the replica", func() bool { return strings.Contains(s.client.Info(ctx, "replication").Val(), "state=online") })
+	return await(ctx, "the replica",
+		func() bool { return strings.Contains(s.client.Info(ctx, "replication").Val(), "state=online") })
 }
 
 func (s *server) kill() {

@@ -1,6 +1,6 @@
-// Command light measures what Postroom costs before it does anything: the size of the program, the time from its start
-// until GET /ready answers 200, and the memory and CPU time of an idle process. Nothing is configured, so Postroom starts a
-// redis-server of its own. docs/performance.md has the results.
+// Command light measures what Postroom costs before it does anything: the size of the program, the time from
+// its start until GET /ready answers 200, and the memory and CPU time of an idle process. Nothing is
+// configured, so Postroom starts a redis-server of its own. docs/performance.md has the results.
 //
 //	make build && go run ./bench/light
 package main
@@ -51,14 +51,17 @@ func run(ctx context.Context, program string) error {
 	}
 	slices.Sort(all)
 	median := all[starts/2]
-	rig.Row(fmt.Sprintf("from the start to /ready, median of %d", starts), fmt.Sprintf("%d ms", median.Milliseconds()), "under 300 ms", median < wantReady)
+	rig.Row(fmt.Sprintf("from the start to /ready, median of %d", starts),
+		fmt.Sprintf("%d ms", median.Milliseconds()), "under 300 ms", median < wantReady)
 	_, err = once(ctx, program, func(p *rig.Process) {
 		time.Sleep(settle)
 		before := p.CPU()
 		time.Sleep(idle)
 		now, _ := p.Resident()
-		rig.Row("memory of the process, the pages of its program included", fmt.Sprintf("%.0f MB", float64(now)/(1<<20)), "under 60 MB", now < wantMemory)
-		rig.Tell("CPU time in a second", fmt.Sprintf("%.0f ms", float64((p.CPU()-before).Milliseconds())/idle.Seconds()))
+		rig.Row("memory of the process, the pages of its program included",
+			fmt.Sprintf("%.0f MB", float64(now)/(1<<20)), "under 60 MB", now < wantMemory)
+		rig.Tell("CPU time in a second",
+			fmt.Sprintf("%.0f ms", float64((p.CPU()-before).Milliseconds())/idle.Seconds()))
 	})
 	return err
 }
@@ -75,7 +78,8 @@ func once(ctx context.Context, program string, look func(*rig.Process)) (took ti
 		return 0, err
 	}
 	cmd := exec.Command(program, "serve") //nolint:gosec // the program to measure
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "POSTROOM_HTTP_LISTEN=" + address, "POSTROOM_DATA=" + filepath.Join(r.Dir, "data")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "POSTROOM_HTTP_LISTEN=" + address,
+		"POSTROOM_DATA=" + filepath.Join(r.Dir, "data")}
 	begun := time.Now()
 	p, _, err := rig.Start(cmd, filepath.Join(r.Dir, "log"))
 	if err != nil {

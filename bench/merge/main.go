@@ -1,10 +1,11 @@
-// Command merge measures a mail merge: ten thousand entries in one request, without a file and with one of 1 MB that all messages carry. It
-// prints how long the request takes, what it costs Redis and the process, and compares with as many single submits. docs/performance.md has
-// what it said.
+// Command merge measures a mail merge: ten thousand entries in one request, without a file and with one of 1
+// MB that all messages carry. It prints how long the request takes, what it costs Redis and the process, and
+// compares with as many single submits. docs/performance.md has what it said.
 //
 //	go run ./bench/merge
 //
-// It starts its own redis-server, and Postroom as a process of its own, with the role api: what is measured is acceptance.
+// It starts its own redis-server, and Postroom as a process of its own, with the role api: what is measured
+// is acceptance.
 package main
 
 import (
@@ -29,7 +30,8 @@ import (
 func main() {
 	entries := flag.Int("entries", 10_000, "entries of a merge, 10,000 at most")
 	size := flag.Int("size", 1_000_000, "bytes of the file that all messages of the second merge carry")
-	params := flag.Int("params", 0, "bytes that the params of each entry have beside the usual ones, 3,000 at most with 10,000 entries")
+	params := flag.Int("params", 0,
+		"bytes that the params of each entry have beside the usual ones, 3,000 at most with 10,000 entries")
 	rig.Main("merge", func(ctx context.Context) error { return run(ctx, *entries, *size, *params) })
 }
 
@@ -54,7 +56,8 @@ func run(ctx context.Context, entries, size, params int) (err error) {
 		return err
 	}
 	h.OnClose(h.relay.Close)
-	if h.door, h.url, err = h.StartPostroom("api", h.relay.URL(), map[string]string{"documents.store": "none"}); err != nil {
+	if h.door, h.url, err = h.StartPostroom("api", h.relay.URL(), map[string]string{
+		"documents.store": "none"}); err != nil {
 		return err
 	}
 	return h.measure(ctx, entries, size, params)
@@ -63,7 +66,8 @@ func run(ctx context.Context, entries, size, params int) (err error) {
 func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	atRest, _ := h.door.Resident()
 	rig.Title(fmt.Sprintf("A merge of %d entries in one request", entries))
-	words := api.SubmitRequest{Subject: "Order {{params.order}}", HTML: "<p>Dear {{params.name}},</p>\n" + strings.Repeat("<p>{{params.city}} is waiting for you.</p>\n", 20)}
+	words := api.SubmitRequest{Subject: "Order {{params.order}}", HTML: "<p>Dear {{params.name}},</p>\n" +
+		strings.Repeat("<p>{{params.city}} is waiting for you.</p>\n", 20)}
 	small, err := h.merge(ctx, words, entries, params)
 	if err != nil {
 		return err
@@ -79,7 +83,8 @@ func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	if err != nil {
 		return err
 	}
-	rig.Row("shared contents in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", contents, held/1000), "2", contents == 2)
+	rig.Row("shared contents in Redis, of both merges", fmt.Sprintf("%d, %d kB in all", contents, held/1000),
+		"2", contents == 2)
 	return h.singles(ctx, words, entries, small)
 }
 
@@ -97,7 +102,8 @@ func (h *house) sharedContents(ctx context.Context) (n int, size int64, err erro
 }
 
 // merge sends one, three times, and tells the fastest: what else runs on the machine does not count.
-func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, params int) (best time.Duration, err error) {
+func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, params int) (best time.Duration,
+	err error) {
 	req.MailMerge = make([]api.MailMergeEntry, entries)
 	more := ""
 	if params > 0 {
@@ -105,8 +111,9 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 	}
 	for i := range req.MailMerge {
 		req.MailMerge[i] = api.MailMergeEntry{
-			To:     api.Address{Name: fmt.Sprintf("Person %d", i), Address: fmt.Sprintf("person%d@example.net", i)},
-			Params: fmt.Appendf(nil, `{"name":"Person %d","order":%d,"city":"Bern"%s}`, i, i, more), Metadata: fmt.Appendf(nil, `{"order":%d}`, i),
+			To:       api.Address{Name: fmt.Sprintf("Person %d", i), Address: fmt.Sprintf("person%d@example.net", i)},
+			Params:   fmt.Appendf(nil, `{"name":"Person %d","order":%d,"city":"Bern"%s}`, i, i, more),
+			Metadata: fmt.Appendf(nil, `{"order":%d}`, i),
 		}
 	}
 	body, err := json.Marshal(req)
@@ -137,11 +144,15 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 	if err != nil {
 		return 0, err
 	}
-	each := func(d time.Duration) time.Duration { return (d / time.Duration(times*entries)).Round(time.Microsecond) }
+	each := func(d time.Duration) time.Duration {
+		return (d / time.Duration(times*entries)).Round(time.Microsecond)
+	}
 	rig.Row("answered within", best.Round(10*time.Millisecond).String(), "2s", best <= 2*time.Second)
 	rig.Tell("  rate", fmt.Sprintf("%.0f messages/s", float64(entries)/best.Seconds()))
-	rig.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.door.CPU()-spent), each(h.Redis.CPU()-spentRedis)))
-	rig.Tell("memory of Redis for each message, its event included", fmt.Sprintf("%d bytes", (after-before)/int64(times*entries)))
+	rig.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.door.CPU()-spent),
+		each(h.Redis.CPU()-spentRedis)))
+	rig.Tell("memory of Redis for each message, its event included",
+		fmt.Sprintf("%d bytes", (after-before)/int64(times*entries)))
 	return best, nil
 }
 
@@ -156,8 +167,10 @@ func (h *house) used(ctx context.Context) (int64, error) {
 }
 
 // singles hands in as many messages one by one, over 50 connections, and compares.
-func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries int, merge time.Duration) error {
-	words.Attachments, words.To, words.Render = nil, api.Addresses{{Address: "ann@example.net"}}, &api.Render{Params: []byte(`{"name":"Ann","order":1,"city":"Bern"}`)}
+func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries int,
+	merge time.Duration) error {
+	words.Attachments, words.To, words.Render = nil, api.Addresses{{Address: "ann@example.net"}}, &api.Render{
+		Params: []byte(`{"name":"Ann","order":1,"city":"Bern"}`)}
 	body, err := json.Marshal(words)
 	if err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 // asked names the variable that makes a program run as Postroom: the settings, as JSON.
 const asked = "BENCH_POSTROOM_SETTINGS"
 
-// Serve runs Postroom until SIGTERM, and ends the process, if it was started for that by [Command]. It stands first in main.
+// Serve runs Postroom until SIGTERM, and ends the process, if it was started for that by [Command]. It stands
+// first in main.
 func Serve() {
 	settings, ok := os.LookupEnv(asked)
 	if !ok {
@@ -57,8 +58,8 @@ func build(ctx context.Context, settings map[string]string) (*app.App, error) {
 	return app.New(ctx, &loaded.Config, app.Options{Logger: log})
 }
 
-// Within runs Postroom with these settings in this very process, for what is measured from inside; it logs errors only. Stop ends it, and
-// says how it ended.
+// Within runs Postroom with these settings in this very process, for what is measured from inside; it logs
+// errors only. Stop ends it, and says how it ended.
 func Within(ctx context.Context, settings map[string]string) (a *app.App, stop func() error, err error) {
 	set := maps.Clone(settings)
 	set["http.listen"], set["log.level"] = "127.0.0.1:0", "error"
@@ -89,8 +90,8 @@ func Command(settings map[string]string) *exec.Cmd {
 	return cmd
 }
 
-// Address waits until a Postroom is ready, and reads the address of its API off its standard output: empty for a worker. An error means
-// that it has ended.
+// Address waits until a Postroom is ready, and reads the address of its API off its standard output: empty
+// for a worker. An error means that it has ended.
 func Address(out *bufio.Reader) (string, error) {
 	said, err := out.ReadString('\n')
 	if err != nil {

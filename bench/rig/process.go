@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// stopWithin is how long a process may take to stop before it is killed. Redis writes what is left in its buffers.
+// stopWithin is how long a process may take to stop before it is killed. Redis writes what is left in its
+// buffers.
 const stopWithin = time.Minute
 
 // Process is a program that runs until it is stopped.
@@ -21,14 +22,16 @@ type Process struct {
 	ended chan struct{}
 }
 
-// Start starts a program. What it says on standard error goes to a file; its standard output is the caller's to read.
+// Start starts a program. What it says on standard error goes to a file; its standard output is the caller's
+// to read.
 func Start(cmd *exec.Cmd, logFile string) (*Process, *bufio.Reader, error) {
 	log, err := os.Create(logFile) //nolint:gosec // in a directory of the caller's own
 	if err != nil {
 		return nil, nil, err
 	}
 	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for this program, which then stops the others in order
+	// an interrupt is for this program, which then stops the others in order
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, nil, err
@@ -45,10 +48,11 @@ func Start(cmd *exec.Cmd, logFile string) (*Process, *bufio.Reader, error) {
 	return p, bufio.NewReader(out), nil
 }
 
-// startPostroom starts a Postroom, and waits until it is ready. What it says goes to a file named after its role in a directory, which is
-// where its data goes as well.
+// startPostroom starts a Postroom, and waits until it is ready. What it says goes to a file named after its
+// role in a directory, which is where its data goes as well.
 func startPostroom(role, dir string, settings map[string]string) (p *Process, address string, err error) {
-	set := map[string]string{"role": role, "data": filepath.Join(dir, role), "http.listen": "127.0.0.1:0", "log.level": "warn"}
+	set := map[string]string{"role": role, "data": filepath.Join(dir, role), "http.listen": "127.0.0.1:0",
+		"log.level": "warn"}
 	for key, value := range settings {
 		set[key] = value
 	}
@@ -64,11 +68,13 @@ func startPostroom(role, dir string, settings map[string]string) (p *Process, ad
 	return p, address, nil
 }
 
-// RedisCommand is a redis-server as Postroom's embedded one runs, with its files and its socket in a directory, and more arguments.
+// RedisCommand is a redis-server as Postroom's embedded one runs, with its files and its socket in a
+// directory, and more arguments.
 func RedisCommand(dir string, more ...string) (cmd *exec.Cmd, socket string) {
 	socket = filepath.Join(dir, "s")
 	args := []string{
-		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--maxmemory-policy", "noeviction",
+		"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes",
+		"--maxmemory-policy", "noeviction",
 		"--logfile", filepath.Join(dir, "redis.txt"),
 	}
 	return exec.Command("redis-server", append(args, more...)...), socket //nolint:gosec // our own words

@@ -1,5 +1,6 @@
-// Package rig is what the programs of bench share: a main function, a directory, a Redis with its files in it, Postroom
-// in processes of its own, the order in which everything ends, many things at once, and a table of results.
+// Package rig is what the programs of bench share: a main function, a directory, a Redis with its files in
+// it, Postroom in processes of its own, the order in which everything ends, many things at once, and a table
+// of results.
 package rig
 
 import (
@@ -26,8 +27,8 @@ const (
 	Secret = "bench-secret-0123456789abcdef0123456789abcdef"
 )
 
-// Main is the main function of a program: it parses the flags, runs it until it ends or is interrupted, and exits with
-// 1 on an error. A program that was started to be a Postroom is one instead.
+// Main is the main function of a program: it parses the flags, runs it until it ends or is interrupted, and
+// exits with 1 on an error. A program that was started to be a Postroom is one instead.
 func Main(name string, run func(context.Context) error) {
 	Serve()
 	flag.Parse()
@@ -63,7 +64,8 @@ type Rig struct {
 	DB     *redis.Client
 }
 
-// MakeDir makes a directory with this prefix below in (empty: the directory of temporary files). Close removes it.
+// MakeDir makes a directory with this prefix below in (empty: the directory of temporary files). Close
+// removes it.
 func (r *Rig) MakeDir(in, prefix string) (err error) {
 	if r.Dir, err = os.MkdirTemp(in, prefix); err == nil {
 		r.OnClose(func() { _ = os.RemoveAll(r.Dir) })
@@ -71,7 +73,8 @@ func (r *Rig) MakeDir(in, prefix string) (err error) {
 	return err
 }
 
-// StartRedis starts a redis-server as Postroom's embedded one runs, with more arguments, and waits until it answers.
+// StartRedis starts a redis-server as Postroom's embedded one runs, with more arguments, and waits until it
+// answers.
 func (r *Rig) StartRedis(ctx context.Context, more ...string) (err error) {
 	cmd, socket := RedisCommand(r.Dir, more...)
 	if r.Redis, _, err = Start(cmd, filepath.Join(r.Dir, "redis.log")); err != nil {
@@ -88,9 +91,10 @@ func (r *Rig) StartRedis(ctx context.Context, more ...string) (err error) {
 	})
 }
 
-// StartPostroom starts a Postroom on the Redis and waits until it is ready. It sends to the relay of this URL. Close
-// stops it. The address is empty for a worker.
-func (r *Rig) StartPostroom(role, relay string, more map[string]string) (p *Process, address string, err error) {
+// StartPostroom starts a Postroom on the Redis and waits until it is ready. It sends to the relay of this
+// URL. Close stops it. The address is empty for a worker.
+func (r *Rig) StartPostroom(role, relay string, more map[string]string) (p *Process, address string,
+	err error) {
 	set := map[string]string{
 		"redis.url": "unix://" + r.Socket, "token": Token, "secret": Secret, "smtp": relay,
 		"from": "Example Shop <shop@example.com>",

@@ -24,7 +24,8 @@ import (
 
 // accept hands in all messages at once.
 func (h *house) accept(ctx context.Context) error {
-	rig.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages, h.o.size/1_000_000))
+	rig.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages,
+		h.o.size/1_000_000))
 	atRest, _ := h.door.Resident()
 	began := time.Now()
 	var refused refusals
@@ -65,7 +66,8 @@ func (h *house) submitOnce(ctx context.Context, n int) error {
 		`"attachments":[{"filename":"file.bin","content":"`, account, n, n)
 	const after = `"}]}`
 	f := newFile(n, h.o.size)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/v1/submit", io.MultiReader(strings.NewReader(before), f, strings.NewReader(after)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/v1/submit",
+		io.MultiReader(strings.NewReader(before), f, strings.NewReader(after)))
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,8 @@ func (r *refusals) String() string {
 	return strings.TrimPrefix(fmt.Sprint(r.codes), "map")
 }
 
-// file is a file of random octets in base64, made while it is read: the clients of this run must not need the memory that is measured.
+// file is a file of random octets in base64, made while it is read: the clients of this run must not need the
+// memory that is measured.
 type file struct {
 	random *rand.ChaCha8
 	left   int // octets still to be made

@@ -12,14 +12,17 @@ import (
 
 // deliver has a worker deliver all messages at once.
 func (h *house) deliver(ctx context.Context) error {
-	rig.Title(fmt.Sprintf("Delivered at once, to a relay that reads %d MB/s off each connection", h.o.rate/1_000_000))
+	rig.Title(fmt.Sprintf("Delivered at once, to a relay that reads %d MB/s off each connection",
+		h.o.rate/1_000_000))
 	worker, _, err := h.postroom("worker")
 	if err != nil {
 		return err
 	}
 	atRest, _ := worker.Resident()
 	began := time.Now()
-	if err := rig.Until(ctx, 5*time.Minute, 20*time.Millisecond, func() (bool, error) { return h.sink.count() >= h.o.messages, nil }); err != nil {
+	if err := rig.Until(ctx, 5*time.Minute, 20*time.Millisecond, func() (bool, error) {
+		return h.sink.count() >= h.o.messages, nil
+	}); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.count(), h.o.messages, err)
 	}
 	h.tellTime("delivered", time.Since(began), worker)
@@ -31,7 +34,8 @@ func (h *house) deliver(ctx context.Context) error {
 
 func (h *house) tellTime(what string, took time.Duration, p *rig.Process) {
 	rig.Tell(what+" within", took.Round(10*time.Millisecond).String())
-	rig.Tell("  CPU time of each in the Postroom process", (p.CPU() / time.Duration(h.o.messages)).Round(time.Millisecond).String())
+	rig.Tell("  CPU time of each in the Postroom process", (p.CPU() / time.Duration(h.o.messages)).Round(
+		time.Millisecond).String())
 }
 
 // tellRedis tells the memory of Redis, and what kept it from answering others.

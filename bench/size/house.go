@@ -59,7 +59,8 @@ func (h *house) build(ctx context.Context) error {
 	return err
 }
 
-// postroom starts a Postroom that takes messages a little larger than the files of this run, and works on all of them at once.
+// postroom starts a Postroom that takes messages a little larger than the files of this run, and works on all
+// of them at once.
 func (h *house) postroom(role string) (*rig.Process, string, error) {
 	return h.StartPostroom(role, h.sink.url(), map[string]string{
 		"message.maxSize": fmt.Sprint(h.o.size + h.o.size/2), "workers.submit": fmt.Sprint(h.o.messages),

@@ -1,12 +1,14 @@
-// Command size measures what large messages cost: it hands in fifty of them at once over HTTP, each with a file of 20 MB that can't be
-// compressed, then has all of them delivered at once, and compares what arrives with what was handed in. It prints how much memory each
-// process took at most. docs/performance.md has what it said.
+// Command size measures what large messages cost: it hands in fifty of them at once over HTTP, each with a
+// file of 20 MB that can't be compressed, then has all of them delivered at once, and compares what arrives
+// with what was handed in. It prints how much memory each process took at most. docs/performance.md has what
+// it said.
 //
 //	go run ./bench/size
 //
-// It starts its own redis-server, and Postroom as processes of its own: one with the role api, and then one with the role worker. Its relay
-// reads at a limited rate, so that all messages are on their way at the same time, and belongs to another library than Postroom's.
-// It needs 3 GB of memory, as much disk, and a minute or two.
+// It starts its own redis-server, and Postroom as processes of its own: one with the role api, and then one
+// with the role worker. Its relay reads at a limited rate, so that all messages are on their way at the same
+// time, and belongs to another library than Postroom's. It needs 3 GB of memory, as much disk, and a minute
+// or two.
 package main
 
 import (
@@ -51,6 +53,7 @@ func run(ctx context.Context, o options) error {
 	}
 	rig.Title("What arrived")
 	whole := h.sink.whole(h.sums)
-	rig.Row("messages whose file is the one handed in, octet for octet", fmt.Sprint(whole), fmt.Sprintf("all %d", o.messages), whole == o.messages)
+	rig.Row("messages whose file is the one handed in, octet for octet", fmt.Sprint(whole),
+		fmt.Sprintf("all %d", o.messages), whole == o.messages)
 	return nil
 }

@@ -36,7 +36,10 @@ func newSink(rate int) (*sink, error) {
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	s := &sink{host: address.IP.String(), port: address.Port, rate: rate, sums: map[int][sha256.Size]byte{}}
-	s.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{s}, nil }))
+	s.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
+		return session{s},
+			nil
+	}))
 	s.server.Domain = "sink.test"
 	go s.server.Serve(listener) //nolint:errcheck // it ends when it is closed
 	return s, nil

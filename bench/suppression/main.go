@@ -1,9 +1,11 @@
-// Suppression measures the suppression list: how much memory of Redis an entry takes, how fast entries go in and out, and how long it takes
-// to ask about the recipients of a message, beside a bare pipeline of as many HGETs through the same client.
+// Suppression measures the suppression list: how much memory of Redis an entry takes, how fast entries go in
+// and out, and how long it takes to ask about the recipients of a message, beside a bare pipeline of as many
+// HGETs through the same client.
 //
-// It starts its own redis-server, without a file: what the disk costs is the same for all of Postroom's keys. Addresses look like those
-// of people (22 bytes on average, a few hundred domains). Half of the entries are unsubscriptions from a hundred lists, a quarter hold for
-// one of fifty accounts, the others for the instance; a part has evidence (-evidence), as what deliveries teach has, and imported lists have not.
+// It starts its own redis-server, without a file: what the disk costs is the same for all of Postroom's keys.
+// Addresses look like those of people (22 bytes on average, a few hundred domains). Half of the entries are
+// unsubscriptions from a hundred lists, a quarter hold for one of fifty accounts, the others for the
+// instance; a part has evidence (-evidence), as what deliveries teach has, and imported lists have not.
 package main
 
 import (
@@ -36,7 +38,8 @@ func main() {
 	var p plan
 	flag.IntVar(&p.entries, "entries", 1_000_000, "entries to add")
 	flag.IntVar(&p.batch, "batch", 2000, "entries added with one round trip")
-	flag.IntVar(&p.evidence, "evidence", 0, "percent of entries with evidence: the id of a message and a reply of 70 bytes")
+	flag.IntVar(&p.evidence, "evidence", 0,
+		"percent of entries with evidence: the id of a message and a reply of 70 bytes")
 	flag.IntVar(&p.lookups, "lookups", 20_000, "look-ups of each kind")
 	flag.Uint64Var(&p.seed, "seed", 1, "of the random addresses")
 	rig.Main("suppression", func(ctx context.Context) error { return run(ctx, p) })
@@ -52,7 +55,8 @@ func run(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("machine: %d processors, %s; %d entries, %d %% with evidence, seed %d\n", runtime.NumCPU(), runtime.Version(), p.entries, p.evidence, p.seed)
+	fmt.Printf("machine: %d processors, %s; %d entries, %d %% with evidence, seed %d\n", runtime.NumCPU(),
+		runtime.Version(), p.entries, p.evidence, p.seed)
 	for _, step := range []func(context.Context, *redisdb.DB, *suppression.Store, plan) error{fill, look, walk} {
 		if err := step(ctx, db, store, p); err != nil {
 			return err
@@ -100,7 +104,8 @@ func (p plan) entry(n int) suppression.Entry {
 
 // address is the address of the nth entry.
 func (p plan) address(n int) string {
-	return "ann." + strconv.FormatUint(uint64(n)*2654435761+p.seed, 36) + "@mail" + strconv.Itoa(n%300) + ".example"
+	return "ann." + strconv.FormatUint(uint64(n)*2654435761+p.seed, 36) + "@mail" + strconv.Itoa(n%300) +
+		".example"
 }
 
 // fill adds all entries and tells what they take.
@@ -139,7 +144,8 @@ func fill(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan)
 	rig.Tell("  of which its address, on average", fmt.Sprintf("%.0f", float64(letters)/float64(p.entries)))
 	rig.Tell("in all", fmt.Sprintf("%.0f MB in %d keys", float64(after-before)/1e6, keys))
 	rig.Title("adding")
-	rig.Tell("entries a second, one after the other in batches", fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
+	rig.Tell("entries a second, one after the other in batches",
+		fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
 	return nil
 }
 
@@ -180,9 +186,11 @@ func look(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan)
 		if err != nil {
 			return err
 		}
-		rig.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients), asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
+		rig.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients),
+			asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
 		rig.Tell(fmt.Sprintf("  a pipeline of %d HGETs", 2*recipients), bare.String())
-		rig.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50), ratio(asked.p99, bare.p99)))
+		rig.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50),
+			ratio(asked.p99, bare.p99)))
 	}
 	return nil
 }
@@ -234,7 +242,8 @@ func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) 
 	if err := store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	rig.Tell("entries a second of an export", fmt.Sprintf("%.0f", float64(exported.n)/time.Since(began).Seconds()))
+	rig.Tell("entries a second of an export",
+		fmt.Sprintf("%.0f", float64(exported.n)/time.Since(began).Seconds()))
 	return nil
 }
 

@@ -16,8 +16,8 @@ import (
 // askedBare names the variable that makes this program the bare server.
 const askedBare = "BENCH_BARE_SERVER"
 
-// serveBare answers what Postroom answers, picture and redirect, and does nothing else, until SIGTERM; then it ends the process, if it was
-// started for that. It stands first in main.
+// serveBare answers what Postroom answers, picture and redirect, and does nothing else, until SIGTERM; then
+// it ends the process, if it was started for that. It stands first in main.
 func serveBare() {
 	if os.Getenv(askedBare) == "" {
 		return
@@ -37,15 +37,16 @@ func bare() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	gif := make([]byte, 43)
-	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/c/") {
-			w.Header().Set("Location", target)
-			w.WriteHeader(http.StatusFound)
-			return
-		}
-		w.Header().Set("Content-Type", "image/gif")
-		_, _ = w.Write(gif)
-	})}
+	web := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/c/") {
+				w.Header().Set("Location", target)
+				w.WriteHeader(http.StatusFound)
+				return
+			}
+			w.Header().Set("Content-Type", "image/gif")
+			_, _ = w.Write(gif)
+		})}
 	go func() {
 		<-ctx.Done()
 		_ = web.Close()

@@ -137,7 +137,10 @@ func (h *house) hit(i int) string { return h.paths[i%len(h.paths)] }
 // send sends messages as fast as it goes, and answers how many a second arrived.
 func (h *house) send(ctx context.Context) (float64, error) {
 	before, began := h.sink.Count(), time.Now()
-	err := rig.InParallel(ctx, h.o.messages, submitters, func(ctx context.Context, i int) error { _, err := h.submit(ctx, i); return err })
+	err := rig.InParallel(ctx, h.o.messages, submitters, func(ctx context.Context, i int) error {
+		_, err := h.submit(ctx, i)
+		return err
+	})
 	if err == nil {
 		err = h.arrived(ctx, before+h.o.messages)
 	}
@@ -146,13 +149,17 @@ func (h *house) send(ctx context.Context) (float64, error) {
 
 func (h *house) submit(ctx context.Context, i int) (string, error) {
 	answer, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{
-		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "Autumn", HTML: `<p>Look: <a href="` + target + `">autumn</a></p>`,
+		To: api.Addresses{{Address: fmt.Sprintf("ann%d@example.net", i)}}, Subject: "Autumn",
+		HTML: `<p>Look: <a href="` + target + `">autumn</a></p>`,
 	})
 	return answer.QueueID, err
 }
 
 func (h *house) arrived(ctx context.Context, n int) error {
-	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return h.sink.Count() >= n, nil }); err != nil {
+	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) {
+		return h.sink.Count() >= n,
+			nil
+	}); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.Count(), n, err)
 	}
 	return nil

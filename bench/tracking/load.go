@@ -36,9 +36,10 @@ type due struct {
 	at     time.Time
 }
 
-// shoot hits a server at a steady rate, whether it keeps up or not: a hit that finds all connections busy waits, and that counts as its time.
-// It ends early, without an error, when ctx does.
-func shoot(ctx context.Context, url string, connections, rate int, length time.Duration, path func(int) string) (shot, error) {
+// shoot hits a server at a steady rate, whether it keeps up or not: a hit that finds all connections busy
+// waits, and that counts as its time. It ends early, without an error, when ctx does.
+func shoot(ctx context.Context, url string, connections, rate int, length time.Duration,
+	path func(int) string) (shot, error) {
 	line := make(chan due, 1<<20)
 	group, ctx := errgroup.WithContext(ctx)
 	took := make([][]time.Duration, connections)
@@ -65,7 +66,8 @@ func shoot(ctx context.Context, url string, connections, rate int, length time.D
 	return s, err
 }
 
-// pace says when hits are due. Timers are a millisecond apart at best: those that are due at once go at once, as those of real mail do.
+// pace says when hits are due. Timers are a millisecond apart at best: those that are due at once go at once,
+// as those of real mail do.
 func pace(ctx context.Context, rate int, length time.Duration, line chan<- due) {
 	began := time.Now()
 	n := int(float64(rate) * length.Seconds())
@@ -91,8 +93,10 @@ func hitAll(address string, line <-chan due, path func(int) string) ([]time.Dura
 	for d := range line {
 		request = append(request[:0], "GET "...)
 		request = append(request, path(d.number)...)
-		request = append(request, " HTTP/1.1\r\nHost: mail.example.com\r\nAccept: image/avif,image/webp,*/*\r\nAccept-Language: en\r\n"...)
-		request = append(request, "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Thunderbird/128.4."...)
+		request = append(request,
+			" HTTP/1.1\r\nHost: mail.example.com\r\nAccept: image/avif,image/webp,*/*\r\nAccept-Language: en\r\n"...)
+		request = append(request,
+			"User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Thunderbird/128.4."...)
 		request = strconv.AppendInt(request, int64(d.number), 10) // each one is somebody else, and counts
 		request = append(request, "\r\n\r\n"...)
 		if _, err := conn.Write(request); err != nil {

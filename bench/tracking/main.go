@@ -1,8 +1,10 @@
-// Command tracking measures how fast opens and clicks are answered, and what they cost: a Postroom on a real Redis, in one process or two,
-// is hit as many times a second as asked for, and beside it a bare server that answers the same picture and does nothing else. Then
-// mail is sent as fast as it goes, alone and beside the hits. docs/performance.md tells what came out.
+// Command tracking measures how fast opens and clicks are answered, and what they cost: a Postroom on a real
+// Redis, in one process or two, is hit as many times a second as asked for, and beside it a bare server that
+// answers the same picture and does nothing else. Then mail is sent as fast as it goes, alone and beside the
+// hits. docs/performance.md tells what came out.
 //
-// It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and stops by itself.
+// It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and
+// stops by itself.
 package main
 
 import (
@@ -28,7 +30,8 @@ func main() {
 	flag.DurationVar(&o.length, "for", 10*time.Second, "how long to hit")
 	flag.IntVar(&o.messages, "messages", 6000, "messages to be opened, and of each run of sending")
 	flag.IntVar(&o.connections, "connections", 64, "connections that hits come over")
-	flag.BoolVar(&o.apart, "apart", false, "run one process that answers and one that works, instead of one for both")
+	flag.BoolVar(&o.apart, "apart", false,
+		"run one process that answers and one that works, instead of one for both")
 	rig.Main("tracking", func(ctx context.Context) error { return run(ctx, o) })
 }
 
@@ -52,7 +55,8 @@ func run(ctx context.Context, o options) error {
 
 // answers measures how long hits take to be answered, by both servers in turns.
 func (h *house) answers(ctx context.Context) error {
-	rig.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate, h.o.connections, h.o.length))
+	rig.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate,
+		h.o.connections, h.o.length))
 	if _, err := shoot(ctx, h.bareURL, h.o.connections, h.o.rate, time.Second, h.hit); err != nil { // warm
 		return err
 	}
@@ -68,10 +72,13 @@ func (h *house) answers(ctx context.Context) error {
 	used := h.postroom.CPU() - before
 	h.hits += ours.hits
 	rig.Tell("the bare server, p50 / p99 / slowest", bare.String())
-	rig.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms", ours.at(0.99) < 10*time.Millisecond)
+	rig.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms",
+		ours.at(0.99) < 10*time.Millisecond)
 	rig.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.at(0.99))/float64(bare.at(0.99))))
-	rig.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all", ours.rate() > 0.99*float64(h.o.rate))
-	rig.Tell("  CPU time of the process that answers, for each hit", (used / time.Duration(ours.hits)).Round(time.Microsecond).String())
+	rig.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all",
+		ours.rate() > 0.99*float64(h.o.rate))
+	rig.Tell("  CPU time of the process that answers, for each hit", (used / time.Duration(ours.hits)).Round(
+		time.Microsecond).String())
 	return nil
 }
 
@@ -82,7 +89,8 @@ func (h *house) caughtUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%d of %d hits were counted: %w", h.counted(ctx), h.hits, err)
 	}
-	rig.Tell("  all of them counted on their messages, after the last", time.Since(began).Round(100*time.Millisecond).String())
+	rig.Tell("  all of them counted on their messages, after the last",
+		time.Since(began).Round(100*time.Millisecond).String())
 	return nil
 }
 
@@ -103,7 +111,8 @@ func (h *house) sendingBeside(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rig.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate), fmt.Sprintf("%.0f messages/s", besideBare))
+		rig.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate),
+			fmt.Sprintf("%.0f messages/s", besideBare))
 		rig.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), fmt.Sprintf("%.0f messages/s", beside))
 		rig.Tell("  ÷ beside the bare server", fmt.Sprintf("%.2f", beside/besideBare))
 		rig.Tell("  ÷ alone", fmt.Sprintf("%.2f", beside/alone))

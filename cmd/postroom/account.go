@@ -15,13 +15,15 @@ func accountVerbs() []verb {
 			run: list(api.ListAccounts, "no accounts; to add one: postroom account add --help", accountsGrid)},
 		{name: "show", help: "Show one account; passwords are masked.", run: show(api.GetAccount, accountGrid)},
 		{name: "add", help: "Add an account, or replace it.", run: &accountAddCmd{}},
-		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.", run: &accountUpdateCmd{}},
-		{name: "delete", help: "Delete an account; its queued mail is cancelled.", run: &deleteCmd[api.AccountDeleted]{
-			route: api.DeleteAccount, what: "account", consequence: " and cancel its queued mail",
-			said: func(a api.AccountDeleted) string {
-				return fmt.Sprintf("account %s deleted, %d queued messages cancelled", a.Account, a.Cancelled)
-			},
-		}},
+		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.",
+			run: &accountUpdateCmd{}},
+		{name: "delete", help: "Delete an account; its queued mail is cancelled.",
+			run: &deleteCmd[api.AccountDeleted]{
+				route: api.DeleteAccount, what: "account", consequence: " and cancel its queued mail",
+				said: func(a api.AccountDeleted) string {
+					return fmt.Sprintf("account %s deleted, %d queued messages cancelled", a.Account, a.Cancelled)
+				},
+			}},
 		{name: "verify", help: "Try to log in to the relay of an account, or any other, without sending anything.",
 			run: &accountVerifyCmd{}},
 	}
@@ -30,7 +32,8 @@ func accountVerbs() []verb {
 func accountsGrid(list []api.AccountInfo, _ time.Time) grid {
 	g := newGrid("account", "sender", "relay", "limits", "state", "last error")
 	for _, a := range list {
-		g.add(a.Account.Account, mailbox(a.Name, a.Email), way(a.Account), orDash(a.Limits.Words()), a.State, orDash(clip(a.LastError, 60)))
+		g.add(a.Account.Account, mailbox(a.Name, a.Email), way(a.Account), orDash(a.Limits.Words()), a.State,
+			orDash(clip(a.LastError, 60)))
 	}
 	return g
 }
@@ -62,12 +65,14 @@ func mailbox(name, address string) string {
 	return name + " <" + address + ">"
 }
 
-// patchOf is what makes one thing out of another: the fields of P whose values differ. What it does not name stays.
+// patchOf is what makes one thing out of another: the fields of P whose values differ. What it does not name
+// stays.
 func patchOf[P any](from, to any) (patch P) {
 	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
 	for i := range p.NumField() {
 		name := p.Type().Field(i).Name
-		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(), now.Interface()) {
+		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(),
+			now.Interface()) {
 			p.Field(i).Set(reflect.New(now.Type()))
 			p.Field(i).Elem().Set(now)
 		}
@@ -133,7 +138,8 @@ func (s *session) tried(answer any, all []trial) error {
 	})
 }
 
-// trials lists the relays that an answer is about. Own says whether one of them is the account's own, or the only one.
+// trials lists the relays that an answer is about. Own says whether one of them is the account's own, or the
+// only one.
 func trials(name string, own bool, answer api.VerifyAnswer) []trial {
 	var all []trial
 	if own {

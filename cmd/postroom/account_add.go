@@ -40,7 +40,8 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	if err != nil {
 		return a, err
 	}
-	a.SMTP, a.OAuth2, a.Limits, a.Proxy, a.LocalAddress, a.SMTPEhloName = s.SMTP, s.OAuth2, s.limits, s.Proxy, s.LocalAddress, s.SMTPEhloName
+	a.SMTP, a.OAuth2, a.Limits, a.Proxy, a.LocalAddress, a.SMTPEhloName = s.SMTP, s.OAuth2, s.limits, s.Proxy,
+		s.LocalAddress, s.SMTPEhloName
 	if len(f.Gateway) > 0 {
 		if a.Gateways, err = readRoutes(f.Gateway); err != nil {
 			return a, err
@@ -72,7 +73,8 @@ func readRoutes(texts []string) ([]api.Route, error) {
 		id, weight, given := strings.Cut(text, "=")
 		if lane, rest, named := strings.Cut(id, ":"); named {
 			if out[i].Lane = api.Lane(lane); lane != string(api.Transactional) && lane != string(api.Bulk) {
-				return nil, usage("--gateway: %q names no lane; write %s, transactional:%s or bulk:%s", text, rest, rest, rest)
+				return nil, usage("--gateway: %q names no lane; write %s, transactional:%s or bulk:%s", text, rest, rest,
+					rest)
 			}
 			id = rest
 		}
@@ -161,7 +163,8 @@ type accountUpdateCmd struct {
 	reachFlags
 }
 
-// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
+// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is
+// another one.
 func (a *accountUpdateCmd) Run(s *session) error {
 	info, err := api.GetAccount.Do(s, s.client, a.Account)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Exit codes that mail servers understand (sysexits.h): a Postfix pipe transport keeps the mail after the second, and gives it up after the first.
+// Exit codes that mail servers understand (sysexits.h): a Postfix pipe transport keeps the mail after the
+// second, and gives it up after the first.
 const (
 	exitDataErr  = 65
 	exitTempFail = 75
@@ -82,7 +83,8 @@ func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMai
 	return api.ReturnMail.Do(ctx, client, bytes.NewReader(mail), api.ReturnOptions{EnvelopeTo: b.To})
 }
 
-// maxMail is how much of a mail is handed over: one octet more than Postroom reads, so that it sees a longer one.
+// maxMail is how much of a mail is handed over: one octet more than Postroom reads, so that it sees a longer
+// one.
 const maxMail = 1<<20 + 1
 
 // readMail reads the beginning of a mail. It discards the rest, so that the writer of a pipe does not fail.
@@ -104,8 +106,8 @@ func (c *console) readMail(file string) ([]byte, error) {
 	return mail, err
 }
 
-// mailerCode returns the exit code of an error: a refused mail is given up, after any other error it comes again.
-// A token that is refused may be corrected by then.
+// mailerCode returns the exit code of an error: a refused mail is given up, after any other error it comes
+// again. A token that is refused may be corrected by then.
 func mailerCode(err error) int {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		switch f.Problem.StatusCode {
@@ -130,7 +132,8 @@ func describeReturned(m api.ReturnedMail) string {
 	}
 	switch m.Result {
 	case "taken":
-		return what + "\nabout message " + m.QueueID + ", proven by its " + strings.ReplaceAll(m.Proof, "message_id", "Message-ID") + "; taken"
+		return what + "\nabout message " + m.QueueID + ", proven by its " + strings.ReplaceAll(m.Proof,
+			"message_id", "Message-ID") + "; taken"
 	case "unproven":
 		return what + "\nnothing proves that it is about mail of ours; nothing was done"
 	case "forgotten":

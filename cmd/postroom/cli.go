@@ -30,10 +30,11 @@ var errHelped = errors.New("help was shown")
 // helpFlag shows the help and ends the parsing. Kong's own ends the process instead.
 type helpFlag bool
 
-// BeforeReset is called by kong when the flag is given, before anything else is looked at. Where a command was not named but only taken by
-// default, the help is about the commands there are.
+// BeforeReset is called by kong when the flag is given, before anything else is looked at. Where a command
+// was not named but only taken by default, the help is about the commands there are.
 func (helpFlag) BeforeReset(c *kong.Context) error {
-	if n := c.Selected(); n != nil && n.Parent != nil && n.Parent.DefaultCmd == n && !slices.Contains(c.Args, n.Name) {
+	if n := c.Selected(); n != nil && n.Parent != nil && n.Parent.DefaultCmd == n &&
+		!slices.Contains(c.Args, n.Name) {
 		c.Path = slices.DeleteFunc(c.Path, func(p *kong.Path) bool { return p.Command == n })
 	}
 	return errors.Join(errHelped, c.PrintUsage(false))
@@ -48,8 +49,11 @@ func run(ctx context.Context, args []string, con *console) int {
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"}, {Key: "other", Title: "Other"},
-			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"}, {Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"}, {Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
+			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"},
+			{Key: "other", Title: "Other"},
+			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"},
+			{Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
+			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
 			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
 		}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),

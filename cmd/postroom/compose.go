@@ -16,10 +16,12 @@ import (
 // request makes the request that the flags describe.
 func (s *sendCmd) request(con *console) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
-		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject, IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
+		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject,
+		IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
 		DeliveryAttempts: s.Attempts, DryRun: s.DryRun,
 	}
-	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.template, s.content, s.attachments} {
+	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.template, s.content,
+		s.attachments} {
 		if err := step(&req, con); err != nil {
 			return req, err
 		}
@@ -34,7 +36,8 @@ func (s *sendCmd) addresses(req *api.SubmitRequest, _ *console) error {
 		flag  string
 		texts []string
 		out   *api.Addresses
-	}{{"to", s.To, &req.To}, {"cc", s.CC, &req.CC}, {"bcc", s.BCC, &req.BCC}, {"reply-to", s.ReplyTo, &req.ReplyTo}} {
+	}{{"to", s.To, &req.To}, {"cc", s.CC, &req.CC}, {"bcc", s.BCC, &req.BCC}, {"reply-to", s.ReplyTo,
+		&req.ReplyTo}} {
 		for _, text := range field.texts {
 			list, err := parseAddresses(text)
 			if err != nil {
@@ -122,7 +125,8 @@ func (s *sendCmd) attachments(req *api.SubmitRequest, _ *console) error {
 	return nil
 }
 
-// parseAddresses reads addresses with names (RFC 5322 section 3.4). Postroom checks them again, and more strictly.
+// parseAddresses reads addresses with names (RFC 5322 section 3.4). Postroom checks them again, and more
+// strictly.
 func parseAddresses(text string) (api.Addresses, error) {
 	list, err := mail.ParseAddressList(text)
 	if err != nil {
@@ -187,10 +191,12 @@ func parseTime(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04",
+		"2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a distance such as 10m nor a time such as 2030-12-24T08:00:00Z", text)
+	return time.Time{}, fmt.Errorf(
+		"%q is neither a distance such as 10m nor a time such as 2030-12-24T08:00:00Z", text)
 }

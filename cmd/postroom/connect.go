@@ -67,7 +67,8 @@ func (f reachFlags) clientWith(c *config.Config, token string) (*api.Client, err
 	if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, usage("%q is not the address of a Postroom: write one such as http://127.0.0.1:3000", base)
 	}
-	return api.NewClient(base, token, &http.Client{Transport: naming{transport, base}, Timeout: cmp.Or(f.timeout, requestTimeout)}), nil
+	return api.NewClient(base, token, &http.Client{Transport: naming{transport, base},
+		Timeout: cmp.Or(f.timeout, requestTimeout)}), nil
 }
 
 // tokenOr is the token of the flags, else that of the settings.
@@ -82,7 +83,8 @@ func newTransport() *http.Transport {
 	return http.DefaultTransport.(*http.Transport).Clone()
 }
 
-// localURL is where the Postroom of these settings is reached from this machine: its API, or the health of a worker, which has none.
+// localURL is where the Postroom of these settings is reached from this machine: its API, or the health of a
+// worker, which has none.
 func localURL(c *config.Config, transport *http.Transport) (string, error) {
 	setting, listen := "http.listen", c.HTTP.Listen
 	if c.Role == "worker" && c.Monitor.Listen != "" {
@@ -93,7 +95,8 @@ func localURL(c *config.Config, transport *http.Transport) (string, error) {
 		return "", fmt.Errorf("%s: %w", setting, err)
 	}
 	if port == "0" {
-		return "", usage("%s is %s, so the port is picked at start: give the address with --url or POSTROOM_URL", setting, listen)
+		return "", usage("%s is %s, so the port is picked at start: give the address with --url or POSTROOM_URL",
+			setting, listen)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
@@ -108,8 +111,8 @@ func localURL(c *config.Config, transport *http.Transport) (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port), nil
 }
 
-// pin trusts exactly the certificate of the settings, under the name it was made for: on this machine Postroom is reached by an address
-// that stands in no certificate.
+// pin trusts exactly the certificate of the settings, under the name it was made for: on this machine
+// Postroom is reached by an address that stands in no certificate.
 func pin(file string, transport *http.Transport) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

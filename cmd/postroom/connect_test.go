@@ -38,7 +38,8 @@ func TestLocalURL(t *testing.T) {
 
 // TestWorkersAreReachedAtTheirMonitor: where a worker listens at all, it is there.
 func TestWorkersAreReachedAtTheirMonitor(t *testing.T) {
-	c := &config.Config{Role: "worker", HTTP: config.HTTP{Listen: ":3000"}, Monitor: config.Monitor{Listen: ":3001"}}
+	c := &config.Config{Role: "worker", HTTP: config.HTTP{Listen: ":3000"}, Monitor: config.Monitor{
+		Listen: ":3001"}}
 	if got, err := localURL(c, newTransport()); err != nil || got != "http://localhost:3001" {
 		t.Errorf("a worker: %q, %v", got, err)
 	}
@@ -48,8 +49,9 @@ func TestWorkersAreReachedAtTheirMonitor(t *testing.T) {
 	}
 }
 
-// TestOwnCertificateIsTrusted: on its own machine a Postroom with TLS is reached by an address that stands in no certificate, and its certificate
-// may be signed by nobody; it is trusted because the settings name it, and no other is.
+// TestOwnCertificateIsTrusted: on its own machine a Postroom with TLS is reached by an address that stands in
+// no certificate, and its certificate may be signed by nobody; it is trusted because the settings name it,
+// and no other is.
 func TestOwnCertificateIsTrusted(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.Ready{Ready: true})
@@ -75,7 +77,8 @@ func TestOwnCertificateIsTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.GetReady.Do(t.Context(), stranger); err == nil || !strings.Contains(explain(err), "certificate") {
+	if _, err := api.GetReady.Do(t.Context(), stranger); err == nil ||
+		!strings.Contains(explain(err), "certificate") {
 		t.Errorf("an address given by hand is verified as any other, got %v", err)
 	}
 }
@@ -87,11 +90,17 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		answer http.HandlerFunc
 		want   []string
 	}{
-		{"a token that is not known", problem(401, api.Problem{Message: "Bad token"}), []string{"Bad token (401)", "--token"}},
-		{"a scope that is missing", problem(403, api.Problem{Message: "Missing scope outbox"}), []string{"(403)", "postroom token create"}},
-		{"wrong fields", problem(400, api.Problem{Message: "Invalid input", Fields: []api.ProblemField{{Key: "to", Message: "at least one"}}}), []string{"to: at least one", "(400)"}},
-		{"a Redis that is away", problem(503, api.Problem{Message: "Redis does not answer", RequestID: "r1"}), []string{"try again in 5s", "request_id r1"}},
-		{"something else", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, []string{"not one of Postroom's (502)"}},
+		{"a token that is not known", problem(401, api.Problem{Message: "Bad token"}),
+			[]string{"Bad token (401)", "--token"}},
+		{"a scope that is missing", problem(403, api.Problem{Message: "Missing scope outbox"}),
+			[]string{"(403)", "postroom token create"}},
+		{"wrong fields", problem(400, api.Problem{Message: "Invalid input", Fields: []api.ProblemField{
+			{Key: "to", Message: "at least one"}}}), []string{"to: at least one", "(400)"}},
+		{"a Redis that is away", problem(503, api.Problem{Message: "Redis does not answer", RequestID: "r1"}),
+			[]string{"try again in 5s", "request_id r1"}},
+		{"something else", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>", http.StatusBadGateway)
+		}, []string{"not one of Postroom's (502)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := httptest.NewServer(tc.answer)
@@ -132,7 +141,8 @@ func TestExitCodes(t *testing.T) {
 		{"an unknown command", []string{"fly"}, exitUsage},
 		{"an unknown flag", []string{"send", "--fly"}, exitUsage},
 		{"a setting that does not exist", []string{"config", "--set", "fly=high"}, exitUsage},
-		{"nobody to send to", []string{"send", "--text", "x", "--url", "http://127.0.0.1:1", "--token", "x"}, exitUsage},
+		{"nobody to send to", []string{"send", "--text", "x", "--url", "http://127.0.0.1:1", "--token", "x"},
+			exitUsage},
 		{"nothing listens", []string{"outbox", "--url", "http://127.0.0.1:1", "--token", "x"}, exitFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -158,8 +168,10 @@ func TestInterrupted(t *testing.T) {
 	var out, errs bytes.Buffer
 	con := &console{in: strings.NewReader(""), out: &out, err: &errs, inTTY: true}
 	began := time.Now()
-	code := run(ctx, []string{"send", "--to", "ada@example.net", "--wait", "--url", server.URL, "--token", "x"}, con)
-	if code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") || time.Since(began) > 30*time.Second {
+	code := run(ctx, []string{"send", "--to", "ada@example.net", "--wait", "--url", server.URL, "--token", "x"},
+		con)
+	if code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") ||
+		time.Since(began) > 30*time.Second {
 		t.Errorf("got %d after %s: %s", code, time.Since(began), errs.String())
 	}
 }

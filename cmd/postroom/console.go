@@ -22,13 +22,15 @@ type console struct {
 	inTTY    bool
 	outTTY   bool
 	errTTY   bool
-	size     func() (width, height int) // of the terminal at out; asked anew each time, since windows are resized
+	// of the terminal at out; asked anew each time, since windows are resized
+	size func() (width, height int)
 }
 
 // newConsole looks which of the files are terminals.
 func newConsole(in, out, err *os.File) *console {
 	c := &console{in: in, out: out, err: err}
-	c.inTTY, c.outTTY, c.errTTY = term.IsTerminal(int(in.Fd())), term.IsTerminal(int(out.Fd())), term.IsTerminal(int(err.Fd()))
+	c.inTTY, c.outTTY, c.errTTY = term.IsTerminal(int(in.Fd())), term.IsTerminal(int(out.Fd())), term.IsTerminal(
+		int(err.Fd()))
 	c.size = func() (int, int) {
 		width, height, fault := term.GetSize(int(out.Fd()))
 		if fault != nil || width < 20 || height < 5 {
@@ -87,14 +89,15 @@ func clean(s string) string {
 // barFrom is the number of steps from which a bar shows the progress.
 const barFrom = 50
 
-// bar shows the progress of something long on a terminal; total -1: its length is not known. The errors of a bar are
-// ignored: that it can't be drawn does no harm.
+// bar shows the progress of something long on a terminal; total -1: its length is not known. The errors of a
+// bar are ignored: that it can't be drawn does no harm.
 func (c *console) bar(total int, what string, options ...progressbar.Option) *progressbar.ProgressBar {
 	seen, out := c.errTTY && (total < 0 || total >= barFrom), io.Discard
 	if seen {
 		out = c.err
 	}
-	return progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(seen),
+	return progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(out),
+		progressbar.OptionSetVisibility(seen),
 		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
 		progressbar.OptionThrottle(100*time.Millisecond))...)
 }

@@ -60,7 +60,8 @@ func (d *deadListCmd) Run(s *session) error {
 			if m.Progress.Error != nil {
 				code = m.Progress.Error.Code
 			}
-			g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), orDash(code), why(m))
+			g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
+				orDash(code), why(m))
 		}
 		s.show(g)
 		if more {
@@ -121,8 +122,8 @@ func (d *deadDeleteCmd) Run(s *session) error {
 // replayTimeout bounds a replay of many: a hundred thousand dead letters take minutes.
 const replayTimeout = time.Hour
 
-// deadReplayCmd sends dead letters again. Unlike outbox retry it leaves alone what has not failed, or was replayed
-// by another meanwhile.
+// deadReplayCmd sends dead letters again. Unlike outbox retry it leaves alone what has not failed, or was
+// replayed by another meanwhile.
 type deadReplayCmd struct {
 	deadFlags
 	IDs     []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
@@ -169,12 +170,13 @@ func (d *deadReplayCmd) Run(s *session) error {
 	})
 }
 
-// watchReplay shows how many dead letters are left of those that may be selected. The function it returns ends
-// that. Where no answer comes, nothing is shown.
+// watchReplay shows how many dead letters are left of those that may be selected. The function it returns
+// ends that. Where no answer comes, nothing is shown.
 func (s *session) watchReplay(f deadFlags) func() {
 	ctx, cancel := context.WithCancel(s)
 	left := func() (int, bool) {
-		page, err := api.ListDeadLetters.Do(ctx, s.client, api.OutboxQuery{Account: f.Account, Tag: f.Tag, PageSize: 1})
+		page, err := api.ListDeadLetters.Do(ctx, s.client, api.OutboxQuery{Account: f.Account, Tag: f.Tag,
+			PageSize: 1})
 		return page.Total, err == nil
 	}
 	total, ok := 0, false

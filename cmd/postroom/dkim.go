@@ -16,19 +16,21 @@ import (
 
 func dkimVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the keys of domains (the default); never the keys themselves.", run: &listCmd[struct{}, api.DomainKey]{
-			rows: func(s *session, _ struct{}) ([]api.DomainKey, error) {
-				page, err := api.ListDomainKeys.Do(s, s.client)
-				return page.Keys, err
-			},
-			none: "no keys of domains; to make one: postroom dkim generate --help", grid: keysGrid,
-		}},
+		{name: "list", help: "List the keys of domains (the default); never the keys themselves.",
+			run: &listCmd[struct{}, api.DomainKey]{
+				rows: func(s *session, _ struct{}) ([]api.DomainKey, error) {
+					page, err := api.ListDomainKeys.Do(s, s.client)
+					return page.Keys, err
+				},
+				none: "no keys of domains; to make one: postroom dkim generate --help", grid: keysGrid,
+			}},
 		{name: "generate", help: "Make a key, here, and print the DNS record to publish.", run: &dkimGenerateCmd{}},
 		{name: "check", help: "Look the record up in the DNS, and compare it with a key.", run: &dkimCheckCmd{}},
 		{name: "add", help: "Sign the mail of a domain with a key from now on.", run: &dkimAddCmd{}},
-		{name: "remove", help: "Remove the key of a domain: its mail is not signed from now on.", run: &deleteCmd[api.Deleted]{
-			route: api.DeleteDomainKey, what: "key of", consequence: ", so that its mail is not signed",
-		}},
+		{name: "remove", help: "Remove the key of a domain: its mail is not signed from now on.",
+			run: &deleteCmd[api.Deleted]{
+				route: api.DeleteDomainKey, what: "key of", consequence: ", so that its mail is not signed",
+			}},
 	}
 }
 
@@ -103,7 +105,8 @@ func (g *dkimGenerateCmd) Run(con *console) error {
 	}
 	made := madeKey{
 		Domain: name.Domain, Selector: name.Selector, File: g.Out,
-		Name: dkim.RecordName(name.Selector, name.Domain), Record: record, Zone: dkim.ZoneLine(name.Selector, name.Domain, record),
+		Name: dkim.RecordName(name.Selector, name.Domain), Record: record, Zone: dkim.ZoneLine(name.Selector,
+			name.Domain, record),
 	}
 	if g.Out == "" {
 		made.PrivateKey = text
@@ -120,7 +123,8 @@ func (g *dkimGenerateCmd) Run(con *console) error {
 	} else {
 		con.note("the private key is in %s; keep it secret", g.Out)
 	}
-	print("Publish this TXT record:\n\n%s\n%s\n\nAs a line of a zone file:\n\n%s", made.Name, made.Record, made.Zone)
+	print("Publish this TXT record:\n\n%s\n%s\n\nAs a line of a zone file:\n\n%s", made.Name, made.Record,
+		made.Zone)
 	con.note("\nThen: postroom dkim check --domain %s --selector %s", made.Domain, made.Selector)
 	return nil
 }
@@ -190,7 +194,8 @@ type foundKey struct {
 	Problem string `json:"problem,omitempty"` // none: receivers can verify
 }
 
-// look asks the DNS for the record. An error means that the DNS did not answer, which says nothing about the record.
+// look asks the DNS for the record. An error means that the DNS did not answer, which says nothing about the
+// record.
 func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundKey, error) {
 	found := foundKey{Name: dkim.RecordName(n.Selector, n.Domain)}
 	unasked := func(err error) error {
@@ -233,7 +238,8 @@ func (f foundKey) good(con *console, compared bool) {
 		con.note("it says that it is a test (t=y): receivers take failed signatures as if there were none; take t=y out when all is well")
 	}
 	if f.Kind == dkim.RSA && f.Bits < dkim.MinBits {
-		con.note("the key is short: Postroom signs with %d bits and more, and some receivers want that", dkim.MinBits)
+		con.note("the key is short: Postroom signs with %d bits and more, and some receivers want that",
+			dkim.MinBits)
 	}
 }
 
@@ -267,8 +273,10 @@ func (a *dkimAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	answer, err := api.PutDomainKey.Do(s, s.client, api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}, name.Domain)
+	answer, err := api.PutDomainKey.Do(s, s.client, api.DKIM{Domain: name.Domain, Selector: name.Selector,
+		PrivateKey: text}, name.Domain)
 	return s.answer(answer, err, func() {
-		s.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain, dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
+		s.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain,
+			dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
 	})
 }

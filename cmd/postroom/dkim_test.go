@@ -31,7 +31,9 @@ func TestDKIMCheck(t *testing.T) {
 		{"published", zone{txt: map[string][]string{name: {record}}}, "", ""},
 		{"not published", zone{}, "has no TXT record: publish", ""},
 		{"twice", zone{txt: map[string][]string{name: {record, record}}}, "has 2 TXT records", ""},
-		{"another key", zone{txt: map[string][]string{name: {"v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="}}}, "publishes another key", ""},
+		{"another key", zone{txt: map[string][]string{
+			name: {"v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="}}}, "publishes another key",
+			""},
 		{"revoked", zone{txt: map[string][]string{name: {"v=DKIM1; p="}}}, "is revoked", ""},
 		{"a closed network", zone{closed: true}, "", "not checked, because the DNS"},
 		{"a broken server", zone{broken: map[string]bool{name: true}}, "", "not checked, because the DNS"},

@@ -92,7 +92,8 @@ func (d *doctorCmd) conclude(con *console, found []finding) error {
 
 // checks are the checks to make, in order.
 func (d *doctorCmd) checks(settings *config.Loaded) []check {
-	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: net.DefaultResolver, domains: map[string]bool{}}
+	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: net.DefaultResolver,
+		domains: map[string]bool{}}
 	for _, domain := range d.Domain {
 		x.domains[domain] = true
 	}

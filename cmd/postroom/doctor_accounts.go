@@ -17,16 +17,19 @@ func (x *exam) accounts(ctx context.Context) []finding {
 	const name = "accounts"
 	if x.away {
 		if x.cfg.SMTP.Host == "" {
-			return []finding{{name, warn, "no relay is set", "set smtp and from, or add an account once Postroom runs: postroom account add --help"}}
+			return []finding{{name, warn, "no relay is set",
+				"set smtp and from, or add an account once Postroom runs: postroom account add --help"}}
 		}
 		return nil
 	}
-	list, err := all(&session{Context: ctx, client: x.client}, api.ListAccounts, api.PageQuery{PageSize: maxPage})
+	list, err := all(&session{Context: ctx, client: x.client}, api.ListAccounts,
+		api.PageQuery{PageSize: maxPage})
 	if err != nil {
 		return []finding{{name, fail, explain(err), ""}}
 	}
 	if len(list) == 0 {
-		return []finding{{name, warn, "there is no account: nothing can be sent", "set smtp and from, or: postroom account add --help"}}
+		return []finding{{name, warn, "there is no account: nothing can be sent",
+			"set smtp and from, or: postroom account add --help"}}
 	}
 	for _, a := range list {
 		x.meet(a.Email)
@@ -58,7 +61,8 @@ func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) 
 	return tried
 }
 
-// judgeLogins returns a finding for each account that can't be used, and one for all that were not tried in time.
+// judgeLogins returns a finding for each account that can't be used, and one for all that were not tried in
+// time.
 func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 	const name = "accounts"
 	var found []finding
@@ -82,7 +86,8 @@ func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 		}
 	}
 	if len(late) > 0 {
-		found = append(found, finding{name, warn, fmt.Sprintf("%d of %d relays did not answer in time: %s", len(late), len(list), clip(strings.Join(late, ", "), 100)),
+		found = append(found, finding{name, warn, fmt.Sprintf("%d of %d relays did not answer in time: %s",
+			len(late), len(list), clip(strings.Join(late, ", "), 100)),
 			"give them longer: --patience 1m"})
 	}
 	if len(found) == 0 {

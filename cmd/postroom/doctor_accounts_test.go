@@ -16,22 +16,31 @@ import (
 
 func TestJudgeLogins(t *testing.T) {
 	account := func(id string) api.AccountInfo {
-		return api.AccountInfo{Account: api.Account{Account: id, SMTP: &api.SMTPServer{Host: id + ".example", Port: 587}}}
+		return api.AccountInfo{Account: api.Account{Account: id, SMTP: &api.SMTPServer{Host: id + ".example",
+			Port: 587}}}
 	}
-	in, late := login{answer: api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}}, login{err: context.DeadlineExceeded, late: true}
-	shared := login{answer: api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}, Gateways: []api.GatewayVerifyResult{
-		{Gateway: "main", VerifyResult: api.VerifyResult{Success: true}}, {Gateway: "spare", VerifyResult: api.VerifyResult{Error: "535 no", Code: "EAUTH"}},
-	}}}
+	in, late := login{answer: api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}}, login{
+		err: context.DeadlineExceeded, late: true}
+	shared := login{answer: api.VerifyAnswer{SMTP: api.VerifyResult{Success: true},
+		Gateways: []api.GatewayVerifyResult{
+			{Gateway: "main", VerifyResult: api.VerifyResult{Success: true}},
+			{Gateway: "spare", VerifyResult: api.VerifyResult{Error: "535 no", Code: "EAUTH"}},
+		}}}
 	for _, tc := range []struct {
 		name  string
 		tried map[string]login
 		want  []finding
 	}{
-		{"all let us in", map[string]login{"a": in, "b": in}, []finding{{"accounts", ok, "2, and every relay lets us in", ""}}},
-		{"a wrong password", map[string]login{"a": in, "b": {answer: api.VerifyAnswer{SMTP: api.VerifyResult{Error: "535 no", Code: "EAUTH"}}}}, []finding{
-			{"accounts", fail, "b (smtp://b.example:587): 535 no", "check user and password; many providers want a password made for programs"}}},
+		{"all let us in", map[string]login{"a": in, "b": in},
+			[]finding{{"accounts", ok, "2, and every relay lets us in", ""}}},
+		{"a wrong password", map[string]login{
+			"a": in, "b": {answer: api.VerifyAnswer{SMTP: api.VerifyResult{Error: "535 no", Code: "EAUTH"}}}},
+			[]finding{
+				{"accounts", fail, "b (smtp://b.example:587): 535 no",
+					"check user and password; many providers want a password made for programs"}}},
 		{"a gateway of both", map[string]login{"a": shared, "b": shared}, []finding{
-			{"accounts", fail, "gateway spare: 535 no", "check user and password; many providers want a password made for programs"}}},
+			{"accounts", fail, "gateway spare: 535 no",
+				"check user and password; many providers want a password made for programs"}}},
 		{"nothing learned", map[string]login{"a": {err: errors.New("the service went away")}, "b": in}, []finding{
 			{"accounts", fail, "a (smtp://a.example:587): the service went away", ""}}},
 		{"too slow", map[string]login{"a": late, "b": late}, []finding{
@@ -68,7 +77,8 @@ func TestTryLoginsKeepsToItsTime(t *testing.T) {
 	defer s.Close()
 	client := api.NewClient(s.URL, "token", &http.Client{Timeout: time.Minute})
 	// The answer may still be on its way when the time is over, so only what is sure is looked at.
-	tried := tryLogins(ctx, client, []api.AccountInfo{{Account: api.Account{Account: "hangs"}}, {Account: api.Account{Account: "answers"}}})
+	tried := tryLogins(ctx, client, []api.AccountInfo{{Account: api.Account{Account: "hangs"}},
+		{Account: api.Account{Account: "answers"}}})
 	if len(tried) != 2 || !tried[0].late || tried[0].answer.SMTP.Success {
 		t.Errorf("%+v", tried)
 	}

@@ -23,25 +23,28 @@ type resolver interface {
 // maxDomains bounds the DNS checks of an instance with many accounts.
 const maxDomains = 20
 
-// dns looks at what receivers look at: whether the sender domains exist for mail, who may send for them, and what is to be done with
-// forgeries.
+// dns looks at what receivers look at: whether the sender domains exist for mail, who may send for them, and
+// what is to be done with forgeries.
 func (x *exam) dns(ctx context.Context) []finding {
 	domains := slices.Sorted(maps.Keys(x.domains))
 	if len(domains) == 0 {
 		return nil
 	}
 	unasked := func(err error) finding {
-		return finding{"dns", warn, fmt.Sprintf("not checked, because the DNS of the internet can't be asked from here: %v", err),
+		return finding{"dns", warn,
+			fmt.Sprintf("not checked, because the DNS of the internet can't be asked from here: %v", err),
 			"run this where it can; receivers look at MX, SPF, DKIM and DMARC of " + strings.Join(domains, ", ")}
 	}
-	// Closed networks have servers that know nothing and say of every name that it does not exist. One that does not know com knows nothing.
+	// Closed networks have servers that know nothing and say of every name that it does not exist. One that does
+	// not know com knows nothing.
 	if _, err := x.resolver.LookupNS(ctx, "com."); err != nil {
 		return []finding{unasked(err)}
 	}
 	var found []finding
 	for i, domain := range domains {
 		if i == maxDomains {
-			return append(found, finding{"dns", warn, fmt.Sprintf("%d more domains were not checked", len(domains)-i), "name them: --domain"})
+			return append(found, finding{"dns", warn, fmt.Sprintf("%d more domains were not checked", len(domains)-i),
+				"name them: --domain"})
 		}
 		more, err := x.domain(ctx, domain)
 		if err != nil {
@@ -52,7 +55,8 @@ func (x *exam) dns(ctx context.Context) []finding {
 	return found
 }
 
-// domain makes the checks of one domain. An error means that the DNS did not answer, which says nothing about the domain.
+// domain makes the checks of one domain. An error means that the DNS did not answer, which says nothing about
+// the domain.
 func (x *exam) domain(ctx context.Context, domain string) ([]finding, error) {
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if err != nil {
@@ -79,14 +83,18 @@ func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 	}
 	switch {
 	case len(records) == 0:
-		return finding{"mx", warn, domain + " has no MX record: bounces and answers may not come back, and some receivers refuse such senders", "add an MX record"}, nil
+		return finding{"mx", warn,
+			domain + " has no MX record: bounces and answers may not come back, and some receivers refuse such senders", "add an MX record"}, nil
 	case len(records) == 1 && (records[0].Host == "." || records[0].Host == ""):
-		return finding{"mx", fail, domain + " says that it takes no mail (null MX, RFC 7505): many receivers refuse mail from it", "remove the null MX, or send from another domain"}, nil
+		return finding{"mx", fail,
+			domain + " says that it takes no mail (null MX, RFC 7505): many receivers refuse mail from it",
+			"remove the null MX, or send from another domain"}, nil
 	}
 	return finding{"mx", ok, domain + " takes mail at " + strings.TrimSuffix(records[0].Host, "."), ""}, nil
 }
 
-// spf checks who may send for the domain (RFC 7208). Whether that includes the relay only the relay's operator can say.
+// spf checks who may send for the domain (RFC 7208). Whether that includes the relay only the relay's
+// operator can say.
 func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 	records, err := x.txt(ctx, domain, "v=spf1")
 	if err != nil {
@@ -94,16 +102,24 @@ func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 	}
 	switch {
 	case len(records) == 0:
-		return finding{"spf", warn, domain + " has no SPF record", "add the TXT record your relay's provider gives you, such as: v=spf1 include:… ~all"}, nil
+		return finding{"spf", warn, domain + " has no SPF record",
+			"add the TXT record your relay's provider gives you, such as: v=spf1 include:… ~all"}, nil
 	case len(records) > 1:
-		return finding{"spf", fail, fmt.Sprintf("%s has %d SPF records, which counts as an error (RFC 7208 section 4.5)", domain, len(records)), "join them into one"}, nil
-	case slices.ContainsFunc(strings.Fields(records[0]), func(term string) bool { return term == "+all" || term == "all" }):
-		return finding{"spf", warn, domain + " lets everybody send for it: " + records[0], "end the record with ~all or -all"}, nil
+		return finding{"spf", fail,
+			fmt.Sprintf("%s has %d SPF records, which counts as an error (RFC 7208 section 4.5)", domain,
+				len(records)), "join them into one"}, nil
+	case slices.ContainsFunc(strings.Fields(records[0]), func(term string) bool {
+		return term == "+all" ||
+			term == "all"
+	}):
+		return finding{"spf", warn, domain + " lets everybody send for it: " + records[0],
+			"end the record with ~all or -all"}, nil
 	}
 	return finding{"spf", ok, domain + ": " + records[0], ""}, nil
 }
 
-// dkim checks the key of a selector (RFC 6376 section 3.6.1). Without one there is nothing to look for: selectors can't be listed.
+// dkim checks the key of a selector (RFC 6376 section 3.6.1). Without one there is nothing to look for:
+// selectors can't be listed.
 func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 	if x.selector == "" {
 		return finding{}, nil
@@ -116,16 +132,19 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 	for _, record := range records {
 		key, isKey := tag(record, "p")
 		if isKey && key == "" {
-			return finding{"dkim", fail, name + " is revoked: its key is empty", "publish the key, or sign with another selector"}, nil
+			return finding{"dkim", fail, name + " is revoked: its key is empty",
+				"publish the key, or sign with another selector"}, nil
 		}
 		if isKey {
 			return finding{"dkim", ok, name + " has a key", ""}, nil
 		}
 	}
-	return finding{"dkim", fail, name + " has no key", "publish the TXT record your relay's provider gives you"}, nil
+	return finding{"dkim", fail, name + " has no key", "publish the TXT record your relay's provider gives you"},
+		nil
 }
 
-// dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain itself or at the one it belongs to.
+// dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain itself or at the one it
+// belongs to.
 func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
 	names := []string{domain}
 	if whole, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil && whole != domain {
@@ -137,13 +156,17 @@ func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
 			return finding{}, err
 		}
 		if len(records) > 1 {
-			return finding{"dmarc", fail, "_dmarc." + name + " has several records, and so counts as having none (RFC 7489 section 6.6.3)", "leave one"}, nil
+			return finding{"dmarc", fail,
+				"_dmarc." + name + " has several records, and so counts as having none (RFC 7489 section 6.6.3)",
+				"leave one"}, nil
 		}
 		if len(records) == 1 {
 			return finding{"dmarc", ok, domain + ": " + records[0], ""}, nil
 		}
 	}
-	return finding{"dmarc", warn, domain + " has no DMARC record: large receivers want one of everyone who sends much", "add a TXT record at _dmarc." + domain + ", to begin with: v=DMARC1; p=none"}, nil
+	return finding{"dmarc", warn,
+		domain + " has no DMARC record: large receivers want one of everyone who sends much",
+		"add a TXT record at _dmarc." + domain + ", to begin with: v=DMARC1; p=none"}, nil
 }
 
 // txt looks up the TXT records that begin with a version. None is no error.

@@ -66,18 +66,35 @@ func TestDNS(t *testing.T) {
 		selector string
 		want     map[string]string // check to status
 	}{
-		{name: "all in order, DMARC at the organisation's domain", want: map[string]string{"mx": ok, "spf": ok, "dmarc": ok}},
-		{name: "a key at the selector", selector: "s1", want: map[string]string{"mx": ok, "spf": ok, "dkim": ok, "dmarc": ok}},
-		{name: "a revoked key", selector: "old", want: map[string]string{"mx": ok, "spf": ok, "dkim": fail, "dmarc": ok}},
-		{name: "no key at the selector", selector: "s2", want: map[string]string{"mx": ok, "spf": ok, "dkim": fail, "dmarc": ok}},
-		{name: "nothing there", edit: func(z *zone) { *z = zone{} }, want: map[string]string{"mx": warn, "spf": warn, "dmarc": warn}},
-		{name: "null MX", edit: func(z *zone) { z.mx["shop.example.com."] = []*net.MX{{Host: "."}} }, want: map[string]string{"mx": fail, "spf": ok, "dmarc": ok}},
-		{name: "two SPF records", edit: func(z *zone) { z.txt["shop.example.com."] = []string{"v=spf1 -all", "V=SPF1 ~all"} }, want: map[string]string{"mx": ok, "spf": fail, "dmarc": ok}},
-		{name: "everybody may send", edit: func(z *zone) { z.txt["shop.example.com."] = []string{"v=spf1 +all"} }, want: map[string]string{"mx": ok, "spf": warn, "dmarc": ok}},
-		{name: "not quite SPF", edit: func(z *zone) { z.txt["shop.example.com."] = []string{"v=spf10 -all"} }, want: map[string]string{"mx": ok, "spf": warn, "dmarc": ok}},
-		{name: "two DMARC records", edit: func(z *zone) { z.txt["_dmarc.example.com."] = []string{"v=DMARC1; p=none", "v=DMARC1;p=reject"} }, want: map[string]string{"mx": ok, "spf": ok, "dmarc": fail}},
-		{name: "a DNS that knows nothing", edit: func(z *zone) { *z = zone{closed: true} }, want: map[string]string{"dns": warn}},
-		{name: "a DNS that breaks off", edit: func(z *zone) { z.broken = map[string]bool{"_dmarc.shop.example.com.": true} }, want: map[string]string{"dns": warn}},
+		{name: "all in order, DMARC at the organisation's domain", want: map[string]string{"mx": ok, "spf": ok,
+			"dmarc": ok}},
+		{name: "a key at the selector", selector: "s1", want: map[string]string{"mx": ok, "spf": ok, "dkim": ok,
+			"dmarc": ok}},
+		{name: "a revoked key", selector: "old", want: map[string]string{"mx": ok, "spf": ok, "dkim": fail,
+			"dmarc": ok}},
+		{name: "no key at the selector", selector: "s2", want: map[string]string{"mx": ok, "spf": ok, "dkim": fail,
+			"dmarc": ok}},
+		{name: "nothing there", edit: func(z *zone) { *z = zone{} }, want: map[string]string{
+			"mx": warn, "spf": warn, "dmarc": warn}},
+		{name: "null MX", edit: func(z *zone) { z.mx["shop.example.com."] = []*net.MX{{Host: "."}} },
+			want: map[string]string{"mx": fail, "spf": ok, "dmarc": ok}},
+		{name: "two SPF records", edit: func(z *zone) {
+			z.txt["shop.example.com."] = []string{
+				"v=spf1 -all", "V=SPF1 ~all"}
+		}, want: map[string]string{"mx": ok, "spf": fail, "dmarc": ok}},
+		{name: "everybody may send", edit: func(z *zone) { z.txt["shop.example.com."] = []string{"v=spf1 +all"} },
+			want: map[string]string{"mx": ok, "spf": warn, "dmarc": ok}},
+		{name: "not quite SPF", edit: func(z *zone) { z.txt["shop.example.com."] = []string{"v=spf10 -all"} },
+			want: map[string]string{"mx": ok, "spf": warn, "dmarc": ok}},
+		{name: "two DMARC records", edit: func(z *zone) {
+			z.txt["_dmarc.example.com."] = []string{
+				"v=DMARC1; p=none", "v=DMARC1;p=reject"}
+		}, want: map[string]string{"mx": ok, "spf": ok, "dmarc": fail}},
+		{name: "a DNS that knows nothing", edit: func(z *zone) { *z = zone{closed: true} }, want: map[string]string{
+			"dns": warn}},
+		{name: "a DNS that breaks off", edit: func(z *zone) {
+			z.broken = map[string]bool{"_dmarc.shop.example.com.": true}
+		}, want: map[string]string{"dns": warn}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			z := good()

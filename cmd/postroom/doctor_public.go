@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// public looks at what recipients and their servers come back to: the address of links, and the domain of return paths. Where neither is set
-// there is nothing to say.
+// public looks at what recipients and their servers come back to: the address of links, and the domain of
+// return paths. Where neither is set there is nothing to say.
 func (x *exam) public(ctx context.Context) []finding {
 	const name = "public"
 	var found []finding
@@ -28,10 +28,13 @@ func (x *exam) public(ctx context.Context) []finding {
 	var dns *net.DNSError
 	switch {
 	case err == nil && len(records) > 0:
-		return append(found, finding{name, ok, fmt.Sprintf("mail that comes back to %s goes to %s", domain, strings.TrimSuffix(records[0].Host, ".")), ""})
+		return append(found, finding{name, ok, fmt.Sprintf("mail that comes back to %s goes to %s", domain,
+			strings.TrimSuffix(records[0].Host, ".")), ""})
 	case err == nil, errors.As(err, &dns) && dns.IsNotFound:
-		return append(found, finding{name, fail, "mail that comes back to " + domain + " goes nowhere: it has no MX record",
+		return append(found, finding{name, fail, "mail that comes back to " + domain +
+			" goes nowhere: it has no MX record",
 			"point an MX record at the machine that takes it (docs/bounces.md), or clear bounce.domain"})
 	}
-	return append(found, finding{name, warn, fmt.Sprintf("it is not known where mail that comes back to %s goes: %v", domain, err), ""})
+	return append(found, finding{
+		name, warn, fmt.Sprintf("it is not known where mail that comes back to %s goes: %v", domain, err), ""})
 }

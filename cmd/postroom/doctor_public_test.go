@@ -11,7 +11,8 @@ import (
 )
 
 func TestWhatRecipientsComeBackTo(t *testing.T) {
-	z := zone{mx: map[string][]*net.MX{"bounce.example.com.": {{Host: "mx.example.com."}}}, broken: map[string]bool{"slow.example.com.": true}}
+	z := zone{mx: map[string][]*net.MX{"bounce.example.com.": {{Host: "mx.example.com."}}},
+		broken: map[string]bool{"slow.example.com.": true}}
 	for name, c := range map[string]struct {
 		url, domain string
 		want        []string

@@ -21,7 +21,8 @@ func (x *exam) relay(ctx context.Context) []finding {
 	server := app.SMTPServer(x.cfg.SMTP)
 	x.meet(x.cfg.From.Address)
 	if x.cfg.From.Address == "" {
-		return []finding{{name, warn, "smtp is set but from is not: the default account has no sender", "set from, such as 'Shop <shop@example.com>'"}}
+		return []finding{{name, warn, "smtp is set but from is not: the default account has no sender",
+			"set from, such as 'Shop <shop@example.com>'"}}
 	}
 	route, err := accounts.Described(api.VerifyRequest{SMTP: server})
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Differences between this clock and that of Redis that are noticed: times of attempts and leases are compared across machines.
+// Differences between this clock and that of Redis that are noticed: times of attempts and leases are
+// compared across machines.
 const (
 	clockOff      = 2 * time.Second
 	clockHopeless = 30 * time.Second
@@ -30,13 +31,15 @@ func (x *exam) data(context.Context) []finding {
 	case err != nil:
 		return []finding{{name, fail, err.Error(), "let the user that runs Postroom read and write it"}}
 	case !info.IsDir():
-		return []finding{{name, fail, x.cfg.Data + " is not a directory", "move it away, or set data to another place"}}
+		return []finding{{name, fail, x.cfg.Data + " is not a directory",
+			"move it away, or set data to another place"}}
 	}
 	var found []finding
 	for _, file := range []string{"secret", "token"} {
 		path := filepath.Join(x.cfg.Data, file)
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			found = append(found, finding{name, warn, path + " can be read by other users of this machine", "run: chmod 600 " + path})
+			found = append(found, finding{name, warn, path + " can be read by other users of this machine",
+				"run: chmod 600 " + path})
 		}
 	}
 	if len(found) == 0 {
@@ -45,26 +48,32 @@ func (x *exam) data(context.Context) []finding {
 	return found
 }
 
-// redis looks at Redis itself, unless it is the embedded one, which answers only Postroom and is part of /ready.
+// redis looks at Redis itself, unless it is the embedded one, which answers only Postroom and is part of
+// /ready.
 func (x *exam) redis(ctx context.Context) []finding {
 	const name = "redis"
 	if x.cfg.Redis.URL == "" {
 		path, err := exec.LookPath("redis-server")
 		if err != nil {
-			return []finding{{name, warn, "embedded, but no redis-server is installed: mail is kept in memory and lost at every stop", "install redis-server, or set redis.url"}}
+			return []finding{{name, warn,
+				"embedded, but no redis-server is installed: mail is kept in memory and lost at every stop",
+				"install redis-server, or set redis.url"}}
 		}
 		return []finding{{name, ok, "embedded, run by Postroom with " + path, ""}}
 	}
-	db, err := redisdb.Open(ctx, redisdb.Options{URL: x.cfg.Redis.URL.Reveal(), Partitions: x.cfg.Redis.Partitions, PoolSize: 4})
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: x.cfg.Redis.URL.Reveal(),
+		Partitions: x.cfg.Redis.Partitions, PoolSize: 4})
 	if err != nil {
 		return []finding{{name, fail, err.Error(), "start Redis there, or correct redis.url"}}
 	}
 	defer db.Close() //nolint:errcheck // nothing was written
 	took, err := db.Ping(ctx)
 	if err != nil {
-		return []finding{{name, fail, fmt.Sprintf("%s does not answer: %v", db.Address(), err), "see the log of Redis"}}
+		return []finding{{name, fail, fmt.Sprintf("%s does not answer: %v", db.Address(), err),
+			"see the log of Redis"}}
 	}
-	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers in %s", db.Address(), db.Mode(), took.Round(10*time.Microsecond)), ""}}
+	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers in %s", db.Address(), db.Mode(),
+		took.Round(10*time.Microsecond)), ""}}
 	return append(append(append(found, durability(ctx, db)...), x.memory(ctx, db)...), clock(ctx, db)...)
 }
 
@@ -96,7 +105,9 @@ func (x *exam) memory(ctx context.Context, db *redisdb.DB) []finding {
 	if share >= x.cfg.Redis.MaxMemoryShare {
 		status = fail
 	}
-	return []finding{{"memory", status, fmt.Sprintf("Redis uses %.0f %% of its maxmemory; new mail is refused from %.0f %%", share*100, x.cfg.Redis.MaxMemoryShare*100),
+	return []finding{{"memory", status,
+		fmt.Sprintf("Redis uses %.0f %% of its maxmemory; new mail is refused from %.0f %%", share*100,
+			x.cfg.Redis.MaxMemoryShare*100),
 		"raise maxmemory, or see what fills it: postroom outbox"}}
 }
 
@@ -122,8 +133,8 @@ func judgeClock(off time.Duration) finding {
 	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
 }
 
-// ready asks Postroom whether it is ready. A worker is asked at its monitor, if it has one; it has no API for the
-// checks that follow.
+// ready asks Postroom whether it is ready. A worker is asked at its monitor, if it has one; it has no API for
+// the checks that follow.
 func (x *exam) ready(ctx context.Context) []finding {
 	const name = "service"
 	if x.cfg.Role == "worker" && x.reach.URL == "" {
@@ -177,7 +188,8 @@ func (x *exam) api(ctx context.Context) []finding {
 	}
 	found := []finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}
 	for _, a := range s.Alerts {
-		found = append(found, finding{"alert " + a.Alert, warn, a.Text, "since " + a.Since.Local().Format(time.DateTime)})
+		found = append(found, finding{"alert " + a.Alert, warn, a.Text,
+			"since " + a.Since.Local().Format(time.DateTime)})
 	}
 	return found
 }
@@ -194,9 +206,11 @@ func (x *exam) queues(ctx context.Context) []finding {
 		case err != nil:
 			return append(found, finding{"queues", fail, explain(err), ""})
 		case q.Paused:
-			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is paused and holds %d jobs", name, q.Jobs.Paused+q.Jobs.Waiting), "to go on: postroom queue resume " + name})
+			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is paused and holds %d jobs", name,
+				q.Jobs.Paused+q.Jobs.Waiting), "to go on: postroom queue resume " + name})
 		case q.Latency > time.Minute.Seconds():
-			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, seconds(q.Latency)), "is a worker running? More of them: workers." + name})
+			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, seconds(q.Latency)),
+				"is a worker running? More of them: workers." + name})
 		}
 	}
 	if len(found) == 0 {
@@ -215,9 +229,11 @@ func searchable(ctx context.Context, client *api.Client) finding {
 	case s.Store == "none":
 		return finding{name, ok, "there is no search index (documents.store is none)", ""}
 	case s.Keeper == "":
-		return finding{name, warn, "no process keeps the search index", "see the log of Postroom where the API is served"}
+		return finding{name, warn, "no process keeps the search index",
+			"see the log of Postroom where the API is served"}
 	case s.Behind != nil:
-		return finding{name, warn, behindSince(*s.Behind, time.Now()), "wait; if it stays so, see postroom queue status documents, and the log"}
+		return finding{name, warn, behindSince(*s.Behind, time.Now()),
+			"wait; if it stays so, see postroom queue status documents, and the log"}
 	}
 	return finding{name, ok, fmt.Sprintf("%d messages can be found", s.Documents), ""}
 }

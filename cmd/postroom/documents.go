@@ -57,7 +57,8 @@ func behindSince(since, now time.Time) string {
 	if since.Year() < 2000 {
 		return "it is being filled from the email log"
 	}
-	return "changes since " + moment(since, now) + " are missing; they are taken from the email log by themselves"
+	return "changes since " + moment(since, now) +
+		" are missing; they are taken from the email log by themselves"
 }
 
 func rebuildLine(b api.DocumentRebuild, now time.Time) string {

@@ -91,15 +91,16 @@ func explainUnreachable(u *unreachable) string {
 	case errors.Is(u.err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: is `postroom serve` running there? %s", u.base, other)
 	case errors.Is(u.err, context.DeadlineExceeded):
-		return fmt.Sprintf("%s did not answer in time: is it Postroom, and is it well? See its /ready; %s", u.base, other)
+		return fmt.Sprintf("%s did not answer in time: is it Postroom, and is it well? See its /ready; %s", u.base,
+			other)
 	case strings.Contains(u.err.Error(), "HTTP response to HTTPS client"):
 		return fmt.Sprintf("%s speaks HTTP, not HTTPS: write http:// in --url or POSTROOM_URL", u.base)
 	}
 	return fmt.Sprintf("can't reach Postroom at %s: %v; %s", u.base, u.err, other)
 }
 
-// refusal returns why Postroom refused to change one message, or "" for any other error, which the next message
-// would meet as well.
+// refusal returns why Postroom refused to change one message, or "" for any other error, which the next
+// message would meet as well.
 func refusal(err error) string {
 	f, ok := errors.AsType[*api.Failure](err)
 	if ok && (f.Problem.StatusCode == http.StatusNotFound || f.Problem.StatusCode == http.StatusConflict) {

@@ -17,7 +17,9 @@ func (f *feedbackCmd) Run(s *session) error {
 }
 
 func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
-	c.line("Waiting", fmt.Sprintf("%d bounces, complaints and unsubscriptions; %d deliveries; %d opens and clicks", s.Inbox.Urgent, s.Inbox.Deliveries, s.Inbox.Hits))
+	c.line("Waiting", fmt.Sprintf(
+		"%d bounces, complaints and unsubscriptions; %d deliveries; %d opens and clicks", s.Inbox.Urgent,
+		s.Inbox.Deliveries, s.Inbox.Hits))
 	if s.Inbox.Waiting > 0 {
 		c.line("Looked for", fmt.Sprintf("the messages of %d facts, which are not known yet", s.Inbox.Waiting))
 	}
@@ -34,7 +36,8 @@ func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
 		if source.Configured {
 			taken = "yes"
 		}
-		g.add(source.Source, taken, source.Received, source.Applied, source.Duplicates, source.Unknown, source.Full, source.Failed, orNever(source.Last, now))
+		g.add(source.Source, taken, source.Received, source.Applied, source.Duplicates, source.Unknown, source.Full,
+			source.Failed, orNever(source.Last, now))
 	}
 	c.show(g)
 }

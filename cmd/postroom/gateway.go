@@ -26,7 +26,8 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	g := newGrid("gateway", "relay", "limits", "state", "deliveries", "last use", "last error")
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayURL(s.SMTP), orDash(s.limits.Words()), info.State, info.Deliveries, orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
+		g.add(info.Gateway.Gateway, relayURL(s.SMTP), orDash(s.limits.Words()), info.State, info.Deliveries,
+			orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
 }
@@ -50,7 +51,8 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 		if w.Started != nil {
 			began = ", " + w.Started.Local().Format(time.DateOnly)
 		}
-		g.fact("warm-up", fmt.Sprintf("%g a day at first%s, then × %g each day", w.PerDay, began, cmp.Or(w.Growth, 1.5)))
+		g.fact("warm-up", fmt.Sprintf("%g a day at first%s, then × %g each day", w.PerDay, began,
+			cmp.Or(w.Growth, 1.5)))
 	}
 	g.fact("state", info.State)
 	g.fact("deliveries", fmt.Sprint(info.Deliveries))
@@ -78,8 +80,10 @@ func (s relaySettings) into(g api.Gateway) api.Gateway {
 	if r.Auth == nil {
 		r.Auth = &api.SMTPAuth{}
 	}
-	g.Preset, g.Host, g.Port, g.Secure, g.TLS, g.User, g.Pass = r.Preset, r.Host, r.Port, r.Secure, r.TLS, r.Auth.User, r.Auth.Pass
-	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.OAuth2, s.limits, s.Proxy, s.LocalAddress, s.SMTPEhloName
+	g.Preset, g.Host, g.Port, g.Secure, g.TLS, g.User, g.Pass = r.Preset, r.Host, r.Port, r.Secure, r.TLS,
+		r.Auth.User, r.Auth.Pass
+	g.OAuth2, g.Limits, g.Proxy, g.LocalAddress, g.SMTPEhloName = s.OAuth2, s.limits, s.Proxy, s.LocalAddress,
+		s.SMTPEhloName
 	return g
 }
 
@@ -141,7 +145,8 @@ type gatewayUpdateCmd struct {
 	reachFlags
 }
 
-// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is another one.
+// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is
+// another one.
 func (g *gatewayUpdateCmd) Run(s *session) error {
 	info, err := api.GetGateway.Do(s, s.client, g.Gateway)
 	if err != nil {

@@ -12,7 +12,8 @@ func logVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List messages, newest first (the default).", run: &logListCmd{}},
 		{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
-		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents, eventsGrid)},
+		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents,
+			eventsGrid)},
 		{name: "stats", help: "Count the mail of the last hour and the last 24 hours, in all, or of an account or a lane.",
 			run: &logStatsCmd{}},
 	}
@@ -41,7 +42,8 @@ func (l *logListCmd) Run(s *session) error {
 		return err
 	}
 	messages, more, _, err := fetch(s, api.ListMessages, api.LogQuery{
-		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag, Search: l.Search,
+		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag,
+		Search:       l.Search,
 		CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
 	}, l.limitFlag, nil)
 	out := struct {
@@ -63,7 +65,8 @@ func (l *logListCmd) Run(s *session) error {
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {
 	g := newGrid("id", "status", "account", "to", "subject", "accepted", "attempts", "last word")
 	for _, m := range messages {
-		g.add(m.QueueID, m.Status, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now), tries(m.AttemptsMade, m.Attempts), lastWord(m))
+		g.add(m.QueueID, m.Status, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
+			tries(m.AttemptsMade, m.Attempts), lastWord(m))
 	}
 	return g
 }
@@ -74,7 +77,8 @@ func lastWord(m api.LoggedMessage) string {
 	if m.Error != nil && m.Status != api.StatusSent {
 		failed = m.Error.Message
 	}
-	if m.Status == api.StatusFailed || m.Status == api.StatusDead { // the reason, if there is one, is why the dead letter was deleted
+	// the reason, if there is one, is why the dead letter was deleted
+	if m.Status == api.StatusFailed || m.Status == api.StatusDead {
 		return doubtful(cmp.Or(failed, m.Reason), m.InDoubt)
 	}
 	return doubtful(cmp.Or(m.Reason, failed, m.Response), m.InDoubt)
@@ -126,7 +130,8 @@ func (l *logStatsCmd) Run(s *session) error {
 func (l *logStatsCmd) chosen(s *session) ([]api.CounterQuery, error) {
 	switch l.By {
 	case "lane":
-		return []api.CounterQuery{{Account: l.Account, Lane: api.Transactional}, {Account: l.Account, Lane: api.Bulk}}, nil
+		return []api.CounterQuery{{Account: l.Account, Lane: api.Transactional},
+			{Account: l.Account, Lane: api.Bulk}}, nil
 	case "account":
 		accounts, err := all(s, api.ListAccounts, api.PageQuery{PageSize: maxPage})
 		queries := make([]api.CounterQuery, len(accounts))

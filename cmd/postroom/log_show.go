@@ -29,7 +29,8 @@ func (l *logShowCmd) Run(s *session) error {
 func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("Status", string(m.Status))
-	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled}, "Accepted", now)
+	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
+		"Accepted", now)
 	if m.DeliverBy != nil {
 		c.line("Deliver by", stamp(*m.DeliverBy, now))
 	}
@@ -73,7 +74,8 @@ func eventGrid(events []api.MessageEvent) grid {
 func happened(e api.MessageEvent) string {
 	var words []string
 	if e.Attempt != nil {
-		words = append(words, strings.TrimSuffix(fmt.Sprintf("attempt %d, %s", e.Attempt.Number, asked(*e.Attempt)), ", "))
+		words = append(words, strings.TrimSuffix(fmt.Sprintf("attempt %d, %s", e.Attempt.Number, asked(*e.Attempt)),
+			", "))
 	}
 	switch {
 	case e.Details != nil:

@@ -9,8 +9,8 @@ import (
 
 func main() { os.Exit(mainCode()) }
 
-// mainCode runs the command line. The first SIGINT or SIGTERM ends the context, so that everything stops in order; from then on the signals
-// have their usual effect again, and the second ends the process at once.
+// mainCode runs the command line. The first SIGINT or SIGTERM ends the context, so that everything stops in
+// order; from then on the signals have their usual effect again, and the second ends the process at once.
 func mainCode() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

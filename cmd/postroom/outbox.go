@@ -13,7 +13,8 @@ func outboxVerbs() []verb {
 		{name: "list", help: "List queued messages, oldest first (the default).", run: &outboxListCmd{}},
 		{name: "show", help: "Show one message and its attempts, or how it ended.", run: &outboxShowCmd{}},
 		{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{}},
-		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.", run: &deadReplayCmd{}},
+		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.",
+			run: &deadReplayCmd{}},
 		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{}},
 		{name: "watch", help: "Watch the outbox as it changes.", run: &outboxWatchCmd{}},
 	}
@@ -96,7 +97,8 @@ func (o *outboxListCmd) Run(s *session) error {
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
 	g := newGrid("id", "state", "to", "subject", "attempts", "next", "why")
 	for _, m := range messages {
-		g.add(m.QueueID, m.State, someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts), next(m.NextAttempt, now), why(m))
+		g.add(m.QueueID, m.State, someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts),
+			next(m.NextAttempt, now), why(m))
 	}
 	return g
 }

@@ -13,7 +13,8 @@ type chosenFlags struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
 }
 
-// chosen returns the query of the flags. Naming messages and selecting them at once is a mistake, and so is neither.
+// chosen returns the query of the flags. Naming messages and selecting them at once is a mistake, and so is
+// neither.
 func (f chosenFlags) chosen() (api.OutboxQuery, error) {
 	switch selected := f.filterFlags != (filterFlags{}); {
 	case selected && len(f.IDs) > 0:
@@ -61,7 +62,8 @@ type retryFailed struct {
 	Error   string `json:"error"`
 }
 
-// retry tries messages one by one and prints the results. One that can't be tried now does not stop the others.
+// retry tries messages one by one and prints the results. One that can't be tried now does not stop the
+// others.
 func (s *session) retry(ids []string, try func(id string) error) error {
 	var out retried
 	bar := s.bar(len(ids), "retrying")
@@ -130,7 +132,8 @@ func (o *outboxCancelCmd) cancel(s *session, q api.OutboxQuery) (out cancelled, 
 				return out, err
 			}
 			if !s.confirm("Cancel %d messages?", page.Total) {
-				return out, fmt.Errorf("nothing was cancelled: %d messages are selected, say --yes to cancel them", page.Total)
+				return out, fmt.Errorf("nothing was cancelled: %d messages are selected, say --yes to cancel them",
+					page.Total)
 			}
 		}
 		answer, err := api.CancelMessages.Do(s, s.client, q)

@@ -66,7 +66,8 @@ func (o *outboxShowCmd) content(s *session) error {
 func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("State", string(m.State))
-	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled}, "Queued", now)
+	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
+		"Queued", now)
 	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
 	c.line("Lane", string(m.Lane))
 	c.line("Tags", strings.Join(m.Tags, ", "))
@@ -113,7 +114,8 @@ func (c *console) tables(all ...grid) {
 // inDoubt says that the outcome of some attempts is not known.
 func (c *console) inDoubt(attempts int) {
 	if attempts > 0 {
-		c.line("In doubt", fmt.Sprintf("%d attempts died between the end of the message and the reply: it may have been delivered", attempts))
+		c.line("In doubt", fmt.Sprintf(
+			"%d attempts died between the end of the message and the reply: it may have been delivered", attempts))
 	}
 }
 

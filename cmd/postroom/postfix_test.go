@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// TestPostfixPipesMailBack has a real Postfix hand a mail to `postroom bounce`. While Postroom is away, Postfix keeps the mail.
+// TestPostfixPipesMailBack has a real Postfix hand a mail to `postroom bounce`. While Postroom is away,
+// Postfix keeps the mail.
 func TestPostfixPipesMailBack(t *testing.T) {
 	const to = "bounces+Token@bounce.example.com"
 	requests := make(chan string, 10)
@@ -36,10 +37,12 @@ func TestPostfixPipesMailBack(t *testing.T) {
 	t.Cleanup(service.Close)
 	postfix := testpostfix.Start(t, testpostfix.Options{
 		Transports: map[string]string{"bounce.example.com": "program"},
-		Pipe:       publicProgram(t) + " bounce --quiet --url " + service.URL + " --token secret --to ${original_recipient}",
+		Pipe: publicProgram(t) + " bounce --quiet --url " + service.URL +
+			" --token secret --to ${original_recipient}",
 	})
 	mail := "From: MAILER-DAEMON@mx.example.net\r\nSubject: Undelivered Mail\r\n\r\nno such user\r\n"
-	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", postfix.Port), nil, "", []string{to}, []byte(mail)); err != nil {
+	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", postfix.Port), nil, "", []string{to},
+		[]byte(mail)); err != nil {
 		t.Fatal(err)
 	}
 	next := func() string {
@@ -58,7 +61,9 @@ func TestPostfixPipesMailBack(t *testing.T) {
 	waitFor(t, postfix, "status=deferred")
 	postfix.Flush(t)
 	got := next()
-	if !strings.HasPrefix(got, "POST /v1/bounces?envelopeTo=bounces%2BToken%40bounce.example.com Bearer secret\n") || !strings.Contains(got, "Subject: Undelivered Mail\n") {
+	if !strings.HasPrefix(got,
+		"POST /v1/bounces?envelopeTo=bounces%2BToken%40bounce.example.com Bearer secret\n") ||
+		!strings.Contains(got, "Subject: Undelivered Mail\n") {
 		t.Errorf("then came %q", got)
 	}
 	waitFor(t, postfix, "status=sent")
@@ -67,7 +72,8 @@ func TestPostfixPipesMailBack(t *testing.T) {
 // waitFor waits until Postfix has logged something.
 func waitFor(t *testing.T, postfix *testpostfix.Server, text string) {
 	t.Helper()
-	for late := time.Now().Add(patience); !strings.Contains(postfix.Log(), text); time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(patience); !strings.Contains(postfix.Log(), text); time.Sleep(
+		20 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("no %q in the log\n%s", text, postfix.Log())
 		}

@@ -49,7 +49,8 @@ func queueGrid(all []api.QueueStatus) grid {
 		if q.Paused {
 			runs = "paused"
 		}
-		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Delayed, j.Failed, seconds(q.Latency), q.ProcessedTotal)
+		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Delayed, j.Failed,
+			seconds(q.Latency), q.ProcessedTotal)
 	}
 	return g
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// relayFlags describe a relay: an account's own, or a gateway. What can be taken away again is a pointer: given and empty, it goes.
+// relayFlags describe a relay: an account's own, or a gateway. What can be taken away again is a pointer:
+// given and empty, it goes.
 type relayFlags struct {
 	SMTP         string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
 	Preset       *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
@@ -114,7 +115,8 @@ func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) 
 func (f oauthFlags) over(old *api.OAuth2, con *console) (*api.OAuth2, error) {
 	o := *cmp.Or(old, &api.OAuth2{})
 	o.Provider, o.TokenURL = cmp.Or(f.Provider, o.Provider), cmp.Or(f.TokenURL, o.TokenURL)
-	o.ClientID, o.Scope, o.User = cmp.Or(f.ClientID, o.ClientID), cmp.Or(f.Scope, o.Scope), cmp.Or(f.User, o.User)
+	o.ClientID, o.Scope, o.User = cmp.Or(f.ClientID, o.ClientID), cmp.Or(f.Scope, o.Scope), cmp.Or(f.User,
+		o.User)
 	var err error
 	if f.ClientSecret != "" {
 		if o.ClientSecret, err = con.secretFrom("--oauth2-client-secret", f.ClientSecret); err != nil {
@@ -197,8 +199,8 @@ func readRelay(text string, old *api.SMTPServer, con *console) (*api.SMTPServer,
 	return relay, nil
 }
 
-// secret gives the value of a flag that may hold a secret: as it is given, - for standard input, which leaves no trace in the shell's
-// history, or env:NAME.
+// secret gives the value of a flag that may hold a secret: as it is given, - for standard input, which leaves
+// no trace in the shell's history, or env:NAME.
 func (c *console) secret(flag, value string) (string, error) {
 	if value == "-" || strings.HasPrefix(value, "env:") {
 		return c.secretFrom(flag, value)
@@ -206,7 +208,8 @@ func (c *console) secret(flag, value string) (string, error) {
 	return value, nil
 }
 
-// secretFrom reads a secret from where a flag says it is: a file, env:NAME, or - for standard input. One newline at its end is dropped.
+// secretFrom reads a secret from where a flag says it is: a file, env:NAME, or - for standard input. One
+// newline at its end is dropped.
 func (c *console) secretFrom(flag, from string) (string, error) {
 	if name, ok := strings.CutPrefix(from, "env:"); ok {
 		value := os.Getenv(name)

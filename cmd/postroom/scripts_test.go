@@ -22,7 +22,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// patience is how long a script waits for what must happen: long, since the machine may be busy with other tests.
+// patience is how long a script waits for what must happen: long, since the machine may be busy with other
+// tests.
 const patience = time.Minute
 
 // relayKey is under which a script's relay is found, lockedKey that which wants a login.
@@ -50,7 +51,8 @@ func TestScripts(t *testing.T) {
 // raceAtOnce keeps the race detector from holding each of the many processes for a second before it ends.
 const raceAtOnce = "atexit_sleep_ms=0"
 
-// setup gives each script a relay, whose address is $SMTP, and one at $LOCKED that lets nobody in but user with the password right.
+// setup gives each script a relay, whose address is $SMTP, and one at $LOCKED that lets nobody in but user
+// with the password right.
 func setup(env *testscript.Env) error {
 	relay, err := testsmtp.New(testsmtp.Options{})
 	if err != nil {
@@ -80,16 +82,19 @@ type service struct {
 	ended    chan error
 }
 
-// serveScript runs postroom serve with further flags, waits until it listens, and points postroom's commands to it.
+// serveScript runs postroom serve with further flags, waits until it listens, and points postroom's commands
+// to it.
 func serveScript(t *testing.T, ts *testscript.TestScript, args []string) {
 	s := ts.Value(serviceKey{}).(*service)
 	if s.cmd != nil {
 		ts.Fatalf("a Postroom runs already")
 	}
-	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--smtp", ts.Getenv("SMTP"), "--from", "Shop <shop@example.com>"}, args...)
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--smtp", ts.Getenv("SMTP"), "--from",
+		"Shop <shop@example.com>"}, args...)
 	cmd := exec.Command("postroom", args...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR"), "GORACE=" + raceAtOnce}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR"),
+		"GORACE=" + raceAtOnce}
 	stderr, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -189,7 +194,8 @@ func haltScript(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(s.end())
 }
 
-// mailsScript waits until the relay has taken so many mails, and writes the last one to the file mail: mails N, or mails N locked.
+// mailsScript waits until the relay has taken so many mails, and writes the last one to the file mail: mails
+// N, or mails N locked.
 func mailsScript(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)

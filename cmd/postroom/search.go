@@ -24,7 +24,8 @@ func (c *searchCmd) Run(s *session) error {
 	if err := c.checked(); err != nil {
 		return err
 	}
-	q := api.DocumentQuery{Q: strings.Join(c.Query, " "), Sort: api.DocumentSort(c.Sort), PageSize: c.pageSize(searchPage)}
+	q := api.DocumentQuery{Q: strings.Join(c.Query, " "), Sort: api.DocumentSort(c.Sort),
+		PageSize: c.pageSize(searchPage)}
 	found, more, last, err := fetch(s, api.SearchDocuments, q, c.limitFlag, nil)
 	out := struct {
 		Total     int                `json:"total"`
@@ -52,7 +53,8 @@ func (c *searchCmd) Run(s *session) error {
 func foundGrid(found []api.FoundMessage, now time.Time) grid {
 	g := newGrid("id", "status", "account", "to", "subject", "accepted", "text")
 	for _, m := range found {
-		g.add(m.QueueID, m.Status, m.Account, someOf(m.To), clip(m.Subject, 40), moment(m.Created, now), clip(plainText(m.Highlights.Text), 60))
+		g.add(m.QueueID, m.Status, m.Account, someOf(m.To), clip(m.Subject, 40), moment(m.Created, now),
+			clip(plainText(m.Highlights.Text), 60))
 	}
 	return g
 }

@@ -9,8 +9,10 @@ import (
 
 func secretVerbs() []verb {
 	return []verb{
-		{name: "rotate", help: "After a change of secret: seal everything again under the new one.", run: &secretRotateCmd{}},
-		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.", run: &secretSigningCmd{}},
+		{name: "rotate", help: "After a change of secret: seal everything again under the new one.",
+			run: &secretRotateCmd{}},
+		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
+			run: &secretSigningCmd{}},
 	}
 }
 

@@ -69,7 +69,8 @@ func (c *sendCmd) Run(s *session) error {
 	}
 	out := sendAnswer{SubmitAnswer: answer}
 	if skipped := answer.Skipped; skipped != nil {
-		skip := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check", clean(someOf(skipped.Recipients)), skipped.Reason)
+		skip := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check",
+			clean(someOf(skipped.Recipients)), skipped.Reason)
 		if answer.QueueID == "" && !c.DryRun {
 			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", skip))
 		}

@@ -35,7 +35,8 @@ what was being sent is then taken up by the next start.`
 // Run runs Postroom until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	settings, err := s.load(map[string]string{
-		"role": s.Role, "http.listen": s.Listen, "redis.url": s.Redis, "data": s.Data, "smtp": s.SMTP, "from": s.From,
+		"role": s.Role, "http.listen": s.Listen, "redis.url": s.Redis, "data": s.Data, "smtp": s.SMTP,
+		"from": s.From,
 	})
 	if err != nil {
 		return err
@@ -66,12 +67,14 @@ func takenPort(c *config.Config, err error) error {
 	}
 	_, taken, _ := net.SplitHostPort(op.Addr.String())
 	for _, l := range []struct{ address, flag string }{
-		{c.HTTP.Listen, "--listen HOST:PORT (setting http.listen)"}, {c.Monitor.Listen, "--set monitor.listen=HOST:PORT"},
+		{c.HTTP.Listen, "--listen HOST:PORT (setting http.listen)"},
+		{c.Monitor.Listen, "--set monitor.listen=HOST:PORT"},
 		{c.SMTPD.Listen, "--set smtpd.listen=HOST:PORT"}, {c.SMTPD.ListenTLS, "--set smtpd.listenTls=HOST:PORT"},
 		{c.Bounce.Listen, "--set bounce.listen=HOST:PORT"},
 	} {
 		if _, port, _ := net.SplitHostPort(l.address); port == taken {
-			return fmt.Errorf("%w; another program uses %s: stop it, or choose another address with %s", err, l.address, l.flag)
+			return fmt.Errorf("%w; another program uses %s: stop it, or choose another address with %s", err,
+				l.address, l.flag)
 		}
 	}
 	return err

@@ -21,7 +21,8 @@ func TestTakenPortNamesTheFlag(t *testing.T) {
 		"--listen HOST:PORT (setting http.listen)": {HTTP: config.HTTP{Listen: address}},
 		"--set smtpd.listen=HOST:PORT":             {SMTPD: config.SMTPD{Listen: address}},
 	} {
-		if got := takenPort(c, err).Error(); !strings.Contains(got, "address already in use") || !strings.Contains(got, want) {
+		if got := takenPort(c, err).Error(); !strings.Contains(got, "address already in use") ||
+			!strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}

@@ -13,11 +13,13 @@ type settingsFlags struct {
 	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, such as delivery.attempts=5; may be repeated. See: postroom config."`
 }
 
-// load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own. Empty ones are left out.
+// load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own.
+// Empty ones are left out.
 func (f settingsFlags) load(extra map[string]string) (*config.Loaded, error) {
 	maps.DeleteFunc(extra, func(_, value string) bool { return value == "" })
 	flags := map[string]string{}
 	maps.Copy(flags, f.Set)
 	maps.Copy(flags, extra)
-	return config.Load(config.Sources{File: f.Config, Env: os.Environ(), Flags: flags, OtherEnv: []string{envURL}})
+	return config.Load(config.Sources{File: f.Config, Env: os.Environ(), Flags: flags, OtherEnv: []string{
+		envURL}})
 }

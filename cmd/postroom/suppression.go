@@ -88,7 +88,8 @@ func suppressionGrid(list []api.Suppression, now time.Time) grid {
 		if s.Expired {
 			until = "over"
 		}
-		g.add(whom(s), s.Reason, scopeWords(s.SuppressionScope), moment(s.Created, now), until, orDash(s.Source), orDash(s.MessageID), clip(orDash(s.Response), 60))
+		g.add(whom(s), s.Reason, scopeWords(s.SuppressionScope), moment(s.Created, now), until, orDash(s.Source),
+			orDash(s.MessageID), clip(orDash(s.Response), 60))
 	}
 	return g
 }
@@ -174,7 +175,8 @@ func (c *suppressionsAddCmd) Run(s *session) error {
 	}
 	list := make([]api.NewSuppression, len(c.Whom))
 	for i, who := range c.Whom {
-		list[i] = api.NewSuppression{Reason: c.Reason, SuppressionScope: c.scope(), Source: "cli", Response: c.Note, Expires: expires}
+		list[i] = api.NewSuppression{Reason: c.Reason, SuppressionScope: c.scope(), Source: "cli", Response: c.Note,
+			Expires: expires}
 		list[i].Email, list[i].Domain = addressOrDomain(who)
 	}
 	answer, err := api.AddSuppressions.Do(s, s.client, api.SuppressionRequest{Suppressions: list})

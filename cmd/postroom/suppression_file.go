@@ -34,14 +34,16 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 	}
 	defer func() { _ = file.Close() }() // it was read
 	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
-	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason, SuppressionScope: c.scope(), Source: c.Source}
+	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason,
+		SuppressionScope: c.scope(), Source: c.Source}
 	answer, err := api.ImportSuppressions.Do(s, s.client, new(progressbar.NewReader(file, bar)), options)
 	_ = bar.Clear()
 	if err != nil {
 		return s.brokenOff(options.ID, err)
 	}
 	return s.done(answer, answer.Bad > 0, func() {
-		s.say("%d lines: %d added, %d known already, %d left out", answer.Lines, answer.Added, answer.Known, answer.Bad)
+		s.say("%d lines: %d added, %d known already, %d left out", answer.Lines, answer.Added, answer.Known,
+			answer.Bad)
 		for _, bad := range answer.Errors {
 			s.note("line %d: %s", bad.Line, clean(bad.Reason))
 		}

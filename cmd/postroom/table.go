@@ -66,7 +66,8 @@ var (
 
 // draw makes a table no wider than the terminal.
 func (g grid) draw(width int) string {
-	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).Headers(g.headings...).Rows(g.fit(width)...).
+	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).Headers(
+		g.headings...).Rows(g.fit(width)...).
 		StyleFunc(func(row, _ int) lipgloss.Style {
 			if row == table.HeaderRow {
 				return headingStyle
@@ -79,8 +80,8 @@ func (g grid) draw(width int) string {
 // least is how narrow a column may get.
 const least = 6
 
-// fit gives the rows with the widest columns cut until the table fits. The first column stays whole: it holds the id that the next command is
-// given.
+// fit gives the rows with the widest columns cut until the table fits. The first column stays whole: it holds
+// the id that the next command is given.
 func (g grid) fit(width int) [][]string {
 	widths := make([]int, len(g.headings))
 	total := 1

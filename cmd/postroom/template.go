@@ -14,19 +14,24 @@ import (
 
 func templateVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List templates, partials and layouts (the default).", run: &listCmd[templateFlags, api.TemplateRow]{
-			rows: func(s *session, f templateFlags) ([]api.TemplateRow, error) {
-				return all(s, api.ListTemplates, api.TemplateQuery{Account: f.Account, Kind: f.Kind, Search: f.Search, PageSize: maxPage})
-			},
-			none: "no templates; to store one: postroom template push --help", grid: templatesGrid,
-		}},
+		{name: "list", help: "List templates, partials and layouts (the default).",
+			run: &listCmd[templateFlags, api.TemplateRow]{
+				rows: func(s *session, f templateFlags) ([]api.TemplateRow, error) {
+					return all(s, api.ListTemplates, api.TemplateQuery{Account: f.Account, Kind: f.Kind, Search: f.Search,
+						PageSize: maxPage})
+				},
+				none: "no templates; to store one: postroom template push --help", grid: templatesGrid,
+			}},
 		{name: "show", help: "Show one template.", run: &templateShowCmd{}},
-		{name: "render", help: "Show what a template says, stored or in a directory; nothing is sent.", run: &templateRenderCmd{}},
-		{name: "push", help: "Store the template in a directory, or change the stored one to it.", run: &templatePushCmd{}},
+		{name: "render", help: "Show what a template says, stored or in a directory; nothing is sent.",
+			run: &templateRenderCmd{}},
+		{name: "push", help: "Store the template in a directory, or change the stored one to it.",
+			run: &templatePushCmd{}},
 		{name: "pull", help: "Write a stored template into a directory.", run: &templatePullCmd{}},
 		{name: "create", help: "Store a template made of a few files.", run: &templateCreateCmd{}},
 		{name: "update", help: "Change what the flags name of a template.", run: &templateUpdateCmd{}},
-		{name: "versions", help: "List the versions that are kept of a template.", run: show(api.ListTemplateVersions, versionsGrid)},
+		{name: "versions", help: "List the versions that are kept of a template.",
+			run: show(api.ListTemplateVersions, versionsGrid)},
 		{name: "restore", help: "Give a template the content of a version again.", run: &templateRestoreCmd{}},
 		{name: "delete", help: "Delete a template that no other one uses.", run: &deleteCmd[api.TemplateDeleted]{
 			route: api.DeleteTemplate, what: "template", consequence: " with all its versions",
@@ -44,7 +49,8 @@ type templateFlags struct {
 func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 	g := newGrid("template", "name", "kind", "account", "format", "locales", "version", "changed")
 	for _, row := range list {
-		g.add(row.ID, row.Name, row.Kind, accountOf(row.Account), row.Format, orDash(strings.Join(row.Locales, " ")), row.Version, moment(row.Updated, now))
+		g.add(row.ID, row.Name, row.Kind, accountOf(row.Account), row.Format,
+			orDash(strings.Join(row.Locales, " ")), row.Version, moment(row.Updated, now))
 	}
 	return g
 }
@@ -132,7 +138,8 @@ type templateRestoreCmd struct {
 // Run restores a version.
 func (t *templateRestoreCmd) Run(s *session) error {
 	answer, err := api.RestoreTemplate.Do(s, s.client, api.TemplateRestore{Version: t.Version}, t.Template)
-	return s.said(answer, err, "template %s: version %d, which says what version %d said", answer.ID, answer.Version, t.Version)
+	return s.said(answer, err, "template %s: version %d, which says what version %d said", answer.ID,
+		answer.Version, t.Version)
 }
 
 // isDir reports whether there is a directory of this name.

@@ -39,7 +39,8 @@ type templateHead struct {
 	Missing     string  `json:"missing,omitempty"`
 }
 
-// readTemplate reads a template that is in a directory. Without an id in template.json it has the directory's name; without a name, its id.
+// readTemplate reads a template that is in a directory. Without an id in template.json it has the directory's
+// name; without a name, its id.
 func readTemplate(dir string) (api.TemplateRequest, error) {
 	var head templateHead
 	text, err := readIfThere(filepath.Join(dir, headFile))
@@ -53,7 +54,8 @@ func readTemplate(dir string) (api.TemplateRequest, error) {
 			return api.TemplateRequest{}, fmt.Errorf("%s: %w", filepath.Join(dir, headFile), err)
 		}
 	}
-	req := api.TemplateRequest{ID: head.ID, Account: head.Account, Name: head.Name, Description: head.Description, Kind: head.Kind}
+	req := api.TemplateRequest{ID: head.ID, Account: head.Account, Name: head.Name,
+		Description: head.Description, Kind: head.Kind}
 	req.Layout, req.InlineCSS, req.Missing = head.Layout, head.InlineCSS, head.Missing
 	if req.ID == "" {
 		whole, err := filepath.Abs(dir)
@@ -114,7 +116,8 @@ func readContent(dir string) (c api.TemplateContent, format string, err error) {
 	for _, part := range []struct {
 		file string
 		into *string
-	}{{subjectFile, &c.Subject}, {previewFile, &c.PreviewText}, {htmlFile, &c.HTML}, {markdownFile, &c.HTML}, {textFile, &c.Text}} {
+	}{{subjectFile, &c.Subject}, {previewFile, &c.PreviewText}, {htmlFile, &c.HTML}, {markdownFile, &c.HTML}, {
+		textFile, &c.Text}} {
 		text, err := readIfThere(filepath.Join(dir, part.file))
 		if err != nil {
 			return c, format, err
@@ -149,7 +152,8 @@ func writeTemplate(dir string, t api.Template) error {
 		return err
 	}
 	head, err := json.MarshalIndent(templateHead{
-		ID: t.ID, Account: t.Account, Name: t.Name, Description: t.Description, Kind: t.Kind, Layout: t.Layout, InlineCSS: t.InlineCSS, Missing: t.Missing,
+		ID: t.ID, Account: t.Account, Name: t.Name, Description: t.Description, Kind: t.Kind, Layout: t.Layout,
+		InlineCSS: t.InlineCSS, Missing: t.Missing,
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -204,8 +208,10 @@ func writeContent(dir, format string, c api.TemplateContent) error {
 		html, other = other, html
 	}
 	return errors.Join(
-		writeOrRemove(filepath.Join(dir, subjectFile), ended(c.Subject)), writeOrRemove(filepath.Join(dir, previewFile), ended(c.PreviewText)),
-		writeOrRemove(filepath.Join(dir, html), c.HTML), writeOrRemove(filepath.Join(dir, other), ""), writeOrRemove(filepath.Join(dir, textFile), c.Text),
+		writeOrRemove(filepath.Join(dir, subjectFile), ended(c.Subject)),
+		writeOrRemove(filepath.Join(dir, previewFile), ended(c.PreviewText)),
+		writeOrRemove(filepath.Join(dir, html), c.HTML), writeOrRemove(filepath.Join(dir, other), ""),
+		writeOrRemove(filepath.Join(dir, textFile), c.Text),
 	)
 }
 
@@ -235,7 +241,8 @@ func filed(dir, format string, err error) error {
 	}
 	lines := []string{f.Problem.Message + ":"}
 	for _, field := range f.Problem.Fields {
-		lines = append(lines, filepath.Join(dir, fileOf(field.Key, format))+": "+strings.TrimPrefix(field.Message, `"`+field.Key+`" `))
+		lines = append(lines, filepath.Join(dir, fileOf(field.Key, format))+": "+strings.TrimPrefix(field.Message,
+			`"`+field.Key+`" `))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
@@ -246,7 +253,8 @@ func fileOf(key, format string) string {
 	if format == "markdown" {
 		html = markdownFile
 	}
-	files := map[string]string{"subject": subjectFile, "previewText": previewFile, "html": html, "text": textFile}
+	files := map[string]string{"subject": subjectFile, "previewText": previewFile, "html": html,
+		"text": textFile}
 	steps := strings.Split(key, ".")
 	last := files[steps[len(steps)-1]]
 	switch {

@@ -26,7 +26,8 @@ func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.Template
 	for _, part := range []struct {
 		flag *string
 		into *string
-	}{{f.Subject, &d.Content.Subject}, {f.Preview, &d.Content.PreviewText}, {f.HTML, &d.Content.HTML}, {f.Text, &d.Content.Text}} {
+	}{{f.Subject, &d.Content.Subject}, {f.Preview, &d.Content.PreviewText}, {f.HTML, &d.Content.HTML}, {
+		f.Text, &d.Content.Text}} {
 		if part.flag == nil {
 			continue
 		}
@@ -84,7 +85,8 @@ func (t *templateCreateCmd) Run(s *session) error {
 		return err
 	}
 	req := api.TemplateRequest{
-		ID: t.Template, Name: cmp.Or(t.Name, t.Template), Description: t.Description, Kind: t.Kind, TemplateDefinition: d,
+		ID: t.Template, Name: cmp.Or(t.Name, t.Template), Description: t.Description, Kind: t.Kind,
+		TemplateDefinition: d,
 	}
 	if t.Account != "" {
 		req.Account = &t.Account
@@ -118,7 +120,8 @@ func (t *templateUpdateCmd) Run(s *session) error {
 	patch := wholePatch(req)
 	patch.Version = old.Version
 	answer, err := api.UpdateTemplate.Do(s, s.client, patch, t.Template)
-	if err == nil && !s.json && answer.Version == old.Version && req.Name == old.Name && req.Description == old.Description {
+	if err == nil && !s.json && answer.Version == old.Version && req.Name == old.Name &&
+		req.Description == old.Description {
 		return errNothing
 	}
 	return s.said(answer, err, "%s %s: version %d", old.Kind, answer.ID, answer.Version)

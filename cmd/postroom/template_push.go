@@ -38,16 +38,19 @@ func (t *templatePushCmd) Run(s *session) error {
 	case err != nil:
 		return err
 	case kind != old.Kind:
-		return fmt.Errorf("%s is a %s, not a %s: delete it first, or push under another --id", old.ID, old.Kind, kind)
+		return fmt.Errorf("%s is a %s, not a %s: delete it first, or push under another --id", old.ID, old.Kind,
+			kind)
 	case req.Account != nil && accountOf(old.Account) != *req.Account:
-		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID, accountOf(old.Account), *req.Account)
+		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID,
+			accountOf(old.Account), *req.Account)
 	}
 	answer, err := api.UpdateTemplate.Do(s, s.client, wholePatch(req), req.ID)
 	asBefore := ""
 	if answer.Version == old.Version {
 		asBefore = ", as before"
 	}
-	return s.said(answer, filed(t.Dir, req.Format, err), "%s %s: version %d%s", old.Kind, answer.ID, answer.Version, asBefore)
+	return s.said(answer, filed(t.Dir, req.Format, err), "%s %s: version %d%s", old.Kind, answer.ID,
+		answer.Version, asBefore)
 }
 
 // wholePatch makes a template all that a directory says, and nothing else.
@@ -60,7 +63,8 @@ func wholePatch(req api.TemplateRequest) api.TemplatePatch {
 		sample = json.RawMessage("{}")
 	}
 	return api.TemplatePatch{
-		Name: &req.Name, Description: &req.Description, Format: &req.Format, Content: &req.Content, Locales: &locales, Layout: &req.Layout,
+		Name: &req.Name, Description: &req.Description, Format: &req.Format, Content: &req.Content,
+		Locales: &locales, Layout: &req.Layout,
 		InlineCSS: &req.InlineCSS, Missing: &req.Missing, Sample: &sample,
 	}
 }
@@ -79,5 +83,6 @@ func (t *templatePullCmd) Run(s *session) error {
 	if err == nil {
 		err = writeTemplate(t.Dir, info)
 	}
-	return s.said(info, err, "%s %s: version %d is in %s", info.Kind, info.ID, info.Version, filepath.Clean(t.Dir))
+	return s.said(info, err, "%s %s: version %d is in %s", info.Kind, info.ID, info.Version,
+		filepath.Clean(t.Dir))
 }

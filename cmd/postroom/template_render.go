@@ -47,7 +47,8 @@ func (t *templateRenderCmd) Run(s *session) error {
 }
 
 func (t *templateRenderCmd) preview(s *session) (api.TemplatePreview, error) {
-	req, none := api.TemplatePreviewRequest{Locale: t.Locale, TZ: t.TZ, Account: t.Account, Version: t.Version}, api.TemplatePreview{}
+	req, none := api.TemplatePreviewRequest{Locale: t.Locale, TZ: t.TZ, Account: t.Account,
+		Version: t.Version}, api.TemplatePreview{}
 	if t.Params != "" {
 		var err error
 		if req.Params, err = s.readJSON("--params", t.Params); err != nil {
@@ -69,7 +70,8 @@ func (t *templateRenderCmd) preview(s *session) (api.TemplatePreview, error) {
 		return none, err
 	}
 	answer, err := api.TryTemplate.Do(s, s.client, api.TemplateTrial{
-		Kind: of.Kind, TemplateDefinition: of.TemplateDefinition, Params: req.Params, Locale: req.Locale, TZ: req.TZ,
+		Kind: of.Kind, TemplateDefinition: of.TemplateDefinition, Params: req.Params, Locale: req.Locale,
+		TZ:      req.TZ,
 		Account: cmp.Or(req.Account, *cmp.Or(of.Account, new(""))), To: req.To,
 	})
 	return answer, filed(t.Template, of.Format, err)

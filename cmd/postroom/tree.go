@@ -10,9 +10,10 @@ import (
 // verb is one command of the tree: its name, its one line of help, and what it does.
 type verb struct {
 	name, help string
-	run        any    // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
-	below      []verb // instead of run: the commands of a group; list or status is what the group's name alone does
-	group      string // heading in the list of all commands
+	run        any // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
+	// instead of run: the commands of a group; list or status is what the group's name alone does
+	below []verb
+	group string // heading in the list of all commands
 }
 
 // built returns the struct that kong makes the commands from: a field for each of them.
@@ -53,11 +54,13 @@ func commands() []verb {
 		{name: "send", help: "Send an email.", run: &sendCmd{}},
 		{name: "outbox", help: "See, retry and cancel queued messages.", below: outboxVerbs()},
 		{name: "log", help: "See the email log, sent messages too, and count it.", below: logVerbs()},
-		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.", run: &searchCmd{}},
+		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.",
+			run: &searchCmd{}},
 		{name: "dead-letter", help: "See, send again and delete what failed for good.", below: deadVerbs()},
 		{name: "queue", help: "See, pause and resume the queues.", below: queueVerbs()},
 		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},
-		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.", run: &feedbackCmd{}},
+		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.",
+			run: &feedbackCmd{}},
 		{name: "suppressions", help: "See and change whom not to mail, and find out why an address is not mailed.",
 			below: suppressionVerbs()},
 		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},

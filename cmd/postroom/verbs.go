@@ -70,7 +70,9 @@ func (l *listCmd[F, Row]) Run(s *session) error {
 func list[Row any, Out api.Paged[Row]](
 	route api.Call[api.PageQuery, Out], none string, grid func([]Row, time.Time) grid,
 ) *listCmd[struct{}, Row] {
-	rows := func(s *session, _ struct{}) ([]Row, error) { return all(s, route, api.PageQuery{PageSize: maxPage}) }
+	rows := func(s *session, _ struct{}) ([]Row, error) {
+		return all(s, route, api.PageQuery{PageSize: maxPage})
+	}
 	return &listCmd[struct{}, Row]{rows: rows, none: none, grid: grid}
 }
 
@@ -107,7 +109,8 @@ func (l limitFlag) pageSize(most int) int {
 	return min(most, l.Limit)
 }
 
-// fetch returns up to Limit rows that are wanted, whether there are others, and the last page. A nil want wants all.
+// fetch returns up to Limit rows that are wanted, whether there are others, and the last page. A nil want
+// wants all.
 func fetch[In, Row any, Out api.Paged[Row]](
 	s *session, route api.Call[In, Out], in In, l limitFlag, want func(Row) bool,
 ) (rows []Row, more bool, last Out, err error) {

@@ -28,7 +28,8 @@ type versionCmd struct {
 // Run prints the version.
 func (v *versionCmd) Run(con *console) error {
 	if v.JSON {
-		return con.printJSON(map[string]string{"version": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+		return con.printJSON(map[string]string{"version": version(), "go": runtime.Version(),
+			"platform": runtime.GOOS + "/" + runtime.GOARCH})
 	}
 	con.say("postroom %s (%s, %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil

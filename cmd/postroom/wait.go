@@ -36,7 +36,8 @@ func endingOf(id string, err error) (e ending, ok bool) {
 	if f == nil {
 		return e, false
 	}
-	state, ok := map[string]string{codeSent: "sent", codeFailed: "failed", codeCancelled: "cancelled"}[f.Problem.Code]
+	state, ok := map[string]string{codeSent: "sent", codeFailed: "failed",
+		codeCancelled: "cancelled"}[f.Problem.Code]
 	e = ending{QueueID: id, State: state}
 	e.Response, _ = f.Problem.Details["response"].(string)
 	text, _ := f.Problem.Details["at"].(string)
@@ -46,8 +47,8 @@ func endingOf(id string, err error) (e ending, ok bool) {
 	return e, ok
 }
 
-// follow waits until a message has ended: sent, failed or cancelled. An ending that is not sent is also an error.
-// An ending without a state is not known.
+// follow waits until a message has ended: sent, failed or cancelled. An ending that is not sent is also an
+// error. An ending without a state is not known.
 func (s *session) follow(id string) (ending, error) {
 	last := ""
 	for pause := firstLook; ; pause = min(pause*3/2, seldomLook) {
@@ -95,7 +96,8 @@ func progress(m api.OutboxMessage, now time.Time) string {
 	case api.Delayed:
 		line := "waiting for its time"
 		if m.Progress.Error != nil {
-			line = fmt.Sprintf("attempt %d of %d failed: %s", m.AttemptsMade, m.Attempts, clean(m.Progress.Error.Message))
+			line = fmt.Sprintf("attempt %d of %d failed: %s", m.AttemptsMade, m.Attempts,
+				clean(m.Progress.Error.Message))
 		}
 		if m.Reason != "" {
 			line = "waiting: " + clean(m.Reason)

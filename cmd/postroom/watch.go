@@ -25,7 +25,8 @@ type watched struct {
 	Messages []api.OutboxMessage `json:"messages"`
 }
 
-// The sequences that move a terminal's cursor home and clear below it: unlike clearing first, this does not flicker.
+// The sequences that move a terminal's cursor home and clear below it: unlike clearing first, this does not
+// flicker.
 const (
 	cursorHome = "\x1b[H"
 	clearLine  = "\x1b[K"
@@ -112,7 +113,8 @@ func (o *outboxWatchCmd) draw(con *console, w watched, live bool) error {
 // queueLine is a queue at a glance.
 func queueLine(q api.QueueStatus) string {
 	j := q.Jobs
-	line := fmt.Sprintf("%-7s waiting %d · active %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused, j.Active, j.Delayed, j.Failed)
+	line := fmt.Sprintf("%-7s waiting %d · active %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,
+		j.Active, j.Delayed, j.Failed)
 	if q.Paused {
 		line += " · PAUSED"
 	}

@@ -16,7 +16,8 @@ func webhookVerbs() []verb {
 		{name: "delete", help: "Delete an endpoint.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteEndpoint, what: "endpoint"}},
 		{name: "test", help: "Send a test event now and show what the endpoint answers.", run: &webhookTestCmd{}},
-		{name: "deliveries", help: "Show what was sent to an endpoint lately, newest first.", run: &webhookDeliveriesCmd{}},
+		{name: "deliveries", help: "Show what was sent to an endpoint lately, newest first.",
+			run: &webhookDeliveriesCmd{}},
 	}
 }
 
@@ -51,7 +52,8 @@ type webhookAddCmd struct {
 // Run adds an endpoint and prints its secret.
 func (w *webhookAddCmd) Run(s *session) error {
 	e, err := api.CreateEndpoint.Do(s, s.client, api.EndpointRequest{
-		URL: w.Endpoint, Events: w.Event, Accounts: w.Account, Headers: w.Header, Secret: w.Secret, Description: w.Description,
+		URL: w.Endpoint, Events: w.Event, Accounts: w.Account, Headers: w.Header, Secret: w.Secret,
+		Description: w.Description,
 	})
 	return s.answer(e, err, func() {
 		s.note("endpoint %s; verify signatures with this secret, shown only this once:", e.ID)
@@ -104,7 +106,8 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 			if d.StatusCode > 0 {
 				answer = fmt.Sprint(d.StatusCode)
 			}
-			g.add(moment(d.Created, now), d.Event, orDash(d.QueueID), d.Status, d.Attempts, orDash(clip(answer, 60)), fmt.Sprintf("%d ms", d.Latency))
+			g.add(moment(d.Created, now), d.Event, orDash(d.QueueID), d.Status, d.Attempts, orDash(clip(answer, 60)),
+				fmt.Sprintf("%d ms", d.Latency))
 		}
 		s.show(g)
 		if page.Partial {

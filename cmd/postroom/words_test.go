@@ -23,8 +23,10 @@ func TestWhen(t *testing.T) {
 		{"a distance", "10m", parseWhen, noon.Add(10 * time.Minute)},
 		{"a distance in words", "in 1h30m", parseWhen, noon.Add(90 * time.Minute)},
 		{"a distance with a sign", "+5s", parseWhen, noon.Add(5 * time.Second)},
-		{"a time with its zone", "2030-12-25T08:00:00+01:00", parseWhen, time.Date(2030, 12, 25, 7, 0, 0, 0, time.UTC)},
-		{"a date, in this machine's zone", "2030-12-25", parseWhen, time.Date(2030, 12, 25, 0, 0, 0, 0, time.Local)},
+		{"a time with its zone", "2030-12-25T08:00:00+01:00", parseWhen, time.Date(2030, 12, 25, 7, 0, 0, 0,
+			time.UTC)},
+		{"a date, in this machine's zone", "2030-12-25", parseWhen, time.Date(2030, 12, 25, 0, 0, 0, 0,
+			time.Local)},
 		{"the past by a distance", "-5m", parseWhen, time.Time{}},
 		{"a word", "tomorrow", parseWhen, time.Time{}},
 		{"since a distance", "2h", parseSince, noon.Add(-2 * time.Hour)},
@@ -45,7 +47,8 @@ func TestMoment(t *testing.T) {
 		off  time.Duration
 		want string
 	}{
-		{0, "now"}, {9 * time.Second, "in 9s"}, {-90 * time.Second, "1m30s ago"}, {2 * time.Hour, "in 2h"}, {-125 * time.Minute, "2h05m ago"},
+		{0, "now"}, {9 * time.Second, "in 9s"}, {-90 * time.Second, "1m30s ago"}, {2 * time.Hour, "in 2h"},
+		{-125 * time.Minute, "2h05m ago"},
 		{72 * time.Hour, noon.Add(72 * time.Hour).Local().Format("2006-01-02 15:04")},
 	} {
 		if got := moment(noon.Add(tc.off), noon); got != tc.want {
@@ -54,16 +57,22 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestStrangersTextStaysOnItsLine: a subject that reaches a terminal must not move its cursor, colour it, or turn text around.
+// TestStrangersTextStaysOnItsLine: a subject that reaches a terminal must not move its cursor, colour it, or
+// turn text around.
 func TestStrangersTextStaysOnItsLine(t *testing.T) {
 	evil := "Hello\x1b[2J\x1b]0;owned\x07\r\nid  sent\u009b31m\u202eevil"
-	g := messageGrid([]api.OutboxMessage{{QueueID: "1", Subject: evil, Envelope: api.Envelope{To: []string{"a@example.com\x1b[31m"}}}}, noon)
+	g := messageGrid([]api.OutboxMessage{
+		{QueueID: "1", Subject: evil, Envelope: api.Envelope{To: []string{"a@example.com\x1b[31m"}}}}, noon)
 	grids := map[string]grid{
-		"outbox":       g,
-		"log":          logGrid([]api.LoggedMessage{{QueueID: "1", Account: evil, Subject: evil, Response: evil, Envelope: api.Envelope{To: []string{evil}}}}, noon),
-		"suppressions": suppressionGrid([]api.Suppression{{Email: evil, Response: evil, Source: evil, SuppressionScope: api.SuppressionScope{List: evil}}}, noon),
-		"templates":    templatesGrid([]api.TemplateRow{{TemplateHead: api.TemplateHead{ID: "1", Name: evil, Account: &evil}, Locales: []string{evil}}}, noon),
-		"events":       eventGrid([]api.MessageEvent{{Event: evil, Recipients: []string{evil}, Response: evil, Attempt: &api.Attempt{Gateway: evil, Host: evil}}}),
+		"outbox": g,
+		"log": logGrid([]api.LoggedMessage{{QueueID: "1", Account: evil, Subject: evil, Response: evil,
+			Envelope: api.Envelope{To: []string{evil}}}}, noon),
+		"suppressions": suppressionGrid([]api.Suppression{
+			{Email: evil, Response: evil, Source: evil, SuppressionScope: api.SuppressionScope{List: evil}}}, noon),
+		"templates": templatesGrid([]api.TemplateRow{
+			{TemplateHead: api.TemplateHead{ID: "1", Name: evil, Account: &evil}, Locales: []string{evil}}}, noon),
+		"events": eventGrid([]api.MessageEvent{{Event: evil, Recipients: []string{evil}, Response: evil,
+			Attempt: &api.Attempt{Gateway: evil, Host: evil}}}),
 	}
 	for of, g := range grids {
 		var plain bytes.Buffer
@@ -84,7 +93,8 @@ func TestStrangersTextStaysOnItsLine(t *testing.T) {
 func TestQueuesThatOverlapSaySo(t *testing.T) {
 	var plain bytes.Buffer
 	(&console{out: &plain}).show(queueGrid([]api.QueueStatus{
-		{Queue: "submit", Jobs: api.Jobs{Waiting: 9}}, {Queue: "bulk", Jobs: api.Jobs{Waiting: 3}, Paused: true}, {Queue: "notify"}, {Queue: "documents"},
+		{Queue: "submit", Jobs: api.Jobs{Waiting: 9}}, {Queue: "bulk", Jobs: api.Jobs{Waiting: 3}, Paused: true},
+		{Queue: "notify"}, {Queue: "documents"},
 	}))
 	var got []string
 	for line := range strings.Lines(plain.String()) {
@@ -92,7 +102,8 @@ func TestQueuesThatOverlapSaySo(t *testing.T) {
 		runs, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		got = append(got, name+": "+runs)
 	}
-	want := []string{"QUEUE: RUNS", "submit (both lanes): yes", "bulk (part of submit): paused", "notify: yes", "documents: yes"}
+	want := []string{"QUEUE: RUNS", "submit (both lanes): yes", "bulk (part of submit): paused", "notify: yes",
+		"documents: yes"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -108,9 +119,12 @@ func TestLastWord(t *testing.T) {
 		{"nothing to say", api.LoggedMessage{Status: api.StatusQueued}, "-"},
 		{"sent, at last", api.LoggedMessage{Status: api.StatusSent, Error: refused, Response: "250 OK"}, "250 OK"},
 		{"sent in part", api.LoggedMessage{Status: api.StatusDead, Error: refused, Response: "250 OK"}, "451 busy"},
-		{"a dead letter that was deleted", api.LoggedMessage{Status: api.StatusFailed, Error: refused, Reason: "operator"}, "451 busy"},
-		{"cancelled", api.LoggedMessage{Status: api.StatusCancelled, Error: refused, Reason: "operator"}, "operator"},
-		{"it may have arrived twice", api.LoggedMessage{Status: api.StatusSent, Response: "250 OK", InDoubt: 1}, "in doubt: 250 OK"},
+		{"a dead letter that was deleted", api.LoggedMessage{Status: api.StatusFailed, Error: refused,
+			Reason: "operator"}, "451 busy"},
+		{"cancelled", api.LoggedMessage{Status: api.StatusCancelled, Error: refused, Reason: "operator"},
+			"operator"},
+		{"it may have arrived twice", api.LoggedMessage{Status: api.StatusSent, Response: "250 OK", InDoubt: 1},
+			"in doubt: 250 OK"},
 	} {
 		if got := lastWord(tc.m); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
@@ -119,15 +133,18 @@ func TestLastWord(t *testing.T) {
 }
 
 func TestWhatHappened(t *testing.T) {
-	attempt := &api.Attempt{Number: 2, Gateway: "main", Host: "mx.example.com:25", Error: "EENVELOPE", Line: "451 busy"}
+	attempt := &api.Attempt{Number: 2, Gateway: "main", Host: "mx.example.com:25", Error: "EENVELOPE",
+		Line: "451 busy"}
 	for _, tc := range []struct {
 		e    api.MessageEvent
 		want string
 	}{
 		{api.MessageEvent{Event: "messageQueued"}, ""},
 		{api.MessageEvent{Event: "messageCancelled", Reason: "operator"}, "operator"},
-		{api.MessageEvent{Event: "messageDeliveryError", Attempt: attempt}, "attempt 2, main, mx.example.com:25: EENVELOPE 451 busy"},
-		{api.MessageEvent{Event: "messageSent", Attempt: attempt, Response: "250 OK"}, "attempt 2, main, mx.example.com:25: 250 OK"},
+		{api.MessageEvent{Event: "messageDeliveryError", Attempt: attempt},
+			"attempt 2, main, mx.example.com:25: EENVELOPE 451 busy"},
+		{api.MessageEvent{Event: "messageSent", Attempt: attempt, Response: "250 OK"},
+			"attempt 2, main, mx.example.com:25: 250 OK"},
 		{api.MessageEvent{Event: "messageSent", Attempt: &api.Attempt{Number: 1}}, "attempt 1"},
 	} {
 		if got := happened(tc.e); got != tc.want {
@@ -140,7 +157,8 @@ func TestWhatHappened(t *testing.T) {
 func TestTableFitsTheTerminal(t *testing.T) {
 	const id = "01M7YVP1FVRV07ANMBGSMR0100"
 	g := messageGrid([]api.OutboxMessage{{
-		QueueID: id, State: api.Delayed, Subject: strings.Repeat("日本語 ", 20), Envelope: api.Envelope{To: []string{"somebody.with.a.long.name@example.com"}},
+		QueueID: id, State: api.Delayed, Subject: strings.Repeat("日本語 ", 20), Envelope: api.Envelope{
+			To: []string{"somebody.with.a.long.name@example.com"}},
 		Progress: api.Progress{Error: &api.DeliveryFault{Message: strings.Repeat("long ", 50)}},
 	}}, noon)
 	for _, width := range []int{100, 120, 400} {
@@ -164,10 +182,14 @@ func TestProgress(t *testing.T) {
 		want string
 	}{
 		{"waiting", api.OutboxMessage{State: api.Waiting}, "waiting"},
-		{"under way", api.OutboxMessage{State: api.Active, AttemptsMade: 1, Attempts: 10}, "attempt 2 of 10 under way"},
+		{"under way", api.OutboxMessage{State: api.Active, AttemptsMade: 1, Attempts: 10},
+			"attempt 2 of 10 under way"},
 		{"paused", api.OutboxMessage{State: api.Paused}, "queue is paused"},
-		{"scheduled", api.OutboxMessage{State: api.Delayed, NextAttempt: api.TimeOrFalse{Time: &next}}, "waiting for its time; next attempt at "},
-		{"deferred", api.OutboxMessage{State: api.Delayed, AttemptsMade: 1, Attempts: 10, Progress: api.Progress{Error: &api.DeliveryFault{Message: "451 busy"}}, NextAttempt: api.TimeOrFalse{Time: &next}}, "attempt 1 of 10 failed: 451 busy; next attempt at "},
+		{"scheduled", api.OutboxMessage{State: api.Delayed, NextAttempt: api.TimeOrFalse{Time: &next}},
+			"waiting for its time; next attempt at "},
+		{"deferred", api.OutboxMessage{State: api.Delayed, AttemptsMade: 1, Attempts: 10, Progress: api.Progress{
+			Error: &api.DeliveryFault{Message: "451 busy"}}, NextAttempt: api.TimeOrFalse{Time: &next}},
+			"attempt 1 of 10 failed: 451 busy; next attempt at "},
 	} {
 		if got := progress(tc.m, noon); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: got %q, want %q in it", tc.name, got, tc.want)
@@ -184,7 +206,8 @@ func TestWhy(t *testing.T) {
 	}{
 		{"nothing to say", api.OutboxMessage{}, "-"},
 		{"an attempt failed", api.OutboxMessage{Progress: refused}, "451 busy"},
-		{"it waits since", api.OutboxMessage{Progress: refused, Reason: "account shop: 30 a minute"}, "account shop: 30 a minute"},
+		{"it waits since", api.OutboxMessage{Progress: refused, Reason: "account shop: 30 a minute"},
+			"account shop: 30 a minute"},
 		{"it may have arrived", api.OutboxMessage{Progress: refused, InDoubt: 1}, "in doubt: 451 busy"},
 		{"its worker died after the dot", api.OutboxMessage{InDoubt: 1}, "in doubt"},
 	} {
@@ -200,9 +223,12 @@ func TestAttempts(t *testing.T) {
 		asked, outcome string
 	}{
 		{api.Attempt{Host: "mx.example.com:25", Line: "250 OK"}, "mx.example.com:25", "250 OK"},
-		{api.Attempt{Gateway: "main", Host: "mx.example.com:25", Error: "ESOCKET", Line: "refused"}, "main, mx.example.com:25", "ESOCKET refused"},
-		{api.Attempt{Gateway: "main", Error: "EINTERNAL", Line: "the worker died", InDoubt: true}, "main", "in doubt: EINTERNAL the worker died"},
-		{api.Attempt{Error: "EAUTH", Line: "535 no", Held: true}, "", "not counted, the account was refused: EAUTH 535 no"},
+		{api.Attempt{Gateway: "main", Host: "mx.example.com:25", Error: "ESOCKET", Line: "refused"},
+			"main, mx.example.com:25", "ESOCKET refused"},
+		{api.Attempt{Gateway: "main", Error: "EINTERNAL", Line: "the worker died", InDoubt: true}, "main",
+			"in doubt: EINTERNAL the worker died"},
+		{api.Attempt{Error: "EAUTH", Line: "535 no", Held: true}, "",
+			"not counted, the account was refused: EAUTH 535 no"},
 	} {
 		if got := asked(tc.a); got != tc.asked {
 			t.Errorf("asked: got %q, want %q", got, tc.asked)
@@ -215,12 +241,15 @@ func TestAttempts(t *testing.T) {
 
 func TestWay(t *testing.T) {
 	for want, a := range map[string]api.Account{
-		"-":                                 {},
-		"gmail":                             {SMTP: &api.SMTPServer{Preset: "gmail"}},
-		"smtps://u@h.example:465":           {SMTP: &api.SMTPServer{Host: "h.example", Port: 465, Secure: true, Auth: &api.SMTPAuth{User: "u", Pass: "p"}}},
-		"gateways a, bulk:b=3":              {Gateways: []api.Route{{Gateway: "a"}, {Gateway: "b", Weight: 3, Lane: api.Bulk}}},
-		"gateways a=3, b":                   {Gateways: []api.Route{{Gateway: "a", Weight: 3}, {Gateway: "b"}}},
-		"smtp://h.example, then gateways a": {SMTP: &api.SMTPServer{Host: "h.example", Preset: "ses"}, Gateways: []api.Route{{Gateway: "a"}}},
+		"-":     {},
+		"gmail": {SMTP: &api.SMTPServer{Preset: "gmail"}},
+		"smtps://u@h.example:465": {SMTP: &api.SMTPServer{Host: "h.example", Port: 465, Secure: true,
+			Auth: &api.SMTPAuth{User: "u", Pass: "p"}}},
+		"gateways a, bulk:b=3": {
+			Gateways: []api.Route{{Gateway: "a"}, {Gateway: "b", Weight: 3, Lane: api.Bulk}}},
+		"gateways a=3, b": {Gateways: []api.Route{{Gateway: "a", Weight: 3}, {Gateway: "b"}}},
+		"smtp://h.example, then gateways a": {SMTP: &api.SMTPServer{Host: "h.example", Preset: "ses"},
+			Gateways: []api.Route{{Gateway: "a"}}},
 	} {
 		if got := way(a); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -228,11 +257,14 @@ func TestWay(t *testing.T) {
 	}
 }
 
-// TestPatchNamesWhatChanged: what an update does not name must not be written back, since somebody else may have changed it meanwhile.
+// TestPatchNamesWhatChanged: what an update does not name must not be written back, since somebody else may
+// have changed it meanwhile.
 func TestPatchNamesWhatChanged(t *testing.T) {
 	a := api.Account{
-		Account: "shop", Email: "a@example.com", SMTP: &api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "u", Pass: "******"}},
-		Limits: &api.Limits{PerSecond: 1}, Gateways: []api.Route{{Gateway: "a"}}, DKIM: &api.DKIM{Domain: "d", Selector: "s", PrivateKey: "******"},
+		Account: "shop", Email: "a@example.com", SMTP: &api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{
+			User: "u", Pass: "******"}},
+		Limits: &api.Limits{PerSecond: 1}, Gateways: []api.Route{{Gateway: "a"}},
+		DKIM: &api.DKIM{Domain: "d", Selector: "s", PrivateKey: "******"},
 	}
 	five, con := 5.0, &console{}
 	for _, tc := range []struct {
@@ -242,12 +274,16 @@ func TestPatchNamesWhatChanged(t *testing.T) {
 	}{
 		{"nothing", accountFlags{}, api.AccountPatch{}},
 		{"what is so already", accountFlags{Gateway: []string{"a"}}, api.AccountPatch{}},
-		{"a limit", accountFlags{relayFlags: relayFlags{PerMinute: &five}}, api.AccountPatch{Limits: new(&api.Limits{PerSecond: 1, PerMinute: 5})}},
-		{"a user", accountFlags{relayFlags: relayFlags{User: "v"}}, api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "v", Pass: "******"}})}},
-		{"tokens instead of a password", accountFlags{relayFlags: relayFlags{OAuth2: oauthFlags{User: "v", ClientID: "c"}}}, api.AccountPatch{
-			SMTP: new(&api.SMTPServer{Host: "h", Port: 25}), OAuth2: new(&api.OAuth2{User: "v", ClientID: "c"}),
-		}},
-		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{DKIM: new(&api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"})}},
+		{"a limit", accountFlags{relayFlags: relayFlags{PerMinute: &five}}, api.AccountPatch{
+			Limits: new(&api.Limits{PerSecond: 1, PerMinute: 5})}},
+		{"a user", accountFlags{relayFlags: relayFlags{User: "v"}}, api.AccountPatch{
+			SMTP: new(&api.SMTPServer{Host: "h", Port: 25, Auth: &api.SMTPAuth{User: "v", Pass: "******"}})}},
+		{"tokens instead of a password",
+			accountFlags{relayFlags: relayFlags{OAuth2: oauthFlags{User: "v", ClientID: "c"}}}, api.AccountPatch{
+				SMTP: new(&api.SMTPServer{Host: "h", Port: 25}), OAuth2: new(&api.OAuth2{User: "v", ClientID: "c"}),
+			}},
+		{"a selector", accountFlags{DKIMSelector: "t"}, api.AccountPatch{
+			DKIM: new(&api.DKIM{Domain: "d", Selector: "t", PrivateKey: "******"})}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			to, err := tc.flags.over(a, "", con)
@@ -265,7 +301,8 @@ func TestPatchNamesWhatChanged(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	for off, want := range map[time.Duration]string{0: ok, -1900 * time.Millisecond: ok, 2 * time.Second: warn, -29 * time.Second: warn, time.Hour: fail} {
+	for off, want := range map[time.Duration]string{0: ok, -1900 * time.Millisecond: ok, 2 * time.Second: warn,
+		-29 * time.Second: warn, time.Hour: fail} {
 		if got := judgeClock(off); got.Status != want {
 			t.Errorf("%s off: %s, want %s", off, got.Status, want)
 		}

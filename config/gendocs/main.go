@@ -1,5 +1,5 @@
-// Command gendocs writes what is generated from the settings: docs/configuration.md and deploy/config.example.yaml. Its argument is the
-// root of the repository.
+// Command gendocs writes what is generated from the settings: docs/configuration.md and
+// deploy/config.example.yaml. Its argument is the root of the repository.
 package main
 
 import (

@@ -164,7 +164,8 @@ func (e *engine) size() (documents.Size, error) {
 		return documents.Size{}, err
 	}
 	for _, f := range files {
-		if info, err := os.Stat(filepath.Join(e.path, f.Name())); err == nil { // merged segments can disappear at any time
+		// merged segments can disappear at any time
+		if info, err := os.Stat(filepath.Join(e.path, f.Name())); err == nil {
 			size.Bytes += info.Size()
 		}
 	}

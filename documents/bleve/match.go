@@ -183,7 +183,8 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 }
 
 // inARow keeps the candidates in which the words are consecutive.
-func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIterator) (*roaring.Bitmap, error) {
+func (m *matcher) inARow(candidates *roaring.Bitmap, places []segment.PostingsIterator) (*roaring.Bitmap,
+	error) {
 	found := roaring.New()
 	var rows, next []uint64 // last positions of rows that start with the first word
 	for it, i := candidates.Iterator(), 0; it.HasNext(); i++ {

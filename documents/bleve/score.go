@@ -10,7 +10,8 @@ import (
 )
 
 // weights are the weights of a word in each field. A subject is short and describes the message.
-var weights = map[query.Field]float64{query.Subject: 3, query.Text: 1, query.To: 2, query.From: 2, query.ID: 2}
+var weights = map[query.Field]float64{query.Subject: 3, query.Text: 1, query.To: 2, query.From: 2,
+	query.ID: 2}
 
 // BM25's usual constants. Text lengths are ignored: the index has only excerpts of texts.
 const saturation = 1.2
@@ -47,7 +48,8 @@ func wordsOf(n query.Node) []string {
 	return nil
 }
 
-func scoreWord(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part, field, word string, weight, total float64) error {
+func scoreWord(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part, field, word string, weight,
+	total float64) error {
 	with := 0.0
 	for _, segment := range snapshot.Segments() {
 		d, err := segment.Segment().Dictionary(field)

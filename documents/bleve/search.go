@@ -50,7 +50,8 @@ type part struct {
 }
 
 // match searches every segment. Segments without matches are omitted.
-func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s documents.Search) ([]part, error) {
+func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s documents.Search) ([]part,
+	error) {
 	n := s.Query
 	if n == nil {
 		n = query.All{}

@@ -100,7 +100,8 @@ func (s *Store) open() error {
 			s.sweep()
 			return nil
 		}
-		s.log.Error("the search index can't be read: it is set aside, and made anew from the email log", "dir", s.dir, "error", err)
+		s.log.Error("the search index can't be read: it is set aside, and made anew from the email log", "dir",
+			s.dir, "error", err)
 		s.setAside(strings.TrimSpace(string(name)))
 	}
 	s.fresh = true
@@ -153,7 +154,8 @@ func (s *Store) setAside(name string) {
 	}
 	if name = filepath.Base(name); strings.HasPrefix(name, "index-") {
 		to := "broken-" + strings.TrimPrefix(name, "index-")
-		if err := os.Rename(filepath.Join(s.dir, name), filepath.Join(s.dir, to)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(filepath.Join(s.dir, name), filepath.Join(s.dir, to)); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			s.log.Warn("the broken search index can't be set aside", "name", name, "error", err)
 		}
 	}
@@ -191,7 +193,8 @@ func (s *Store) newEngine() (*engine, error) {
 
 // use makes an index the one that the next start opens.
 func (s *Store) use(e *engine) error {
-	if err := renameio.WriteFile(filepath.Join(s.dir, "current"), []byte(filepath.Base(e.path)+"\n"), 0o600); err != nil {
+	if err := renameio.WriteFile(filepath.Join(s.dir, "current"), []byte(filepath.Base(e.path)+"\n"),
+		0o600); err != nil {
 		return fmt.Errorf("say which search index is in use: %w", err)
 	}
 	return nil

@@ -47,8 +47,10 @@ func TestComesBackAfterClose(t *testing.T) {
 		t.Error("a closed index answers")
 	}
 	again := open(t, dir)
-	if same, err := again.Ready(t.Context()); again.Fresh() || same != name || err != nil || count(t, again) != 5 {
-		t.Errorf("fresh %v, name %q and before %q, %v, %d documents", again.Fresh(), same, name, err, count(t, again))
+	if same, err := again.Ready(t.Context()); again.Fresh() || same != name || err != nil ||
+		count(t, again) != 5 {
+		t.Errorf("fresh %v, name %q and before %q, %v, %d documents", again.Fresh(), same, name, err,
+			count(t, again))
 	}
 }
 
@@ -99,8 +101,11 @@ func TestBrokenIsSetAside(t *testing.T) {
 		"points nowhere": func(_ *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "current"), []byte("../.."), 0o600)
 		},
-		"points at all": func(_ *testing.T, dir string) error { return os.WriteFile(filepath.Join(dir, "current"), nil, 0o600) },
-		"no segments":   func(t *testing.T, dir string) error { return eachSegment(t, dir, os.Remove) },
+		"points at all": func(_ *testing.T, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "current"),
+				nil, 0o600)
+		},
+		"no segments": func(t *testing.T, dir string) error { return eachSegment(t, dir, os.Remove) },
 		"empty segments": func(t *testing.T, dir string) error {
 			return eachSegment(t, dir, func(p string) error { return os.Truncate(p, 0) })
 		},
@@ -200,7 +205,8 @@ func TestEndsWithItsContext(t *testing.T) {
 	fill(t, s)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if _, err := s.Search(ctx, documents.Search{Query: query.All{}, Size: 1}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Search(ctx, documents.Search{Query: query.All{}, Size: 1}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("a search that has no time left: %v", err)
 	}
 	if err := s.Put(ctx, testdocuments.Mail()); !errors.Is(err, context.DeadlineExceeded) {
@@ -217,7 +223,8 @@ func TestSearchWhileEverythingChanges(t *testing.T) {
 	go func() {
 		var err error
 		for ctx.Err() == nil && err == nil {
-			_, err = s.Search(context.WithoutCancel(ctx), documents.Search{Query: query.Term{Field: query.Text, Value: "invoice"}, Size: 5, Facets: true})
+			_, err = s.Search(context.WithoutCancel(ctx), documents.Search{
+				Query: query.Term{Field: query.Text, Value: "invoice"}, Size: 5, Facets: true})
 		}
 		searched <- err
 	}()
@@ -226,7 +233,9 @@ func TestSearchWhileEverythingChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Walk(t.Context(), func(docs []documents.Document) error { return w.Put(t.Context(), docs) }); err != nil {
+		if err := s.Walk(t.Context(), func(docs []documents.Document) error {
+			return w.Put(t.Context(), docs)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		fill(t, s)

@@ -37,7 +37,8 @@ func words(text string) string { return strings.Join(query.Texts(text), " ") }
 func dsl(n query.Node) map[string]any {
 	switch n := n.(type) {
 	case query.Term:
-		return map[string]any{"term": map[string]any{string(n.Field): map[string]any{"value": n.Value, "boost": weight(n.Field)}}}
+		return map[string]any{"term": map[string]any{string(n.Field): map[string]any{"value": n.Value,
+			"boost": weight(n.Field)}}}
 	case query.Prefix:
 		return map[string]any{"prefix": map[string]any{string(n.Field): map[string]any{"value": n.Value}}}
 	case query.Phrase:

@@ -84,7 +84,9 @@ func (s *Store) Drop(ctx context.Context) error {
 		return err
 	}
 	s.noteBuilding(false)
-	return s.remove(ctx, slices.DeleteFunc(sortedKeys(all), func(index string) bool { return slices.Contains(used, index) })...)
+	return s.remove(ctx, slices.DeleteFunc(sortedKeys(all), func(index string) bool {
+		return slices.Contains(used, index)
+	})...)
 }
 
 func (s *Store) remove(ctx context.Context, indexes ...string) error {

@@ -125,7 +125,8 @@ func (s *Store) away(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fault.Wrap(err, fault.Unavailable, "SearchFailed", "The search cluster does not answer; try again shortly")
+	return fault.Wrap(err, fault.Unavailable, "SearchFailed",
+		"The search cluster does not answer; try again shortly")
 }
 
 // judge returns the error of an error response.
@@ -143,7 +144,8 @@ func (r reply) judge() error {
 	if r.status != http.StatusTooManyRequests && r.status < 500 {
 		return why
 	}
-	f := fault.Wrap(why, fault.Unavailable, "SearchFailed", "The search cluster has too much to do, or does not work; try again shortly")
+	f := fault.Wrap(why, fault.Unavailable, "SearchFailed",
+		"The search cluster has too much to do, or does not work; try again shortly")
 	f.RetryAfter = r.wait
 	return f
 }

@@ -31,7 +31,8 @@ func open(t *testing.T, c *testopensearch.Cluster) *opensearch.Store {
 
 func dial(t *testing.T, c *testopensearch.Cluster, who string) *opensearch.Store {
 	t.Helper()
-	s, err := opensearch.Open(opensearch.Options{URL: c.Address(who), Index: "mail", Learn: 20 * time.Millisecond})
+	s, err := opensearch.Open(opensearch.Options{URL: c.Address(who), Index: "mail",
+		Learn: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func TestAnotherProcessWritesToBoth(t *testing.T) {
 	if err := builder.Swap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := writer.Put(t.Context(), testdocuments.Mail()[3:4]); err != nil { // it may still think that one is built
+	// it may still think that one is built
+	if err := writer.Put(t.Context(), testdocuments.Mail()[3:4]); err != nil {
 		t.Fatal(err)
 	}
 	if n := total(t, writer); n != 3 {
@@ -111,12 +113,14 @@ func TestAnotherProcessWritesToBoth(t *testing.T) {
 func TestForeignAliasIsLeftAlone(t *testing.T) {
 	c := testopensearch.Start(t)
 	c.Foreign("somebodys", "mail")
-	if _, err := dial(t, c, testopensearch.User).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another name") {
+	if _, err := dial(t, c, testopensearch.User).Ready(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "choose another name") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestTrouble: what the cluster may do to a write. Nothing is lost, and what is to be repeated is told from what is not.
+// TestTrouble: what the cluster may do to a write. Nothing is lost, and what is to be repeated is told from
+// what is not.
 func TestTrouble(t *testing.T) {
 	rejected := `{"took":1,"errors":true,"items":[{"index":{"_index":"mail.v1","_id":"x","status":429,"error":{"type":"es_rejected_execution_exception","reason":"queue full"}}}]}`
 	for name, c := range map[string]struct {
@@ -124,12 +128,18 @@ func TestTrouble(t *testing.T) {
 		wait  time.Duration
 		want  string
 	}{
-		"too many requests":         {testopensearch.Answers(429, "7", `{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second, "too much to do"},
-		"some documents not taken":  {testopensearch.Answers(200, "", rejected), 0, "429 es_rejected_execution_exception"},
-		"an error of the server":    {testopensearch.Answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0, "answers 500"},
-		"html of a proxy":           {testopensearch.Answers(500, "", `<html>`), 0, "answers 500"},
-		"a cut connection":          {testopensearch.HangsUp, 0, ""},
-		"an answer that is cut off": {testopensearch.Answers(200, "", `{"took":1,"errors":fal`), 0, "read the answer"},
+		"too many requests": {
+			testopensearch.Answers(429, "7",
+				`{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second,
+			"too much to do"},
+		"some documents not taken": {testopensearch.Answers(200, "", rejected), 0,
+			"429 es_rejected_execution_exception"},
+		"an error of the server": {testopensearch.Answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0,
+			"answers 500"},
+		"html of a proxy":  {testopensearch.Answers(500, "", `<html>`), 0, "answers 500"},
+		"a cut connection": {testopensearch.HangsUp, 0, ""},
+		"an answer that is cut off": {testopensearch.Answers(200, "", `{"took":1,"errors":fal`), 0,
+			"read the answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := testopensearch.Start(t)
@@ -141,7 +151,8 @@ func TestTrouble(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v, want %s", err, c.want)
 			}
-			if f, ok := errors.AsType[*ours.Error](err); c.wait > 0 && (!ok || f.RetryAfter != c.wait || f.Kind != ours.Unavailable) {
+			if f, ok := errors.AsType[*ours.Error](err); c.wait > 0 && (!ok || f.RetryAfter != c.wait ||
+				f.Kind != ours.Unavailable) {
 				t.Errorf("%#v, want to come back after %v", f, c.wait)
 			}
 			cl.Healed()
@@ -171,7 +182,8 @@ func TestPoisonedDocument(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	c := testopensearch.Start(t)
 	_, err := dial(t, c, "finder:wr0ng@").Ready(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "401 security_exception") || strings.Contains(err.Error(), "wr0ng") {
+	if err == nil || !strings.Contains(err.Error(), "401 security_exception") ||
+		strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("%v", err)
 	}
 }

@@ -74,7 +74,8 @@ func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]docu
 	if len(ids) == 0 {
 		return docs, nil
 	}
-	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_mget?_source_includes=source.text,source.textKnown", map[string]any{"ids": ids})
+	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_mget?_source_includes=source.text,source.textKnown",
+		map[string]any{"ids": ids})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,8 @@ func (s *Store) bulk(ctx context.Context, docs []documents.Document, targets ...
 		}
 		for _, target := range targets {
 			action, _ := json.Marshal(map[string]any{"index": map[string]any{ // plain values: can't fail
-				"_index": target, "_id": docs[i].QueueID, "version": docs[i].Revision, "version_type": "external", "require_alias": true,
+				"_index": target, "_id": docs[i].QueueID, "version": docs[i].Revision, "version_type": "external",
+				"require_alias": true,
 			}})
 			lines.Write(action)
 			lines.WriteByte('\n')
@@ -180,10 +182,12 @@ func (s *Store) judge(d done, wait time.Duration) error {
 	case d.Status == http.StatusNotFound && d.Index == s.building(): // swapped or dropped just now
 		return nil
 	case d.Status == http.StatusBadRequest:
-		s.log.Error("the search cluster refuses a document for good; it is left out", "message_id", d.ID, "error", reason(d))
+		s.log.Error("the search cluster refuses a document for good; it is left out", "message_id", d.ID, "error",
+			reason(d))
 		return nil
 	}
-	f := fault.New(fault.Unavailable, "SearchFailed", "The search cluster did not take all documents: %d %s", d.Status, reason(d))
+	f := fault.New(fault.Unavailable, "SearchFailed", "The search cluster did not take all documents: %d %s",
+		d.Status, reason(d))
 	f.RetryAfter = wait
 	return f
 }

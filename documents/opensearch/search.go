@@ -67,7 +67,8 @@ func (s *Store) Search(ctx context.Context, q documents.Search) (documents.Found
 // question returns the body of a search.
 func question(ctx context.Context, q documents.Search) map[string]any {
 	body := map[string]any{
-		"query": narrowed(q), "size": q.Size, "track_total_hits": true, "_source": []string{fieldSource}, "sort": order(q.Relevance),
+		"query": narrowed(q), "size": q.Size, "track_total_hits": true, "_source": []string{fieldSource},
+		"sort": order(q.Relevance),
 	}
 	if q.Skip > 0 {
 		body["from"] = q.Skip
@@ -86,7 +87,8 @@ func question(ctx context.Context, q documents.Search) map[string]any {
 		aggs := map[string]any{}
 		for _, field := range documents.FacetFields() {
 			aggs[string(field)] = map[string]any{"terms": map[string]any{
-				"field": field, "size": documents.MaxFacets, "order": []any{map[string]any{"_count": "desc"}, map[string]any{"_key": "asc"}},
+				"field": field, "size": documents.MaxFacets, "order": []any{map[string]any{"_count": "desc"},
+					map[string]any{"_key": "asc"}},
 			}}
 		}
 		body["aggs"] = aggs
@@ -174,9 +176,10 @@ func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, err
 }
 
 func (s *Store) forget(ctx context.Context, index string, before time.Time, max int) (int, error) {
-	r, err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true", map[string]any{
-		"query": dsl(query.Created{Until: before}), "max_docs": max,
-	})
+	r, err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true",
+		map[string]any{
+			"query": dsl(query.Created{Until: before}), "max_docs": max,
+		})
 	if err != nil {
 		return 0, err
 	}

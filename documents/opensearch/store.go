@@ -79,7 +79,8 @@ func (s *Store) template() map[string]any {
 	value := map[string]any{"type": "keyword", "doc_values": false}
 	counted := map[string]any{"type": "keyword"}
 	fields := map[string]any{
-		fieldSource: map[string]any{"type": "object", "enabled": false}, fieldAt: map[string]any{"type": "long"}, fieldOrder: counted,
+		fieldSource: map[string]any{"type": "object", "enabled": false}, fieldAt: map[string]any{"type": "long"},
+		fieldOrder:            counted,
 		string(query.Subject): words, string(query.Text): words,
 	}
 	for _, field := range documents.ValueFields() {
@@ -93,12 +94,15 @@ func (s *Store) template() map[string]any {
 		"template": map[string]any{
 			"settings": map[string]any{
 				"index": map[string]any{
-					"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "1s", "max_result_window": documents.MaxReach + 1,
+					"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "1s",
+					"max_result_window": documents.MaxReach + 1,
 				},
-				"analysis": map[string]any{"analyzer": map[string]any{"words": map[string]any{"type": "custom", "tokenizer": "whitespace"}}},
+				"analysis": map[string]any{
+					"analyzer": map[string]any{"words": map[string]any{"type": "custom", "tokenizer": "whitespace"}}},
 			},
 			"mappings": map[string]any{
-				"dynamic": "strict", "_source": map[string]any{"includes": []string{fieldSource, fieldSource + ".*"}}, "properties": fields,
+				"dynamic": "strict", "_source": map[string]any{"includes": []string{fieldSource, fieldSource + ".*"}},
+				"properties": fields,
 			},
 		},
 	}
@@ -129,7 +133,8 @@ func (s *Store) Ready(ctx context.Context) (string, error) {
 func (s *Store) create(ctx context.Context, name, alias string) (string, error) {
 	index := s.alias + ".v" + time.Now().UTC().Format("20060102150405.000000000")
 	_, err := s.do(ctx, http.MethodPut, "/"+index, map[string]any{
-		"aliases": map[string]any{alias: map[string]any{}}, "mappings": map[string]any{"_meta": map[string]any{"name": name}},
+		"aliases": map[string]any{alias: map[string]any{}}, "mappings": map[string]any{
+			"_meta": map[string]any{"name": name}},
 	})
 	if err != nil {
 		return "", fmt.Errorf("make search index %s: %w", index, err)

@@ -97,7 +97,8 @@ func (p *parser) after(v value) (Node, error) {
 }
 
 // moments are the formats of times; the default zone is UTC.
-var moments = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", time.RFC3339Nano, "2006-01-02T15:04Z07:00"}
+var moments = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.DateTime,
+	"2006-01-02 15:04", time.RFC3339Nano, "2006-01-02T15:04Z07:00"}
 
 // moment parses a date, a date with a time, or a duration before now. Indexes store whole seconds.
 func (p *parser) moment(v value) (time.Time, error) {
@@ -111,11 +112,13 @@ func (p *parser) moment(v value) (time.Time, error) {
 			return p.now.Add(-ago).UTC().Truncate(time.Second), nil
 		}
 	}
-	return time.Time{}, p.wrong(v.at, "a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
+	return time.Time{}, p.wrong(v.at,
+		"a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
 }
 
 // units are the units of relative times.
-var units = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+var units = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
+	'w': 7 * 24 * time.Hour}
 
 // longAgo is the maximum of relative times: a hundred years.
 const longAgo = 100 * 365 * 24 * time.Hour

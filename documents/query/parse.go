@@ -38,7 +38,8 @@ func Parse(text string, now time.Time) (Node, error) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	if n := utf8.RuneCountInString(text); n > MaxLength {
-		return nil, &Error{At: MaxLength + 1, Near: near([]rune(text)[MaxLength:]), Message: fmt.Sprintf("a query has at most %d characters, this one has %d", MaxLength, n)}
+		return nil, &Error{At: MaxLength + 1, Near: near([]rune(text)[MaxLength:]),
+			Message: fmt.Sprintf("a query has at most %d characters, this one has %d", MaxLength, n)}
 	}
 	p := &parser{text: []rune(text), now: now}
 	p.space()
@@ -122,7 +123,8 @@ func (p *parser) and() (Node, error) {
 		}
 		if start := p.at; p.word("AND") {
 			if p.space(); n == 0 || p.done() || p.peek() == ')' || p.ahead("OR") || p.ahead("AND") {
-				return nil, p.wrong(start, "AND stands between two things to look for; put it into quotes to look for the word")
+				return nil, p.wrong(start,
+					"AND stands between two things to look for; put it into quotes to look for the word")
 			}
 		}
 		part, err := p.unary()
@@ -145,7 +147,8 @@ func (p *parser) unary() (Node, error) {
 		if p.word("NOT") {
 			p.space()
 		} else if p.at++; unicode.IsSpace(p.peek()) {
-			return nil, p.wrong(start, "a - stands right before what is not wanted; put it into quotes, or leave it out")
+			return nil, p.wrong(start,
+				"a - stands right before what is not wanted; put it into quotes, or leave it out")
 		}
 		if p.done() || p.peek() == ')' {
 			return nil, p.wrong(start, "what is not wanted is missing after this")

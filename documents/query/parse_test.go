@@ -17,7 +17,8 @@ var now = time.Date(2030, 1, 31, 12, 0, 0, 500_000_000, time.UTC)
 func word(w string) query.Node {
 	return query.Or{
 		query.Term{Field: query.Subject, Value: w}, query.Term{Field: query.Text, Value: w},
-		query.Term{Field: query.To, Value: w}, query.Term{Field: query.From, Value: w}, query.Term{Field: query.ID, Value: w},
+		query.Term{Field: query.To, Value: w}, query.Term{Field: query.From, Value: w},
+		query.Term{Field: query.ID, Value: w},
 	}
 }
 
@@ -39,38 +40,49 @@ func TestParse(t *testing.T) {
 		"NOT":                  {"NOT spam", query.Not{Part: word("spam")}},
 		"a dash inside a word": {"e-mail", nil},
 		"a phrase": {`"your invoice"`, query.Or{
-			query.Phrase{Field: query.Subject, Words: []string{"your", "invoice"}}, query.Phrase{Field: query.Text, Words: []string{"your", "invoice"}},
+			query.Phrase{Field: query.Subject, Words: []string{"your", "invoice"}}, query.Phrase{Field: query.Text,
+				Words: []string{"your", "invoice"}},
 		}},
 		"a prefix": {"inv*", query.Or{
 			query.Prefix{Field: query.Subject, Value: "inv"}, query.Prefix{Field: query.Text, Value: "inv"},
-			query.Prefix{Field: query.To, Value: "inv"}, query.Prefix{Field: query.From, Value: "inv"}, query.Prefix{Field: query.ID, Value: "inv"},
+			query.Prefix{Field: query.To, Value: "inv"}, query.Prefix{Field: query.From, Value: "inv"},
+			query.Prefix{Field: query.ID, Value: "inv"},
 		}},
 		"an address": {"Ann@Example.com", query.Or{
-			query.Phrase{Field: query.Subject, Words: []string{"ann", "example", "com"}}, query.Phrase{Field: query.Text, Words: []string{"ann", "example", "com"}},
-			query.Term{Field: query.To, Value: "ann@example.com"}, query.Term{Field: query.From, Value: "ann@example.com"}, query.Term{Field: query.ID, Value: "ann@example.com"},
+			query.Phrase{Field: query.Subject, Words: []string{"ann", "example", "com"}},
+			query.Phrase{Field: query.Text, Words: []string{"ann", "example", "com"}},
+			query.Term{Field: query.To, Value: "ann@example.com"},
+			query.Term{Field: query.From, Value: "ann@example.com"},
+			query.Term{Field: query.ID, Value: "ann@example.com"},
 		}},
-		"to":                   {"to:Ann@Example.com", query.Term{Field: query.To, Value: "ann@example.com"}},
-		"to a domain":          {"to:@example.com", query.Term{Field: query.To, Value: "example.com"}},
-		"to, in brackets":      {"to:<ann@example.com>", query.Term{Field: query.To, Value: "ann@example.com"}},
-		"from a prefix":        {"FROM:ann*", query.Term{}},
-		"subject":              {"subject:Invoice", query.Term{Field: query.Subject, Value: "invoice"}},
-		"subject, a phrase":    {`subject:"your invoice"`, query.Phrase{Field: query.Subject, Words: []string{"your", "invoice"}}},
-		"text":                 {"text:inv*", query.Prefix{Field: query.Text, Value: "inv"}},
-		"status":               {"status:Sent", query.Term{Field: query.Status, Value: "sent"}},
-		"lane":                 {"lane:bulk", query.Term{Field: query.Lane, Value: "bulk"}},
-		"tag, as it is":        {"tag:Spring", query.Term{Field: query.Tag, Value: "Spring"}},
-		"tag with spaces":      {`tag:"spring sale"`, query.Term{Field: query.Tag, Value: "spring sale"}},
-		"account":              {"account:Shop", query.Term{Field: query.Account, Value: "Shop"}},
-		"gateway":              {"gateway:eu*", query.Prefix{Field: query.Gateway, Value: "eu"}},
-		"code":                 {"code:eauth", query.Term{Field: query.Code, Value: "EAUTH"}},
-		"id":                   {"id:01ABC", query.Term{Field: query.ID, Value: "01abc"}},
-		"not to":               {"-to:ann@example.com", query.Not{Part: query.Term{Field: query.To, Value: "ann@example.com"}}},
-		"before a date":        {"before:2030-01-02", query.Created{Until: time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)}},
-		"after a time":         {"after:2030-01-02T15:04", query.Created{From: time.Date(2030, 1, 2, 15, 4, 0, 0, time.UTC)}},
-		"a time with a zone":   {"after:2030-01-02T15:04:05+01:00", query.Created{From: time.Date(2030, 1, 2, 14, 4, 5, 0, time.UTC)}},
-		"a week ago":           {"after:7d", query.Created{From: time.Date(2030, 1, 24, 12, 0, 0, 0, time.UTC)}},
-		"hours ago":            {"before:24h", query.Created{Until: time.Date(2030, 1, 30, 12, 0, 0, 0, time.UTC)}},
-		"all of them":          {"a1 -b1 to:c1", query.And{word("a1"), query.Not{Part: word("b1")}, query.Term{Field: query.To, Value: "c1"}}},
+		"to":              {"to:Ann@Example.com", query.Term{Field: query.To, Value: "ann@example.com"}},
+		"to a domain":     {"to:@example.com", query.Term{Field: query.To, Value: "example.com"}},
+		"to, in brackets": {"to:<ann@example.com>", query.Term{Field: query.To, Value: "ann@example.com"}},
+		"from a prefix":   {"FROM:ann*", query.Term{}},
+		"subject":         {"subject:Invoice", query.Term{Field: query.Subject, Value: "invoice"}},
+		"subject, a phrase": {`subject:"your invoice"`, query.Phrase{Field: query.Subject,
+			Words: []string{"your", "invoice"}}},
+		"text":            {"text:inv*", query.Prefix{Field: query.Text, Value: "inv"}},
+		"status":          {"status:Sent", query.Term{Field: query.Status, Value: "sent"}},
+		"lane":            {"lane:bulk", query.Term{Field: query.Lane, Value: "bulk"}},
+		"tag, as it is":   {"tag:Spring", query.Term{Field: query.Tag, Value: "Spring"}},
+		"tag with spaces": {`tag:"spring sale"`, query.Term{Field: query.Tag, Value: "spring sale"}},
+		"account":         {"account:Shop", query.Term{Field: query.Account, Value: "Shop"}},
+		"gateway":         {"gateway:eu*", query.Prefix{Field: query.Gateway, Value: "eu"}},
+		"code":            {"code:eauth", query.Term{Field: query.Code, Value: "EAUTH"}},
+		"id":              {"id:01ABC", query.Term{Field: query.ID, Value: "01abc"}},
+		"not to": {"-to:ann@example.com",
+			query.Not{Part: query.Term{Field: query.To, Value: "ann@example.com"}}},
+		"before a date": {"before:2030-01-02",
+			query.Created{Until: time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		"after a time": {"after:2030-01-02T15:04",
+			query.Created{From: time.Date(2030, 1, 2, 15, 4, 0, 0, time.UTC)}},
+		"a time with a zone": {"after:2030-01-02T15:04:05+01:00",
+			query.Created{From: time.Date(2030, 1, 2, 14, 4, 5, 0, time.UTC)}},
+		"a week ago": {"after:7d", query.Created{From: time.Date(2030, 1, 24, 12, 0, 0, 0, time.UTC)}},
+		"hours ago":  {"before:24h", query.Created{Until: time.Date(2030, 1, 30, 12, 0, 0, 0, time.UTC)}},
+		"all of them": {"a1 -b1 to:c1", query.And{word("a1"), query.Not{Part: word("b1")},
+			query.Term{Field: query.To, Value: "c1"}}},
 		"Chinese":              {"发票", nil},
 		"OR in quotes":         {`"OR"`, nil},
 		"a colon in quotes":    {`"re: hello"`, nil},
@@ -92,7 +104,8 @@ func TestParse(t *testing.T) {
 		case "OR in quotes":
 			want = word("or")
 		case "a colon in quotes":
-			want = query.Or{query.Phrase{Field: query.Subject, Words: []string{"re", "hello"}}, query.Phrase{Field: query.Text, Words: []string{"re", "hello"}}}
+			want = query.Or{query.Phrase{Field: query.Subject, Words: []string{"re", "hello"}},
+				query.Phrase{Field: query.Text, Words: []string{"re", "hello"}}}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", name, c.text, diff)
@@ -104,40 +117,42 @@ func TestParse(t *testing.T) {
 func bareWords(whole string, words ...string) query.Node {
 	return query.Or{
 		query.Phrase{Field: query.Subject, Words: words}, query.Phrase{Field: query.Text, Words: words},
-		query.Term{Field: query.To, Value: whole}, query.Term{Field: query.From, Value: whole}, query.Term{Field: query.ID, Value: whole},
+		query.Term{Field: query.To, Value: whole}, query.Term{Field: query.From, Value: whole},
+		query.Term{Field: query.ID, Value: whole},
 	}
 }
 
 func TestParseNamesThePlace(t *testing.T) {
 	for text, want := range map[string]string{
-		`ann to:`:                         `at character 5, "to:": what to look for is missing after to:`,
-		`size:5`:                          `at character 1, "size:5": there is no field size; there are account:, after:`,
-		`status:gone`:                     `at character 8, "gone": status is one of queued, sending`,
-		`status:se*`:                      `at character 8, "se*": status is one of`,
-		`"open`:                           `at character 1, "\"open": this quote is never closed`,
-		`ann (bob`:                        `at character 5, "(bob": this parenthesis is never closed`,
-		`ann) bob`:                        `at character 4, ")": this parenthesis closes nothing`,
-		`ann OR`:                          `at character 7, the end: something to look for is missing here`,
-		`to:<>`:                           `at character 4, "<>": there is nothing in this`,
-		`OR ann`:                          `at character 1, "OR": something to look for is missing here`,
-		`()`:                              `at character 2, ")": something to look for is missing here`,
-		`ann AND`:                         `at character 5, "AND": AND stands between two things`,
-		`AND ann`:                         `at character 1, "AND": AND stands between two things`,
-		`ann -`:                           `at character 5, "-": what is not wanted is missing`,
-		`ann - bob`:                       `at character 5, "-": a - stands right before what is not wanted`,
-		`a*`:                              `at character 1, "a*": a prefix has at least 2 letters`,
-		`*`:                               `at character 1, "*": a prefix has at least 2 letters`,
-		`in*voice`:                        `at character 1, "in*voice": a * stands at the end of a word only`,
-		`subject:a-b-c*`:                  `at character 9, "a-b-c*": a prefix is one word, this is 3`,
-		`!!!`:                             `at character 1, "!!!": there is no letter or digit`,
-		`subject:?`:                       `at character 9, "?": there is no letter or digit`,
-		`after:yesterday`:                 `at character 7, "yesterday": a time is a date`,
-		`after:99999999999999d`:           `at character 7, "99999999999999d": a time is a date`,
-		`before:2030-13-01`:               `a time is a date`,
-		`é é status:x`:                    `at character 12, "x": status is one of`,
-		strings.Repeat("x", 1001):         `at character 1001, "x": a query has at most 1000 characters, this one has 1001`,
-		strings.Repeat("xy ", 51):         `at character 151, "xy": a query has at most 50 terms`,
-		strings.Repeat("(", 11) + "x":     `at character 11, "(x": parentheses and negations are nested more than 10 deep`,
+		`ann to:`:                 `at character 5, "to:": what to look for is missing after to:`,
+		`size:5`:                  `at character 1, "size:5": there is no field size; there are account:, after:`,
+		`status:gone`:             `at character 8, "gone": status is one of queued, sending`,
+		`status:se*`:              `at character 8, "se*": status is one of`,
+		`"open`:                   `at character 1, "\"open": this quote is never closed`,
+		`ann (bob`:                `at character 5, "(bob": this parenthesis is never closed`,
+		`ann) bob`:                `at character 4, ")": this parenthesis closes nothing`,
+		`ann OR`:                  `at character 7, the end: something to look for is missing here`,
+		`to:<>`:                   `at character 4, "<>": there is nothing in this`,
+		`OR ann`:                  `at character 1, "OR": something to look for is missing here`,
+		`()`:                      `at character 2, ")": something to look for is missing here`,
+		`ann AND`:                 `at character 5, "AND": AND stands between two things`,
+		`AND ann`:                 `at character 1, "AND": AND stands between two things`,
+		`ann -`:                   `at character 5, "-": what is not wanted is missing`,
+		`ann - bob`:               `at character 5, "-": a - stands right before what is not wanted`,
+		`a*`:                      `at character 1, "a*": a prefix has at least 2 letters`,
+		`*`:                       `at character 1, "*": a prefix has at least 2 letters`,
+		`in*voice`:                `at character 1, "in*voice": a * stands at the end of a word only`,
+		`subject:a-b-c*`:          `at character 9, "a-b-c*": a prefix is one word, this is 3`,
+		`!!!`:                     `at character 1, "!!!": there is no letter or digit`,
+		`subject:?`:               `at character 9, "?": there is no letter or digit`,
+		`after:yesterday`:         `at character 7, "yesterday": a time is a date`,
+		`after:99999999999999d`:   `at character 7, "99999999999999d": a time is a date`,
+		`before:2030-13-01`:       `a time is a date`,
+		`é é status:x`:            `at character 12, "x": status is one of`,
+		strings.Repeat("x", 1001): `at character 1001, "x": a query has at most 1000 characters, this one has 1001`,
+		strings.Repeat("xy ", 51): `at character 151, "xy": a query has at most 50 terms`,
+		strings.Repeat("(", 11) +
+			"x": `at character 11, "(x": parentheses and negations are nested more than 10 deep`,
 		strings.Repeat("-", 500) + "x":    `nested more than 10 deep`,
 		strings.Repeat("NOT ", 200) + "x": `nested more than 10 deep`,
 	} {
@@ -198,7 +213,8 @@ func TestMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []query.Node{
-		query.Term{Field: query.Subject, Value: "invoice"}, query.Phrase{Field: query.Subject, Words: []string{"for", "you"}},
+		query.Term{Field: query.Subject, Value: "invoice"}, query.Phrase{Field: query.Subject,
+			Words: []string{"for", "you"}},
 		query.Prefix{Field: query.Subject, Value: "due"},
 	}
 	if diff := cmp.Diff(want, query.Marks(n, query.Subject)); diff != "" {
@@ -209,7 +225,8 @@ func TestMarks(t *testing.T) {
 // FuzzParse types anything into the search box.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		`ann "your invoice" -spam (a1 OR b1) to:example.com before:7d inv*`, `-(-(-x))`, `to:"`, `"\xff`, "NOT NOT x", "发票 é* OR", "id:*", "after:2030-01-02T15:04:05Z",
+		`ann "your invoice" -spam (a1 OR b1) to:example.com before:7d inv*`, `-(-(-x))`, `to:"`, `"\xff`,
+		"NOT NOT x", "发票 é* OR", "id:*", "after:2030-01-02T15:04:05Z",
 	} {
 		f.Add(seed)
 	}

@@ -30,7 +30,8 @@ func (p *parser) term() (Node, error) {
 	}
 	meaning, ok := fields[name]
 	if !ok {
-		return nil, p.wrong(start, "there is no field %s; there are %s. Put it into quotes to look for it as it stands", name, fieldNames())
+		return nil, p.wrong(start,
+			"there is no field %s; there are %s. Put it into quotes to look for it as it stands", name, fieldNames())
 	}
 	v, err := p.value()
 	if err != nil {

@@ -5,7 +5,8 @@ import "time"
 // Field is a field of the index that a step looks at.
 type Field string
 
-// The fields of the index. Subject and Text hold words, in order; the others hold whole values, each an alternative.
+// The fields of the index. Subject and Text hold words, in order; the others hold whole values, each an
+// alternative.
 const (
 	Subject Field = "subject"
 	Text    Field = "text"

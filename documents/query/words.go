@@ -70,7 +70,8 @@ func inWord(r rune) bool {
 
 // unspaced reports whether r is a letter of a script without spaces. Marks of these scripts are not indexed.
 func unspaced(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) &&
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai,
+		unicode.Lao, unicode.Khmer, unicode.Myanmar) &&
 		unicode.IsLetter(r)
 }
 

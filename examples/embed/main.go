@@ -1,5 +1,6 @@
-// Command embed is an application with a Postroom inside: one process, one binary, an outbox that survives restarts. It suits tools and small
-// services; several processes that share an outbox are better off with a Postroom of their own.
+// Command embed is an application with a Postroom inside: one process, one binary, an outbox that survives
+// restarts. It suits tools and small services; several processes that share an outbox are better off with a
+// Postroom of their own.
 //
 //	POSTROOM_SMTP=smtp://… POSTROOM_FROM=shop@example.com go run ./examples/embed ann@example.net
 package main
@@ -24,9 +25,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: embed ADDRESS")
 		os.Exit(2)
 	}
-	settings, err := config.Load(config.Sources{Env: os.Environ(), Flags: map[string]string{"http.listen": "127.0.0.1:0"}})
+	settings, err := config.Load(config.Sources{Env: os.Environ(), Flags: map[string]string{
+		"http.listen": "127.0.0.1:0"}})
 	if err == nil {
-		err = run(ctx, settings, func(ctx context.Context, mail *api.Client) error { return greet(ctx, mail, os.Args[1]) })
+		err = run(ctx, settings, func(ctx context.Context, mail *api.Client) error {
+			return greet(ctx, mail, os.Args[1])
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -34,10 +38,12 @@ func main() {
 	}
 }
 
-// run runs Postroom and, beside it, the application. When the application is done or ctx ends, Postroom stops in order: what is being sent is
-// finished, what is queued waits for the next start.
-func run(ctx context.Context, settings *config.Loaded, application func(context.Context, *api.Client) error) error {
-	outbox, err := app.New(ctx, &settings.Config, app.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+// run runs Postroom and, beside it, the application. When the application is done or ctx ends, Postroom stops
+// in order: what is being sent is finished, what is queued waits for the next start.
+func run(ctx context.Context, settings *config.Loaded, application func(context.Context,
+	*api.Client) error) error {
+	outbox, err := app.New(ctx, &settings.Config,
+		app.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
@@ -56,7 +62,8 @@ func run(ctx context.Context, settings *config.Loaded, application func(context.
 
 // greet is the application.
 func greet(ctx context.Context, mail *api.Client, to string) error {
-	answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Welcome", Text: "Glad to have you."})
+	answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: to}},
+		Subject: "Welcome", Text: "Glad to have you."})
 	if err != nil {
 		return err
 	}

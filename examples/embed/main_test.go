@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestQueuedMailSurvivesTheApplication queues a mail for later, stops, starts again on the same data, and finds it.
+// TestQueuedMailSurvivesTheApplication queues a mail for later, stops, starts again on the same data, and
+// finds it.
 func TestQueuedMailSurvivesTheApplication(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	settings, err := config.Load(config.Sources{Flags: map[string]string{
@@ -28,7 +29,8 @@ func TestQueuedMailSurvivesTheApplication(t *testing.T) {
 			return err
 		}
 		later := time.Now().Add(time.Hour)
-		answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: "ben@example.net"}}, Text: "Later", SendAt: &later})
+		answer, err := api.Submit.Do(ctx, mail, api.SubmitRequest{To: api.Addresses{{Address: "ben@example.net"}},
+			Text: "Later", SendAt: &later})
 		id = answer.QueueID
 		return err
 	})

@@ -1,5 +1,5 @@
-// Command receive-webhook takes Postroom's webhooks: it checks that they come from Postroom, and acts on each event once, however often it
-// arrives.
+// Command receive-webhook takes Postroom's webhooks: it checks that they come from Postroom, and acts on each
+// event once, however often it arrives.
 //
 //	POSTROOM_WEBHOOK_SECRET=whsec_… go run ./examples/receive-webhook 127.0.0.1:8080
 package main
@@ -22,21 +22,25 @@ import (
 	"time"
 )
 
-// tolerance is how old, or how far in the future, a request may be: a recorded one can't be played back later.
+// tolerance is how old, or how far in the future, a request may be: a recorded one can't be played back
+// later.
 const tolerance = 5 * time.Minute
 
-// remembered is how long an event's id is kept: longer than the log of deliveries, from which an operator may send one again.
+// remembered is how long an event's id is kept: longer than the log of deliveries, from which an operator may
+// send one again.
 const remembered = 8 * 24 * time.Hour
 
 func main() {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(os.Getenv("POSTROOM_WEBHOOK_SECRET"), "whsec_"))
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(os.Getenv("POSTROOM_WEBHOOK_SECRET"),
+		"whsec_"))
 	if err != nil || len(key) == 0 || len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: POSTROOM_WEBHOOK_SECRET=whsec_… receive-webhook HOST:PORT")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	server := &http.Server{Addr: os.Args[1], Handler: newReceiver(key, show), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: os.Args[1], Handler: newReceiver(key, show),
+		ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	log.Print(server.ListenAndServe())
 }
@@ -59,8 +63,8 @@ func show(e event) error {
 	return nil
 }
 
-// receiver remembers which events it has handled. It does so in memory; a program with a database keeps the id there, in the transaction
-// that does the work, and then survives a restart as well.
+// receiver remembers which events it has handled. It does so in memory; a program with a database keeps the
+// id there, in the transaction that does the work, and then survives a restart as well.
 type receiver struct {
 	key    []byte
 	handle func(event) error
@@ -126,7 +130,8 @@ func verify(key []byte, h http.Header, body []byte, now time.Time) bool {
 	return false
 }
 
-// claim takes an event on, unless it was handled before or is being handled now. It forgets ids that nobody will send again.
+// claim takes an event on, unless it was handled before or is being handled now. It forgets ids that nobody
+// will send again.
 func (r *receiver) claim(id string) (claimed, done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

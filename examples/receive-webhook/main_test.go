@@ -94,7 +94,8 @@ func setup(t *testing.T) world {
 	server := httptest.NewServer(l.keep(newReceiver(key, l.handle)))
 	t.Cleanup(server.Close)
 	e, err := api.CreateEndpoint.Do(t.Context(), p.Client, api.EndpointRequest{
-		URL: server.URL, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), Events: []string{"messageSent", "webhookTest"},
+		URL: server.URL, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key), Events: []string{
+			"messageSent", "webhookTest"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,12 +105,14 @@ func setup(t *testing.T) world {
 
 func (w world) submit(t *testing.T) {
 	t.Helper()
-	if _, err := api.Submit.Do(t.Context(), w.Client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+	if _, err := api.Submit.Do(t.Context(), w.Client, api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestEachEventOnce handles an event once that was sent three times: the first time it could not be handled, and later it was redelivered.
+// TestEachEventOnce handles an event once that was sent three times: the first time it could not be handled,
+// and later it was redelivered.
 func TestEachEventOnce(t *testing.T) {
 	w := setup(t)
 	w.fail()
@@ -136,7 +139,8 @@ func TestEachEventOnce(t *testing.T) {
 func TestSecretChanges(t *testing.T) {
 	w := setup(t)
 	newSecret := "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret of thirty-two bytes"))
-	if _, err := api.UpdateEndpoint.Do(t.Context(), w.Client, api.EndpointRequest{URL: w.url, Secret: newSecret}, w.endpoint.ID); err != nil {
+	if _, err := api.UpdateEndpoint.Do(t.Context(), w.Client, api.EndpointRequest{URL: w.url, Secret: newSecret},
+		w.endpoint.ID); err != nil {
 		t.Fatal(err)
 	}
 	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, w.endpoint.ID); err != nil || !tested.Success {
@@ -158,9 +162,12 @@ func TestForgeriesAreRefused(t *testing.T) {
 	}{
 		{"as it was", func(_ http.Header, b []byte) []byte { return b }, http.StatusNoContent},
 		{"another body", func(_ http.Header, b []byte) []byte { return append(b, ' ') }, http.StatusUnauthorized},
-		{"another id", func(h http.Header, b []byte) []byte { h.Set("Webhook-Id", "x"); return b }, http.StatusUnauthorized},
-		{"another time", func(h http.Header, b []byte) []byte { h.Set("Webhook-Timestamp", "1"); return b }, http.StatusUnauthorized},
-		{"no signature", func(h http.Header, b []byte) []byte { h.Del("Webhook-Signature"); return b }, http.StatusUnauthorized},
+		{"another id", func(h http.Header, b []byte) []byte { h.Set("Webhook-Id", "x"); return b },
+			http.StatusUnauthorized},
+		{"another time", func(h http.Header, b []byte) []byte { h.Set("Webhook-Timestamp", "1"); return b },
+			http.StatusUnauthorized},
+		{"no signature", func(h http.Header, b []byte) []byte { h.Del("Webhook-Signature"); return b },
+			http.StatusUnauthorized},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -189,7 +196,8 @@ func TestForgeriesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSnippetsOfTheDocumentation holds docs/webhooks.md to its word: its Go is this program's, its Python verifies a real request.
+// TestSnippetsOfTheDocumentation holds docs/webhooks.md to its word: its Go is this program's, its Python
+// verifies a real request.
 func TestSnippetsOfTheDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
@@ -212,7 +220,8 @@ func TestSnippetsOfTheDocumentation(t *testing.T) {
 	for name := range request {
 		headers[strings.ToLower(name)] = request.Get(name)
 	}
-	args, err := json.Marshal(map[string]any{"headers": headers, "body": string(body), "secret": w.endpoint.Secret})
+	args, err := json.Marshal(map[string]any{"headers": headers, "body": string(body),
+		"secret": w.endpoint.Secret})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command submit hands one email to Postroom, in the way an application should: under an idempotency key, so that repeating it is safe, and
-// repeated while no answer comes.
+// Command submit hands one email to Postroom, in the way an application should: under an idempotency key, so
+// that repeating it is safe, and repeated while no answer comes.
 //
 //	POSTROOM_URL=http://127.0.0.1:3000 POSTROOM_TOKEN=… go run ./examples/submit ann@example.net order-12345
 package main
@@ -32,8 +32,9 @@ func main() {
 	fmt.Println(answer.QueueID, answer.Idempotency.Status)
 }
 
-// confirmOrder mails the confirmation of an order. The key names the mail by what it is about, not by the call: whoever asks again, after a
-// time-out, a crash or a double click, gets the first answer and sends nothing.
+// confirmOrder mails the confirmation of an order. The key names the mail by what it is about, not by the
+// call: whoever asks again, after a time-out, a crash or a double click, gets the first answer and sends
+// nothing.
 func confirmOrder(ctx context.Context, client *api.Client, to, order string) (api.SubmitAnswer, error) {
 	return submit(ctx, client, api.SubmitRequest{
 		To:             api.Addresses{{Address: to}},
@@ -47,7 +48,8 @@ func confirmOrder(ctx context.Context, client *api.Client, to, order string) (ap
 // patience is how long a submit is repeated.
 const patience = time.Minute
 
-// submit repeats a request while Postroom is away or does not answer. A refusal is final: the same request would meet it again.
+// submit repeats a request while Postroom is away or does not answer. A refusal is final: the same request
+// would meet it again.
 func submit(ctx context.Context, client *api.Client, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

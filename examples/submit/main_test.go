@@ -39,7 +39,8 @@ func TestAnswerLostOnTheWay(t *testing.T) {
 		t.Errorf("answered %+v after %d calls, want HIT after 2", answer.Idempotency, calls.Load())
 	}
 	p.Relay.Wait(1)
-	if again, err := confirmOrder(t.Context(), p.Client, "ann@example.net", "12345"); err != nil || again.QueueID != answer.QueueID {
+	if again, err := confirmOrder(t.Context(), p.Client, "ann@example.net", "12345"); err != nil ||
+		again.QueueID != answer.QueueID {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	if n := p.Relay.Count(); n != 1 {
@@ -51,7 +52,8 @@ func TestAnswerLostOnTheWay(t *testing.T) {
 func TestRefusalIsFinal(t *testing.T) {
 	p := testpostroom.Start(t, nil)
 	_, err := confirmOrder(t.Context(), p.Client, "not an address", "1")
-	if refusal, ok := errors.AsType[*api.Failure](err); !ok || refusal.Problem.StatusCode != http.StatusBadRequest {
+	if refusal, ok := errors.AsType[*api.Failure](err); !ok ||
+		refusal.Problem.StatusCode != http.StatusBadRequest {
 		t.Errorf("got %v, want 400", err)
 	}
 }

@@ -93,7 +93,8 @@ func (m *mail) isJMRP() bool {
 		return false
 	}
 	h, _ := splitHeader(m.returned.content())
-	return h.get("x-hmxmroriginalrecipient") != "" || strings.HasPrefix(m.subject(), "complaint about message from")
+	return h.get("x-hmxmroriginalrecipient") != "" ||
+		strings.HasPrefix(m.subject(), "complaint about message from")
 }
 
 func named(found []string) []Recipient {

@@ -27,7 +27,8 @@ type wording struct {
 	code    int    // reply code to judge by; 0: by the outcome that the mail reports
 	status  string // enhanced code to judge by; empty: none
 	local   bool   // it is the server's own trouble, whatever its status says
-	plain   bool   // a full mailbox or a loop: clear enough to overrule smtpsend, which reads these as refusals of ours
+	// a full mailbox or a loop: clear enough to overrule smtpsend, which reads these as refusals of ours
+	plain   bool
 	pattern *regexp.Regexp
 	sample  string
 }

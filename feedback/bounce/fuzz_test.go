@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRead feeds anything to the reader: it ends, does not panic, keeps to its limits, and answers the same twice.
+// FuzzRead feeds anything to the reader: it ends, does not panic, keeps to its limits, and answers the same
+// twice.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "corpus", "*.eml"))
 	if err != nil {
@@ -33,7 +34,8 @@ func FuzzRead(f *testing.F) {
 		for _, rcpt := range r.Recipients {
 			failed := rcpt.Action == ActionFailed || rcpt.Action == ActionDelayed
 			switch {
-			case len(rcpt.Diagnostic) > maxDiagnostic || !utf8.ValidString(rcpt.Diagnostic) || !utf8.ValidString(rcpt.Address):
+			case len(rcpt.Diagnostic) > maxDiagnostic || !utf8.ValidString(rcpt.Diagnostic) ||
+				!utf8.ValidString(rcpt.Address):
 				t.Fatalf("not fit to be shown: %+v", rcpt)
 			case failed != (rcpt.Verdict != "") || rcpt.Suppress && rcpt.Action != ActionFailed:
 				t.Fatalf("badly judged: %+v", rcpt)

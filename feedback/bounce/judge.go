@@ -9,7 +9,8 @@ import (
 
 // conclude judges each recipient, and sets the kind of the report: the worst news.
 func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
-	rank := map[Action]int{ActionFailed: 3, ActionDelayed: 2, ActionDelivered: 1, ActionRelayed: 1, ActionExpanded: 1}
+	rank := map[Action]int{ActionFailed: 3, ActionDelayed: 2, ActionDelivered: 1, ActionRelayed: 1,
+		ActionExpanded: 1}
 	kinds := map[int]Kind{0: Bounced, 1: Delivered, 2: Delayed, 3: Bounced}
 	worst := 0
 	for _, f := range facts {
@@ -52,7 +53,8 @@ func (m *mail) judge(f fact) Recipient {
 		return out
 	}
 	j := m.classify(f, q, out, w, worded)
-	out.Verdict, out.Scope, out.Suppress = j.Verdict, j.Scope, j.Suppress && out.Action == ActionFailed && strings.Contains(out.Address, "@")
+	out.Verdict, out.Scope, out.Suppress = j.Verdict, j.Scope, j.Suppress && out.Action == ActionFailed &&
+		strings.Contains(out.Address, "@")
 	return out
 }
 
@@ -119,12 +121,14 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	switch refused := j.Verdict == smtpsend.Policy; {
 	case usable && (refused && j.Rule == "" || w.plain && (refused || j.Verdict == smtpsend.Auth)):
 		j = m.ask(meant)
-	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) && e.Phase != smtpsend.PhaseMail:
+	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) &&
+		e.Phase != smtpsend.PhaseMail:
 		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
 		if again := m.ask(e); again.Verdict == smtpsend.Hard {
 			j = again
 		}
-	case aboutNetwork(out.Status) && !worded && j.Rule == "" && refused, ranOut(out.Status) && (refused || j.Verdict == smtpsend.Block):
+	case aboutNetwork(out.Status) && !worded && j.Rule == "" && refused, ranOut(out.Status) &&
+		(refused || j.Verdict == smtpsend.Block):
 		j = m.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
 	}
 	if j.Rule == "" && !worded && q.before != "" {
@@ -138,11 +142,13 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 }
 
 // aboutSender matches a reply that says that the client does not exist or has no name.
-var aboutSender = regexp.MustCompile(`(?i)\byour (ip|host|server|domain|address|client|hostname|account)\b|\breverse\b|\bptr\b`)
+var aboutSender = regexp.MustCompile(
+	`(?i)\byour (ip|host|server|domain|address|client|hostname|account)\b|\breverse\b|\bptr\b`)
 
 // evidence returns the evidence for smtpsend.
 func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
-	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words, Recipients: 1, Now: m.options.Now}
+	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words,
+		Recipients: 1, Now: m.options.Now}
 	if e.Text == "" {
 		e.Text = oneLine(f.diagnostic, maxDiagnostic)
 	}
@@ -190,7 +196,8 @@ func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
 // aboutMailbox reports whether a status is about the address, the mailbox or a policy (RFC 3463: subjects 1,
 // 2 and 7). Then words about networks in the text have another meaning.
 func aboutMailbox(status string) bool {
-	return len(status) > 3 && !vague(status) && (status[2] == '1' || status[2] == '2' || status[2] == '7') && status[3] == '.'
+	return len(status) > 3 && !vague(status) && (status[2] == '1' || status[2] == '2' || status[2] == '7') &&
+		status[3] == '.'
 }
 
 // aboutNetwork reports whether a status is about the way to the recipient's server (RFC 3463 section 3.5).

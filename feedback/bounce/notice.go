@@ -53,7 +53,8 @@ func newNotice(texts []*part) notice {
 var (
 	headerLine = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}:(\s|$)`)
 	// proofLine matches a header field that nobody types and that notices do not quote alone.
-	proofLine = regexp.MustCompile(`(?i)^(received|return-path|message-id|dkim-signature|x-received|mime-version|arc-seal|x-google-dkim-signature):\s`)
+	proofLine = regexp.MustCompile(
+		`(?i)^(received|return-path|message-id|dkim-signature|x-received|mime-version|arc-seal|x-google-dkim-signature):\s`)
 )
 
 // cutReturned splits lines where the returned message begins: at a line that says so, or else at the first of
@@ -67,7 +68,8 @@ func cutReturned(lines []string) (own, rest []string) {
 		if _, ok := findForm("original", "line", lower); ok && i > 0 && holdsHeader(lines[i+1:]) {
 			return lines[:i], lines[i+1:]
 		}
-		if proofLine.MatchString(strings.TrimLeft(line, " \t>")) && headerRun(lines[i:]) >= 3 && !quotesFields(lines[:i]) {
+		if proofLine.MatchString(strings.TrimLeft(line, " \t>")) && headerRun(lines[i:]) >= 3 &&
+			!quotesFields(lines[:i]) {
 			start := i
 			for start > 0 && headerLine.MatchString(strings.TrimLeft(lines[start-1], " \t>")) {
 				start--
@@ -80,14 +82,16 @@ func cutReturned(lines []string) (own, rest []string) {
 
 // quotesFields reports whether a notice announces some fields of the message, and continues after them.
 func quotesFields(before []string) bool {
-	return strings.Contains(strings.ToLower(strings.Join(before[max(0, len(before)-6):], "\n")), "following header fields")
+	return strings.Contains(strings.ToLower(strings.Join(before[max(0, len(before)-6):], "\n")),
+		"following header fields")
 }
 
 // holdsHeader reports whether a message follows soon, or nothing does. "Returned message:" may also precede
 // the reason.
 func holdsHeader(lines []string) bool {
 	for i := 0; i < len(lines) && i < 8; i++ {
-		if headerLine.MatchString(strings.TrimLeft(lines[i], " \t>")) && headerRun(lines[i:]) >= 2 || strings.HasPrefix(lines[i], "From ") {
+		if headerLine.MatchString(strings.TrimLeft(lines[i], " \t>")) && headerRun(lines[i:]) >= 2 ||
+			strings.HasPrefix(lines[i], "From ") {
 			return true
 		}
 	}
@@ -185,7 +189,8 @@ func (m *mail) readNotice() (Report, bool) {
 	return m.conclude(Report{Form: name}, facts)
 }
 
-var forGood = regexp.MustCompile(`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
+var forGood = regexp.MustCompile(
+	`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
 
 // outcome returns the meaning of a notice's words, and the number of their signs.
 func (m *mail) outcome() (name string, action Action, signs int) {

@@ -59,12 +59,14 @@ func (m *mail) collect() {
 			if m.feedback == nil {
 				m.feedback = p
 			}
-		case p.media == "message/rfc822", p.media == "message/global", p.media == "text/rfc822-headers", p.media == "message/global-headers",
+		case p.media == "message/rfc822", p.media == "message/global", p.media == "text/rfc822-headers",
+			p.media == "message/global-headers",
 			p.media == "text/rfc822-header", p.media == "message/rfc822-headers", p.media == "message/partial":
 			if m.returned == nil {
 				m.returned = p
 			}
-		case strings.HasPrefix(p.media, "text/") && m.returned == nil && p.header.get("content-disposition") != "attachment":
+		case strings.HasPrefix(p.media, "text/") && m.returned == nil &&
+			p.header.get("content-disposition") != "attachment":
 			m.texts = append(m.texts, p)
 		}
 	})
@@ -73,7 +75,8 @@ func (m *mail) collect() {
 
 // read tries the forms from the most certain to the vaguest.
 func (m *mail) read() Report {
-	for _, reader := range []func() (Report, bool){m.readFeedback, m.readStatus, m.readSES, m.readStatusText, m.readAutomatic, m.readNotice} {
+	for _, reader := range []func() (Report, bool){m.readFeedback, m.readStatus, m.readSES, m.readStatusText,
+		m.readAutomatic, m.readNotice} {
 		if report, ok := reader(); ok {
 			return report
 		}
@@ -109,7 +112,8 @@ func messageID(value string) string {
 	if m := bracketed.FindStringSubmatch(value); m != nil {
 		return oneLine(m[1], 250)
 	}
-	if value = strings.TrimSpace(value); strings.Contains(value, "@") && !strings.ContainsAny(value, " <>") && len(value) <= 250 {
+	if value = strings.TrimSpace(value); strings.Contains(value, "@") && !strings.ContainsAny(value, " <>") &&
+		len(value) <= 250 {
 		return oneLine(value, 250)
 	}
 	return ""
@@ -144,7 +148,8 @@ func (m *mail) returnPath(report Report) string {
 // maxAddressText bounds the text that is searched for addresses. No header field has more.
 const maxAddressText = 64 << 10
 
-var addressPattern = regexp.MustCompile(`[^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
+var addressPattern = regexp.MustCompile(
+	`[^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
 
 // addresses returns the addresses in a text, in normal form, each once, at most max of them.
 func addresses(s string, max int) []string {

@@ -39,11 +39,14 @@ func TestDeliveryStatusNotification(t *testing.T) {
 	got := read(t, sample(t, "dsn-postfix.eml"), Options{EnvelopeTo: "Bounces+ABC@sender.example"})
 	want := Report{
 		Kind: Bounced, Form: "dsn", ReportingMTA: "relay.sender.example", ReturnPath: "Bounces+ABC@sender.example",
-		Original: Original{MessageID: "m1.4711@sender.example", EnvelopeID: "env-4711", To: []string{"ann@receiver.example"}},
+		Original: Original{MessageID: "m1.4711@sender.example", EnvelopeID: "env-4711",
+			To: []string{"ann@receiver.example"}},
 		Recipients: []Recipient{{
-			Address: "ann@receiver.example", Original: "ann@receiver.example", Action: ActionFailed, Status: "5.1.1", Code: 550,
-			Diagnostic: "550 5.1.1 <ann@receiver.example>: Recipient address rejected: User unknown", RemoteMTA: "mx.receiver.example",
-			Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true,
+			Address: "ann@receiver.example", Original: "ann@receiver.example", Action: ActionFailed, Status: "5.1.1",
+			Code:       550,
+			Diagnostic: "550 5.1.1 <ann@receiver.example>: Recipient address rejected: User unknown",
+			RemoteMTA:  "mx.receiver.example",
+			Verdict:    smtpsend.Hard, Scope: smtpsend.ScopeRecipient, Suppress: true,
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -54,11 +57,14 @@ func TestDeliveryStatusNotification(t *testing.T) {
 func TestFeedbackReport(t *testing.T) {
 	got := read(t, sample(t, "arf-abuse.eml"), Options{})
 	want := Report{
-		Kind: Complained, Form: "arf", ReportingMTA: "mx.receiver.example", ReturnPath: "bounces+sometoken@sender.example",
-		Original:   Original{MessageID: "m1.4711@sender.example", EnvelopeID: "env-4711", To: []string{"somebody@receiver.example"}},
+		Kind: Complained, Form: "arf", ReportingMTA: "mx.receiver.example",
+		ReturnPath: "bounces+sometoken@sender.example",
+		Original: Original{MessageID: "m1.4711@sender.example", EnvelopeID: "env-4711",
+			To: []string{"somebody@receiver.example"}},
 		Recipients: []Recipient{{Address: "ann@receiver.example"}},
 		Feedback: &Feedback{
-			Type: "abuse", UserAgent: "SomeGenerator/1.0", SourceIP: "192.0.2.10", MailFrom: "bounces+sometoken@sender.example",
+			Type: "abuse", UserAgent: "SomeGenerator/1.0", SourceIP: "192.0.2.10",
+			MailFrom:    "bounces+sometoken@sender.example",
 			ArrivalDate: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), ReportedFor: []string{"sender.example"},
 		},
 	}
@@ -71,7 +77,8 @@ func TestFeedbackReport(t *testing.T) {
 func TestDelayedIsNotFailed(t *testing.T) {
 	for _, name := range []string{"dsn-delayed.eml", "exim-delayed.eml"} {
 		r := read(t, sample(t, name), Options{})
-		if r.Kind != Delayed || len(r.Recipients) != 1 || r.Recipients[0].Action != ActionDelayed || r.Recipients[0].Suppress || r.Recipients[0].Verdict != smtpsend.Soft {
+		if r.Kind != Delayed || len(r.Recipients) != 1 || r.Recipients[0].Action != ActionDelayed ||
+			r.Recipients[0].Suppress || r.Recipients[0].Verdict != smtpsend.Soft {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -81,9 +88,11 @@ func TestDelayedIsNotFailed(t *testing.T) {
 	}
 }
 
-// TestAccountIsNotBlamed: the login between two servers of others says nothing about our account, whose queue would be held.
+// TestAccountIsNotBlamed: the login between two servers of others says nothing about our account, whose queue
+// would be held.
 func TestAccountIsNotBlamed(t *testing.T) {
-	mail := strings.Replace(sample(t, "dsn-relay-denied.eml"), "554 5.7.1 <ann@receiver.example>: Relay access denied", "530 5.7.0 Authentication required", 1)
+	mail := strings.Replace(sample(t, "dsn-relay-denied.eml"),
+		"554 5.7.1 <ann@receiver.example>: Relay access denied", "530 5.7.0 Authentication required", 1)
 	if r := read(t, mail, Options{}); r.Recipients[0].Verdict != smtpsend.Policy {
 		t.Errorf("%+v", r.Recipients)
 	}
@@ -91,9 +100,11 @@ func TestAccountIsNotBlamed(t *testing.T) {
 
 func TestKindsOfAutomaticMail(t *testing.T) {
 	for name, want := range map[string]Kind{
-		"vacation.eml": AutoReply, "vacation-subject.eml": AutoReply, "not-bounces/challenge.eml": Challenge, "not-bounces/ticket.eml": AutoReply,
-		"not-bounces/vacation-mentions-failure.eml": AutoReply, "not-bounces/letter.eml": None, "not-bounces/forwarded-bounce.eml": None,
-		"not-bounces/read-receipt.eml": None, "not-bounces/empty.eml": None,
+		"vacation.eml": AutoReply, "vacation-subject.eml": AutoReply, "not-bounces/challenge.eml": Challenge,
+		"not-bounces/ticket.eml":                    AutoReply,
+		"not-bounces/vacation-mentions-failure.eml": AutoReply, "not-bounces/letter.eml": None,
+		"not-bounces/forwarded-bounce.eml": None,
+		"not-bounces/read-receipt.eml":     None, "not-bounces/empty.eml": None,
 	} {
 		if r := read(t, sample(t, name), Options{}); r.Kind != want {
 			t.Errorf("%s: %s, want %s", name, r.Kind, want)
@@ -106,7 +117,8 @@ func TestLineEnds(t *testing.T) {
 	lf := strings.ReplaceAll(sample(t, "dsn-postfix.eml"), "\r\n", "\n")
 	want := read(t, lf, Options{})
 	for name, mail := range map[string]string{
-		"CRLF": strings.ReplaceAll(lf, "\n", "\r\n"), "CR": strings.ReplaceAll(lf, "\n", "\r"), "mbox": "From MAILER-DAEMON Mon Mar  2 09:00:00 2026\n" + lf,
+		"CRLF": strings.ReplaceAll(lf, "\n", "\r\n"), "CR": strings.ReplaceAll(lf, "\n", "\r"),
+		"mbox": "From MAILER-DAEMON Mon Mar  2 09:00:00 2026\n" + lf,
 	} {
 		if diff := cmp.Diff(want, read(t, mail, Options{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -126,17 +138,20 @@ func TestLimits(t *testing.T) {
 	if r := read(t, many.String(), Options{MaxRecipients: 7}); len(r.Recipients) != 7 || !r.Truncated {
 		t.Errorf("MaxRecipients 7: %d, truncated %v", len(r.Recipients), r.Truncated)
 	}
-	if r := read(t, many.String(), Options{MaxBytes: 2000}); len(r.Recipients) == 0 || len(r.Recipients) > 11 || !r.Truncated {
+	if r := read(t, many.String(), Options{MaxBytes: 2000}); len(r.Recipients) == 0 || len(r.Recipients) > 11 ||
+		!r.Truncated {
 		t.Errorf("MaxBytes 2000: %d recipients, truncated %v", len(r.Recipients), r.Truncated)
 	}
 	long := "Diagnostic-Code: smtp; 550 5.1.1 " + strings.Repeat("x", 1<<16)
-	mail := strings.Replace(sample(t, "dsn-two-recipients.eml"), "Diagnostic-Code: smtp; 552 5.2.2 Mailbox full", long, 1)
+	mail := strings.Replace(sample(t, "dsn-two-recipients.eml"), "Diagnostic-Code: smtp; 552 5.2.2 Mailbox full",
+		long, 1)
 	if r := read(t, mail, Options{}); len(r.Recipients) != 2 || len(r.Recipients[0].Diagnostic) > maxDiagnostic {
 		t.Errorf("a long field: %+v", r)
 	}
 }
 
-// TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any takes, and far below quadratic.
+// TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any takes, and far below
+// quadratic.
 func TestHostileMailsEnd(t *testing.T) {
 	const size = 1 << 18
 	fill := func(head, unit string) string { return head + strings.Repeat(unit, (size-len(head))/len(unit)) }
@@ -157,14 +172,15 @@ func TestHostileMailsEnd(t *testing.T) {
 		"to":                 fill(daemon+"To: ", "a@b.example, "),
 		"parts":              fill(daemon+"Content-Type: multipart/mixed; boundary=b\n\n", "--b\n\nx\n"),
 		"nested parts":       nested,
-		"fields":             fill(daemon+"Content-Type: message/delivery-status\n\n", "Final-Recipient: rfc822; a@b.example\n\n"),
-		"returned headers":   fill(daemon+"\n", "Received: x\n\n"),
-		"html":               fill(daemon+"Content-Type: text/html\n\n", "<table><tr><td>"),
-		"encoded words":      fill(daemon+"Subject: ", "=?utf-8?q?x?= "),
-		"digits":             fill(daemon+"\n", "550 5.1.1 "),
-		"replies":            fill(daemon+"\n", "550 x\n"),
-		"base64":             fill(daemon+"Content-Transfer-Encoding: base64\n\n", "NTUwIDUuMS4x\n"),
-		"json":               fill(daemon+"\n{\"notificationType\":", "["),
+		"fields": fill(daemon+"Content-Type: message/delivery-status\n\n",
+			"Final-Recipient: rfc822; a@b.example\n\n"),
+		"returned headers": fill(daemon+"\n", "Received: x\n\n"),
+		"html":             fill(daemon+"Content-Type: text/html\n\n", "<table><tr><td>"),
+		"encoded words":    fill(daemon+"Subject: ", "=?utf-8?q?x?= "),
+		"digits":           fill(daemon+"\n", "550 5.1.1 "),
+		"replies":          fill(daemon+"\n", "550 x\n"),
+		"base64":           fill(daemon+"Content-Transfer-Encoding: base64\n\n", "NTUwIDUuMS4x\n"),
+		"json":             fill(daemon+"\n{\"notificationType\":", "["),
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := testcpu.Used(t)
@@ -224,7 +240,8 @@ Remote host said: 550 5.1.1 unknown user
 	// Output: bounced ann@example.org 5.1.1 hard true
 }
 
-// TestRecipientNamedAgain: a notice that named a recipient, then another, then the first again made Read panic.
+// TestRecipientNamedAgain: a notice that named a recipient, then another, then the first again made Read
+// panic.
 func TestRecipientNamedAgain(t *testing.T) {
 	mail := "From: MAILER-DAEMON@mx.example\nTo: bob@sender.example\nSubject: Undelivered Mail Returned to Sender\n\n" +
 		"Your message could not be delivered.\n\n<ann@receiver.example>: 550 5.1.1 User unknown\n<eve@receiver.example>: 552 5.2.2 Mailbox full\n<ann@receiver.example>\n    said no\n"

@@ -22,7 +22,8 @@ var (
 	// "554 5.1.1 <ann@example.com>... User unknown"
 	transcript = regexp.MustCompile(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
 	// "Recipient: <ann@example.com>", "an error delivering your mail to <ann@example.com>."
-	labelled = regexp.MustCompile(`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先|受信者|收件人|收信人|发送到|投递到|送达|받는 ?사람|수신자)[^@<:]{0,40}?[: ：]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
+	labelled = regexp.MustCompile(
+		`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先|受信者|收件人|收信人|发送到|投递到|送达|받는 ?사람|수신자)[^@<:]{0,40}?[: ：]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
 	// ">>> RCPT To:<ann@example.com>"
 	command = regexp.MustCompile(`(?i)RCPT TO: ?<` + address + `>(.*)$`)
 	// "... <ann@example.com> ..."
@@ -30,7 +31,8 @@ var (
 )
 
 // echo matches a line of the message's own header that a notice quotes. It names no failed recipient.
-var echo = regexp.MustCompile(`(?i)^\s*(to|cc|subject|date|sent|message-id|reply-to|return-path|(?:sender|from)(?: address)?|received)\s*:`)
+var echo = regexp.MustCompile(
+	`(?i)^\s*(to|cc|subject|date|sent|message-id|reply-to|return-path|(?:sender|from)(?: address)?|received)\s*:`)
 
 // noticeFacts returns the recipients in a notice, and the text about each.
 func (m *mail) noticeFacts() []fact {
@@ -46,7 +48,8 @@ func (m *mail) noticeFacts() []fact {
 		}
 	}
 	for _, a := range known {
-		if !slices.ContainsFunc(found, func(f fact) bool { return f.address == a }) && len(found) < m.options.MaxRecipients {
+		if !slices.ContainsFunc(found, func(f fact) bool { return f.address == a }) &&
+			len(found) < m.options.MaxRecipients {
 			found = append(found, fact{address: a})
 		}
 	}
@@ -170,7 +173,8 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 	)
 	for _, line := range m.notice.lines {
 		name, rest := nameIn(line, patterns)
-		if name == "" || isIn(own, name) && !slices.Contains(known, name) || len(known) > 0 && !slices.Contains(known, name) {
+		if name == "" || isIn(own, name) && !slices.Contains(known, name) || len(known) > 0 &&
+			!slices.Contains(known, name) {
 			if text := strings.TrimSpace(line); strings.HasPrefix(text, "<<<") || strings.HasPrefix(text, ">>>") {
 				heard = append(heard, strings.TrimPrefix(text, "<<<"))
 			}

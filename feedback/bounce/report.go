@@ -17,8 +17,9 @@ const (
 	Delayed    Kind = "delayed"    // a relay is still trying
 	Delivered  Kind = "delivered"  // it arrived, or went on to a server that does not report
 	Complained Kind = "complained" // a feedback report; Report.Feedback has its type
-	AutoReply  Kind = "autoreply"  // out of office, no longer here, ticket opened: written by a program for a living address
-	Challenge  Kind = "challenge"  // the recipient's filter wants a person to confirm the message
+	// out of office, no longer here, ticket opened: written by a program for a living address
+	AutoReply Kind = "autoreply"
+	Challenge Kind = "challenge" // the recipient's filter wants a person to confirm the message
 )
 
 // Action is the result for one recipient (RFC 3464 section 2.3.3).
@@ -34,20 +35,24 @@ const (
 
 // Report is the content of a mail that came back. Nothing in it is proven.
 type Report struct {
-	Kind       Kind
-	Form       string      // how it was read: "dsn", "arf", "ses", or the name of a form in forms.tsv; empty for None
-	Recipients []Recipient // in the order of the mail; an address may occur twice, for example if two others forward to it
-	Feedback   *Feedback   // of Complained only
+	Kind Kind
+	// how it was read: "dsn", "arf", "ses", or the name of a form in forms.tsv; empty for None
+	Form string
+	// in the order of the mail; an address may occur twice, for example if two others forward to it
+	Recipients []Recipient
+	Feedback   *Feedback // of Complained only
 	Original   Original
 
 	ReportingMTA string // name of the server that wrote it; empty: not given
-	ReturnPath   string // an address that looks like a return path of ours; empty: none. Package signedtoken reads it
-	Truncated    bool   // the mail was longer, deeper, or had more recipients than the bounds
+	// an address that looks like a return path of ours; empty: none. Package signedtoken reads it
+	ReturnPath string
+	Truncated  bool // the mail was longer, deeper, or had more recipients than the bounds
 }
 
 // Recipient is one address and the statements about it.
 type Recipient struct {
-	Address    string // the address that failed, in normal form where it has one; may be where mail was forwarded to
+	// the address that failed, in normal form where it has one; may be where mail was forwarded to
+	Address    string
 	Original   string // the address as the sender gave it (Original-Recipient); empty: not given
 	Action     Action // empty for Complained, AutoReply and Challenge
 	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" if only the outcome is known. Empty where Action is
@@ -78,7 +83,9 @@ type Feedback struct {
 
 // Original is the message that the mail is about.
 type Original struct {
-	MessageID  string   // Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the mail
+	// Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the
+	// mail
+	MessageID  string
 	EnvelopeID string   // ENVID of the submission (RFC 3461); empty: none
 	To         []string // addresses of the returned To header, in normal form; at most 20
 }

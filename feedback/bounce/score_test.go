@@ -16,9 +16,11 @@ import (
 )
 
 var (
-	corpus = flag.String("corpus", filepath.Join("testdata", "corpus"), "folder with labels.tsv, mails, and not-bounces/ to score against")
-	half   = flag.String("half", "", "a or b, or a quarter: a1, a2, b1, b2: only that of the corpus, by hash of the file name")
-	show   = flag.Bool("show", false, "print each mail that was misread")
+	corpus = flag.String("corpus", filepath.Join("testdata", "corpus"),
+		"folder with labels.tsv, mails, and not-bounces/ to score against")
+	half = flag.String("half", "",
+		"a or b, or a quarter: a1, a2, b1, b2: only that of the corpus, by hash of the file name")
+	show = flag.Bool("show", false, "print each mail that was misread")
 )
 
 // label is what a mail of the corpus says of one recipient: labels.tsv.
@@ -27,8 +29,8 @@ type label struct {
 	hard                                      bool
 }
 
-// TestScore reads a labelled corpus and fails below 95 % of it read right, or when a mail that is no bounce is taken for one. By default
-// that is testdata/corpus; -corpus=DIR names another with the same labels.
+// TestScore reads a labelled corpus and fails below 95 % of it read right, or when a mail that is no bounce
+// is taken for one. By default that is testdata/corpus; -corpus=DIR names another with the same labels.
 func TestScore(t *testing.T) {
 	labels := readLabels(t)
 	right, total := 0, 0
@@ -56,7 +58,8 @@ func TestScore(t *testing.T) {
 	for _, what := range sortedKeys(confusion) {
 		t.Logf("%4d  %s", confusion[what], what)
 	}
-	t.Logf("%d of %d recipients read right: %.1f %%; %d taken for a bounce that are none", right, total, 100*float64(right)/float64(total), imagined)
+	t.Logf("%d of %d recipients read right: %.1f %%; %d taken for a bounce that are none", right, total,
+		100*float64(right)/float64(total), imagined)
 	if total == 0 || float64(right) < 0.95*float64(total) || imagined > 0 {
 		t.Errorf("want at least 95 %%, and nothing imagined")
 	}
@@ -96,7 +99,8 @@ func misread(r Report, l label, i, recipients int) string {
 
 var addressShape = regexp.MustCompile(`^[^@\s<>]+@[^@\s<>:]+$`)
 
-// sameStatus compares statuses. 5.0.9xx and 4.0.9xx are inventions of the corpus for mails that give none: there the class counts.
+// sameStatus compares statuses. 5.0.9xx and 4.0.9xx are inventions of the corpus for mails that give none:
+// there the class counts.
 func sameStatus(want, got string) bool {
 	if strings.HasPrefix(want[1:], ".0.9") {
 		return got != "" && want[0] == got[0]
@@ -104,8 +108,8 @@ func sameStatus(want, got string) bool {
 	return want == got
 }
 
-// meanings are the verdicts that a reason of the corpus allows. "filtered" is whatever a recipient refused for itself at the end, be it for
-// its mailbox or for the mail.
+// meanings are the verdicts that a reason of the corpus allows. "filtered" is whatever a recipient refused
+// for itself at the end, be it for its mailbox or for the mail.
 func meanings(l label) []smtpsend.Verdict {
 	if strings.HasPrefix(l.status, "4.") {
 		return []smtpsend.Verdict{smtpsend.Soft, smtpsend.Throttle}
@@ -143,7 +147,8 @@ func readLabels(t *testing.T) map[string][]label {
 		if len(f) < 8 {
 			t.Fatalf("%d columns in %q", len(f)-1, line)
 		}
-		out[f[0]] = append(out[f[0]], label{file: f[0], status: f[2], reason: f[4], hard: f[5] == "true", feedback: f[6], recipient: f[7]})
+		out[f[0]] = append(out[f[0]], label{file: f[0], status: f[2], reason: f[4], hard: f[5] == "true",
+			feedback: f[6], recipient: f[7]})
 	}
 	return out
 }
@@ -157,7 +162,8 @@ func readNotBounces(t *testing.T) int {
 	}
 	imagined := 0
 	for _, file := range files {
-		if r := readFile(t, file); r.Kind == Bounced || r.Kind == Delayed || r.Kind == Delivered || r.Kind == Complained {
+		if r := readFile(t, file); r.Kind == Bounced || r.Kind == Delayed || r.Kind == Delivered ||
+			r.Kind == Complained {
 			imagined++
 			t.Logf("%s is no bounce, read as %s", filepath.Base(file), briefly(r, 0))
 		}

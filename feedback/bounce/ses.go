@@ -71,21 +71,24 @@ func (m *mail) concludeSES(n sesNotice) (Report, bool) {
 		r.ReportingMTA = typed(n.Bounce.ReportingMTA)
 		for _, b := range n.Bounce.BouncedRecipients {
 			facts = append(facts, fact{
-				address: recipientAddress(b.EmailAddress), action: ActionFailed, status: statusPattern.FindString(b.Status),
+				address: recipientAddress(b.EmailAddress), action: ActionFailed,
+				status:     statusPattern.FindString(b.Status),
 				diagnostic: typedText(b.DiagnosticCode),
 			})
 		}
 	case "Delivery":
 		r.ReportingMTA = typed(n.Delivery.ReportingMTA)
 		for _, a := range n.Delivery.Recipients {
-			facts = append(facts, fact{address: recipientAddress(a), action: ActionDelivered, diagnostic: n.Delivery.SMTPResponse})
+			facts = append(facts, fact{address: recipientAddress(a), action: ActionDelivered,
+				diagnostic: n.Delivery.SMTPResponse})
 		}
 	case "Complaint":
 		var rcpt []string
 		for _, c := range n.Complaint.ComplainedRecipients {
 			rcpt = append(rcpt, c.EmailAddress)
 		}
-		f := Feedback{Type: strings.ToLower(n.Complaint.ComplaintFeedbackType), UserAgent: oneLine(n.Complaint.UserAgent, 500)}
+		f := Feedback{Type: strings.ToLower(n.Complaint.ComplaintFeedbackType),
+			UserAgent: oneLine(n.Complaint.UserAgent, 500)}
 		if !feedbackType.MatchString(f.Type) {
 			f.Type = "abuse"
 		}

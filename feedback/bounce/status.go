@@ -41,7 +41,8 @@ func (m *mail) readStatusText() (Report, bool) {
 	for _, p := range m.texts {
 		text := p.text()
 		at := finalRecipient.FindStringIndex(text)
-		if at == nil || !strings.Contains(strings.ToLower(text), "action:") && !strings.Contains(strings.ToLower(text), "status:") {
+		if at == nil || !strings.Contains(strings.ToLower(text), "action:") &&
+			!strings.Contains(strings.ToLower(text), "status:") {
 			continue
 		}
 		if m.daemonSigns() == 0 {
@@ -77,7 +78,8 @@ func (m *mail) readFields(content []byte, r *Report) []fact {
 		for _, f := range group {
 			switch f.name {
 			case "final-recipient", "original-recipient", "action", "status", "diagnostic-code":
-				again := cur != nil && (f.name == "final-recipient" && cur.address != "" || f.name == "original-recipient" && cur.original != "")
+				again := cur != nil && (f.name == "final-recipient" && cur.address != "" ||
+					f.name == "original-recipient" && cur.original != "")
 				if cur == nil || again {
 					if len(facts) == m.options.MaxRecipients {
 						r.Truncated = true
@@ -156,7 +158,8 @@ func (m *mail) readField(f field, r *Report, cur *fact) {
 var statusPattern = regexp.MustCompile(`[245]\.\d{1,3}\.\d{1,3}`)
 
 var actions = map[string]Action{
-	"failed": ActionFailed, "failure": ActionFailed, "fail": ActionFailed, "error": ActionFailed, "expired": ActionFailed,
+	"failed": ActionFailed, "failure": ActionFailed, "fail": ActionFailed, "error": ActionFailed,
+	"expired": ActionFailed,
 	"delayed": ActionDelayed, "delay": ActionDelayed, "deferred": ActionDelayed,
 	"delivered": ActionDelivered, "delivery": ActionDelivered, "deliverable": ActionDelivered,
 	"relayed": ActionRelayed, "expanded": ActionExpanded,

@@ -19,16 +19,17 @@ const (
 	Crawler = "crawler"
 	// TooSoon is a click before anybody can have read the mail: within two seconds of its acceptance.
 	TooSoon = "too_soon"
-	// Burst is one of three or more different links followed within two seconds, or a click within ten seconds of those.
+	// Burst is one of three or more different links followed within two seconds, or a click within ten seconds
+	// of those.
 	Burst = "burst"
 )
 
-// tooSoon is the age of a message below which a click is a bot's: delivery and reading take longer. Scanners of mail
-// gateways follow links before they deliver the mail.
+// tooSoon is the age of a message below which a click is a bot's: delivery and reading take longer. Scanners
+// of mail gateways follow links before they deliver the mail.
 const tooSoon = 2 * time.Second
 
-// botRule returns the name of the rule that marks a hit as a bot's, or "" for a person's. age is the time since the message
-// was accepted.
+// botRule returns the name of the rule that marks a hit as a bot's, or "" for a person's. age is the time
+// since the message was accepted.
 func botRule(k kind, agent string, age time.Duration) string {
 	switch {
 	case isProxy(agent):
@@ -47,23 +48,29 @@ func botRule(k kind, agent string, age time.Duration) string {
 	return ""
 }
 
-// isProxy reports whether agent is a mail provider's picture proxy, which fetches pictures when the mail is opened.
+// isProxy reports whether agent is a mail provider's picture proxy, which fetches pictures when the mail is
+// opened.
 func isProxy(agent string) bool {
 	return strings.Contains(agent, "GoogleImageProxy") || strings.Contains(agent, "YahooMailProxy")
 }
 
 // crawlers are parts of the names of programs, in lower case: their purpose, or the tool they are built with.
 var crawlers = []string{
-	"crawl", "spider", "slurp", "scan", "preview", "link check", "linkcheck", "urlcheck", "existence discovery", "monitoring", "uptime",
-	"validator", "archiver", "facebookexternalhit", "headless", "phantomjs", "puppeteer", "playwright", "selenium", "lighthouse",
-	"curl/", "wget", "python", "go-http-client", "libwww", "httpclient", "java/", "ruby", "perl", "php/", "axios", "node-fetch", "undici",
+	"crawl", "spider", "slurp", "scan", "preview", "link check", "linkcheck", "urlcheck", "existence discovery",
+	"monitoring", "uptime",
+	"validator", "archiver", "facebookexternalhit", "headless", "phantomjs", "puppeteer", "playwright",
+	"selenium", "lighthouse",
+	"curl/", "wget", "python", "go-http-client", "libwww", "httpclient", "java/", "ruby", "perl", "php/",
+	"axios", "node-fetch", "undici",
 	"proofpoint", "mimecast", "barracuda", "safelinks", "urldefense", "http://", "https://",
 }
 
 // isCrawler reports whether an agent names itself a program. A URL in it points to the page of a crawler.
 func isCrawler(agent string) bool {
 	agent = strings.ToLower(agent)
-	return isBot(agent) || slices.ContainsFunc(crawlers, func(part string) bool { return strings.Contains(agent, part) })
+	return isBot(agent) || slices.ContainsFunc(crawlers, func(part string) bool {
+		return strings.Contains(agent, part)
+	})
 }
 
 // isBot finds a word that ends in bot: Googlebot, bingbot/2.0. Cubot is a maker of telephones.
@@ -85,7 +92,8 @@ func isBot(agent string) bool {
 func prefetches(h http.Header) bool {
 	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(h.Get(name))
-		if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "prerender") || strings.Contains(purpose, "preview") {
+		if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "prerender") ||
+			strings.Contains(purpose, "preview") {
 			return true
 		}
 	}

@@ -24,7 +24,8 @@ func TestMachines(t *testing.T) {
 		{"Gmail's proxy", "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)", ""},
 		{"Yahoo's proxy", "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html", ""},
 		{"Mail Privacy Protection", "Mozilla/5.0", ApplePrivacy},
-		{"Gmail ahead of the reader", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.246 Mozilla/5.0", GmailPrefetch},
+		{"Gmail ahead of the reader",
+			"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.246 Mozilla/5.0", GmailPrefetch},
 		{"an Edge of 2015", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.246", ""},
 		{"nameless", "", NoAgent},
 		{"blank", "  ", NoAgent},
@@ -53,7 +54,8 @@ func TestMachines(t *testing.T) {
 }
 
 func TestAClickBeforeAnybodyCanHaveRead(t *testing.T) {
-	for age, want := range map[time.Duration]string{0: TooSoon, 1900 * time.Millisecond: TooSoon, 2 * time.Second: "", time.Hour: ""} {
+	for age, want := range map[time.Duration]string{0: TooSoon, 1900 * time.Millisecond: TooSoon,
+		2 * time.Second: "", time.Hour: ""} {
 		if got := botRule(clicked, agentOfAnn, age); got != want {
 			t.Errorf("click after %v: %q, want %q", age, got, want)
 		}
@@ -77,12 +79,16 @@ func TestBursts(t *testing.T) {
 		{"two at once", []at{{"a", 0, false}, {"b", 0, false}}},
 		{"one link, often", []at{{"a", 0, false}, {"a", 1000, false}, {"a", 2000, false}, {"a", 3000, false}}},
 		{"three at once, the first too", []at{{"a", 0, true}, {"b", 500, true}, {"c", 2000, true}}},
-		{"two and, later, a third", []at{{"a", 0, false}, {"b", 500, false}, {"c", 2600, false}, {"d", 5000, false}}},
+		{"two and, later, a third", []at{{"a", 0, false}, {"b", 500, false}, {"c", 2600, false},
+			{"d", 5000, false}}},
 		{"many", []at{{"a", 0, true}, {"b", 10, true}, {"c", 20, true}, {"d", 30, true}, {"e", 40, true}}},
-		{"the same link again is no third", []at{{"a", 0, false}, {"b", 500, false}, {"a", 1000, false}, {"b", 1500, false}}},
+		{"the same link again is no third", []at{{"a", 0, false}, {"b", 500, false}, {"a", 1000, false},
+			{"b", 1500, false}}},
 		{"one before the burst", []at{{"x", 0, false}, {"a", 5000, true}, {"b", 5100, true}, {"c", 5200, true}}},
-		{"ten seconds after it, and then a person", []at{{"a", 0, true}, {"b", 0, true}, {"c", 0, true}, {"a", 10_000, true}, {"a", 10_100, false}}},
-		{"twice", []at{{"a", 0, true}, {"b", 0, true}, {"c", 0, true}, {"a", 20_000, true}, {"b", 20_000, true}, {"c", 21_000, true}}},
+		{"ten seconds after it, and then a person", []at{{"a", 0, true}, {"b", 0, true}, {"c", 0, true},
+			{"a", 10_000, true}, {"a", 10_100, false}}},
+		{"twice", []at{{"a", 0, true}, {"b", 0, true}, {"c", 0, true}, {"a", 20_000, true}, {"b", 20_000, true},
+			{"c", 21_000, true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := setup(t, Options{})

@@ -18,8 +18,8 @@ const (
 	sweepEvery    = 5 * time.Second
 )
 
-// Run hands hits to the inbox until ctx ends. Then it hands over the rest within Options.Grace, and returns nil. Failures
-// are logged when they begin and when they are over.
+// Run hands hits to the inbox until ctx ends. Then it hands over the rest within Options.Grace, and returns
+// nil. Failures are logged when they begin and when they are over.
 func (t *Tracking) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -44,7 +44,8 @@ func (t *Tracking) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil && !failing:
-			t.Logger.WarnContext(ctx, "opens and clicks can't be handed over; they wait in memory", "waiting", t.hits.len(), "error", err)
+			t.Logger.WarnContext(ctx, "opens and clicks can't be handed over; they wait in memory", "waiting",
+				t.hits.len(), "error", err)
 		case err == nil && failing:
 			t.Logger.InfoContext(ctx, "opens and clicks can be handed over again")
 		}

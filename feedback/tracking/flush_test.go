@@ -75,7 +75,8 @@ func TestHitsWaitWhileTheInboxIsAway(t *testing.T) {
 }
 
 func TestTheOldestGoWhereTooManyWait(t *testing.T) {
-	for name, o := range map[string]Options{"by number": {MaxHits: 100}, "by size": {MaxBytes: 100 * (400 + len("shop") + len(agentOfAnn))}} {
+	for name, o := range map[string]Options{"by number": {MaxHits: 100},
+		"by size": {MaxBytes: 100 * (400 + len("shop") + len(agentOfAnn))}} {
 		t.Run(name, func(t *testing.T) {
 			w := setup(t, o)
 			for i := range 350 {

@@ -58,7 +58,8 @@ func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.A
 	mac.Write(address[:])
 	var sum [sha256.Size]byte
 	hash := mac.Sum(sum[:0])[:9]
-	return string(k) + ":" + s.MessageID + ":" + strconv.Itoa(s.Recipient) + ":" + strconv.FormatInt(now.Unix(), 36) + ":" + hex.EncodeToString(hash)
+	return string(k) + ":" + s.MessageID + ":" + strconv.Itoa(s.Recipient) + ":" + strconv.FormatInt(now.Unix(),
+		36) + ":" + hex.EncodeToString(hash)
 }
 
 // fact returns the hit as a fact for the inbox.
@@ -68,9 +69,11 @@ func (h *hit) fact() outbox.Later {
 		reason = Burst
 	}
 	return outbox.Later{
-		Key: h.key, Type: h.kind.event(), Account: h.stamp.Account, MessageID: h.stamp.MessageID, Index: h.stamp.Recipient, At: h.at,
+		Key: h.key, Type: h.kind.event(), Account: h.stamp.Account, MessageID: h.stamp.MessageID,
+		Index: h.stamp.Recipient, At: h.at,
 		Told: event.Later{
-			Source: "track", URL: h.stamp.URL, RemoteAddress: h.remote, UserAgent: h.agent, Bot: reason != "", BotReason: reason,
+			Source: "track", URL: h.stamp.URL, RemoteAddress: h.remote, UserAgent: h.agent, Bot: reason != "",
+			BotReason: reason,
 		},
 	}
 }

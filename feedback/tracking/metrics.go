@@ -32,7 +32,8 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 			Name: "postroom_tracking_hits_total", Help: "Opens and clicks by what became of them.",
 		}, []string{"kind", "outcome"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_tracking_dropped_total", Help: "Opens and clicks lost because too many waited, or the process ended.",
+			Name: "postroom_tracking_dropped_total",
+			Help: "Opens and clicks lost because too many waited, or the process ended.",
 		}),
 	}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

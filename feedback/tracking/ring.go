@@ -21,7 +21,8 @@ type ring struct {
 }
 
 func newRing(maxHits, maxBytes int) *ring {
-	return &ring{maxHits: maxHits, maxBytes: maxBytes, keys: map[string]struct{}{}, readers: map[reader]*visits{}}
+	return &ring{maxHits: maxHits, maxBytes: maxBytes, keys: map[string]struct{}{},
+		readers: map[reader]*visits{}}
 }
 
 // put adds a hit unless the ring has it already. It returns how many others were dropped for it.
@@ -59,7 +60,8 @@ func (r *ring) watch(h *hit, now time.Time) {
 	h.visits = v
 }
 
-// ripe returns up to max facts of hits up to the time until, and the number of the hit after them. They stay until done.
+// ripe returns up to max facts of hits up to the time until, and the number of the hit after them. They stay
+// until done.
 func (r *ring) ripe(until time.Time, max int) (facts []outbox.Later, next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Inbox takes facts about messages, and keeps them durably when it answers nil. feedback.Feedback implements it.
+// Inbox takes facts about messages, and keeps them durably when it answers nil. feedback.Feedback implements
+// it.
 type Inbox interface {
 	Append(ctx context.Context, facts []outbox.Later) error
 }
@@ -36,8 +37,8 @@ type Options struct {
 	Expiry time.Duration
 	// Address is what is kept of addresses: AddressWhole, AddressMasked or AddressNone. Empty: AddressMasked.
 	Address string
-	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a visitor who
-	// reaches two processes within a second is counted twice.
+	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a
+	// visitor who reaches two processes within a second is counted twice.
 	Secret []byte
 	// MaxHits and MaxBytes bound the hits in memory. Zero: 50,000 and 32 MB.
 	MaxHits, MaxBytes int
@@ -105,7 +106,8 @@ type Visit struct {
 	Named  string      // of a click: the target beside the token, which must equal the token's; empty: none
 }
 
-// Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open returns nothing.
+// Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open
+// returns nothing.
 func (t *Tracking) Open(token string, v Visit) {
 	s, err := t.stamps.Read(signedtoken.Open, token)
 	if err != nil {
@@ -115,8 +117,8 @@ func (t *Tracking) Open(token string, v Visit) {
 	t.note(opened, s, v)
 }
 
-// Click notes that a link was followed, and returns its target. It returns false for an invalid token: then nothing in the
-// request is a target.
+// Click notes that a link was followed, and returns its target. It returns false for an invalid token: then
+// nothing in the request is a target.
 func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
 	s, err := t.stamps.Read(signedtoken.Click, token)
 	if err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL {
@@ -127,8 +129,8 @@ func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
 	return s.URL, true
 }
 
-// safe reports whether a redirect may lead to a URL: http or https, to a host, with nothing ambiguous. Tokens are only made
-// for such URLs; this check is for the day that their key is stolen.
+// safe reports whether a redirect may lead to a URL: http or https, to a host, with nothing ambiguous. Tokens
+// are only made for such URLs; this check is for the day that their key is stolen.
 func safe(target string) bool {
 	if strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
 		return false

@@ -37,7 +37,8 @@ func TestAnOpenAndAClickAreTold(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, f := range got {
-		if len(f.Key) > 200 || !strings.HasPrefix(f.Key, map[event.Type]string{event.TrackOpen: "open:", event.TrackClick: "click:"}[f.Type]+w.id) {
+		if len(f.Key) > 200 || !strings.HasPrefix(f.Key, map[event.Type]string{event.TrackOpen: "open:",
+			event.TrackClick: "click:"}[f.Type]+w.id) {
 			t.Errorf("key %q", f.Key)
 		}
 	}
@@ -47,11 +48,13 @@ func TestAnOpenAndAClickAreTold(t *testing.T) {
 func TestForgedTokensSayNothing(t *testing.T) {
 	w := setup(t, Options{})
 	open, click := w.open(w.id), w.click(w.id, "https://shop.test/")
-	other, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("another secret ", 3)))}, signedtoken.Options{})
+	other, err := signedtoken.New([]signedtoken.Key{
+		signedtoken.KeyOf([]byte(strings.Repeat("another secret ", 3)))}, signedtoken.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := other.Sign(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: w.id, URL: "https://evil.test/"})
+	foreign, err := other.Sign(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: w.id,
+		URL: "https://evil.test/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +66,13 @@ func TestForgedTokensSayNothing(t *testing.T) {
 		return base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(raw), from, to, 1)))
 	}
 	rows := map[string]string{
-		"empty": "", "no token": "hello", "a URL": "https://evil.test/", "cut": click[:len(click)-1], "longer": click + "A",
-		"with padding": click + "=", "an open": open, "another key": foreign, "another host of the same length": swapped(click, "shop.test", "evil.test"),
-		"an unsubscribe": w.token(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: w.id, Address: "a@x.test"}),
-		"very long":      strings.Repeat("A", 1<<20), "line break": click[:8] + "\r\n" + click[8:],
+		"empty": "", "no token": "hello", "a URL": "https://evil.test/", "cut": click[:len(click)-1],
+		"longer":       click + "A",
+		"with padding": click + "=", "an open": open, "another key": foreign,
+		"another host of the same length": swapped(click, "shop.test", "evil.test"),
+		"an unsubscribe": w.token(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: w.id,
+			Address: "a@x.test"}),
+		"very long": strings.Repeat("A", 1<<20), "line break": click[:8] + "\r\n" + click[8:],
 	}
 	for i := range len(click) {
 		c := byte('A')
@@ -91,13 +97,17 @@ func TestForgedTokensSayNothing(t *testing.T) {
 	}
 }
 
-// TestRedirectsLeadOnlyToWebPages, even where the token is ours: such ones are never made of links, and must not work if they were.
+// TestRedirectsLeadOnlyToWebPages, even where the token is ours: such ones are never made of links, and must
+// not work if they were.
 func TestRedirectsLeadOnlyToWebPages(t *testing.T) {
 	w := setup(t, Options{})
 	for _, url := range []string{
-		"javascript:alert(1)", "data:text/html,x", "//evil.test/", "/local", "evil.test", "ftp://evil.test/", "https://", "https:///x", "https:evil.test",
-		"https://bank.test@evil.test/", "https://bank.test:pw@evil.test/", "https://x.test/\r\nSet-Cookie: a=b", "https://x.test/\n", "https://x.test/ a",
-		"https://x.test\\@evil.test/", "\\\\evil.test", "https://x.test/ü", "https://x.test/%zz", "\x00https://x.test/", " https://x.test/",
+		"javascript:alert(1)", "data:text/html,x", "//evil.test/", "/local", "evil.test", "ftp://evil.test/",
+		"https://", "https:///x", "https:evil.test",
+		"https://bank.test@evil.test/", "https://bank.test:pw@evil.test/", "https://x.test/\r\nSet-Cookie: a=b",
+		"https://x.test/\n", "https://x.test/ a",
+		"https://x.test\\@evil.test/", "\\\\evil.test", "https://x.test/ü", "https://x.test/%zz",
+		"\x00https://x.test/", " https://x.test/",
 	} {
 		if target, ok := w.Click(w.click(w.id, url), by(agentOfAnn)); ok || target != "" {
 			t.Errorf("%q leads to %q", url, target)
@@ -182,11 +192,15 @@ func TestWhatIsKeptOfAVisitor(t *testing.T) {
 		{name: "whole", how: AddressWhole, remote: v6, agent: "a", address: v6, kept: "a"},
 		{name: "none", how: AddressNone, remote: v4, agent: "a", address: "", kept: "a"},
 		{name: "unknown", remote: "", agent: "a", address: "", kept: "a"},
-		{name: "global privacy control", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"Sec-GPC": "1"}},
+		{name: "global privacy control", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{
+			"Sec-GPC": "1"}},
 		{name: "do not track", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "1"}},
-		{name: "track me", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "0"}, address: v4, kept: "a"},
-		{name: "a proxy's address", how: AddressWhole, remote: v4, agent: "via ggpht.com GoogleImageProxy", address: "", kept: "via ggpht.com GoogleImageProxy"},
-		{name: "long agent", remote: v4, agent: strings.Repeat("a", 199) + "ü" + "b", address: "203.0.113.0", kept: strings.Repeat("a", 199)},
+		{name: "track me", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "0"},
+			address: v4, kept: "a"},
+		{name: "a proxy's address", how: AddressWhole, remote: v4, agent: "via ggpht.com GoogleImageProxy",
+			address: "", kept: "via ggpht.com GoogleImageProxy"},
+		{name: "long agent", remote: v4, agent: strings.Repeat("a", 199) + "ü" + "b", address: "203.0.113.0",
+			kept: strings.Repeat("a", 199)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := setup(t, Options{Address: tt.how})
@@ -247,7 +261,8 @@ func BenchmarkClick(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	token, err := ring.Sign(signedtoken.Click, signedtoken.Token{Account: "shop", MessageID: "01KAKY0000000000000000000A", URL: "https://shop.test/autumn?utm_source=mail"})
+	token, err := ring.Sign(signedtoken.Click, signedtoken.Token{Account: "shop",
+		MessageID: "01KAKY0000000000000000000A", URL: "https://shop.test/autumn?utm_source=mail"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,12 +23,12 @@ const (
 	Link        Via = "link"        // a link that was followed, if the setting makes that enough
 )
 
-// retellWithin is how long a repeated request puts its fact into the inbox again, in case that failed the first time. Facts
-// have keys, so none is applied twice.
+// retellWithin is how long a repeated request puts its fact into the inbox again, in case that failed the
+// first time. Facts have keys, so none is applied twice.
 const retellWithin = time.Hour
 
-// Unsubscribe stops the mail of scope. When it returns nil, the entry is in the suppression list; an earlier entry is as
-// good. After an error of kind Unavailable it may not be.
+// Unsubscribe stops the mail of scope. When it returns nil, the entry is in the suppression list; an earlier
+// entry is as good. After an error of kind Unavailable it may not be.
 func (u *Service) Unsubscribe(ctx context.Context, v Visit, scope Scope, via Via) error {
 	e, err := v.entry(scope, u.now())
 	if err != nil {
@@ -50,7 +50,8 @@ func (u *Service) Unsubscribe(ctx context.Context, v Visit, scope Scope, via Via
 	return nil
 }
 
-// Resubscribe takes an unsubscribe entry back. Other entries of the address stay. Without an entry it succeeds too.
+// Resubscribe takes an unsubscribe entry back. Other entries of the address stay. Without an entry it
+// succeeds too.
 func (u *Service) Resubscribe(ctx context.Context, v Visit, scope Scope, via Via) error {
 	e, err := v.entry(scope, u.now())
 	if err != nil {
@@ -69,7 +70,8 @@ func (u *Service) Resubscribe(ctx context.Context, v Visit, scope Scope, via Via
 }
 
 // count counts the outcome of a request, and logs one that changed the list.
-func (u *Service) count(ctx context.Context, request string, v Visit, e suppression.Entry, via Via, changed bool, err error) {
+func (u *Service) count(ctx context.Context, request string, v Visit, e suppression.Entry, via Via,
+	changed bool, err error) {
 	outcome := "repeated"
 	switch {
 	case err != nil:
@@ -86,19 +88,21 @@ func (u *Service) count(ctx context.Context, request string, v Visit, e suppress
 func (u *Service) first(ctx context.Context, e suppression.Entry) (suppression.Entry, bool) {
 	entries, err := u.Suppressions.Find(ctx, e.Address)
 	if err != nil {
-		u.log.WarnContext(ctx, "the earlier unsubscribe entry can't be read", "message_id", e.MessageID, "error", err)
+		u.log.WarnContext(ctx, "the earlier unsubscribe entry can't be read", "message_id", e.MessageID, "error",
+			err)
 		return e, false
 	}
 	for _, there := range entries {
-		if there.Reason == e.Reason && there.Address == e.Address && there.Account == e.Account && there.List == e.List {
+		if there.Reason == e.Reason && there.Address == e.Address && there.Account == e.Account &&
+			there.List == e.List {
 			return there, true
 		}
 	}
 	return e, false
 }
 
-// putFact puts a request onto the timeline of its message, and so into webhooks. The message is that of the entry: who
-// unsubscribes by two mails has unsubscribed by the first.
+// putFact puts a request onto the timeline of its message, and so into webhooks. The message is that of the
+// entry: who unsubscribes by two mails has unsubscribed by the first.
 func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppression.Entry, via Via) {
 	fact := outbox.Later{
 		Key: key(e), Type: what, Account: v.Account, MessageID: e.MessageID, Recipient: v.Address, At: e.Created,
@@ -114,5 +118,6 @@ func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppr
 // key is the same for each repetition of one request: of an address, about an account or a list, at a time.
 func key(e suppression.Entry) string {
 	sum := sha256.Sum256([]byte(e.Address + "\x00" + e.Account + "\x00" + e.List))
-	return fmt.Sprintf("unsubscribe/%s/%d", base64.RawURLEncoding.EncodeToString(sum[:18]), e.Created.UnixMilli())
+	return fmt.Sprintf("unsubscribe/%s/%d", base64.RawURLEncoding.EncodeToString(sum[:18]),
+		e.Created.UnixMilli())
 }

@@ -63,17 +63,21 @@ func (s senders) Get(_ context.Context, account string) (api.AccountInfo, error)
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(), clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
+	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(),
+		clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
 	var err error
-	if b.ring, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+	if b.ring, err = signedtoken.New([]signedtoken.Key{
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
-	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}}, Options{
-		Now: b.clock.Now, Registry: b.reg, Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}},
+		Options{
+			Now: b.clock.Now, Registry: b.reg,
+			Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,8 @@ const message = "01JGJ3V8ZG0000000000000000"
 
 func (b *bundle) visit(list, address string) Visit {
 	b.t.Helper()
-	token, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message, List: list, Address: address})
+	token, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message,
+		List: list, Address: address})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -128,24 +133,30 @@ func TestLeavingAList(t *testing.T) {
 		q    suppression.Question
 		want suppression.Reason
 	}{
-		"the list":                       {suppression.Question{Account: "shop", List: "news.example.com", Bulk: true, Addresses: ann}, suppression.Unsubscribe},
-		"the list, transactional":        {suppression.Question{Account: "shop", List: "news.example.com", Addresses: ann}, suppression.Unsubscribe},
-		"another list":                   {suppression.Question{Account: "shop", List: "offers.example.com", Bulk: true, Addresses: ann}, ""},
-		"no list":                        {suppression.Question{Account: "shop", Addresses: ann}, ""},
-		"somebody else of the same list": {suppression.Question{Account: "shop", List: "news.example.com", Bulk: true, Addresses: []string{"bob@example.net"}}, ""},
+		"the list": {suppression.Question{Account: "shop", List: "news.example.com",
+			Bulk: true, Addresses: ann}, suppression.Unsubscribe},
+		"the list, transactional": {suppression.Question{Account: "shop", List: "news.example.com",
+			Addresses: ann}, suppression.Unsubscribe},
+		"another list": {suppression.Question{Account: "shop", List: "offers.example.com",
+			Bulk: true, Addresses: ann}, ""},
+		"no list": {suppression.Question{Account: "shop", Addresses: ann}, ""},
+		"somebody else of the same list": {suppression.Question{Account: "shop", List: "news.example.com",
+			Bulk: true, Addresses: []string{"bob@example.net"}}, ""},
 	} {
 		if got := b.stopped(c.q); got != c.want {
 			t.Errorf("%s: stopped by %q, want %q", what, got, c.want)
 		}
 	}
 	want := []outbox.Later{{
-		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET", At: b.clock.Now().Truncate(time.Second),
+		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET",
+		At:   b.clock.Now().Truncate(time.Second),
 		Told: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
 	}}
 	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) || !s.Unsubscribed(List) || s.Unsubscribed(All) {
+	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) ||
+		!s.Unsubscribed(List) || s.Unsubscribed(All) {
 		t.Errorf("standing %+v, %v", s, err)
 	}
 	if log := b.log.String(); strings.Contains(strings.ToLower(log), "ann@") || !strings.Contains(log, message) {
@@ -206,7 +217,8 @@ func TestRepeatedWishesAreOne(t *testing.T) {
 	b.must(b.Resubscribe(t.Context(), v, List, Page))
 	b.must(b.Unsubscribe(t.Context(), v, List, Page))
 	last := b.inbox.facts[told:]
-	if len(last) != 2 || last[0].Type != event.ListSubscribe || last[1].Type != event.ListUnsubscribe || keys[last[1].Key+message] {
+	if len(last) != 2 || last[0].Type != event.ListSubscribe || last[1].Type != event.ListUnsubscribe ||
+		keys[last[1].Key+message] {
 		t.Errorf("told then: %+v", last)
 	}
 	if n := testutil.ToFloat64(b.metrics.requests.WithLabelValues("leave", "one-click", "repeated")); n != 6 {
@@ -238,7 +250,8 @@ func TestComingBackLeavesWhatOthersSay(t *testing.T) {
 	b := setup(t)
 	v := b.visit("news.example.com", "ann@example.net")
 	_, err := b.store.Add(t.Context(),
-		suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, MessageID: "m1", Response: "550 no such user"},
+		suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, MessageID: "m1",
+			Response: "550 no such user"},
 		suppression.Entry{Address: "ann@example.net", Reason: suppression.SpamReport, Account: "shop"},
 		suppression.Entry{Address: "ann@example.net", Reason: suppression.Manual, List: "news.example.com"},
 		suppression.Entry{Domain: "example.net", Reason: suppression.Unsubscribe, Account: "shop"},
@@ -278,18 +291,21 @@ func TestNothingIsClaimedWithoutTheWrite(t *testing.T) {
 func TestLinksThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	good, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message, Address: "ann@example.net"})
+	good, err := b.ring.Sign(signedtoken.Unsubscribe, signedtoken.Token{Account: "shop", MessageID: message,
+		Address: "ann@example.net"})
 	b.must(err)
 	open, err := b.ring.Sign(signedtoken.Open, signedtoken.Token{Account: "shop", MessageID: message})
 	b.must(err)
 	for name, token := range map[string]string{
-		"empty": "", "cut off": good[:len(good)-5], "changed": "B" + good[1:], "of another purpose": open, "an address": "ann@example.net", "longer": good + "AAAA",
+		"empty": "", "cut off": good[:len(good)-5], "changed": "B" + good[1:], "of another purpose": open,
+		"an address": "ann@example.net", "longer": good + "AAAA",
 	} {
 		if _, err := b.Read(token); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n := testutil.ToFloat64(b.metrics.bad.WithLabelValues("forged")) + testutil.ToFloat64(b.metrics.bad.WithLabelValues("unknown_key")); n != 6 {
+	if n := testutil.ToFloat64(b.metrics.bad.WithLabelValues("forged")) + testutil.ToFloat64(
+		b.metrics.bad.WithLabelValues("unknown_key")); n != 6 {
 		t.Errorf("%v bad links are counted", n)
 	}
 }
@@ -297,7 +313,8 @@ func TestLinksThatAreNotOurs(t *testing.T) {
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"ann@example.net": "a…@example.net", "ä@x.test": "ä…@x.test", `"a@b"@x.test`: `"…@x.test`, "nobody": "…", "@x.test": "…", "": "…",
+		"ann@example.net": "a…@example.net", "ä@x.test": "ä…@x.test", `"a@b"@x.test`: `"…@x.test`, "nobody": "…",
+		"@x.test": "…", "": "…",
 	} {
 		if got := (Visit{Address: address}).Masked(); got != want {
 			t.Errorf("%q is shown as %q, want %q", address, got, want)

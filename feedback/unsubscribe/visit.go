@@ -20,8 +20,8 @@ type Visit struct {
 	Address   string // of the recipient
 }
 
-// Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound, whatever the
-// reason.
+// Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound,
+// whatever the reason.
 func (u *Service) Read(token string) (Visit, error) {
 	s, err := u.Tokens.Read(signedtoken.Unsubscribe, token)
 	if err != nil {
@@ -35,17 +35,19 @@ func (u *Service) Read(token string) (Visit, error) {
 	return Visit{Account: s.Account, MessageID: s.MessageID, List: s.List, Address: s.Address}, nil
 }
 
-// Sender returns the sender of the mail of a visit, or the zero Sender if it is gone or cannot be read: a request does not
-// depend on it.
+// Sender returns the sender of the mail of a visit, or the zero Sender if it is gone or cannot be read: a
+// request does not depend on it.
 func (u *Service) Sender(ctx context.Context, v Visit) Sender {
 	info, err := u.Senders.Get(ctx, v.Account)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		u.log.Warn("sender of an unsubscribe page not known", "account", v.Account, "message_id", v.MessageID, "error", err)
+		u.log.Warn("sender of an unsubscribe page not known", "account", v.Account, "message_id", v.MessageID,
+			"error", err)
 	}
 	return Sender{Name: info.Name, Address: info.Email, Locale: info.Locale}
 }
 
-// Masked returns the address so that only its owner recognizes it: the first character of the local part, and the domain.
+// Masked returns the address so that only its owner recognizes it: the first character of the local part, and
+// the domain.
 func (v Visit) Masked() string {
 	at := strings.LastIndexByte(v.Address, '@')
 	if at <= 0 {
@@ -74,7 +76,8 @@ func (v Visit) Scope() Scope {
 
 // entry returns the entry of the suppression list that an unsubscribe request adds.
 func (v Visit) entry(scope Scope, now time.Time) (suppression.Entry, error) {
-	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID, Created: now}
+	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID,
+		Created: now}
 	if scope == List {
 		e.List = v.List
 	} else {
@@ -96,7 +99,8 @@ type Standing struct {
 // Unsubscribed reports whether the visitor gets no mail of scope.
 func (s Standing) Unsubscribed(scope Scope) bool { return s.All || scope == List && s.List }
 
-// Standing returns what a visitor has unsubscribed from. It does not show bounces and complaints of the address.
+// Standing returns what a visitor has unsubscribed from. It does not show bounces and complaints of the
+// address.
 func (u *Service) Standing(ctx context.Context, v Visit) (s Standing, err error) {
 	entries, err := u.Suppressions.Find(ctx, v.Address)
 	if err != nil {

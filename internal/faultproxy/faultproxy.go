@@ -32,7 +32,8 @@ type Proxy struct {
 	serving sync.WaitGroup
 }
 
-// New starts a proxy in front of a server, given as "tcp" and host:port or as "unix" and a path, and ends it with the test.
+// New starts a proxy in front of a server, given as "tcp" and host:port or as "unix" and a path, and ends it
+// with the test.
 func New(t TB, network, server string) *Proxy {
 	t.Helper()
 	p, err := Listen(network, server)
@@ -70,18 +71,20 @@ func (p *Proxy) Down() { p.set(func() { p.down = true; p.cut() }) }
 // Hang keeps connections open, and accepts new ones, but passes nothing on until Up.
 func (p *Proxy) Hang() { p.set(func() { p.hung = true }) }
 
-// Mute passes on what clients say and holds back what the server answers until Up. Followed by Cut, the server has done what the client
-// will never hear of.
+// Mute passes on what clients say and holds back what the server answers until Up. Followed by Cut, the
+// server has done what the client will never hear of.
 func (p *Proxy) Mute() { p.set(func() { p.mute = true }) }
 
-// Snap breaks each connection made from now on once its client has said so many bytes, in the middle of a word if need be. Zero: none.
+// Snap breaks each connection made from now on once its client has said so many bytes, in the middle of a
+// word if need be. Zero: none.
 func (p *Proxy) Snap(bytes int) { p.set(func() { p.snap = bytes }) }
 
-// Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave one behind the other arrive
-// one behind the other. Zero: no delay.
+// Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave
+// one behind the other arrive one behind the other. Zero: no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Up makes everything work again; what was held back by Hang and Mute is passed on. A connection that Snap has in hand still breaks.
+// Up makes everything work again; what was held back by Hang and Mute is passed on. A connection that Snap
+// has in hand still breaks.
 func (p *Proxy) Up() {
 	p.set(func() { p.down, p.hung, p.mute, p.snap, p.delay = false, false, false, 0, 0 })
 }
@@ -215,7 +218,8 @@ func (p *Proxy) deliver(w wire, line <-chan piece) {
 // errSnapped ends a connection that Snap has in hand.
 var errSnapped = errors.New("snapped")
 
-// write passes data on, up to the byte at which the connection breaks. What came before that byte has time to arrive.
+// write passes data on, up to the byte at which the connection breaks. What came before that byte has time to
+// arrive.
 func (w *wire) write(data []byte) error {
 	if !w.snaps || len(data) < w.left {
 		w.left -= len(data)
@@ -234,8 +238,8 @@ func (p *Proxy) lag() time.Duration {
 	return p.delay
 }
 
-// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or holds answers back and this is
-// one, then until it is due.
+// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or
+// holds answers back and this is one, then until it is due.
 func (p *Proxy) obstruct(due time.Time, answer bool) {
 	p.mu.Lock()
 	for (p.hung || p.mute && answer) && !p.closed {

@@ -116,7 +116,8 @@ func TestHangHoldsBackUntilUp(t *testing.T) {
 	}
 }
 
-// TestMuteHoldsAnswersBack: the server hears and does what the client asks, and the client does not learn of it.
+// TestMuteHoldsAnswersBack: the server hears and does what the client asks, and the client does not learn of
+// it.
 func TestMuteHoldsAnswersBack(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package testcpu tells tests how much work something was. What the clock says is no measure of that: a machine with ten times as much to do as
-// it has processors makes minutes of seconds.
+// Package testcpu tells tests how much work something was. What the clock says is no measure of that: a
+// machine with ten times as much to do as it has processors makes minutes of seconds.
 package testcpu
 
 import (

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/documents/query"
 )
 
-// Conform holds an implementation to what documents.Store promises. open makes an empty store; it is called for each test.
+// Conform holds an implementation to what documents.Store promises. open makes an empty store; it is called
+// for each test.
 func Conform(t *testing.T, open func(t *testing.T) documents.Store) {
 	for name, test := range map[string]func(*testing.T, documents.Store){
 		"finds":                         finds,
@@ -199,7 +200,8 @@ func pages(t *testing.T, x documents.Store) {
 		skip, size int
 		want       []int
 	}{
-		"the first": {0, 2, []int{4, 3}}, "the second": {2, 2, []int{2, 1}}, "the last": {4, 2, []int{0}}, "beyond": {6, 2, nil}, "none": {0, 0, nil},
+		"the first": {0, 2, []int{4, 3}}, "the second": {2, 2, []int{2, 1}}, "the last": {4, 2, []int{0}},
+		"beyond": {6, 2, nil}, "none": {0, 0, nil},
 	} {
 		found := search(t, x, documents.Search{Query: query.All{}, Skip: c.skip, Size: c.size})
 		if diff := cmp.Diff(c.want, ids(found)); diff != "" || found.Total != 5 {
@@ -256,9 +258,12 @@ func relevance(t *testing.T, x documents.Store) {
 	put(t, x, Mail()...)
 	found := search(t, x, documents.Search{Query: parse(t, "invoice"), Size: 10, Relevance: true})
 	if found.Total != 4 || len(found.Hits) != 4 || found.Hits[0].QueueID != ID(0) {
-		t.Fatalf("%d of %d, the first is %v; the one with the word in its subject comes first", len(found.Hits), found.Total, ids(found))
+		t.Fatalf("%d of %d, the first is %v; the one with the word in its subject comes first", len(found.Hits),
+			found.Total, ids(found))
 	}
-	if !slices.IsSortedFunc(found.Hits, func(a, b documents.Hit) int { return int(b.Score*1e6 - a.Score*1e6) }) || found.Hits[3].Score <= 0 {
+	if !slices.IsSortedFunc(found.Hits, func(a, b documents.Hit) int {
+		return int(b.Score*1e6 - a.Score*1e6)
+	}) || found.Hits[3].Score <= 0 {
 		t.Errorf("scores do not fall: %+v", found.Hits)
 	}
 }
@@ -280,7 +285,8 @@ func facets(t *testing.T, x documents.Store) {
 func accounts(t *testing.T, x documents.Store) {
 	put(t, x, Mail()...)
 	for account, want := range map[string][]int{"shop": {1, 0}, "Shop": {2}, "news": {4, 3}, "nobody": nil} {
-		for _, text := range []string{"", "-xylophone", "invoice OR crème OR order", "account:shop OR account:Shop OR account:news"} {
+		for _, text := range []string{"", "-xylophone", "invoice OR crème OR order",
+			"account:shop OR account:Shop OR account:news"} {
 			found := search(t, x, documents.Search{Query: parse(t, text), Account: account, Size: 10, Facets: true})
 			if diff := cmp.Diff(want, ids(found)); diff != "" {
 				t.Errorf("%s asks for %q (-want +got):\n%s", account, text, diff)
@@ -299,8 +305,10 @@ func replaces(t *testing.T, x documents.Store) {
 	d := Mail()[2]
 	d.Status, d.Revision, d.Gateway = api.StatusSent, 101, "us-1"
 	put(t, x, d)
-	for text, want := range map[string][]int{"status:queued": nil, "status:sent": {2, 1, 0}, "gateway:us-1": {3, 2}, "": {4, 3, 2, 1, 0}} {
-		if diff := cmp.Diff(want, ids(search(t, x, documents.Search{Query: parse(t, text), Size: 10}))); diff != "" {
+	for text, want := range map[string][]int{"status:queued": nil, "status:sent": {2, 1, 0}, "gateway:us-1": {
+		3, 2}, "": {4, 3, 2, 1, 0}} {
+		if diff := cmp.Diff(want,
+			ids(search(t, x, documents.Search{Query: parse(t, text), Size: 10}))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
@@ -313,8 +321,10 @@ func revisions(t *testing.T, x documents.Store) {
 	put(t, x, d)
 	d.Status, d.Revision = api.StatusQueued, 150
 	put(t, x, d, Mail()[0])
-	if got := ids(search(t, x, documents.Search{Query: parse(t, "status:sent"), Size: 10})); !slices.Equal(got, []int{2, 0}) {
-		t.Errorf("sent are %v, want 2 and 0: a lower revision replaced a higher one, or stopped another document", got)
+	if got := ids(search(t, x, documents.Search{Query: parse(t, "status:sent"), Size: 10})); !slices.Equal(got,
+		[]int{2, 0}) {
+		t.Errorf("sent are %v, want 2 and 0: a lower revision replaced a higher one, or stopped another document",
+			got)
 	}
 	d.Status, d.Revision = api.StatusDead, 200
 	put(t, x, d) // the same revision: a repetition, taken or not
@@ -325,7 +335,8 @@ func unknownText(t *testing.T, x documents.Store) {
 	d := Mail()[2]
 	d.Status, d.Revision, d.Text, d.TextKnown = api.StatusSent, 101, "", false
 	put(t, x, d)
-	if got := ids(search(t, x, documents.Search{Query: parse(t, "status:sent text:rezept"), Size: 10})); !slices.Equal(got, []int{2}) {
+	if got := ids(search(t, x, documents.Search{Query: parse(t, "status:sent text:rezept"),
+		Size: 10})); !slices.Equal(got, []int{2}) {
 		t.Errorf("found %v, want 2: the text is lost", got)
 	}
 	fresh := Mail()[0]
@@ -361,7 +372,8 @@ func forgets(t *testing.T, x documents.Store) {
 			t.Errorf("forgot %d at once, want 2 at most", n)
 		}
 	}
-	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); total != 3 || !slices.Equal(got, []int{4, 3}) {
+	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); total != 3 ||
+		!slices.Equal(got, []int{4, 3}) {
 		t.Errorf("forgot %d, %v are left, want 3 and [4 3]", total, got)
 	}
 }
@@ -402,16 +414,19 @@ func rebuilds(t *testing.T, x documents.Store) {
 	known := Mail()[2]
 	known.Status, known.Revision, known.Text, known.TextKnown = api.StatusSent, 101, "", false
 	put(t, x, known) // its text comes from the index in use
-	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); !slices.Equal(got, []int{3, 2, 1, 0}) {
+	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+		[]int{3, 2, 1, 0}) {
 		t.Errorf("while it is built, %v are found", got)
 	}
 	if err := x.Swap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); !slices.Equal(got, []int{4, 3, 2, 0}) {
+	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+		[]int{4, 3, 2, 0}) {
 		t.Errorf("after the swap, %v are found", got)
 	}
-	if found := search(t, x, documents.Search{Query: parse(t, "status:sent rezept"), Size: 10}); found.Total != 1 {
+	if found := search(t, x, documents.Search{Query: parse(t, "status:sent rezept"),
+		Size: 10}); found.Total != 1 {
 		t.Errorf("the text of a document that was put while the index was built is lost")
 	}
 	put(t, x, Mail()[1])
@@ -477,21 +492,25 @@ func many(t *testing.T, x documents.Store) {
 				n := b*each + i
 				d := Mail()[0]
 				d.QueueID, d.Created, d.Revision = ID(n), Began.Add(time.Duration(n)*time.Second), int64(100+round)
-				d.Subject, d.Status = fmt.Sprintf("Number %d", n), []api.MessageStatus{api.StatusQueued, api.StatusSent}[round]
+				d.Subject, d.Status = fmt.Sprintf("Number %d", n), []api.MessageStatus{api.StatusQueued,
+					api.StatusSent}[round]
 				docs = append(docs, d)
 			}
 			put(t, x, docs...)
 		}
 	}
-	found := search(t, x, documents.Search{Query: parse(t, "status:sent number"), Size: 3, Skip: 500, Facets: true})
+	found := search(t, x, documents.Search{Query: parse(t, "status:sent number"), Size: 3, Skip: 500,
+		Facets: true})
 	if diff := cmp.Diff([]int{699, 698, 697}, ids(found)); diff != "" || found.Total != batches*each {
 		t.Errorf("total %d (-want +got):\n%s", found.Total, diff)
 	}
-	if diff := cmp.Diff([]documents.Count{{Value: "sent", Count: batches * each}}, found.Facets[query.Status]); diff != "" {
+	if diff := cmp.Diff([]documents.Count{{Value: "sent", Count: batches * each}},
+		found.Facets[query.Status]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, n := range []int{0, 77, 1199} {
-		if got := ids(search(t, x, documents.Search{Query: parse(t, fmt.Sprintf("subject:%d", n)), Size: 5})); !slices.Equal(got, []int{n}) {
+		if got := ids(search(t, x, documents.Search{Query: parse(t, fmt.Sprintf("subject:%d", n)),
+			Size: 5})); !slices.Equal(got, []int{n}) {
 			t.Errorf("number %d: found %v", n, got)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// Cluster is a server that plays OpenSearch. It knows the requests that package documents/opensearch makes, as the published API describes them,
-// and fails the test at any other, at a field or a parameter it does not know, and at a wrong content type. Its indexes are in memory, and
-// queries really look into them.
+// Cluster is a server that plays OpenSearch. It knows the requests that package documents/opensearch makes,
+// as the published API describes them, and fails the test at any other, at a field or a parameter it does not
+// know, and at a wrong content type. Its indexes are in memory, and queries really look into them.
 type Cluster struct {
 	*httptest.Server
 	t *testing.T
@@ -102,7 +102,8 @@ func (c *Cluster) Lost() {
 func (c *Cluster) Foreign(name, alias string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.indexes[name] = &index{aliases: []string{alias}, meta: map[string]any{}, fields: map[string]field{}, docs: map[string]*doc{}}
+	c.indexes[name] = &index{aliases: []string{alias}, meta: map[string]any{}, fields: map[string]field{},
+		docs: map[string]*doc{}}
 }
 
 // Requests counts the requests of a method to a path.
@@ -169,7 +170,8 @@ func (c *Cluster) answer(w http.ResponseWriter, status int, body any) {
 }
 
 func failure(kind, why string) any {
-	return map[string]any{"error": map[string]any{"type": kind, "reason": why, "root_cause": []any{}}, "status": 0}
+	return map[string]any{"error": map[string]any{"type": kind, "reason": why, "root_cause": []any{}},
+		"status": 0}
 }
 
 // handle is the table of routes.
@@ -192,7 +194,8 @@ func (c *Cluster) handle(r *http.Request, raw []byte) (int, any) {
 	case r.Method == "GET" && parts[0] == "_alias" && len(parts) == 2:
 		return c.getAlias(func(_ string, x *index) bool { return slices.Contains(x.aliases, parts[1]) }, true)
 	case route == "GET _alias" && len(parts) == 2:
-		return c.getAlias(func(name string, _ *index) bool { ok, _ := path.Match(parts[0], name); return ok }, false)
+		return c.getAlias(func(name string, _ *index) bool { ok, _ := path.Match(parts[0], name); return ok },
+			false)
 	case route == "POST _aliases" && len(parts) == 1:
 		return c.changeAliases(raw)
 	case route == "POST _bulk" && len(parts) == 1:
@@ -216,7 +219,8 @@ func (c *Cluster) handle(r *http.Request, raw []byte) (int, any) {
 	case "POST _refresh":
 		return 200, map[string]any{"_shards": map[string]any{"failed": 0}}
 	case "GET _stats docs,store":
-		size := map[string]any{"docs": map[string]any{"count": len(x.docs), "deleted": 0}, "store": map[string]any{"size_in_bytes": 1000 * len(x.docs)}}
+		size := map[string]any{"docs": map[string]any{"count": len(x.docs), "deleted": 0}, "store": map[string]any{
+			"size_in_bytes": 1000 * len(x.docs)}}
 		return 200, map[string]any{"_all": map[string]any{"primaries": size, "total": size}}
 	case "POST _mget":
 		return c.mget(x, r, raw)
@@ -281,11 +285,13 @@ func (c *Cluster) putTemplate(name string, raw []byte) (int, any) {
 	}
 	c.read(raw, &body)
 	t := body.Template
-	if len(body.Patterns) != 1 || t.Mappings.Dynamic != "strict" || t.Settings.Analysis.Analyzer["words"].Tokenizer != "whitespace" || t.Settings.Index.Window < 10_001 {
+	if len(body.Patterns) != 1 || t.Mappings.Dynamic != "strict" ||
+		t.Settings.Analysis.Analyzer["words"].Tokenizer != "whitespace" || t.Settings.Index.Window < 10_001 {
 		c.t.Errorf("template %s: %s", name, raw)
 	}
 	for name, f := range t.Mappings.Properties {
-		if !slices.Contains([]string{"text", "keyword", "long", "object"}, f.Type) || f.Type == "text" && f.Analyzer != "words" {
+		if !slices.Contains([]string{"text", "keyword", "long", "object"}, f.Type) || f.Type == "text" &&
+			f.Analyzer != "words" {
 			c.t.Errorf("field %s is %+v", name, f)
 		}
 	}
@@ -304,10 +310,12 @@ func (c *Cluster) create(name string, raw []byte) (int, any) {
 	if c.indexes[name] != nil {
 		return 400, failure("resource_already_exists_exception", "index exists")
 	}
-	if name != strings.ToLower(name) || strings.ContainsAny(name, `\/*?"<>| ,#:`) || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "-") {
+	if name != strings.ToLower(name) || strings.ContainsAny(name, `\/*?"<>| ,#:`) ||
+		strings.HasPrefix(name, "_") || strings.HasPrefix(name, "-") {
 		return 400, failure("invalid_index_name_exception", name)
 	}
-	x := &index{aliases: slices.Sorted(maps.Keys(body.Aliases)), meta: body.Mappings.Meta, docs: map[string]*doc{}}
+	x := &index{aliases: slices.Sorted(maps.Keys(body.Aliases)), meta: body.Mappings.Meta,
+		docs: map[string]*doc{}}
 	for _, t := range c.templates {
 		if ok, _ := path.Match(t.patterns[0], name); ok {
 			x.fields = t.fields

@@ -29,8 +29,10 @@ func (c *Cluster) search(x *index, raw []byte) (int, any) {
 		} `json:"aggs"`
 	}
 	c.read(raw, &body)
-	if body.From+body.Size > 10_001 || body.From > 0 && body.After != nil || len(body.After) > 0 && len(body.After) != len(body.Sort) {
-		return 400, failure("illegal_argument_exception", "Result window is too large, or search_after does not fit")
+	if body.From+body.Size > 10_001 || body.From > 0 && body.After != nil || len(body.After) > 0 &&
+		len(body.After) != len(body.Sort) {
+		return 400, failure("illegal_argument_exception",
+			"Result window is too large, or search_after does not fit")
 	}
 	if !slices.Equal(body.Source, []string{"source"}) {
 		c.t.Errorf("a search wants the source %v", body.Source)
@@ -70,7 +72,8 @@ func (c *Cluster) search(x *index, raw []byte) (int, any) {
 	slices.SortFunc(hits, func(a, b hit) int { return compare(a.sort, b.sort) })
 	total, aggs := len(hits), map[string]any{}
 	for name, a := range body.Aggs {
-		if f := x.fields[a.Terms.Field]; f.Type != "keyword" || f.DocValues != nil && !*f.DocValues || fmt.Sprint(a.Terms.Order) != "[map[_count:desc] map[_key:asc]]" {
+		if f := x.fields[a.Terms.Field]; f.Type != "keyword" || f.DocValues != nil && !*f.DocValues ||
+			fmt.Sprint(a.Terms.Order) != "[map[_count:desc] map[_key:asc]]" {
 			c.t.Errorf("facet %s of field %s (%+v) in the order %v", name, a.Terms.Field, f, a.Terms.Order)
 		}
 		counts := map[string]int{}
@@ -79,7 +82,9 @@ func (c *Cluster) search(x *index, raw []byte) (int, any) {
 				counts[v]++
 			}
 		}
-		values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+		values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+			return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+		})
 		buckets := []any{}
 		for _, v := range values[:min(len(values), a.Terms.Size)] {
 			buckets = append(buckets, map[string]any{"key": v, "doc_count": counts[v]})
@@ -92,9 +97,11 @@ func (c *Cluster) search(x *index, raw []byte) (int, any) {
 	hits = hits[min(body.From, len(hits)):]
 	rows := []any{}
 	for _, h := range hits[:min(body.Size, len(hits))] {
-		rows = append(rows, map[string]any{"_id": h.d.id, "_score": nil, "_source": map[string]any{"source": h.d.body["source"]}, "sort": h.sort})
+		rows = append(rows, map[string]any{"_id": h.d.id, "_score": nil, "_source": map[string]any{
+			"source": h.d.body["source"]}, "sort": h.sort})
 	}
-	answer := map[string]any{"took": 1, "timed_out": false, "hits": map[string]any{"hits": rows, "max_score": nil}}
+	answer := map[string]any{"took": 1, "timed_out": false, "hits": map[string]any{
+		"hits": rows, "max_score": nil}}
 	if body.Track {
 		answer["hits"].(map[string]any)["total"] = map[string]any{"value": total, "relation": "eq"}
 	}

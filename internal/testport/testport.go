@@ -1,10 +1,12 @@
 //go:build unix
 
-// Package testport gives tests ports for servers that must be told theirs on the command line, as redis-server and Postfix must.
+// Package testport gives tests ports for servers that must be told theirs on the command line, as
+// redis-server and Postfix must.
 //
-// A port that was merely free a moment ago is taken again, now and then, by one of the thousands of connections that the other test
-// packages open at the same time. So the port stays bound until the test ends, by a socket that never listens: the kernel gives it to
-// nobody who asks for any port, and a server that asks for this very one, with SO_REUSEADDR as servers do, gets it.
+// A port that was merely free a moment ago is taken again, now and then, by one of the thousands of
+// connections that the other test packages open at the same time. So the port stays bound until the test
+// ends, by a socket that never listens: the kernel gives it to nobody who asks for any port, and a server
+// that asks for this very one, with SO_REUSEADDR as servers do, gets it.
 package testport
 
 import (
@@ -22,7 +24,8 @@ func Free(t testing.TB) int {
 	return port
 }
 
-// Pair is a port whose neighbour, distance above, is the test's own too; a node of a Redis Cluster needs that.
+// Pair is a port whose neighbour, distance above, is the test's own too; a node of a Redis Cluster needs
+// that.
 func Pair(t testing.TB, distance int) int {
 	t.Helper()
 	for range 1000 {
@@ -54,7 +57,8 @@ func hold(t testing.TB, port int) (held int, ok bool) {
 	if syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) != nil {
 		return 0, false
 	}
-	// Only now: with it from the beginning, a port that another test holds, and whose server does not listen yet, would be given away twice.
+	// Only now: with it from the beginning, a port that another test holds, and whose server does not listen
+	// yet, would be given away twice.
 	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// certify writes a certificate for 127.0.0.1 that is its own authority, with its key, where Postfix looks for it, and gives it in PEM.
+// certify writes a certificate for 127.0.0.1 that is its own authority, with its key, where Postfix looks for
+// it, and gives it in PEM.
 func (s *Server) certify(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -28,7 +29,8 @@ func (s *Server) certify(t *testing.T) string {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -46,8 +48,8 @@ func (s *Server) certify(t *testing.T) string {
 	return string(cert)
 }
 
-// serveLogins answers Postfix' questions about passwords until the test ends, in the protocol of Dovecot's authentication service, and
-// gives its address.
+// serveLogins answers Postfix' questions about passwords until the test ends, in the protocol of Dovecot's
+// authentication service, and gives its address.
 func serveLogins(t *testing.T, passwords map[string]string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,14 +27,17 @@ type Server struct {
 
 // Options are what a test wants of its Postfix.
 type Options struct {
-	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in clear.
+	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in
+	// clear.
 	Login map[string]string
-	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it back. Nil: everybody has one.
+	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it back.
+	// Nil: everybody has one.
 	Users []string
-	// Transports are where mail for other domains goes, in the words of transport(5), such as lmtp:unix:/run/lmtp. Nil: nowhere.
+	// Transports are where mail for other domains goes, in the words of transport(5), such as
+	// lmtp:unix:/run/lmtp. Nil: nowhere.
 	Transports map[string]string
-	// Pipe is the command of the transport "program", which gets the mail on its standard input and runs as nobody; ${original_recipient}
-	// in it is whom the mail is for.
+	// Pipe is the command of the transport "program", which gets the mail on its standard input and runs as
+	// nobody; ${original_recipient} in it is whom the mail is for.
 	Pipe string
 }
 
@@ -157,8 +160,10 @@ func (s *Server) lay(t *testing.T, owner *user.User, o Options) {
 	if o.Transports != nil {
 		transports = o.Transports
 	}
-	fill := strings.NewReplacer("MAILBOXES", mailboxes, "TRANSPORTS", inline(transports), "PIPE", cmp.Or(o.Pipe, "/bin/false"),
-		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(s.Port), "NETWORKS", networks, "LOGIN", login)
+	fill := strings.NewReplacer("MAILBOXES", mailboxes, "TRANSPORTS", inline(transports), "PIPE",
+		cmp.Or(o.Pipe, "/bin/false"),
+		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(
+			s.Port), "NETWORKS", networks, "LOGIN", login)
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
 		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil { //nolint:gosec // likewise
 			t.Fatal(err)

@@ -23,12 +23,14 @@ type Postroom struct {
 	Relay  *testsmtp.Server // takes the mail of the default account
 }
 
-// Start runs a Postroom whose mail goes to a relay of its own, with further settings, until the test ends. Webhooks may go to this machine.
+// Start runs a Postroom whose mail goes to a relay of its own, with further settings, until the test ends.
+// Webhooks may go to this machine.
 func Start(t testing.TB, settings map[string]string) *Postroom {
 	t.Helper()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	set := map[string]string{
-		"http.listen": "127.0.0.1:0", "data": t.TempDir(), "smtp": relay.URL(), "from": "Example Shop <shop@example.com>",
+		"http.listen": "127.0.0.1:0", "data": t.TempDir(), "smtp": relay.URL(),
+		"from":                  "Example Shop <shop@example.com>",
 		"webhooks.allowPrivate": "true",
 	}
 	for key, value := range settings {
@@ -38,7 +40,8 @@ func Start(t testing.TB, settings map[string]string) *Postroom {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(t.Context(), &loaded.Config, app.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	a, err := app.New(t.Context(), &loaded.Config,
+		app.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,5 +59,6 @@ func Start(t testing.TB, settings map[string]string) *Postroom {
 			t.Errorf("Postroom did not stop within %s", stopWithin)
 		}
 	})
-	return &Postroom{URL: a.URL(), Token: a.Token(), Client: api.NewClient(a.URL(), a.Token(), nil), Relay: relay}
+	return &Postroom{URL: a.URL(), Token: a.Token(), Client: api.NewClient(a.URL(), a.Token(), nil),
+		Relay: relay}
 }

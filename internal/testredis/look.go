@@ -38,12 +38,13 @@ func (c *Commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, cmds []redis.Cmder) error { c.n.Add(1); return next(ctx, cmds) }
 }
 
-// Holds says whether Redis has a text anywhere: in the name or the value of any key. A test that a secret is not there first shows that
-// something else is found, so that it can fail.
+// Holds says whether Redis has a text anywhere: in the name or the value of any key. A test that a secret is
+// not there first shows that something else is found, so that it can fail.
 func Holds(t testing.TB, db *redisdb.DB, text string) bool {
 	t.Helper()
 	c := db.Client()
-	if err := c.ConfigSet(t.Context(), "rdbcompression", "no").Err(); err != nil { // or DUMP hides text by compressing it
+	// or DUMP hides text by compressing it
+	if err := c.ConfigSet(t.Context(), "rdbcompression", "no").Err(); err != nil {
 		t.Fatal(err)
 	}
 	keys := c.Scan(t.Context(), 0, "*", 1000).Iterator()

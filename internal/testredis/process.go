@@ -51,11 +51,13 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// Server starts a private redis-server with an append-only file (fsync everysec) and stops it when the test ends. The args are added to
-// its command line and win over ours, as in Server(t, "--maxmemory", "20mb"). It listens on a unix socket only.
+// Server starts a private redis-server with an append-only file (fsync everysec) and stops it when the test
+// ends. The args are added to its command line and win over ours, as in Server(t, "--maxmemory", "20mb"). It
+// listens on a unix socket only.
 func Server(t testing.TB, args ...string) *Process {
 	t.Helper()
-	return keep(t, &Process{args: append([]string{"--appendonly", "yes", "--appendfsync", "everysec", "--save", ""}, args...)})
+	return keep(t, &Process{args: append([]string{"--appendonly", "yes", "--appendfsync", "everysec", "--save",
+		""}, args...)})
 }
 
 // keep runs a server until the test ends.
@@ -88,7 +90,8 @@ func (p *Process) start() error {
 func (p *Process) run() error {
 	p.out, p.done = &output{}, make(chan struct{})
 	p.frozen.Store(false)
-	base := []string{"--port", fmt.Sprint(p.port), "--unixsocket", p.Socket(), "--dir", p.dir, "--databases", fmt.Sprint(databases), "--save", ""}
+	base := []string{"--port", fmt.Sprint(p.port), "--unixsocket", p.Socket(), "--dir", p.dir, "--databases",
+		fmt.Sprint(databases), "--save", ""}
 	if p.port > 0 {
 		base = append(base, "--bind", "127.0.0.1")
 	}
@@ -142,11 +145,13 @@ func (p *Process) awaitReady() error {
 // dial is a client for the default user.
 func (p *Process) dial() *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Network: "unix", Addr: p.Socket(), Password: p.password, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+		Network: "unix", Addr: p.Socket(), Password: p.password, MaxRetries: -1, DialerRetries: 1,
+		DisableIdentity: true,
 	})
 }
 
-// Client is a plain client of this server and no other, for the default user, who may do everything. It ends with the test.
+// Client is a plain client of this server and no other, for the default user, who may do everything. It ends
+// with the test.
 func (p *Process) Client(t testing.TB) *redis.Client {
 	c := p.dial()
 	t.Cleanup(func() { _ = c.Close() })
@@ -168,8 +173,8 @@ func (p *Process) URL() string { return "unix://" + p.Socket() }
 // Pid is the number of the server's process, another one after a Restart.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Kill ends the server as a crash would (SIGKILL) and waits until it is gone. What it had acknowledged it has again after a Restart, unless it
-// was frozen, or keeps no append-only file.
+// Kill ends the server as a crash would (SIGKILL) and waits until it is gone. What it had acknowledged it has
+// again after a Restart, unless it was frozen, or keeps no append-only file.
 func (p *Process) Kill() {
 	if !p.frozen.Load() {
 		p.writeAll()
@@ -177,8 +182,8 @@ func (p *Process) Kill() {
 	p.end()
 }
 
-// writeAll has the server write what it has put off, and put nothing off any more. With fsync everysec it does so, and answers all the same, for up to
-// two seconds while a slow disk is busy with the last second's.
+// writeAll has the server write what it has put off, and put nothing off any more. With fsync everysec it
+// does so, and answers all the same, for up to two seconds while a slow disk is busy with the last second's.
 func (p *Process) writeAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 	defer cancel()
@@ -205,7 +210,8 @@ func (p *Process) Cont() {
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 }
 
-// Restart starts a killed server (a running one is killed first) on the same files, and returns when it answers.
+// Restart starts a killed server (a running one is killed first) on the same files, and returns when it
+// answers.
 func (p *Process) Restart(t testing.TB) {
 	t.Helper()
 	p.Kill()

@@ -55,8 +55,9 @@ func (s *shared) take(t testing.TB) int {
 	return n
 }
 
-// Main runs the tests of a package, stops the package's server, and fails the run when goroutines are left over, but for those that
-// ignore names. It returns the exit code: func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }.
+// Main runs the tests of a package, stops the package's server, and fails the run when goroutines are left
+// over, but for those that ignore names. It returns the exit code: func TestMain(m *testing.M) {
+// os.Exit(testredis.Main(m)) }.
 func Main(m *testing.M, ignore ...goleak.Option) int {
 	code := m.Run()
 	server.once.Do(func() {}) // from here on nothing is started
@@ -66,7 +67,8 @@ func Main(m *testing.M, ignore ...goleak.Option) int {
 	if code != 0 {
 		return code
 	}
-	// A client that could not reach its server looks again each second whether it can, and whether it was closed meanwhile.
+	// A client that could not reach its server looks again each second whether it can, and whether it was closed
+	// meanwhile.
 	err := goleak.Find(ignore...)
 	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); {
 		err = goleak.Find(ignore...)
@@ -91,8 +93,8 @@ func Open(t testing.TB, o redisdb.Options) *redisdb.DB {
 	return Connect(t, o)
 }
 
-// URL is the address of an empty database that no other test uses until this one ends, for tests that connect by themselves, several
-// times, or as several processes.
+// URL is the address of an empty database that no other test uses until this one ends, for tests that connect
+// by themselves, several times, or as several processes.
 func URL(t testing.TB) string {
 	t.Helper()
 	server.once.Do(server.start)
@@ -117,7 +119,8 @@ func flush(t testing.TB, url string) {
 	}
 }
 
-// open opens a Redis that answers, or will. On a machine that is busy with other tests that may take longer than redisdb.Open waits.
+// open opens a Redis that answers, or will. On a machine that is busy with other tests that may take longer
+// than redisdb.Open waits.
 func open(t testing.TB, o redisdb.Options) (*redisdb.DB, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), readyWithin)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 // agreeWithin is how long servers may take to find each other on a machine busy with other tests.
 const agreeWithin = time.Minute
 
-// Topology says how many servers work together, and who may use them. The zero value has a master alone, for anybody.
+// Topology says how many servers work together, and who may use them. The zero value has a master alone, for
+// anybody.
 type Topology struct {
 	Masters  int      // of a Cluster; zero: 3
 	Replicas int      // of each master
@@ -77,7 +78,8 @@ func (g *Group) AddUser(t testing.TB, name, password string, rules ...string) {
 // AddUser makes a user with a password, with rules as ACL SETUSER takes them.
 func (p *Process) AddUser(t testing.TB, name, password string, rules ...string) {
 	t.Helper()
-	if err := p.Client(t).ACLSetUser(t.Context(), name, append([]string{"on", ">" + password}, rules...)...).Err(); err != nil {
+	if err := p.Client(t).ACLSetUser(t.Context(), name, append([]string{"on", ">" + password},
+		rules...)...).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +120,8 @@ func inStep(t testing.TB, master *Process, replicas int) {
 	})
 }
 
-// Sentinel is a master with replicas, at least one, and three Sentinels that agree to replace it when it has been silent for a second.
+// Sentinel is a master with replicas, at least one, and three Sentinels that agree to replace it when it has
+// been silent for a second.
 func Sentinel(t testing.TB, o Topology) *Group {
 	t.Helper()
 	g := Replicated(t, o)
@@ -133,7 +136,8 @@ func Sentinel(t testing.TB, o Topology) *Group {
 		until(t, "the Sentinels to know each other and the replicas", func() bool {
 			known, err := c.Master(t.Context(), masterName).Result()
 			replicas, errReplicas := c.Replicas(t.Context(), masterName).Result()
-			if err != nil || errReplicas != nil || known["num-other-sentinels"] != "2" || len(replicas) != len(g.Replicas) {
+			if err != nil || errReplicas != nil || known["num-other-sentinels"] != "2" ||
+				len(replicas) != len(g.Replicas) {
 				return false
 			}
 			for _, r := range replicas {
@@ -147,7 +151,8 @@ func Sentinel(t testing.TB, o Topology) *Group {
 	return g
 }
 
-// sentinel starts one that watches a master. It keeps what it learns in its own file, so it can't do without one.
+// sentinel starts one that watches a master. It keeps what it learns in its own file, so it can't do without
+// one.
 func (o Topology) sentinel(t testing.TB, master *Process) *Process {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -159,7 +164,8 @@ func (o Topology) sentinel(t testing.TB, master *Process) *Process {
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return keep(t, &Process{port: testport.Free(t), password: o.Password, config: conf, args: []string{"--sentinel"}})
+	return keep(t, &Process{port: testport.Free(t), password: o.Password, config: conf,
+		args: []string{"--sentinel"}})
 }
 
 // slots is how many a Cluster has.
@@ -174,7 +180,8 @@ func Cluster(t testing.TB, o Topology) *Group {
 	g := &Group{scheme: "redis+cluster"}
 	for i := range o.Masters {
 		p := o.node(t)
-		if err := p.Client(t).ClusterAddSlotsRange(t.Context(), i*slots/o.Masters, (i+1)*slots/o.Masters-1).Err(); err != nil {
+		if err := p.Client(t).ClusterAddSlotsRange(t.Context(), i*slots/o.Masters,
+			(i+1)*slots/o.Masters-1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		g.Masters = append(g.Masters, p)
@@ -213,7 +220,8 @@ func (g *Group) meet(t testing.TB) {
 		c := p.Client(t)
 		until(t, "the cluster to agree", func() bool {
 			info := c.ClusterInfo(t.Context()).Val()
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(all)))
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(all)))
 		})
 	}
 }

@@ -33,7 +33,8 @@ func TestClusterWithReplicasAndPassword(t *testing.T) {
 	if len(g.Masters) != 3 || len(g.Replicas) != 3 {
 		t.Errorf("%d masters, %d replicas, want three of each", len(g.Masters), len(g.Replicas))
 	}
-	g.AddUser(t, "reader", "letmein", "~*", "+@read", "+@connection", "+info", "+cluster|slots", "+cluster|shards", "+command")
+	g.AddUser(t, "reader", "letmein", "~*", "+@read", "+@connection", "+info", "+cluster|slots",
+		"+cluster|shards", "+command")
 	db := testredis.Connect(t, redisdb.Options{URL: g.URLFor("reader", "letmein")})
 	for _, key := range []string{"a", "b", "c", "d"} {
 		if err := db.Client().Exists(t.Context(), key).Err(); err != nil {

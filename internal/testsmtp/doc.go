@@ -1,8 +1,10 @@
 // Package testsmtp is an SMTP server for tests and benchmarks of whoever sends mail.
 //
-// A Server takes mail as fast as it can and does, where told, what relays do on their bad days: refuse a recipient, answer 451 to
-// the dot, close after storing the message, say nothing for ever. What it does follows from the recipient's address (see
-// Options.Respond) or from a function of the test. A Transcript plays one exact dialog from a file and reports where the client strayed from it.
+// A Server takes mail as fast as it can and does, where told, what relays do on their bad days: refuse a
+// recipient, answer 451 to the dot, close after storing the message, say nothing for ever. What it does
+// follows from the recipient's address (see Options.Respond) or from a function of the test. A Transcript
+// plays one exact dialog from a file and reports where the client strayed from it.
 //
-// It keeps what it accepted in memory until it is closed, trusts nobody's limits but its own, and is never part of the product.
+// It keeps what it accepted in memory until it is closed, trusts nobody's limits but its own, and is never
+// part of the product.
 package testsmtp

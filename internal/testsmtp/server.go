@@ -29,7 +29,8 @@ const (
 	Implicit                 // from the first byte
 )
 
-// Options tunes a Server. The zero value listens on a free port of 127.0.0.1, in clear, without login, with PIPELINING.
+// Options tunes a Server. The zero value listens on a free port of 127.0.0.1, in clear, without login, with
+// PIPELINING.
 type Options struct {
 	Addr     string   // address to listen on; empty: 127.0.0.1 and a free port
 	Security Security // zero: Clear
@@ -46,8 +47,8 @@ type Options struct {
 	Discard       bool     // count messages without keeping them, for benchmarks
 	Record        bool     // keep every command line, for Commands
 
-	// Respond decides what happens instead of the usual; the zero Action is the usual. Nil: addresses speak for themselves, as
-	// ByAddress documents. It is called by many connections at once.
+	// Respond decides what happens instead of the usual; the zero Action is the usual. Nil: addresses speak for
+	// themselves, as ByAddress documents. It is called by many connections at once.
 	Respond func(Command) Action
 }
 
@@ -86,7 +87,8 @@ type Server struct {
 
 // New starts a server. Close stops it.
 func New(o Options) (*Server, error) {
-	s := &Server{o: o, done: make(chan struct{}), live: map[net.Conn]struct{}{}, seen: map[string]int{}, changed: make(chan struct{})}
+	s := &Server{o: o, done: make(chan struct{}), live: map[net.Conn]struct{}{}, seen: map[string]int{},
+		changed: make(chan struct{})}
 	if s.o.Respond == nil {
 		s.o.Respond = s.ByAddress
 	}
@@ -177,7 +179,8 @@ func (s *Server) Count() int {
 	return s.count
 }
 
-// Messages lists the messages kept so far, oldest first. What Count has counted is among them, unless it was discarded or forgotten.
+// Messages lists the messages kept so far, oldest first. What Count has counted is among them, unless it was
+// discarded or forgotten.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +204,8 @@ func (s *Server) Forget() {
 // waitsFor is how long Wait waits on a machine that is busy with other tests.
 const waitsFor = 2 * time.Minute
 
-// Wait waits until n messages were accepted and lists those kept. A test fails when that takes longer than two minutes.
+// Wait waits until n messages were accepted and lists those kept. A test fails when that takes longer than
+// two minutes.
 func (s *Server) Wait(n int) []Message {
 	ctx, cancel := context.WithTimeout(context.Background(), waitsFor)
 	defer cancel()

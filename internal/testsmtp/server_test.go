@@ -100,20 +100,23 @@ func said(err error) string {
 }
 
 func TestServerKeepsWhatItAccepts(t *testing.T) {
-	s := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "u", Password: "p", Record: true})
+	s := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "u", Password: "p",
+		Record: true})
 	if err := send(s, smtp.PlainAuth("", "u", "p", "127.0.0.1"), "b@example.org", "c@example.org"); err != nil {
 		t.Fatal(err)
 	}
 	got := s.Wait(1)[0]
 	got.Time = time.Time{}
-	want := testsmtp.Message{From: "a@example.com", To: []string{"b@example.org", "c@example.org"}, Data: []byte("Subject: x\r\n\r\n.dot\r\n"), Login: "u", TLS: true, Connection: got.Connection}
+	want := testsmtp.Message{From: "a@example.com", To: []string{"b@example.org", "c@example.org"},
+		Data: []byte("Subject: x\r\n\r\n.dot\r\n"), Login: "u", TLS: true, Connection: got.Connection}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if commands := strings.Join(s.Commands(), "\n"); !strings.Contains(commands, "RCPT TO:<c@example.org>") {
 		t.Error(commands)
 	}
-	if err := send(s, smtp.PlainAuth("", "u", "wrong", "127.0.0.1"), "b@example.org"); err == nil || !strings.HasPrefix(err.Error(), "535") {
+	if err := send(s, smtp.PlainAuth("", "u", "wrong", "127.0.0.1"), "b@example.org"); err == nil ||
+		!strings.HasPrefix(err.Error(), "535") {
 		t.Errorf("wrong password: %v", err)
 	}
 	if err := send(s, nil, "b@example.org"); err == nil || !strings.HasPrefix(err.Error(), "530") {
@@ -159,17 +162,20 @@ func TestAddressesSpeakForThemselves(t *testing.T) {
 func TestRespondDecides(t *testing.T) {
 	s := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
 		switch {
-		case c.Verb == "DOT" && strings.Contains(string(c.Data), ".dot") && c.From == "a@example.com" && len(c.To) == 1:
+		case c.Verb == "DOT" && strings.Contains(string(c.Data), ".dot") && c.From == "a@example.com" &&
+			len(c.To) == 1:
 			return testsmtp.Action{Reply: "550 5.7.1 first line\n550 5.7.1 second line"}
 		case c.Verb == "QUIT":
 			return testsmtp.Action{Reset: true}
 		}
 		return testsmtp.Action{}
 	}})
-	if err := send(s, nil, "b@example.org"); err == nil || said(err) != "550 5.7.1 first line\n5.7.1 second line" {
+	if err := send(s, nil, "b@example.org"); err == nil ||
+		said(err) != "550 5.7.1 first line\n5.7.1 second line" {
 		t.Error(err)
 	}
-	if err := send(s, nil, "b@example.org", "c@example.org"); err == nil || !strings.Contains(err.Error(), "reset") {
+	if err := send(s, nil, "b@example.org", "c@example.org"); err == nil ||
+		!strings.Contains(err.Error(), "reset") {
 		t.Error(err)
 	}
 	if s.Count() != 1 {
@@ -194,7 +200,9 @@ func TestWaitGivesUpWithTheContext(t *testing.T) {
 }
 
 func TestCloseEndsHangingConnections(t *testing.T) {
-	s := testsmtp.Start(t, testsmtp.Options{Respond: func(testsmtp.Command) testsmtp.Action { return testsmtp.Action{Hang: true} }})
+	s := testsmtp.Start(t, testsmtp.Options{Respond: func(testsmtp.Command) testsmtp.Action {
+		return testsmtp.Action{Hang: true}
+	}})
 	conn, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +219,8 @@ func TestCloseEndsHangingConnections(t *testing.T) {
 	}
 }
 
-// TestCloseCutsWhoJustCame: a connection that is taken while the server closes is cut like any other, and not served until its client leaves.
+// TestCloseCutsWhoJustCame: a connection that is taken while the server closes is cut like any other, and not
+// served until its client leaves.
 func TestCloseCutsWhoJustCame(t *testing.T) {
 	for range 300 {
 		s, err := testsmtp.New(testsmtp.Options{})

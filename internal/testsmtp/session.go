@@ -117,7 +117,8 @@ func (c *session) do(verb, arg, usual string) error {
 
 // decide is do that also tells whether the command succeeded.
 func (c *session) decide(verb, arg, usual string) (ok bool, err error) {
-	a := c.s.o.Respond(Command{Verb: verb, Arg: arg, From: c.from, To: c.to, Data: c.body.Bytes(), Connection: c.number, Messages: c.sent})
+	a := c.s.o.Respond(Command{Verb: verb, Arg: arg, From: c.from, To: c.to, Data: c.body.Bytes(),
+		Connection: c.number, Messages: c.sent})
 	if a.Store && verb == "DOT" {
 		c.store()
 	}
@@ -318,7 +319,8 @@ func (c *session) data() error {
 	return err
 }
 
-// content reads up to the terminator. Only CRLF ends a line, so what a lenient server might take for one stays visible.
+// content reads up to the terminator. Only CRLF ends a line, so what a lenient server might take for one
+// stays visible.
 func (c *session) content() error {
 	c.body.Reset()
 	lineStart := true

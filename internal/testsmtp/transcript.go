@@ -37,11 +37,12 @@ type Transcript struct {
 	strays []string
 }
 
-// patience bounds how long a Transcript waits for the client, so that a dialog that got stuck fails instead of hanging.
+// patience bounds how long a Transcript waits for the client, so that a dialog that got stuck fails instead
+// of hanging.
 const patience = 20 * time.Second
 
-// Play starts a server for the dialog and stops it when the test ends. The test fails if the client strayed from the dialog or
-// did not come to its end.
+// Play starts a server for the dialog and stops it when the test ends. The test fails if the client strayed
+// from the dialog or did not come to its end.
 func Play(t TB, dialog string) *Transcript {
 	t.Helper()
 	p := &Transcript{tb: t, live: make(chan net.Conn, 1)}
@@ -52,7 +53,8 @@ func Play(t TB, dialog string) *Transcript {
 		case line == ".. connection":
 			p.connections = append(p.connections, lines)
 			lines = []string{}
-		case strings.HasPrefix(line, "<-"), strings.HasPrefix(line, "<~"), strings.HasPrefix(line, "->"), strings.HasPrefix(line, ".. "):
+		case strings.HasPrefix(line, "<-"), strings.HasPrefix(line, "<~"), strings.HasPrefix(line,
+			"->"), strings.HasPrefix(line, ".. "):
 			lines = append(lines, line)
 		}
 	}

@@ -1,28 +1,32 @@
-// Package signedtoken makes and reads the signed references to a message that leave Postroom in mail and come back from
-// strangers: the tokens in tracking pixels, links and unsubscribe pages, and return paths such as
-// "bounces+<token>@example.com" (VERP, variable envelope return path). Package outbox makes them; package feedback reads them.
+// Package signedtoken makes and reads the signed references to a message that leave Postroom in mail and come
+// back from strangers: the tokens in tracking pixels, links and unsubscribe pages, and return paths such as
+// "bounces+<token>@example.com" (VERP, variable envelope return path). Package outbox makes them; package
+// feedback reads them.
 //
-// A token holds the message's id, the recipient's index in the envelope, the account, and what its purpose needs: a click
-// its target, an unsubscribe page its list and the recipient's address. No token needs a store: a redirect works while
-// Redis is unreachable.
+// A token holds the message's id, the recipient's index in the envelope, the account, and what its purpose
+// needs: a click its target, an unsubscribe page its list and the recipient's address. No token needs a
+// store: a redirect works while Redis is unreachable.
 //
 // # Promises
 //
-//   - A token that was changed, invented or cut out of another is refused. A token of one purpose is refused for every
-//     other: the purpose is part of what is signed. Tokens in URLs have an HMAC-SHA-256 cut to 128 bits. Return paths have
-//     room for 88 bits: forging one takes 2^87 attempts on average, and each attempt is a mail to us.
-//   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305 with a nonce made of the content), so the URL does not
-//     show whose it is. No other token holds an address.
+//   - A token that was changed, invented or cut out of another is refused. A token of one purpose is refused
+//     for every other: the purpose is part of what is signed. Tokens in URLs have an HMAC-SHA-256 cut to 128
+//     bits. Return paths have room for 88 bits: forging one takes 2^87 attempts on average, and each attempt
+//     is a mail to us.
+//   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305 with a nonce made of the content), so the
+//     URL does not show whose it is. No other token holds an address.
 //   - Equal content gives an equal token, so a mail that is written twice is the same mail.
 //   - The target of a link is signed: the link leads there and nowhere else.
-//   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read in either
-//     case. The local part is at most 64 octets (RFC 5321 section 4.5.3.1.1): 58 with the default prefix.
-//   - Comparison takes constant time, and the error does not say what was wrong. The only exception is an unknown key
-//     id, which the token shows in clear anyway.
-//   - Keys rotate: the first key signs, all keys verify. A key's id is derived from its secret. If two keys share an id,
-//     both are tried.
+//   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read
+//     in either case. The local part is at most 64 octets (RFC 5321 section 4.5.3.1.1): 58 with the default
+//     prefix.
+//   - Comparison takes constant time, and the error does not say what was wrong. The only exception is an
+//     unknown key id, which the token shows in clear anyway.
+//   - Keys rotate: the first key signs, all keys verify. A key's id is derived from its secret. If two keys
+//     share an id, both are tried.
 //
-// The package stores nothing and puts no key and no token into errors. It does not judge a token's age: [Token.Time] is
-// the time the message was accepted, and the caller decides. Everybody can read what is signed in clear: the ids of
-// message and account, and targets of links, which were in the mail anyway. It owns no Redis keys.
+// The package stores nothing and puts no key and no token into errors. It does not judge a token's age:
+// [Token.Time] is the time the message was accepted, and the caller decides. Everybody can read what is
+// signed in clear: the ids of message and account, and targets of links, which were in the mail anyway. It
+// owns no Redis keys.
 package signedtoken

@@ -18,7 +18,8 @@ const (
 // alphabet is the base32 alphabet of RFC 4648 in lower case.
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// ReturnPath is the return path (MAIL FROM) of a message for one recipient, or with Whole for all. domain is not checked.
+// ReturnPath is the return path (MAIL FROM) of a message for one recipient, or with Whole for all. domain is
+// not checked.
 func (r *Ring) ReturnPath(messageID string, recipient int, domain string) (string, error) {
 	id, err := ulid.ParseStrict(messageID)
 	if err != nil {
@@ -36,8 +37,8 @@ func (r *Ring) ReturnPath(messageID string, recipient int, domain string) (strin
 	return r.prefix + alphabet.EncodeToString(token) + "@" + domain, nil
 }
 
-// ReadReturnPath verifies a return path and returns its message and recipient. The domain is ignored. The account is not
-// part of it. It fails with ErrForged or ErrUnknownKey.
+// ReadReturnPath verifies a return path and returns its message and recipient. The domain is ignored. The
+// account is not part of it. It fails with ErrForged or ErrUnknownKey.
 func (r *Ring) ReadReturnPath(address string) (Token, error) {
 	token := strings.ToLower(r.tokenOf(address))
 	raw, err := alphabet.DecodeString(token)
@@ -48,7 +49,9 @@ func (r *Ring) ReadReturnPath(address string) (Token, error) {
 		return Token{}, ErrForged
 	}
 	signed, signature := raw[:len(raw)-returnMacBytes], raw[len(raw)-returnMacBytes:]
-	err = r.tried(raw[0], func(k key) bool { return hmac.Equal(signature, k.mac(ReturnPath, signed, returnMacBytes)) })
+	err = r.tried(raw[0], func(k key) bool {
+		return hmac.Equal(signature, k.mac(ReturnPath, signed, returnMacBytes))
+	})
 	if err != nil {
 		return Token{}, err
 	}
@@ -59,13 +62,15 @@ func (r *Ring) ReadReturnPath(address string) (Token, error) {
 	return Token{MessageID: ulid.ULID(signed[1:17]).String(), Recipient: int(recipient) - 1}, nil
 }
 
-// tokenOf removes prefix and domain from an address. It is "" if the prefix is missing or the address is too long.
+// tokenOf removes prefix and domain from an address. It is "" if the prefix is missing or the address is too
+// long.
 func (r *Ring) tokenOf(address string) string {
 	local := strings.Trim(address, "<> ")
 	if at := strings.LastIndexByte(local, '@'); at >= 0 {
 		local = local[:at]
 	}
-	if n := len(r.prefix); len(local) <= maxLocalPart && len(local) > n && strings.EqualFold(local[:n], r.prefix) {
+	if n := len(r.prefix); len(local) <= maxLocalPart && len(local) > n &&
+		strings.EqualFold(local[:n], r.prefix) {
 		return local[n:]
 	}
 	return ""

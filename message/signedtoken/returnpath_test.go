@@ -20,7 +20,8 @@ func TestReturnPathComesBack(t *testing.T) {
 			t.Errorf("recipient %d: local part of %d octets", recipient, len(local))
 		}
 		for name, form := range map[string]string{
-			"as made": address, "upper case": strings.ToUpper(address), "in brackets": "<" + address + ">", "no domain": local,
+			"as made": address, "upper case": strings.ToUpper(address), "in brackets": "<" + address + ">",
+			"no domain":      local,
 			"title case":     strings.ToUpper(address[:1]) + address[1:],
 			"another domain": strings.Replace(address, "example.com", "other.example", 1),
 		} {
@@ -44,14 +45,17 @@ func TestForgedReturnPaths(t *testing.T) {
 	genuine, other := token(r, 3), token(r, 4)
 	foreign := token(ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}), 3)
 	for name, forged := range map[string]string{
-		"empty": "", "of another secret": foreign, "cut": genuine[:len(genuine)-2], "longer": genuine + "aa", "no return path": "postmaster",
-		"signature of another recipient": genuine[:29] + other[29:], "not base32": strings.Repeat("1", len(genuine)), "enormous": strings.Repeat("a", 1<<20),
+		"empty": "", "of another secret": foreign, "cut": genuine[:len(genuine)-2], "longer": genuine + "aa",
+		"no return path":                 "postmaster",
+		"signature of another recipient": genuine[:29] + other[29:], "not base32": strings.Repeat("1",
+			len(genuine)), "enormous": strings.Repeat("a", 1<<20),
 	} {
 		if _, err := r.ReadReturnPath("bounces+" + forged + "@example.com"); !errors.Is(err, ErrForged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, address := range map[string]string{"without the prefix": genuine + "@example.com", "with another": "replies+" + genuine + "@example.com", "empty": ""} {
+	for name, address := range map[string]string{"without the prefix": genuine + "@example.com",
+		"with another": "replies+" + genuine + "@example.com", "empty": ""} {
 		if _, err := r.ReadReturnPath(address); !errors.Is(err, ErrForged) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -88,7 +92,8 @@ func TestReturnPathsThatCannotBe(t *testing.T) {
 		id        string
 		recipient int
 	}{
-		"no id": {}, "not a ULID": {id: "abc"}, "index below the whole": {messageID, -2}, "index too large": {messageID, 1 << 16},
+		"no id": {}, "not a ULID": {id: "abc"}, "index below the whole": {messageID, -2}, "index too large": {
+			messageID, 1 << 16},
 	} {
 		if _, err := r.ReturnPath(c.id, c.recipient, "example.com"); err == nil {
 			t.Errorf("%s: no error", name)

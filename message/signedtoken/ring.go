@@ -99,7 +99,8 @@ func KeyOf(secret []byte) Key {
 
 // Options are the settings of a Ring. The zero value works.
 type Options struct {
-	// Prefix is the text before the token of a return path. Empty: "bounces+". At most 14 octets; case is ignored.
+	// Prefix is the text before the token of a return path. Empty: "bounces+". At most 14 octets; case is
+	// ignored.
 	Prefix string
 }
 
@@ -123,7 +124,8 @@ func New(keys []Key, o Options) (*Ring, error) {
 		o.Prefix = defaultPrefix
 	}
 	if longest := len(o.Prefix) + returnPathLen; longest > maxLocalPart {
-		return nil, fmt.Errorf("return path prefix %q: the local part would have %d octets, at most %d are allowed", o.Prefix, longest, maxLocalPart)
+		return nil, fmt.Errorf("return path prefix %q: the local part would have %d octets, at most %d are allowed",
+			o.Prefix, longest, maxLocalPart)
 	}
 	if len(keys) == 0 {
 		return nil, errors.New("signed tokens: no key")
@@ -144,9 +146,11 @@ func (k Key) ready() (key, error) {
 	case k.ID > maxKeyID:
 		return key{}, fmt.Errorf("signed token key %d: ids are 0 to %d", k.ID, maxKeyID)
 	case len(k.Secret) < minSecret:
-		return key{}, fmt.Errorf("signed token key %d: the secret has %d bytes, at least %d are needed", k.ID, len(k.Secret), minSecret)
+		return key{}, fmt.Errorf("signed token key %d: the secret has %d bytes, at least %d are needed", k.ID,
+			len(k.Secret), minSecret)
 	}
-	derived, err := hkdf.Key(sha256.New, k.Secret, nil, "postroom stamp sealing v1", chacha20poly1305.KeySize+sha256.Size)
+	derived, err := hkdf.Key(sha256.New, k.Secret, nil, "postroom stamp sealing v1", chacha20poly1305.KeySize+
+		sha256.Size)
 	if err != nil {
 		return key{}, fmt.Errorf("signed token key %d: derive a key: %w", k.ID, err)
 	}
@@ -154,7 +158,8 @@ func (k Key) ready() (key, error) {
 	if err != nil {
 		return key{}, fmt.Errorf("signed token key %d: make a sealing key: %w", k.ID, err)
 	}
-	return key{id: k.ID, secret: append([]byte(nil), k.Secret...), nonces: derived[chacha20poly1305.KeySize:], aead: aead}, nil
+	return key{id: k.ID, secret: append([]byte(nil), k.Secret...), nonces: derived[chacha20poly1305.KeySize:],
+		aead: aead}, nil
 }
 
 // header is the first byte of every token.
@@ -169,7 +174,8 @@ func (k key) mac(p Purpose, content []byte, size int) []byte {
 	return h.Sum(nil)[:size]
 }
 
-// tried calls read with each key that the token's header names. It returns nil as soon as one of them can read the token.
+// tried calls read with each key that the token's header names. It returns nil as soon as one of them can
+// read the token.
 func (r *Ring) tried(header byte, read func(key) bool) error {
 	err := ErrUnknownKey
 	for _, k := range r.keys {

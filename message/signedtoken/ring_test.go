@@ -27,9 +27,11 @@ func ring(t testing.TB, keys ...Key) *Ring {
 // samples has a token of each purpose that fills all it can.
 func samples() map[Purpose]Token {
 	return map[Purpose]Token{
-		Open:        {Account: "shop", MessageID: messageID, Recipient: 3},
-		Click:       {Account: "shop", MessageID: messageID, Recipient: Whole, URL: "https://shop.example/a?b=c&d=ü#e"},
-		Unsubscribe: {Account: "shop", MessageID: messageID, Recipient: 65535, List: "news", Address: "ann@example.com"},
+		Open: {Account: "shop", MessageID: messageID, Recipient: 3},
+		Click: {Account: "shop", MessageID: messageID, Recipient: Whole,
+			URL: "https://shop.example/a?b=c&d=ü#e"},
+		Unsubscribe: {Account: "shop", MessageID: messageID, Recipient: 65535, List: "news",
+			Address: "ann@example.com"},
 	}
 }
 
@@ -37,7 +39,8 @@ func TestTokenComesBack(t *testing.T) {
 	r := ring(t, testKey(0))
 	for p, full := range samples() {
 		for name, want := range map[string]Token{
-			"full": full, "no account": {MessageID: messageID, URL: full.URL}, "large": {Account: strings.Repeat("a", maxName), MessageID: messageID, URL: strings.Repeat(full.URL, 50)},
+			"full": full, "no account": {MessageID: messageID, URL: full.URL},
+			"large": {Account: strings.Repeat("a", maxName), MessageID: messageID, URL: strings.Repeat(full.URL, 50)},
 		} {
 			if p != Click {
 				want.URL = ""
@@ -76,7 +79,8 @@ func TestUnsubscribeWithoutMessage(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	if diff := cmp.Diff(time.Date(2024, 11, 20, 5, 2, 31, 541e6, time.UTC), (Token{MessageID: messageID}).Time()); diff != "" {
+	if diff := cmp.Diff(time.Date(2024, 11, 20, 5, 2, 31, 541e6, time.UTC),
+		(Token{MessageID: messageID}).Time()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -89,7 +93,8 @@ func TestNoAddressInURLs(t *testing.T) {
 	}
 	raw, _ := base64.RawURLEncoding.DecodeString(token)
 	for _, text := range []string{s.Address, "example", s.List, s.Account} {
-		if bytes.Contains(raw, []byte(text)) || strings.Contains(token, base64.RawURLEncoding.EncodeToString([]byte(text))) {
+		if bytes.Contains(raw, []byte(text)) ||
+			strings.Contains(token, base64.RawURLEncoding.EncodeToString([]byte(text))) {
 			t.Errorf("%q is to be seen in the token", text)
 		}
 	}
@@ -114,8 +119,10 @@ func TestForgedTokens(t *testing.T) {
 		}
 		foreign, _ := ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}).Sign(p, s)
 		for name, forged := range map[string]string{
-			"empty": "", "of another secret": foreign, "cut": token[:len(token)-4], "longer": token + "AAAA", "not base64": "%%%", "padded": token + "=",
-			"line break inside": token[:8] + "\n" + token[8:], "enormous": strings.Repeat("A", 1<<20), "header alone": "EA", "header and nothing": strings.Repeat("EAAA", 6),
+			"empty": "", "of another secret": foreign, "cut": token[:len(token)-4], "longer": token + "AAAA",
+			"not base64": "%%%", "padded": token + "=",
+			"line break inside": token[:8] + "\n" + token[8:], "enormous": strings.Repeat("A", 1<<20),
+			"header alone": "EA", "header and nothing": strings.Repeat("EAAA", 6),
 		} {
 			if _, err := r.Read(p, forged); !errors.Is(err, ErrForged) {
 				t.Errorf("%s, %s: %v", p, name, err)
@@ -152,7 +159,8 @@ func TestRotation(t *testing.T) {
 
 // TestKeysOfOneID: ids have four bits, so that sooner or later two secrets have the same.
 func TestKeysOfOneID(t *testing.T) {
-	first, second := Key{ID: 5, Secret: bytes.Repeat([]byte{1}, 32)}, Key{ID: 5, Secret: bytes.Repeat([]byte{2}, 32)}
+	first, second := Key{ID: 5, Secret: bytes.Repeat([]byte{1}, 32)}, Key{
+		ID: 5, Secret: bytes.Repeat([]byte{2}, 32)}
 	both := ring(t, first, second)
 	for p, s := range samples() {
 		token, _ := ring(t, second).Sign(p, s)

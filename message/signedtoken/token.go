@@ -18,9 +18,9 @@ const (
 	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
 )
 
-// Sign writes a token of purpose Open, Click or Unsubscribe as text for a URL: base64url without padding. It fails if the
-// token lacks a required message, has fields of another purpose, or exceeds a limit. If the target of a Click is longer
-// than MaxURL, leave the link as it is.
+// Sign writes a token of purpose Open, Click or Unsubscribe as text for a URL: base64url without padding. It
+// fails if the token lacks a required message, has fields of another purpose, or exceeds a limit. If the
+// target of a Click is longer than MaxURL, leave the link as it is.
 func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	body, err := write(p, s)
 	if err != nil {
@@ -36,7 +36,8 @@ func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
-// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged or ErrUnknownKey.
+// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged or
+// ErrUnknownKey.
 func (r *Ring) Read(p Purpose, token string) (Token, error) {
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder would skip line breaks
 		return Token{}, ErrForged
@@ -61,7 +62,8 @@ func (r *Ring) Read(p Purpose, token string) (Token, error) {
 	return read(p, body)
 }
 
-// seal encrypts a body with a nonce made of it. Equal bodies give equal tokens; different bodies never share a nonce.
+// seal encrypts a body with a nonce made of it. Equal bodies give equal tokens; different bodies never share
+// a nonce.
 func (k key) seal(body []byte) []byte {
 	h := hmac.New(sha256.New, k.nonces)
 	h.Write([]byte{k.header()})
@@ -115,7 +117,8 @@ func write(p Purpose, s Token) ([]byte, error) {
 	return body, nil
 }
 
-// read is the reverse of write. A body that can't be decoded was not written by us, even if its signature is right.
+// read is the reverse of write. A body that can't be decoded was not written by us, even if its signature is
+// right.
 func read(p Purpose, body []byte) (Token, error) {
 	var s Token
 	if len(body) < len(ulid.ULID{}) {

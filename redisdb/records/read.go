@@ -27,8 +27,8 @@ func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 	return r, err
 }
 
-// Open reads the first of these records that is there, with its state and its secrets in clear: for use, not for showing. Nil: there is
-// none. If the secrets don't open, the record says so.
+// Open reads the first of these records that is there, with its state and its secrets in clear: for use, not
+// for showing. Nil: there is none. If the secrets don't open, the record says so.
 func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) {
 	found, err := s.load(ctx, ids, true)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) 
 	return nil, nil
 }
 
-// Page reads a page of records with their states, secrets masked: the stand-in, where nothing is stored in its place, and then all in the
-// order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
+// Page reads a page of records with their states, secrets masked: the stand-in, where nothing is stored in
+// its place, and then all in the order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
 func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) {
 	number, size = max(0, number), min(size, 1000)
 	if size < 1 {
@@ -62,7 +62,8 @@ func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) 
 	if err != nil {
 		return Page[V]{}, err
 	}
-	p := Page[V]{Records: make([]*Record[V], 0, len(found)), Total: total, Number: number, Pages: (total + size - 1) / size}
+	p := Page[V]{Records: make([]*Record[V], 0, len(found)), Total: total, Number: number,
+		Pages: (total + size - 1) / size}
 	for _, r := range found {
 		if r != nil { // else it was deleted just now
 			p.Records = append(p.Records, s.masked(r))
@@ -77,8 +78,9 @@ func (s *Store[V]) Count(ctx context.Context) (int, error) {
 	return total, err
 }
 
-// Each goes through all records, without their states and with their secrets masked: those that are stored in the order of their ids, and
-// then the stand-in, where nothing is stored in its place. One that is added meanwhile may be missed. It ends with the first error of do.
+// Each goes through all records, without their states and with their secrets masked: those that are stored in
+// the order of their ids, and then the stand-in, where nothing is stored in its place. One that is added
+// meanwhile may be missed. It ends with the first error of do.
 func (s *Store[V]) Each(ctx context.Context, do func(*Record[V]) error) error {
 	standIn := s.standIn
 	err := s.each(ctx, func(r *Record[V]) error {

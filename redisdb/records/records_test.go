@@ -39,7 +39,8 @@ func secretsOf(v *thing) []Secret {
 	all := []Secret{{Field: "proxy", Value: &v.Proxy, URL: true}}
 	if v.Key != nil {
 		v.Key = new(*v.Key)
-		all = append(all, Secret{Field: "pass", Value: &v.Key.Pass, Goes: []Place{{"host", v.Host}}}, Secret{Field: "token", Value: &v.Key.Token})
+		all = append(all, Secret{Field: "pass", Value: &v.Key.Pass, Goes: []Place{{"host", v.Host}}},
+			Secret{Field: "token", Value: &v.Key.Token})
 	}
 	return all
 }
@@ -47,7 +48,8 @@ func secretsOf(v *thing) []Secret {
 // kind is what is known of things.
 func kind() Kind[thing] {
 	return Kind[thing]{
-		Key: "thing", Index: "things", Name: "thing", Code: "ThingChanged", Changed: "redis.call('DEL', KEYS[4])", Secrets: secretsOf,
+		Key: "thing", Index: "things", Name: "thing", Code: "ThingChanged", Changed: "redis.call('DEL', KEYS[4])",
+		Secrets: secretsOf,
 	}
 }
 
@@ -73,7 +75,8 @@ func process(t *testing.T, url string, ring *seal.Ring, standIn *Record[thing]) 
 }
 
 func secretive(name string) thing {
-	return thing{Name: name, Host: "h", Key: &key{"correct horse", "battery"}, Proxy: "socks5://u:stap%3Ale@p:1080"}
+	return thing{Name: name, Host: "h", Key: &key{"correct horse", "battery"},
+		Proxy: "socks5://u:stap%3Ale@p:1080"}
 }
 
 // change makes a record of whatever there was.
@@ -129,7 +132,8 @@ func TestARecordIsKeptShownUsedAndDeleted(t *testing.T) {
 		if diff := cmp.Diff(want, got.Value); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if !got.Stored() || got.ID != "a" || got.State["state"] != "seen" || got.Broken != nil || !got.Created.Equal(testrecords.Start) || !got.Updated.Equal(testrecords.Start) {
+		if !got.Stored() || got.ID != "a" || got.State["state"] != "seen" || got.Broken != nil ||
+			!got.Created.Equal(testrecords.Start) || !got.Updated.Equal(testrecords.Start) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -143,7 +147,8 @@ func TestARecordIsKeptShownUsedAndDeleted(t *testing.T) {
 	if !b.change(t, "a", v) {
 		t.Error("it did not exist")
 	}
-	if r := b.get(t, "a"); r.Value.Name != "Other" || !r.Created.Equal(testrecords.Start) || !r.Updated.Equal(testrecords.Start.Add(time.Hour)) || len(r.State) != 0 {
+	if r := b.get(t, "a"); r.Value.Name != "Other" || !r.Created.Equal(testrecords.Start) ||
+		!r.Updated.Equal(testrecords.Start.Add(time.Hour)) || len(r.State) != 0 {
 		t.Errorf("changed: %+v", r)
 	}
 	b.note(t, "a")
@@ -160,13 +165,14 @@ func TestARecordIsKeptShownUsedAndDeleted(t *testing.T) {
 	}
 }
 
-// TestEachWriteIsSeenOnce walks one record through all that can happen to it on the way to Redis, and looks at its name, its state and the
-// version after each step.
+// TestEachWriteIsSeenOnce walks one record through all that can happen to it on the way to Redis, and looks
+// at its name, its state and the version after each step.
 func TestEachWriteIsSeenOnce(t *testing.T) {
 	b := setup(t, nil)
 	write := func(name, revision, read string, keepState bool) func() (bool, error) {
 		return func() (bool, error) {
-			next, old := &Record[thing]{ID: "a", Value: thing{Name: name}, revision: revision}, &Record[thing]{ID: "a", revision: read}
+			next, old := &Record[thing]{ID: "a", Value: thing{Name: name}, revision: revision}, &Record[thing]{
+				ID: "a", revision: read}
 			if read == "" {
 				old = nil
 			}
@@ -279,7 +285,10 @@ func TestIDsThatAreKeysOfSomethingElse(t *testing.T) {
 		if existed, err := b.Delete(t.Context(), id); existed || err != nil {
 			t.Errorf("delete %q: %t, %v", id, existed, err)
 		}
-		if _, err := b.Change(t.Context(), id, func(*Record[thing]) (thing, error) { return thing{}, nil }); err == nil {
+		if _, err := b.Change(t.Context(), id, func(*Record[thing]) (thing, error) {
+			return thing{},
+				nil
+		}); err == nil {
 			t.Errorf("%q was stored", id)
 		}
 	}
@@ -324,7 +333,10 @@ func TestPages(t *testing.T) {
 					t.Errorf("count %d, %v", n, err)
 				}
 				var each []string
-				if err := b.Each(t.Context(), func(r *Record[thing]) error { each = append(each, r.ID+" "+r.Value.Key.Token); return nil }); err != nil {
+				if err := b.Each(t.Context(), func(r *Record[thing]) error {
+					each = append(each, r.ID+" "+r.Value.Key.Token)
+					return nil
+				}); err != nil {
 					t.Error(err)
 				}
 				if slices.Sort(each); len(each) != len(want) || each[0] != "a "+Mask {
@@ -347,7 +359,8 @@ func TestEachEndsWithTheFirstError(t *testing.T) {
 	b.change(t, "a", thing{})
 	b.change(t, "b", thing{})
 	enough, n := errors.New("enough"), 0
-	if err := b.Each(t.Context(), func(*Record[thing]) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
+	if err := b.Each(t.Context(), func(*Record[thing]) error { n++; return enough }); !errors.Is(err, enough) ||
+		n != 1 {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -355,7 +368,8 @@ func TestEachEndsWithTheFirstError(t *testing.T) {
 func TestAStandInExistsUntilSomethingIsStored(t *testing.T) {
 	b := setup(t, &Record[thing]{ID: "d", Value: secretive("stand-in")})
 	b.note(t, "d")
-	if r := b.get(t, "d"); r.Stored() || r.Value.Key.Pass != Mask || !r.Created.Equal(testrecords.Start) || r.State["state"] != "seen" {
+	if r := b.get(t, "d"); r.Stored() || r.Value.Key.Pass != Mask || !r.Created.Equal(testrecords.Start) ||
+		r.State["state"] != "seen" {
 		t.Errorf("%+v", r)
 	}
 	if r := b.open(t, "d"); r.Value.Key.Pass != "correct horse" || r.Value.Proxy != secretive("").Proxy {
@@ -372,7 +386,8 @@ func TestAStandInExistsUntilSomethingIsStored(t *testing.T) {
 	if !existed || err != nil {
 		t.Errorf("%t, %v", existed, err)
 	}
-	if r := b.open(t, "d"); !r.Stored() || r.Value.Name != "edited" || r.Value.Key.Pass != "correct horse" || !r.Created.Equal(testrecords.Start) {
+	if r := b.open(t, "d"); !r.Stored() || r.Value.Name != "edited" || r.Value.Key.Pass != "correct horse" ||
+		!r.Created.Equal(testrecords.Start) {
 		t.Errorf("%+v", r)
 	}
 	if existed, err := b.Delete(t.Context(), "d"); !existed || err != nil {
@@ -395,7 +410,8 @@ func TestWhileRedisIsAway(t *testing.T) {
 	_, change := b.Change(t.Context(), "a", func(*Record[thing]) (thing, error) { return thing{}, nil })
 	_, remove := b.Delete(t.Context(), "a")
 	_, reseal := b.Reseal(t.Context())
-	for name, err := range map[string]error{"get": get, "open": open, "page": page, "change": change, "delete": remove, "reseal": reseal} {
+	for name, err := range map[string]error{"get": get, "open": open, "page": page, "change": change,
+		"delete": remove, "reseal": reseal} {
 		if !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", name, err)
 		}

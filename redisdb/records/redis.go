@@ -26,21 +26,24 @@ func putScript(key, changed string) *redisdb.Script {
 	return redisdb.NewScript(key+"/put", "return 1", putSource, changed)
 }
 
-// valid says whether an id can be that of a record. With a colon it might make the key of something else, such as "a:state".
+// valid says whether an id can be that of a record. With a colon it might make the key of something else,
+// such as "a:state".
 func valid(id string) bool { return id != "" && !strings.Contains(id, ":") }
 
 func (s *Store[V]) keys(id string) []string {
 	return []string{s.Key(id), s.indexKey(), s.VersionKey(), s.StateKey(id)}
 }
 
-// write stores a record that was read as old (nil: there was none); false when somebody changed it meanwhile. keepState is for one that
-// says the same as before.
+// write stores a record that was read as old (nil: there was none); false when somebody changed it meanwhile.
+// keepState is for one that says the same as before.
 func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bool) (bool, error) {
 	return s.writeAt(ctx, "", next, old, keepState)
 }
 
-// writeAt is write as long as the records have a version (empty: any), with fields of the state, each a name and a value.
-func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Record[V], keepState bool, state ...string) (bool, error) {
+// writeAt is write as long as the records have a version (empty: any), with fields of the state, each a name
+// and a value.
+func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Record[V], keepState bool,
+	state ...string) (bool, error) {
 	if !valid(next.ID) {
 		return false, s.doing(errors.New("an id must not be empty or have a colon"), "store", next.ID)
 	}
@@ -75,8 +78,8 @@ func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) {
 	return existed == 1, nil
 }
 
-// load reads records in one round trip, with their states if these are wanted and with their secrets sealed. Nil stands for one that does
-// not exist.
+// load reads records in one round trip, with their states if these are wanted and with their secrets sealed.
+// Nil stands for one that does not exist.
 func (s *Store[V]) load(ctx context.Context, ids []string, states bool) ([]*Record[V], error) {
 	pipe := s.client.Pipeline()
 	rows, known := make([]*redis.SliceCmd, len(ids)), make([]*redis.MapStringStringCmd, len(ids))
@@ -129,7 +132,8 @@ func (s *Store[V]) decode(id string, row []any) (*Record[V], error) {
 	return r, nil
 }
 
-// ids reads a part of all ids in their order, and how many there are in all. A stand-in that nothing is stored for is the first.
+// ids reads a part of all ids in their order, and how many there are in all. A stand-in that nothing is
+// stored for is the first.
 func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total int, err error) {
 	pipe := s.client.Pipeline()
 	count := pipe.ZCard(ctx, s.indexKey())
@@ -159,7 +163,8 @@ func (s *Store[V]) after(ctx context.Context, id string, n int) ([]string, error
 	if id != "" {
 		from = "(" + id
 	}
-	ids, err := s.client.ZRangeByLex(ctx, s.indexKey(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(n)}).Result()
+	ids, err := s.client.ZRangeByLex(ctx, s.indexKey(), &redis.ZRangeBy{Min: from, Max: "+",
+		Count: int64(n)}).Result()
 	if err != nil {
 		return nil, s.away(err, "list", "records")
 	}

@@ -14,7 +14,8 @@ const Mask = "******"
 
 // Secret is one secret field of a value, where it stands: in clear, sealed or masked.
 type Secret struct {
-	// Field is what the client calls it, such as "smtp.auth.pass"; it is part of what a sealed secret is bound to.
+	// Field is what the client calls it, such as "smtp.auth.pass"; it is part of what a sealed secret is bound
+	// to.
 	Field string
 	// Value is the field. Nil, or empty: there is no secret.
 	Value *string
@@ -30,8 +31,8 @@ type Place struct {
 	Host  string // where; empty: nowhere, as for a proxy that is not used
 }
 
-// keep seals what is in clear and replaces what is masked by the sealed secret of the record before. It reports the masked fields that
-// can't be kept.
+// keep seals what is in clear and replaces what is masked by the sealed secret of the record before. It
+// reports the masked fields that can't be kept.
 func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 	var wrong []fault.Field
 	for _, s := range all {
@@ -144,7 +145,8 @@ func (s Secret) Get() string {
 	return password
 }
 
-// Set writes the secret, into its URL if it stands in one. A sealed value needs no escaping there, and the mask is left readable.
+// Set writes the secret, into its URL if it stands in one. A sealed value needs no escaping there, and the
+// mask is left readable.
 func (s Secret) Set(value string) {
 	if !s.URL {
 		*s.Value = value

@@ -27,10 +27,16 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		{"another name", new(secretive("")), func(v *thing) { v.Name = "new" }, "correct horse", nil},
 		{"the host in capitals", new(secretive("")), func(v *thing) { v.Host = "H" }, "correct horse", nil},
 		{"another host", new(secretive("")), func(v *thing) { v.Host = "evil" }, "", []string{"pass"}},
-		{"another host, with the password", new(secretive("")), func(v *thing) { v.Host, v.Key.Pass = "evil", "mine" }, "mine", nil},
+		{"another host, with the password", new(secretive("")), func(v *thing) {
+			v.Host, v.Key.Pass = "evil",
+				"mine"
+		}, "mine", nil},
 		{"no host", new(secretive("")), func(v *thing) { v.Host = "" }, "correct horse", nil},
 		{"no secret any more", new(secretive("")), func(v *thing) { v.Key = nil }, "", nil},
-		{"masks where nothing was", &thing{}, func(v *thing) { v.Key, v.Proxy = &key{Mask, Mask}, "http://u:******@p" }, "", []string{"proxy", "pass", "token"}},
+		{"masks where nothing was", &thing{}, func(v *thing) {
+			v.Key, v.Proxy = &key{Mask, Mask},
+				"http://u:******@p"
+		}, "", []string{"proxy", "pass", "token"}},
 		{"masks in a new record", nil, func(v *thing) { v.Key = &key{Mask, "known"} }, "", []string{"pass"}},
 	}
 	for _, tt := range tests {
@@ -55,7 +61,8 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v := b.open(t, "a").Value; v.Key != nil && (v.Key.Pass != tt.pass || v.Key.Token != "battery") || v.Proxy != secretive("").Proxy {
+			if v := b.open(t, "a").Value; v.Key != nil && (v.Key.Pass != tt.pass || v.Key.Token != "battery") ||
+				v.Proxy != secretive("").Proxy {
 				t.Errorf("%+v %+v", v, v.Key)
 			}
 		})
@@ -86,7 +93,8 @@ func TestASealedSecretOpensNothingElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, r := range map[string]*Record[thing]{
-		"another record": b.open(t, "thief"), "another kind": elsewhere.open(t, "victim"), "another field": b.open(t, "swapped"),
+		"another record": b.open(t, "thief"), "another kind": elsewhere.open(t, "victim"),
+		"another field": b.open(t, "swapped"),
 	} {
 		if !errors.Is(r.Broken, seal.ErrDamaged) || r.Value.Key.Pass != Mask {
 			t.Errorf("%s: %q, %v", name, r.Value.Key.Pass, r.Broken)
@@ -99,7 +107,8 @@ func TestAChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	b.change(t, "a", secretive("N"))
 	later := process(t, b.url, testrecords.Ring(t, "another"), nil)
 	r := later.open(t, "a")
-	if !errors.Is(r.Broken, seal.ErrUnknownKey) || !strings.Contains(r.Broken.Error(), "thing:a") || r.Value.Name != "N" {
+	if !errors.Is(r.Broken, seal.ErrUnknownKey) || !strings.Contains(r.Broken.Error(), "thing:a") ||
+		r.Value.Name != "N" {
 		t.Errorf("%+v, %v", r.Value, r.Broken)
 	}
 	if diff := cmp.Diff(later.get(t, "a").Value, r.Value); diff != "" {
@@ -118,7 +127,8 @@ func TestReseal(t *testing.T) {
 		b.note(t, id)
 	}
 	b.change(t, "open", thing{})
-	during := process(t, b.url, testrecords.Ring(t, "new", "secret"), &Record[thing]{ID: "d", Value: secretive("")})
+	during := process(t, b.url, testrecords.Ring(t, "new", "secret"),
+		&Record[thing]{ID: "d", Value: secretive("")})
 	during.change(t, "c", secretive("c"))
 	during.clock.Advance(time.Hour)
 	for i, want := range []int{2, 0} {
@@ -144,7 +154,8 @@ func TestResealGoesOnPastWhatDoesNotOpen(t *testing.T) {
 	process(t, b.url, testrecords.Ring(t, "later"), nil).change(t, "b", secretive(""))
 	last := process(t, b.url, testrecords.Ring(t, "last", "later"), nil)
 	n, err := last.Reseal(t.Context())
-	if n != 1 || !errors.Is(err, seal.ErrUnknownKey) || !strings.Contains(err.Error(), "thing:a") || strings.Contains(err.Error(), "correct") {
+	if n != 1 || !errors.Is(err, seal.ErrUnknownKey) || !strings.Contains(err.Error(), "thing:a") ||
+		strings.Contains(err.Error(), "correct") {
 		t.Errorf("%d, %v", n, err)
 	}
 }
@@ -190,7 +201,8 @@ func TestResealLosesNoChange(t *testing.T) {
 
 // FuzzSecretInURL: a password in a URL is read as it was written, and the rest of the URL stays.
 func FuzzSecretInURL(f *testing.F) {
-	for _, s := range []string{"http://u:p@h:1", "socks5://h", "https://u:%20%40:@[::1]:8443/", "http://u:******@h", "socks5://%41:b@h/a?b#c", "x", "//u:p@h"} {
+	for _, s := range []string{"http://u:p@h:1", "socks5://h", "https://u:%20%40:@[::1]:8443/",
+		"http://u:******@h", "socks5://%41:b@h/a?b#c", "x", "//u:p@h"} {
 		f.Add(s, "p:@/ ?")
 	}
 	f.Fuzz(func(t *testing.T, text, password string) {
@@ -204,7 +216,8 @@ func FuzzSecretInURL(f *testing.F) {
 			t.Fatalf("%q in %q is %q", password, text, got)
 		}
 		after, err := url.Parse(text)
-		if err != nil || after.Host != u.Host || after.User.Username() != u.User.Username() || after.Path != u.Path || after.RawQuery != u.RawQuery {
+		if err != nil || after.Host != u.Host || after.User.Username() != u.User.Username() ||
+			after.Path != u.Path || after.RawQuery != u.RawQuery {
 			t.Fatalf("%v became %v: %v", u, text, err)
 		}
 	})

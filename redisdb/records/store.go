@@ -21,9 +21,11 @@ type Kind[V any] struct {
 	Index string // the key of the list of ids; <Index>:version counts changes
 	Name  string // what people call one, such as "account"
 	Code  string // of the Conflict when others keep changing a record, such as "AccountChanged"
-	// Changed is Lua text that brings the state of a record (the hash KEYS[4]) up to date when it was changed. Empty: there are no states.
+	// Changed is Lua text that brings the state of a record (the hash KEYS[4]) up to date when it was changed.
+	// Empty: there are no states.
 	Changed string
-	// Secrets lists the secrets of a value where they stand, after giving it its own copy of whatever it points to that holds one.
+	// Secrets lists the secrets of a value where they stand, after giving it its own copy of whatever it points
+	// to that holds one.
 	Secrets func(v *V) []Secret
 }
 
@@ -44,15 +46,15 @@ func (r *Record[V]) Stored() bool { return r.revision != "" }
 
 // Options are the choices of the package that keeps the records.
 type Options[V any] struct {
-	// StandIn is a record that exists without being stored, as one from the configuration does, with its secrets in clear. A stored one of
-	// its id takes its place. Nil: there is none.
+	// StandIn is a record that exists without being stored, as one from the configuration does, with its secrets
+	// in clear. A stored one of its id takes its place. Nil: there is none.
 	StandIn *Record[V]
 	// Now is the clock, for tests. Nil: the machine's.
 	Now func() time.Time
 }
 
-// Store keeps the records of one kind. It is safe for concurrent use, by any number of processes on one Redis. Ids must not have a colon:
-// of one that does it is said that there is none.
+// Store keeps the records of one kind. It is safe for concurrent use, by any number of processes on one
+// Redis. Ids must not have a colon: of one that does it is said that there is none.
 type Store[V any] struct {
 	client  redis.UniversalClient
 	ring    *seal.Ring
@@ -67,7 +69,8 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store[V]{client: db.Client(), ring: ring, kind: kind, put: putScript(kind.Key, kind.Changed), now: o.Now}
+	s := &Store[V]{client: db.Client(), ring: ring, kind: kind, put: putScript(kind.Key, kind.Changed),
+		now: o.Now}
 	if o.StandIn != nil {
 		r := *o.StandIn
 		r.Created, r.Updated = s.stamp(), s.stamp()
@@ -79,10 +82,12 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 	return s
 }
 
-// Change stores what edit makes of a record, and reports whether there was one. Edit gets the record as it is, with its secrets masked;
-// nil: there is none. What it leaves masked stays as it was; where that can't be, the error is Invalid and names the fields. When
-// somebody else changes the record meanwhile, edit is asked again, and after some times the error is a Conflict.
-func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) (existed bool, err error) {
+// Change stores what edit makes of a record, and reports whether there was one. Edit gets the record as it
+// is, with its secrets masked; nil: there is none. What it leaves masked stays as it was; where that can't
+// be, the error is Invalid and names the fields. When somebody else changes the record meanwhile, edit is
+// asked again, and after some times the error is a Conflict.
+func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) (existed bool,
+	err error) {
 	for range tries {
 		old, err := s.loadOne(ctx, id, false)
 		if err != nil {
@@ -101,7 +106,8 @@ func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[
 }
 
 // edited makes the record that follows another (nil: none).
-func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (V, error)) (*Record[V], error) {
+func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (V, error)) (*Record[V],
+	error) {
 	next := &Record[V]{ID: id, Created: s.stamp(), Updated: s.stamp(), revision: rand.Text()}
 	var shown *Record[V]
 	var before []Secret
@@ -137,5 +143,6 @@ func (s *Store[V]) stamp() time.Time { return s.now().UTC().Truncate(time.Millis
 
 // contended is the error when others were first each time.
 func (s *Store[V]) contended(id string) error {
-	return fault.New(fault.Conflict, s.kind.Code, "The %s %s is being changed by others; try again", s.kind.Name, id)
+	return fault.New(fault.Conflict, s.kind.Code, "The %s %s is being changed by others; try again", s.kind.Name,
+		id)
 }

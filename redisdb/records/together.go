@@ -21,10 +21,12 @@ func (s *Store[V]) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// PutAt stores a record, if none of all the records was changed since they had a version, and gives it as it is now: for records that
-// must agree with each other. Nil: one was changed. Fields of the record's state are set in the same step; an empty one goes, the others
-// stay. It keeps no secret that is masked, so it is for kinds without secrets.
-func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map[string]string) (*Record[V], error) {
+// PutAt stores a record, if none of all the records was changed since they had a version, and gives it as it
+// is now: for records that must agree with each other. Nil: one was changed. Fields of the record's state are
+// set in the same step; an empty one goes, the others stay. It keeps no secret that is masked, so it is for
+// kinds without secrets.
+func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map[string]string) (*Record[V],
+	error) {
 	old, err := s.loadOne(ctx, id, false)
 	if err != nil {
 		return nil, err
@@ -44,8 +46,8 @@ func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map
 	return next, nil
 }
 
-// DeleteAt removes a record and its state, if none of all the records was changed since they had a version, and reports whether the version
-// still held.
+// DeleteAt removes a record and its state, if none of all the records was changed since they had a version,
+// and reports whether the version still held.
 func (s *Store[V]) DeleteAt(ctx context.Context, version, id string) (bool, error) {
 	if !valid(id) {
 		return true, nil

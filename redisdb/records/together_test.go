@@ -37,7 +37,8 @@ func TestPutAtAndDeleteAtHoldAsLongAsNothingChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stored != nil && (stored.ID != id || stored.Value.Name != name || !stored.Updated.Equal(testrecords.Start)) {
+		if stored != nil && (stored.ID != id || stored.Value.Name != name ||
+			!stored.Updated.Equal(testrecords.Start)) {
 			t.Errorf("%+v", stored)
 		}
 		return stored != nil
@@ -46,7 +47,8 @@ func TestPutAtAndDeleteAtHoldAsLongAsNothingChanged(t *testing.T) {
 	if !put(first, "a", "one", map[string]string{"1": "x", "2": "y"}) {
 		t.Error("nothing had changed")
 	}
-	if put(first, "a", "two", map[string]string{"1": "lost"}) || put(first, "b", "new", map[string]string{"1": "lost"}) {
+	if put(first, "a", "two", map[string]string{"1": "lost"}) ||
+		put(first, "b", "new", map[string]string{"1": "lost"}) {
 		t.Error("another record was changed since")
 	}
 	if diff := cmp.Diff([]string{"x", "y", ""}, state()); diff != "" {

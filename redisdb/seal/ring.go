@@ -28,7 +28,8 @@ var (
 	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record")
 )
 
-// Ring seals under its current secret and opens what was sealed under that or an older one. It is safe for concurrent use.
+// Ring seals under its current secret and opens what was sealed under that or an older one. It is safe for
+// concurrent use.
 type Ring struct {
 	keys []key // the current one first
 }
@@ -40,7 +41,8 @@ type key struct {
 	aead   cipher.AEAD
 }
 
-// New makes a ring from the current secret and any older ones, each at least 32 bytes; of repeated ones the first counts.
+// New makes a ring from the current secret and any older ones, each at least 32 bytes; of repeated ones the
+// first counts.
 func New(current []byte, older ...[]byte) (*Ring, error) {
 	r := &Ring{}
 	for i, secret := range append([][]byte{current}, older...) {
@@ -84,11 +86,12 @@ func derive(secret []byte, purpose string, size int) ([]byte, error) {
 	return k, nil
 }
 
-// Seal encrypts plain for the record named by aad, such as "account:42:smtp". The same name must be given to Open. An empty value seals
-// like any other.
+// Seal encrypts plain for the record named by aad, such as "account:42:smtp". The same name must be given to
+// Open. An empty value seals like any other.
 func (r *Ring) Seal(plain []byte, aad string) string {
 	k := r.keys[0]
-	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
+	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+
+		chacha20poly1305.Overhead)
 	rand.Read(nonce) // never fails: crypto/rand ends the program first
 	box := k.aead.Seal(nonce, nonce, plain, []byte(aad))
 	return version + "." + k.id + "." + base64.RawURLEncoding.EncodeToString(box)
@@ -119,15 +122,15 @@ func (r *Ring) Open(sealed, aad string) ([]byte, error) {
 	return plain, nil
 }
 
-// NeedsRotation reports whether a value was sealed under another secret than the current one, so that whoever has just opened it should
-// seal and store it again. It is false for what isn't a sealed value at all.
+// NeedsRotation reports whether a value was sealed under another secret than the current one, so that whoever
+// has just opened it should seal and store it again. It is false for what isn't a sealed value at all.
 func (r *Ring) NeedsRotation(sealed string) bool {
 	id, _, err := split(sealed)
 	return err == nil && id != r.keys[0].id
 }
 
-// Renew seals under the current secret what was sealed under an older one, and reports whether that was needed. A value
-// under the current secret, or one that isn't sealed at all, comes back as it is.
+// Renew seals under the current secret what was sealed under an older one, and reports whether that was
+// needed. A value under the current secret, or one that isn't sealed at all, comes back as it is.
 func (r *Ring) Renew(sealed, aad string) (string, bool, error) {
 	if !r.NeedsRotation(sealed) {
 		return sealed, false, nil
@@ -139,8 +142,8 @@ func (r *Ring) Renew(sealed, aad string) (string, bool, error) {
 	return r.Seal(plain, aad), true, nil
 }
 
-// Derive makes a 32-byte key for one purpose, such as "tracking", from the current secret. What is signed with it can be checked with
-// [Ring.DeriveAll] after the secret was replaced.
+// Derive makes a 32-byte key for one purpose, such as "tracking", from the current secret. What is signed
+// with it can be checked with [Ring.DeriveAll] after the secret was replaced.
 func (r *Ring) Derive(purpose string) ([]byte, error) {
 	return derive(r.keys[0].secret, "purpose "+purpose, sha256.Size)
 }

@@ -115,7 +115,8 @@ func TestDerivedKeysDifferByPurposeAndSecret(t *testing.T) {
 		t.Error("keys of different purposes or secrets are equal")
 	}
 	all, err := b.DeriveAll("tracking")
-	if err != nil || len(all) != 2 || string(all[0]) != keyOf(b, "tracking") || string(all[1]) != keyOf(a, "tracking") {
+	if err != nil || len(all) != 2 || string(all[0]) != keyOf(b, "tracking") ||
+		string(all[1]) != keyOf(a, "tracking") {
 		t.Errorf("DeriveAll: %d keys, %v", len(all), err)
 	}
 }
@@ -139,7 +140,8 @@ func TestTokens(t *testing.T) {
 	if !seal.SameToken(a, hash) || seal.SameToken(b, hash) || seal.SameToken(a, "") || seal.SameToken("", "") {
 		t.Error("SameToken is wrong")
 	}
-	const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // FIPS 180-4, the example "abc"
+	// FIPS 180-4, the example "abc"
+	const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if got := seal.HashToken("abc"); got != abc {
 		t.Errorf("HashToken(abc) = %s", got)
 	}
@@ -149,13 +151,15 @@ func TestTokens(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	r := ring(f, secret(1), secret(2))
 	genuine := r.Seal([]byte("hunter2"), "a")
-	for _, s := range []string{genuine, "", "v1", "v1.", "v1..", "v1.00000000.", genuine[:30], genuine + "=", genuine + "\n", strings.Replace(genuine, "v1", "v2", 1)} {
+	for _, s := range []string{genuine, "", "v1", "v1.", "v1..", "v1.00000000.", genuine[:30], genuine + "=",
+		genuine + "\n", strings.Replace(genuine, "v1", "v2", 1)} {
 		f.Add(s, "a")
 	}
 	f.Fuzz(func(t *testing.T, sealed, aad string) {
 		r.NeedsRotation(sealed)
 		plain, err := r.Open(sealed, aad)
-		if err == nil && (len(sealed) != len(genuine) || aad != "a" || string(plain) != "hunter2") { // each fuzzing process has its own genuine one
+		// each fuzzing process has its own genuine one
+		if err == nil && (len(sealed) != len(genuine) || aad != "a" || string(plain) != "hunter2") {
 			t.Errorf("opened %q for %q as %q", sealed, aad, plain)
 		}
 	})

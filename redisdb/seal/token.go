@@ -15,8 +15,8 @@ func Token() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// HashToken is how a token is stored and looked up: its SHA-256 in hex. A plain hash is enough because nobody can guess 32 random bytes;
-// passwords that people choose need a slow one.
+// HashToken is how a token is stored and looked up: its SHA-256 in hex. A plain hash is enough because nobody
+// can guess 32 random bytes; passwords that people choose need a slow one.
 func HashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -67,7 +67,8 @@ func New(db *redisdb.DB, o Options) (*Access, error) {
 	return a, nil
 }
 
-// isBootstrap compares hashes, so that neither the length nor the first wrong byte shows in the time it takes.
+// isBootstrap compares hashes, so that neither the length nor the first wrong byte shows in the time it
+// takes.
 func (a *Access) isBootstrap(presented string) bool {
 	if a.bootstrap == nil {
 		return false
@@ -76,8 +77,8 @@ func (a *Access) isBootstrap(presented string) bool {
 	return subtle.ConstantTimeCompare(sum[:], a.bootstrap) == 1
 }
 
-// proof ties a session to the bootstrap token of the day without storing anything the token could be guessed from: the key is the
-// cookie, which only its owner has.
+// proof ties a session to the bootstrap token of the day without storing anything the token could be guessed
+// from: the key is the cookie, which only its owner has.
 func (a *Access) proof(cookie string) string {
 	mac := hmac.New(sha256.New, []byte(cookie))
 	mac.Write([]byte(a.secret))

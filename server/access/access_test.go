@@ -132,7 +132,8 @@ func TestAuthenticate(t *testing.T) {
 
 func TestRefusalsReadAsTheOriginals(t *testing.T) {
 	b := setup(t)
-	for file, token := range map[string]string{"error-401-bad-token.json": "nonsense", "error-401-no-token.json": ""} {
+	for file, token := range map[string]string{"error-401-bad-token.json": "nonsense",
+		"error-401-no-token.json": ""} {
 		var recorded struct {
 			Response struct{ Body api.Problem }
 		}
@@ -146,7 +147,8 @@ func TestRefusalsReadAsTheOriginals(t *testing.T) {
 
 func TestGrantTellsTheToken(t *testing.T) {
 	b := setup(t)
-	created := b.create(t, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeSend, api.ScopeOutbox, api.ScopeSend}})
+	created := b.create(t, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeSend, api.ScopeOutbox,
+		api.ScopeSend}})
 	got, err := b.Authenticate(t.Context(), created.Token, here, start)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,8 @@ func TestGrantTellsTheToken(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if g, _ := b.Authenticate(t.Context(), bootstrap, here, start); g == nil || g.TokenID != BootstrapID || !g.Allows(api.ScopeAdmin) || !g.CanSee("") {
+	if g, _ := b.Authenticate(t.Context(), bootstrap, here, start); g == nil || g.TokenID != BootstrapID ||
+		!g.Allows(api.ScopeAdmin) || !g.CanSee("") {
 		t.Errorf("the bootstrap token gives %+v", g)
 	}
 }
@@ -221,9 +224,12 @@ func TestRedisAway(t *testing.T) {
 func TestNoSecretIsStoredOrLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	b := process(t, testredis.URL(t), Options{Token: bootstrap, MaxFailures: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	created := b.create(t, api.TokenRequest{Description: "findable", Restrictions: &api.Restrictions{Addresses: []string{"192.0.2.7"}}})
-	secrets := map[string]string{"token": created.Token, "bootstrap token": bootstrap, "a wrong guess": "wrong guess"}
+	b := process(t, testredis.URL(t), Options{Token: bootstrap, MaxFailures: 1,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	created := b.create(t, api.TokenRequest{Description: "findable", Restrictions: &api.Restrictions{
+		Addresses: []string{"192.0.2.7"}}})
+	secrets := map[string]string{"token": created.Token, "bootstrap token": bootstrap,
+		"a wrong guess": "wrong guess"}
 	for _, token := range []string{created.Token, bootstrap} {
 		cookie, err := b.Login(t.Context(), token, here, start)
 		if err != nil {
@@ -236,7 +242,8 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 	}
 	b.try(t, created.Token, netip.MustParseAddr("192.0.2.8"), start)
 	for range 3 {
-		if _, err := b.Authenticate(t.Context(), "wrong guess", here, start); err == nil || strings.Contains(err.Error(), "wrong guess") {
+		if _, err := b.Authenticate(t.Context(), "wrong guess", here, start); err == nil ||
+			strings.Contains(err.Error(), "wrong guess") {
 			t.Errorf("error %v", err)
 		}
 	}

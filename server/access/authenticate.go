@@ -14,7 +14,8 @@ import (
 // failureWindow is how long failed attempts of an address count.
 const failureWindow = time.Minute
 
-// RateExceeded is the Limited error of a token that used its rate up. It carries the numbers for the answer's headers.
+// RateExceeded is the Limited error of a token that used its rate up. It carries the numbers for the answer's
+// headers.
 type RateExceeded struct {
 	Rate Rate
 	err  *fault.Error
@@ -26,10 +27,12 @@ func (e *RateExceeded) Error() string { return e.err.Error() }
 // Unwrap gives the fault, of kind Limited.
 func (e *RateExceeded) Unwrap() error { return e.err }
 
-// Authenticate says what the bearer of a presented token may do, or why nothing: Unauthorized (none given, unknown, expired), Forbidden
-// (used from an address its restrictions do not name), Limited (*RateExceeded for the token's own limit, a plain fault for an address
-// that failed too often) or Unavailable (Redis is away). Each call counts as one request of the token's rate limit.
-func (a *Access) Authenticate(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*Grant, error) {
+// Authenticate says what the bearer of a presented token may do, or why nothing: Unauthorized (none given,
+// unknown, expired), Forbidden (used from an address its restrictions do not name), Limited (*RateExceeded
+// for the token's own limit, a plain fault for an address that failed too often) or Unavailable (Redis is
+// away). Each call counts as one request of the token's rate limit.
+func (a *Access) Authenticate(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
+	*Grant, error) {
 	t, err := a.identify(ctx, presented, remote, now)
 	if err != nil {
 		return nil, err
@@ -38,7 +41,8 @@ func (a *Access) Authenticate(ctx context.Context, presented string, remote neti
 }
 
 // identify finds the token that was presented, or counts a failure.
-func (a *Access) identify(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*token, error) {
+func (a *Access) identify(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*token,
+	error) {
 	if presented == "" {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
@@ -67,7 +71,8 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 		return nil, fault.New(fault.Unauthorized, "TokenExpired", "Token has expired")
 	}
 	if !t.allowsAddress(remote) {
-		a.log.Warn("token used from an address it is not allowed from", "token_id", t.info.ID, "remote_addr", remote)
+		a.log.Warn("token used from an address it is not allowed from", "token_id", t.info.ID, "remote_addr",
+			remote)
 		return nil, fault.New(fault.Forbidden, "AddressNotAllowed", "This token may not be used from your address")
 	}
 	g := &Grant{TokenID: t.info.ID, Account: t.info.Account, Scopes: t.info.Scopes}
@@ -97,7 +102,8 @@ func (a *Access) spend(ctx context.Context, id string, limit api.RateLimit) (Rat
 	return rate, nil
 }
 
-// noteUse writes when a token was last used, once a minute and process. A failure to do so is no reason to refuse the request.
+// noteUse writes when a token was last used, once a minute and process. A failure to do so is no reason to
+// refuse the request.
 func (a *Access) noteUse(ctx context.Context, t *token, now time.Time) {
 	minute := now.Unix() / 60
 	seen := t.usedMinute.Load()
@@ -120,8 +126,9 @@ func (a *Access) blockedFor(remote netip.Addr, now time.Time) time.Duration {
 	return until.Sub(now)
 }
 
-// countFailure counts a failed attempt in Redis, for all processes together. An address beyond the limit is remembered here until its
-// window ends, so that the check costs nothing on the way in: a process learns of it by the first failure it sees itself.
+// countFailure counts a failed attempt in Redis, for all processes together. An address beyond the limit is
+// remembered here until its window ends, so that the check costs nothing on the way in: a process learns of
+// it by the first failure it sees itself.
 func (a *Access) countFailure(ctx context.Context, remote netip.Addr, now time.Time) time.Duration {
 	from := network(remote)
 	count, left, err := a.store.count(ctx, failuresKey(from), failureWindow)
@@ -144,7 +151,8 @@ func (a *Access) countFailure(ctx context.Context, remote netip.Addr, now time.T
 	return left
 }
 
-// network is what failures are counted by: an IPv4 address, or the /64 that an IPv6 host can pick addresses from at will.
+// network is what failures are counted by: an IPv4 address, or the /64 that an IPv6 host can pick addresses
+// from at will.
 func network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := addr.BitLen()

@@ -22,7 +22,8 @@ type Rate struct {
 	Reset     time.Duration // until the window ends, in whole seconds rounded up
 }
 
-// Allows reports whether the token has the scope that a route asks for. See the package comment for what covers what.
+// Allows reports whether the token has the scope that a route asks for. See the package comment for what
+// covers what.
 func (g *Grant) Allows(scope api.Scope) bool {
 	for _, have := range g.Scopes {
 		switch have {
@@ -39,11 +40,13 @@ func (g *Grant) Allows(scope api.Scope) bool {
 	return false
 }
 
-// CanSee reports whether what belongs to the account may be seen. What belongs to the whole instance has no account: "".
+// CanSee reports whether what belongs to the account may be seen. What belongs to the whole instance has no
+// account: "".
 func (g *Grant) CanSee(account string) bool { return g.Account == "" || g.Account == account }
 
 // boundScopes are the scopes of a token bound to an account: the others reach beyond it.
 var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}
 
 // scopes are all there are.
-var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll}
+var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin,
+	api.ScopeAll}

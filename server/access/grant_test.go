@@ -17,9 +17,12 @@ func TestScopes(t *testing.T) {
 	}{
 		{"nothing", Grant{}, nil},
 		{"send", Grant{Scopes: []api.Scope{api.ScopeSend}}, []api.Scope{api.ScopeSend}},
-		{"outbox and metrics", Grant{Scopes: []api.Scope{api.ScopeOutbox, api.ScopeMetrics}}, []api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
-		{"api", Grant{Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics}},
-		{"api of an account", Grant{Account: "a", Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}},
+		{"outbox and metrics", Grant{Scopes: []api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
+			[]api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
+		{"api", Grant{Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox,
+			api.ScopeMetrics}},
+		{"api of an account", Grant{Account: "a", Scopes: []api.Scope{api.ScopeAPI}},
+			[]api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}},
 		{"admin", Grant{Scopes: []api.Scope{api.ScopeAdmin}}, all},
 		{"star", Grant{Scopes: []api.Scope{api.ScopeAll}}, all},
 	}

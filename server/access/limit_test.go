@@ -13,7 +13,8 @@ import (
 func TestRateLimit(t *testing.T) {
 	b := setup(t)
 	other := process(t, b.url, Options{})
-	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 2, TimeWindow: 3600}}})
+	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{
+		RateLimit: &api.RateLimit{MaxRequests: 2, TimeWindow: 3600}}})
 	first, err := b.Authenticate(t.Context(), created.Token, here, start)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +22,8 @@ func TestRateLimit(t *testing.T) {
 	if r := first.Rate; r == nil || r.Limit != 2 || r.Remaining != 1 || r.Reset != time.Hour {
 		t.Errorf("after one request: %+v", r)
 	}
-	if g, err := other.Authenticate(t.Context(), created.Token, here, start); err != nil || g.Rate.Remaining != 0 {
+	if g, err := other.Authenticate(t.Context(), created.Token, here, start); err != nil ||
+		g.Rate.Remaining != 0 {
 		t.Errorf("after two requests: %+v, %v", g, err)
 	}
 	_, err = b.Authenticate(t.Context(), created.Token, here, start)
@@ -29,7 +31,8 @@ func TestRateLimit(t *testing.T) {
 	if !ok || !fault.Is(err, fault.Limited) {
 		t.Fatalf("the third request: %v", err)
 	}
-	if exceeded.Rate.Limit != 2 || exceeded.Rate.Remaining != 0 || exceeded.Rate.Reset <= 0 || exceeded.Rate.Reset > time.Hour {
+	if exceeded.Rate.Limit != 2 || exceeded.Rate.Remaining != 0 || exceeded.Rate.Reset <= 0 ||
+		exceeded.Rate.Reset > time.Hour {
 		t.Errorf("rate %+v", exceeded.Rate)
 	}
 	var recorded struct {
@@ -43,7 +46,8 @@ func TestRateLimit(t *testing.T) {
 
 func TestRateLimitStartsOverWithTheNextWindow(t *testing.T) {
 	b := setup(t)
-	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{RateLimit: &api.RateLimit{MaxRequests: 1, TimeWindow: 1}}})
+	created := b.create(t, api.TokenRequest{Restrictions: &api.Restrictions{
+		RateLimit: &api.RateLimit{MaxRequests: 1, TimeWindow: 1}}})
 	limited := false
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		switch b.try(t, created.Token, here, start) {
@@ -67,7 +71,8 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 		}
 	}
 	_, err := b.Authenticate(t.Context(), "21st guess", here, start)
-	if f, ok := err.(*fault.Error); !ok || f.Kind != fault.Limited || f.RetryAfter <= 0 || f.RetryAfter > time.Minute {
+	if f, ok := err.(*fault.Error); !ok || f.Kind != fault.Limited || f.RetryAfter <= 0 ||
+		f.RetryAfter > time.Minute {
 		t.Fatalf("guess 21: %v", err)
 	}
 	if got := b.try(t, bootstrap, here, start); got != fault.Limited {

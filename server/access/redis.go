@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// keepExpired is how long the record of an expired token stays, so that an operator can see why a program is refused.
+// keepExpired is how long the record of an expired token stays, so that an operator can see why a program is
+// refused.
 const keepExpired = 30 * 24 * time.Hour
 
 var (

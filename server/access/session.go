@@ -21,9 +21,11 @@ type session struct {
 	Proof string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
 }
 
-// Login opens a session for the pages with an access token and gives the value for the cookie. The session may do what the token may,
-// and ends with it: by deletion, by expiry, or when the configured token is changed. Errors are those of Authenticate.
-func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr, now time.Time) (cookie string, err error) {
+// Login opens a session for the pages with an access token and gives the value for the cookie. The session
+// may do what the token may, and ends with it: by deletion, by expiry, or when the configured token is
+// changed. Errors are those of Authenticate.
+func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
+	cookie string, err error) {
 	grant, err := a.Authenticate(ctx, presented, remote, now)
 	if err != nil {
 		return "", err
@@ -44,9 +46,11 @@ func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr,
 	return cookie, nil
 }
 
-// Session says what the bearer of a cookie from Login may do, and lets the session last another SessionLife. Unauthorized: there is no
-// such session, or its token is gone or changed. The other errors are those of Authenticate.
-func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant, error) {
+// Session says what the bearer of a cookie from Login may do, and lets the session last another SessionLife.
+// Unauthorized: there is no such session, or its token is gone or changed. The other errors are those of
+// Authenticate.
+func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant,
+	error) {
 	hash, ok := secretHash(cookie)
 	if !ok {
 		return nil, noSession()

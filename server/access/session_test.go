@@ -54,13 +54,17 @@ func TestSessionEnds(t *testing.T) {
 			}
 			return b
 		}},
-		{name: "with its token, deleted by another process", at: time.Second, end: func(t *testing.T, b bundle, _ string, token api.TokenCreated) bundle {
+		{name: "with its token, deleted by another process", at: time.Second, end: func(t *testing.T, b bundle,
+			_ string, token api.TokenCreated) bundle {
 			if _, err := process(t, b.url, Options{}).Delete(t.Context(), token.ID); err != nil {
 				t.Fatal(err)
 			}
 			return b
 		}},
-		{name: "when its token expires", at: 24 * time.Hour, end: func(_ *testing.T, b bundle, _ string, _ api.TokenCreated) bundle { return b }},
+		{name: "when its token expires", at: 24 * time.Hour, end: func(_ *testing.T, b bundle, _ string,
+			_ api.TokenCreated) bundle {
+			return b
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,12 +86,14 @@ func TestSessionEnds(t *testing.T) {
 func TestSessionOfTheBootstrapTokenEndsWhenThatChanges(t *testing.T) {
 	b := setup(t)
 	cookie := b.login(t, bootstrap)
-	if g, err := process(t, b.url, Options{Token: bootstrap}).Session(t.Context(), cookie, here, start); err != nil || g.TokenID != BootstrapID {
+	if g, err := process(t, b.url, Options{Token: bootstrap}).Session(t.Context(), cookie, here,
+		start); err != nil || g.TokenID != BootstrapID {
 		t.Errorf("at another process: %v, %v", g, err)
 	}
 	for name, o := range map[string]Options{"another token": {Token: "another"}, "no token": {}} {
 		b.login(t, bootstrap)
-		if _, err := process(t, b.url, o).Session(t.Context(), cookie, here, start); !fault.Is(err, fault.Unauthorized) {
+		if _, err := process(t, b.url, o).Session(t.Context(), cookie, here, start); !fault.Is(err,
+			fault.Unauthorized) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -115,7 +121,8 @@ func TestCookiesThatAreNone(t *testing.T) {
 	b := setup(t)
 	created := b.create(t, api.TokenRequest{})
 	for name, cookie := range map[string]string{
-		"empty": "", "short": "ab", "unknown": strings.Repeat("0", 64), "a token": created.Token, "an id": created.ID, "a key": "session:x",
+		"empty": "", "short": "ab", "unknown": strings.Repeat("0", 64), "a token": created.Token,
+		"an id": created.ID, "a key": "session:x",
 	} {
 		if _, err := b.Session(t.Context(), cookie, here, start); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v", name, err)

@@ -108,8 +108,8 @@ func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 	return ok, nil
 }
 
-// DeleteAccount revokes every token bound to an account and says how many there were. Whoever deletes an account calls it, so that an
-// old token does not open a later account of the same name.
+// DeleteAccount revokes every token bound to an account and says how many there were. Whoever deletes an
+// account calls it, so that an old token does not open a later account of the same name.
 func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error) {
 	if account == "" {
 		return 0, nil

@@ -26,7 +26,8 @@ func TestCreateAnswersAsTheOriginal(t *testing.T) {
 		t.Errorf("the recorded token gets the id %s, want %s", id, recorded.Response.Body["id"])
 	}
 	req := recorded.Request.Body
-	req.Scopes = slices.DeleteFunc(req.Scopes, func(s api.Scope) bool { return s == "smtp" }) // a scope of the original's own
+	// a scope of the original's own
+	req.Scopes = slices.DeleteFunc(req.Scopes, func(s api.Scope) bool { return s == "smtp" })
 	created, err := b.Create(t.Context(), req, start)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,8 @@ func TestCreateAnswersAsTheOriginal(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(recorded.Response.Body)), slices.Sorted(maps.Keys(got))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(recorded.Response.Body)),
+		slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Error(diff)
 	}
 	for name, value := range recorded.Response.Body {
@@ -52,14 +54,17 @@ func TestCreateAnswersAsTheOriginal(t *testing.T) {
 func TestGetShowsAllButTheToken(t *testing.T) {
 	b := setup(t)
 	expires := start.Add(time.Hour)
-	restrictions := &api.Restrictions{Addresses: []string{"127.0.0.0/8"}, RateLimit: &api.RateLimit{MaxRequests: 2, TimeWindow: 30}}
-	created := b.create(t, api.TokenRequest{Account: "snd", Description: "über", Expires: &expires, Restrictions: restrictions})
+	restrictions := &api.Restrictions{Addresses: []string{"127.0.0.0/8"}, RateLimit: &api.RateLimit{
+		MaxRequests: 2, TimeWindow: 30}}
+	created := b.create(t, api.TokenRequest{Account: "snd", Description: "über", Expires: &expires,
+		Restrictions: restrictions})
 	got, err := b.Get(t.Context(), created.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := api.TokenInfo{
-		ID: created.ID, Account: "snd", Description: "über", Scopes: []api.Scope{api.ScopeAPI}, Created: start, Expires: &expires,
+		ID: created.ID, Account: "snd", Description: "über", Scopes: []api.Scope{api.ScopeAPI}, Created: start,
+		Expires:      &expires,
 		Restrictions: restrictions,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -85,8 +90,10 @@ func TestWrongRequestsForTokens(t *testing.T) {
 		{"nothing", api.TokenRequest{}, []string{"description"}},
 		{"a long description", api.TokenRequest{Description: strings.Repeat("ä", 1025)}, []string{"description"}},
 		{"a description of two lines", api.TokenRequest{Description: "a\nb"}, []string{"description"}},
-		{"an unknown scope", api.TokenRequest{Description: "d", Scopes: []api.Scope{"api", "smtp"}}, []string{"scopes[1]"}},
-		{"too much for an account", api.TokenRequest{Description: "d", Account: "a", Scopes: []api.Scope{"send", "metrics", "admin", "*"}},
+		{"an unknown scope", api.TokenRequest{Description: "d", Scopes: []api.Scope{"api", "smtp"}},
+			[]string{"scopes[1]"}},
+		{"too much for an account", api.TokenRequest{Description: "d", Account: "a", Scopes: []api.Scope{
+			"send", "metrics", "admin", "*"}},
 			[]string{"scopes[1]", "scopes[2]", "scopes[3]"}},
 		{"an account with a space", api.TokenRequest{Description: "d", Account: "a b"}, []string{"account"}},
 		{"expired already", api.TokenRequest{Description: "d", Expires: &past}, []string{"expires"}},
@@ -95,8 +102,10 @@ func TestWrongRequestsForTokens(t *testing.T) {
 			Addresses: []string{"10.0.0.1", "10.0.0.0/33", "localhost", "fe80::1%eth0"}, RateLimit: &api.RateLimit{}}},
 			[]string{"restrictions.addresses[1]", "restrictions.addresses[2]", "restrictions.addresses[3]",
 				"restrictions.rateLimit.maxRequests", "restrictions.rateLimit.timeWindow"}},
-		{"too many addresses", api.TokenRequest{Description: "d", Restrictions: &api.Restrictions{Addresses: many}}, []string{"restrictions.addresses"}},
-		{"everything at once", api.TokenRequest{Account: "a", Scopes: []api.Scope{"metrics"}, Expires: &past}, []string{"description", "scopes[0]", "expires"}},
+		{"too many addresses", api.TokenRequest{Description: "d", Restrictions: &api.Restrictions{Addresses: many}},
+			[]string{"restrictions.addresses"}},
+		{"everything at once", api.TokenRequest{Account: "a", Scopes: []api.Scope{"metrics"}, Expires: &past},
+			[]string{"description", "scopes[0]", "expires"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +129,8 @@ func TestListPages(t *testing.T) {
 	b := setup(t)
 	var want []string
 	for i := range 5 {
-		created, err := b.Create(t.Context(), api.TokenRequest{Description: fmt.Sprint(i)}, start.Add(time.Duration(i)*time.Minute))
+		created, err := b.Create(t.Context(), api.TokenRequest{Description: fmt.Sprint(i)},
+			start.Add(time.Duration(i)*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +182,8 @@ func TestLastUseIsKnownToTheMinute(t *testing.T) {
 		b.try(t, created.Token, here, start.Add(after))
 	}
 	info, err := b.Get(t.Context(), created.ID)
-	if want := start.Add(2 * time.Minute).Truncate(time.Minute); err != nil || info.LastUsed == nil || !info.LastUsed.Equal(want) {
+	if want := start.Add(2 * time.Minute).Truncate(time.Minute); err != nil || info.LastUsed == nil ||
+		!info.LastUsed.Equal(want) {
 		t.Errorf("last used %v (%v), want %v", info.LastUsed, err, want)
 	}
 }
@@ -193,7 +204,8 @@ func TestUseNotedWhileDeletedBringsNothingBack(t *testing.T) {
 
 func TestDeleteAccountRevokesItsTokens(t *testing.T) {
 	b := setup(t)
-	mine := []api.TokenCreated{b.create(t, api.TokenRequest{Account: "a"}), b.create(t, api.TokenRequest{Account: "a"})}
+	mine := []api.TokenCreated{b.create(t, api.TokenRequest{Account: "a"}),
+		b.create(t, api.TokenRequest{Account: "a"})}
 	others := []api.TokenCreated{b.create(t, api.TokenRequest{Account: "b"}), b.create(t, api.TokenRequest{})}
 	if n, err := b.DeleteAccount(t.Context(), "a"); err != nil || n != 2 {
 		t.Fatalf("%d, %v", n, err)
@@ -222,7 +234,8 @@ func TestListOfAnAccountsTokensDoesNotGrowForEver(t *testing.T) {
 	old := b.create(t, api.TokenRequest{Account: "a", Expires: &expires})
 	later := expires.Add(keepExpired)
 	for i := range 3 {
-		if _, err := b.Create(t.Context(), api.TokenRequest{Account: "a", Description: "d"}, later.Add(time.Duration(i))); err != nil {
+		if _, err := b.Create(t.Context(), api.TokenRequest{Account: "a", Description: "d"},
+			later.Add(time.Duration(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,7 +268,8 @@ func FuzzAllowedAddress(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if p, err := parsePrefix(s); err == nil && (!p.IsValid() || p != p.Masked() || p.Addr().Is4In6() && p.Bits() >= 96) {
+		if p, err := parsePrefix(s); err == nil && (!p.IsValid() || p != p.Masked() || p.Addr().Is4In6() &&
+			p.Bits() >= 96) {
 			t.Errorf("%q reads as %v", s, p)
 		}
 	})

@@ -27,7 +27,10 @@ func validate(req api.TokenRequest, now time.Time) error {
 	case !utf8.ValidString(req.Description) || strings.ContainsFunc(req.Description, unicode.IsControl):
 		add("description", "must not contain control characters")
 	}
-	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, func(r rune) bool {
+		return r <= ' ' ||
+			r == 0x7f
+	}) {
 		add("account", "must be the id of an account")
 	}
 	for i, s := range req.Scopes {
@@ -35,7 +38,8 @@ func validate(req api.TokenRequest, now time.Time) error {
 		case !slices.Contains(scopes, s):
 			add(fmt.Sprintf("scopes[%d]", i), "must be one of api, send, outbox, metrics, admin, *")
 		case req.Account != "" && !slices.Contains(boundScopes, s):
-			add(fmt.Sprintf("scopes[%d]", i), "a token bound to an account can only have the scopes api, send and outbox")
+			add(fmt.Sprintf("scopes[%d]", i),
+				"a token bound to an account can only have the scopes api, send and outbox")
 		}
 	}
 	if req.Expires != nil && !req.Expires.After(now) {
@@ -54,22 +58,25 @@ func wrongRestrictions(r api.Restrictions) (wrong []fault.Field) {
 	for i, s := range r.Addresses {
 		if _, err := parsePrefix(s); err != nil {
 			key := fmt.Sprintf("restrictions.addresses[%d]", i)
-			wrong = append(wrong, fault.Field{Key: key, Message: "must be an IP address or a range such as 10.0.0.0/8"})
+			wrong = append(wrong, fault.Field{
+				Key: key, Message: "must be an IP address or a range such as 10.0.0.0/8"})
 		}
 	}
 	if l := r.RateLimit; l != nil {
 		if l.MaxRequests < 1 || l.MaxRequests > 1_000_000 {
-			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.maxRequests", Message: "must be 1 to 1000000"})
+			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.maxRequests",
+				Message: "must be 1 to 1000000"})
 		}
 		if l.TimeWindow < 1 || l.TimeWindow > 86400 {
-			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.timeWindow", Message: "must be 1 to 86400 seconds"})
+			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.timeWindow",
+				Message: "must be 1 to 86400 seconds"})
 		}
 	}
 	return wrong
 }
 
-// parsePrefix reads a range in CIDR notation or a single address. An IPv4 address written as IPv6 (::ffff:10.0.0.1) is read as IPv4,
-// which is how remote addresses are compared.
+// parsePrefix reads a range in CIDR notation or a single address. An IPv4 address written as IPv6
+// (::ffff:10.0.0.1) is read as IPv4, which is how remote addresses are compared.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {

@@ -29,7 +29,8 @@ type Options struct {
 	DeliveryAttempts int
 	// QueueKeep is how many completed jobs stay visible in the queues.
 	QueueKeep int
-	// TrackOpens and TrackClicks say whether opens and clicks are counted, of accounts and messages that don't say.
+	// TrackOpens and TrackClicks say whether opens and clicks are counted, of accounts and messages that don't
+	// say.
 	TrackOpens, TrackClicks bool
 	// Logger gets changes, and failures to read. Nil: nothing is logged.
 	Logger *slog.Logger
@@ -46,7 +47,8 @@ type Settings struct {
 	current atomic.Pointer[Values]
 }
 
-// New prepares the package on an open database. It does no I/O: until Get or Run has read Redis, Current gives the defaults.
+// New prepares the package on an open database. It does no I/O: until Get or Run has read Redis, Current
+// gives the defaults.
 func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("settings: a database and a key ring are needed")
@@ -70,7 +72,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	return s, nil
 }
 
-// Run keeps Current up to date until ctx ends, and then returns nil. Trouble is logged when it begins and when it is over.
+// Run keeps Current up to date until ctx ends, and then returns nil. Trouble is logged when it begins and
+// when it is over.
 func (s *Settings) Run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()

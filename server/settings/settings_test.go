@@ -91,7 +91,8 @@ func ptr[T any](v T) *T { return &v }
 var everything = api.Settings{
 	Webhooks: ptr("https://example.com/hook"), WebhookEvents: &[]string{"messageSent", "messageFailed"},
 	WebhooksCustomHeaders: &[]api.CustomHeader{{Key: "Authorization", Value: "Bearer open sesame"}},
-	WebhooksEnabled:       ptr(false), ServiceURL: ptr("https://mail.example.com"), DeliveryAttempts: ptr(3), QueueKeep: ptr(5),
+	WebhooksEnabled:       ptr(false), ServiceURL: ptr("https://mail.example.com"), DeliveryAttempts: ptr(3),
+	QueueKeep:  ptr(5),
 	TrackOpens: ptr(true), TrackClicks: ptr(true),
 }
 
@@ -103,7 +104,8 @@ func TestUnchangedSettingsComeFromTheConfiguration(t *testing.T) {
 		want Values
 	}{
 		{"nothing configured", Options{}, Values{DeliveryAttempts: 10}},
-		{"all configured", Options{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7, TrackOpens: true},
+		{"all configured", Options{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7,
+			TrackOpens: true},
 			Values{ServiceURL: "https://a.example", DeliveryAttempts: 4, QueueKeep: 7, TrackOpens: true}},
 	}
 	for _, tt := range tests {
@@ -131,8 +133,10 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = New(testredis.New(t), ring, Options{ServiceURL: "mail.example.com", DeliveryAttempts: 101, QueueKeep: -1})
-	if diff := cmp.Diff([]string{"serviceUrl", "deliveryAttempts", "queueKeep"}, wrongFields(t, err)); diff != "" {
+	_, err = New(testredis.New(t), ring, Options{ServiceURL: "mail.example.com", DeliveryAttempts: 101,
+		QueueKeep: -1})
+	if diff := cmp.Diff([]string{"serviceUrl", "deliveryAttempts", "queueKeep"},
+		wrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -146,7 +150,8 @@ func TestUpdateChangesWhatTheRequestHas(t *testing.T) {
 	if diff := cmp.Diff([]string{}, b.update(t, api.Settings{})); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"webhooks", "queueKeep"}, b.update(t, api.Settings{QueueKeep: ptr(9), Webhooks: ptr("http://127.0.0.1/")})); diff != "" {
+	if diff := cmp.Diff([]string{"webhooks", "queueKeep"},
+		b.update(t, api.Settings{QueueKeep: ptr(9), Webhooks: ptr("http://127.0.0.1/")})); diff != "" {
 		t.Error(diff)
 	}
 	want := before
@@ -154,7 +159,8 @@ func TestUpdateChangesWhatTheRequestHas(t *testing.T) {
 	if got, err := b.Get(t.Context()); err != nil || cmp.Diff(want, got) != "" {
 		t.Errorf("%v: %s", err, cmp.Diff(want, got))
 	}
-	all := []string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled", "serviceUrl", "deliveryAttempts", "queueKeep",
+	all := []string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled", "serviceUrl",
+		"deliveryAttempts", "queueKeep",
 		"trackOpens", "trackClicks"}
 	if diff := cmp.Diff(all, b.update(t, everything)); diff != "" {
 		t.Error(diff)
@@ -165,7 +171,8 @@ func TestUpdateChangesWhatTheRequestHas(t *testing.T) {
 	if n := reflect.TypeFor[api.Settings]().NumField(); n != len(all) {
 		t.Errorf("api.Settings has %d fields, of which %d can be set", n, len(all))
 	}
-	b.update(t, api.Settings{Webhooks: ptr(""), WebhookEvents: &[]string{}, WebhooksCustomHeaders: &[]api.CustomHeader{}})
+	b.update(t, api.Settings{Webhooks: ptr(""), WebhookEvents: &[]string{},
+		WebhooksCustomHeaders: &[]api.CustomHeader{}})
 	if got := b.Current().Webhooks; got.URL != "" || len(got.Events) != 0 || len(got.Headers) != 0 {
 		t.Errorf("after clearing: %v", got)
 	}
@@ -200,7 +207,8 @@ func TestRunReadsEverySecond(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
 		var mu sync.Mutex
-		s := &Settings{log: slog.New(slog.DiscardHandler), store: store{client: failing{func() { mu.Lock(); asked++; mu.Unlock() }}}}
+		s := &Settings{log: slog.New(slog.DiscardHandler),
+			store: store{client: failing{func() { mu.Lock(); asked++; mu.Unlock() }}}}
 		s.current.Store(&Values{DeliveryAttempts: 6})
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx) }()
@@ -230,7 +238,8 @@ func TestWhileRedisIsAwayTheLastKnownSettingsStand(t *testing.T) {
 	if _, err := b.Get(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Get: %v", err)
 	}
-	if _, err := b.Update(t.Context(), api.Settings{DeliveryAttempts: ptr(3)}); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Update(t.Context(), api.Settings{DeliveryAttempts: ptr(3)}); !fault.Is(err,
+		fault.Unavailable) {
 		t.Errorf("Update: %v", err)
 	}
 	if got := b.Current().DeliveryAttempts; got != 2 {
@@ -291,7 +300,8 @@ func TestDamagedSettingIsNamed(t *testing.T) {
 		if err := b.db.Client().HSet(t.Context(), settingsKey(), name, `"x"`).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Get(t.Context()); err == nil || fault.KindOf(err) != fault.Internal || !strings.Contains(err.Error(), name) {
+		if _, err := b.Get(t.Context()); err == nil || fault.KindOf(err) != fault.Internal ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := b.db.Client().HDel(t.Context(), settingsKey(), name).Err(); err != nil {
@@ -314,7 +324,8 @@ func TestAnswersAsTheOriginal(t *testing.T) {
 
 	var req api.Settings
 	text, err := json.Marshal(map[string]any{
-		"queueKeep": post.Request.Body["queueKeep"], "webhooks": get.Response.Body["webhooks"], "webhookEvents": get.Response.Body["webhookEvents"],
+		"queueKeep": post.Request.Body["queueKeep"], "webhooks": get.Response.Body["webhooks"],
+		"webhookEvents": get.Response.Body["webhookEvents"],
 	})
 	if err != nil {
 		t.Fatal(err)

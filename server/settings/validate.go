@@ -15,7 +15,8 @@ import (
 // headerName is a token of RFC 9110 section 5.6.2.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
 
-// ownHeaders are set by whoever sends a webhook; a custom header of the same name would break the request or its signature.
+// ownHeaders are set by whoever sends a webhook; a custom header of the same name would break the request or
+// its signature.
 var ownHeaders = []string{
 	"connection", "content-length", "content-type", "host", "trailer", "transfer-encoding", "upgrade",
 	"webhook-id", "webhook-signature", "webhook-timestamp",

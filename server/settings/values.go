@@ -108,7 +108,8 @@ func (s *Settings) encode(req api.Settings) ([]field, error) {
 	return fields, nil
 }
 
-// decode lays what Redis has over the defaults. Names it does not know belong to a newer version and stay untouched.
+// decode lays what Redis has over the defaults. Names it does not know belong to a newer version and stay
+// untouched.
 func (s *Settings) decode(stored map[string]string) (Values, error) {
 	v := s.defaults
 	into := map[string]any{

@@ -13,8 +13,8 @@ import (
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
 const refuseTimeout = 2 * time.Second
 
-// accept accepts connections until the listener is closed. It goes on after a passing failure, such as a lack of
-// file descriptors.
+// accept accepts connections until the listener is closed. It goes on after a passing failure, such as a lack
+// of file descriptors.
 func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 	var pause time.Duration
 	for {
@@ -39,7 +39,8 @@ func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 	}
 }
 
-// temporary reports whether an error of accept(2) is about one connection or a lack of resources, not the listener.
+// temporary reports whether an error of accept(2) is about one connection or a lack of resources, not the
+// listener.
 func temporary(err error) bool {
 	var e interface{ Temporary() bool }
 	return errors.As(err, &e) && e.Temporary()
@@ -96,7 +97,8 @@ func refuse(conn net.Conn, implicit bool) {
 // recover keeps a panic in one conversation from ending the others.
 func (s *session) recover(ctx context.Context) {
 	if p := recover(); p != nil {
-		s.log.ErrorContext(ctx, "smtp conversation failed", "remote_addr", s.remote, "panic", p, "stack", string(debug.Stack()))
+		s.log.ErrorContext(ctx, "smtp conversation failed", "remote_addr", s.remote, "panic", p, "stack",
+			string(debug.Stack()))
 		s.wire.reply(internalError)
 		s.wire.flush()
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// renewAfter is how long the check of a token at login holds for the first message. Within it, login and message count as
-// one request.
+// renewAfter is how long the check of a token at login holds for the first message. Within it, login and
+// message count as one request.
 const renewAfter = 30 * time.Second
 
 // login is the identity of a client.
@@ -118,7 +118,8 @@ func decoded(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// logIn checks the token, its scopes and the account, in that order: without a valid token, nothing about accounts is told.
+// logIn checks the token, its scopes and the account, in that order: without a valid token, nothing about
+// accounts is told.
 func (s *session) logIn(ctx context.Context, c credentials) reply {
 	now := s.opts.Now()
 	l := &login{token: c.token, account: c.user, checked: now}
@@ -133,12 +134,13 @@ func (s *session) logIn(ctx context.Context, c credentials) reply {
 		return loginRefusal(err)
 	}
 	s.login = l
-	s.log.DebugContext(ctx, "smtp login", "remote_addr", s.remote, "tls", s.tls, "token_id", l.tokenID, "account", l.account)
+	s.log.DebugContext(ctx, "smtp login", "remote_addr", s.remote, "tls", s.tls, "token_id", l.tokenID,
+		"account", l.account)
 	return reply{code: 235, enhanced: "2.7.0", text: "Authentication succeeded"}
 }
 
-// check returns an error unless the token may send as the account. A token bound to an account names it where the user
-// name is empty.
+// check returns an error unless the token may send as the account. A token bound to an account names it where
+// the user name is empty.
 func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	grant, err := s.Access.Authenticate(ctx, l.token, s.remote, now)
 	if err != nil {
@@ -152,13 +154,14 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	case !grant.Allows(api.ScopeSend):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
 	case !grant.CanSee(l.account):
-		return fault.New(fault.Forbidden, "", "Unauthorized account: the user name must be empty or the account of the token")
+		return fault.New(fault.Forbidden, "",
+			"Unauthorized account: the user name must be empty or the account of the token")
 	}
 	return nil
 }
 
-// renew checks the token again for a further message. The message thereby counts against the token's rate limit, and a
-// deleted token is noticed.
+// renew checks the token again for a further message. The message thereby counts against the token's rate
+// limit, and a deleted token is noticed.
 func (s *session) renew(ctx context.Context) error {
 	now := s.opts.Now()
 	fresh := now.Sub(s.login.checked) < renewAfter

@@ -30,10 +30,11 @@ func newBody(limit int64, memory *semaphore.Weighted) *body {
 	return &body{limit: limit, memory: memory}
 }
 
-// readDots reads the content of DATA up to the line with a single dot. It drops that line, and the dot that the client
-// put before each line that begins with one. Only CRLF ends a line. A CR or LF alone is content: the outbox turns it into
-// CRLF before it doubles dots, so the next server cannot read it differently. Beside a dot it is refused: there the
-// client may have meant the end of the message, or an attacker wants the next server to see one.
+// readDots reads the content of DATA up to the line with a single dot. It drops that line, and the dot that
+// the client put before each line that begins with one. Only CRLF ends a line. A CR or LF alone is content:
+// the outbox turns it into CRLF before it doubles dots, so the next server cannot read it differently. Beside
+// a dot it is refused: there the client may have meant the end of the message, or an attacker wants the next
+// server to see one.
 func (b *body) readDots(r *bufio.Reader) error {
 	lineStart, bare := true, false // the last piece ended with CRLF; with LF alone
 	var last byte                  // its last octet
@@ -49,7 +50,8 @@ func (b *body) readDots(r *bufio.Reader) error {
 			return errFarTooLarge
 		}
 		dot := piece[0] == '.'
-		if dot && (bare || last == '\r') || bytes.Contains(piece, []byte("\r.")) || lineStart && dot && endsBare(piece[1:]) {
+		if dot && (bare || last == '\r') || bytes.Contains(piece, []byte("\r.")) || lineStart && dot &&
+			endsBare(piece[1:]) {
 			b.refuse(ambiguousEnd)
 		}
 		if lineStart && dot {

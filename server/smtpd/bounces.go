@@ -19,30 +19,33 @@ import (
 
 // Bounces takes bounces in. feedback.Bounces implements it.
 type Bounces interface {
-	// Expected returns nil if mail to address is accepted. A fault of kind NotFound means that address looks like a
-	// return path of ours but is none. Any other error means that this is no address of ours.
+	// Expected returns nil if mail to address is accepted. A fault of kind NotFound means that address looks
+	// like a return path of ours but is none. Any other error means that this is no address of ours.
 	Expected(address string) error
-	// Receive makes the facts that a mail proves durable. The mail may be cut after its first megabyte. A nil error
-	// means that they will be applied.
+	// Receive makes the facts that a mail proves durable. The mail may be cut after its first megabyte. A nil
+	// error means that they will be applied.
 	Receive(ctx context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error)
 }
 
 // BounceOptions are the settings of a bounce listener. At least one of Listen and LMTP is needed.
 type BounceOptions struct {
-	Options        // Listen is for SMTP from anywhere. ListenTLS, InsecureAuth, LoginTimeout, BodyMemory have no effect
-	LMTP    string // path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: none
+	// Listen is for SMTP from anywhere. ListenTLS, InsecureAuth, LoginTimeout, BodyMemory have no effect
+	Options
+	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: none
+	LMTP string
 }
 
 // Bounds of bounces, unless the options say otherwise.
 const (
-	maxBounce            = 50 << 20 // a bounce may hold all of a large message; the other server must get rid of it
-	keptOfBounce         = 1 << 20  // as much as package bounce reads
-	maxBounceRecipients  = 100      // RFC 5321 section 4.5.3.1.8
+	// a bounce may hold all of a large message; the other server must get rid of it
+	maxBounce            = 50 << 20
+	keptOfBounce         = 1 << 20 // as much as package bounce reads
+	maxBounceRecipients  = 100     // RFC 5321 section 4.5.3.1.8
 	maxBounceConnections = 50
 )
 
-// NewBounceListener makes an Inlet for bounces. Clients do not log in. It accepts mail from everybody, but only for
-// expected addresses.
+// NewBounceListener makes an Inlet for bounces. Clients do not log in. It accepts mail from everybody, but
+// only for expected addresses.
 func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	switch {
 	case to == nil:
@@ -65,8 +68,8 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	return i, nil
 }
 
-// listenSocket listens on a Unix socket that every user can write to: mail servers run as users of their own, and a
-// client of the socket can do no more than any sender of mail to us.
+// listenSocket listens on a Unix socket that every user can write to: mail servers run as users of their own,
+// and a client of the socket can do no more than any sender of mail to us.
 func listenSocket(path string) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
@@ -81,8 +84,8 @@ func listenSocket(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket that a killed process left behind. It fails for a socket with a listener, and for a
-// file that is no socket.
+// removeStale removes a socket that a killed process left behind. It fails for a socket with a listener, and
+// for a file that is no socket.
 func removeStale(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -109,8 +112,8 @@ func (s *session) greeting() reply {
 	return reply{code: 220, text: s.opts.Hostname + " " + protocol + " Postroom"}
 }
 
-// handleBounces answers the commands that differ on a bounce listener: LMTP greets with LHLO only (RFC 2033 section
-// 4.1), and neither logins nor chunks are offered.
+// handleBounces answers the commands that differ on a bounce listener: LMTP greets with LHLO only (RFC 2033
+// section 4.1), and neither logins nor chunks are offered.
 func (s *session) handleBounces(verb, arg string) (r reply, known bool) {
 	switch {
 	case s.bounces == nil:
@@ -127,8 +130,8 @@ func (s *session) handleBounces(verb, arg string) (r reply, known bool) {
 	return reply{}, false
 }
 
-// expected refuses recipients that no bounce can be for. Each refusal counts as an idle command, so that a client
-// cannot try thousands of tokens on one connection.
+// expected refuses recipients that no bounce can be for. Each refusal counts as an idle command, so that a
+// client cannot try thousands of tokens on one connection.
 func (s *session) expected(to string) reply {
 	err := s.bounces.Expected(to)
 	if err == nil {
@@ -141,8 +144,8 @@ func (s *session) expected(to string) reply {
 	return reply{code: 550, enhanced: "5.7.1", text: "Relay access denied"}
 }
 
-// takeBounce hands the mail over for each recipient. SMTP has one reply for all recipients, the worst; LMTP has one
-// for each (RFC 2033 section 4.2).
+// takeBounce hands the mail over for each recipient. SMTP has one reply for all recipients, the worst; LMTP
+// has one for each (RFC 2033 section 4.2).
 func (s *session) takeBounce(ctx context.Context) reply {
 	s.idle = 0
 	s.t.body.refuseLoop()
@@ -165,7 +168,8 @@ func (s *session) takeBounce(ctx context.Context) reply {
 
 func (s *session) receive(ctx context.Context, to string) reply {
 	if _, _, err := s.bounces.Receive(ctx, bytes.NewReader(s.t.body.content), to); err != nil {
-		s.log.WarnContext(ctx, "returned mail not taken", "remote_addr", s.remote, "bytes", len(s.t.body.content), "error", err)
+		s.log.WarnContext(ctx, "returned mail not taken", "remote_addr", s.remote, "bytes", len(s.t.body.content),
+			"error", err)
 		return reply{code: 451, enhanced: "4.3.0", text: "The mail can't be taken now; try again later"}
 	}
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: taken"}

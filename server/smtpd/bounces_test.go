@@ -40,7 +40,8 @@ func (r *returns) Expected(address string) error {
 	return fault.New(fault.Forbidden, "", "not for here")
 }
 
-func (r *returns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error) {
+func (r *returns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome,
+	error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail != nil {
@@ -97,7 +98,8 @@ const bounceText = "From: MAILER-DAEMON@mx.example.net\r\nSubject: Undelivered\r
 
 func TestReturnedMailOverSMTP(t *testing.T) {
 	to, reg := &returns{}, prometheus.NewRegistry()
-	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Metrics: reg}})
+	inlet := startBounces(t, to, smtpd.BounceOptions{
+		Options: smtpd.Options{Listen: "127.0.0.1:0", Metrics: reg}})
 	c := dialBounces(t, inlet.Addr())
 	c.expect("220 bounce.example.com ESMTP Postroom")
 	offers := c.say("EHLO mx.example.net", `(?s)250-bounce\.example\.com.*`)
@@ -124,7 +126,8 @@ func TestReturnedMailOverSMTP(t *testing.T) {
 	}
 }
 
-// TestBouncesNeverRelay: what is not a return path of ours is refused, whoever sends it and however it is written.
+// TestBouncesNeverRelay: what is not a return path of ours is refused, whoever sends it and however it is
+// written.
 func TestBouncesNeverRelay(t *testing.T) {
 	to := &returns{}
 	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}})
@@ -229,18 +232,22 @@ func TestReturnedMailOverLMTP(t *testing.T) {
 	}
 }
 
-// TestReturnedMailSmuggling: what may end the content for another server does not end it here, nor is it taken.
+// TestReturnedMailSmuggling: what may end the content for another server does not end it here, nor is it
+// taken.
 func TestReturnedMailSmuggling(t *testing.T) {
 	to := &returns{}
-	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"}, LMTP: "127.0.0.1:0"})
-	for name, sequence := range map[string]string{"LF . LF": "\n.\n", "LF . CRLF": "\n.\r\n", "CRLF . LF": "\r\n.\n", "CR . CR": "\r.\r"} {
+	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0"},
+		LMTP: "127.0.0.1:0"})
+	for name, sequence := range map[string]string{"LF . LF": "\n.\n", "LF . CRLF": "\n.\r\n",
+		"CRLF . LF": "\r\n.\n", "CR . CR": "\r.\r"} {
 		c := dialBounces(t, inlet.Addr())
 		c.expect("220 .*")
 		c.say("EHLO mx.example.net", "(?s)250.*")
 		c.say("MAIL FROM:<>", "250 .*")
 		c.say("RCPT TO:<bounces+good@example.com>", "250 .*")
 		c.say("DATA", "354 .*")
-		c.send("Subject: x\r\n\r\nbody" + sequence + "MAIL FROM:<>\r\nRCPT TO:<bounces+good@example.com>\r\nDATA\r\nforged\r\n.\r\n")
+		c.send("Subject: x\r\n\r\nbody" + sequence +
+			"MAIL FROM:<>\r\nRCPT TO:<bounces+good@example.com>\r\nDATA\r\nforged\r\n.\r\n")
 		c.expect("550 5.6.0 .*")
 		c.say("NOOP", "250 .*")
 		if got := to.all(); len(got) > 0 {
@@ -255,10 +262,12 @@ func TestReturnedMailSmuggling(t *testing.T) {
 	c.closed()
 }
 
-// TestLargeReturnedMail: a bounce with all of a large message in it is read to its end, and its beginning is kept.
+// TestLargeReturnedMail: a bounce with all of a large message in it is read to its end, and its beginning is
+// kept.
 func TestLargeReturnedMail(t *testing.T) {
 	to := &returns{}
-	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", MaxMessage: 3 << 20}})
+	inlet := startBounces(t, to, smtpd.BounceOptions{
+		Options: smtpd.Options{Listen: "127.0.0.1:0", MaxMessage: 3 << 20}})
 	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	c.say("EHLO mx.example.net", "(?s)250.*")
@@ -281,7 +290,8 @@ func TestReturnedMailOverTLS(t *testing.T) {
 	files := testcert.New(t)
 	ca := files.Issue(t, "first")
 	to := &returns{}
-	inlet := startBounces(t, to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key}})
+	inlet := startBounces(t, to, smtpd.BounceOptions{
+		Options: smtpd.Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key}})
 	c := dialBounces(t, inlet.Addr())
 	c.expect("220 .*")
 	if offers := c.say("EHLO mx.example.net", "(?s)250.*"); !strings.Contains(offers, "STARTTLS") {
@@ -301,7 +311,8 @@ func TestSocketLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: socket}); err == nil || !strings.Contains(err.Error(), "another process listens") {
+	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: socket}); err == nil ||
+		!strings.Contains(err.Error(), "another process listens") {
 		t.Errorf("while another process listens: %v", err)
 	}
 	first.SetUnlinkOnClose(false)
@@ -315,7 +326,8 @@ func TestSocketLeftBehind(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: file}); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: file}); err == nil ||
+		!strings.Contains(err.Error(), "no socket") {
 		t.Errorf("where a file is: %v", err)
 	}
 	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{}); err == nil {
@@ -334,19 +346,23 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// FuzzBounces says anything to a door for returned mail: nothing may be handed over for an address that is not expected, and 250 after a content
-// means that it was.
+// FuzzBounces says anything to a door for returned mail: nothing may be handed over for an address that is
+// not expected, and 250 after a content means that it was.
 func FuzzBounces(f *testing.F) {
 	envelope := "MAIL FROM:<>\r\nRCPT TO:<bounces+good@example.com>\r\n"
 	for _, seed := range []string{
-		"EHLO x\r\n" + envelope + "DATA\r\n" + bounceText + ".\r\nQUIT\r\n", "LHLO x\r\n" + envelope + "RCPT TO:<bounces+good2@example.com>\r\nDATA\r\n.\r\n",
-		"HELO x\r\n" + envelope + "DATA\r\nx\n.\n" + forged, "LHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b.example>\r\nDATA\r\nBDAT 5\r\n", "AUTH PLAIN\r\nSTARTTLS\r\nRSET\r\n",
+		"EHLO x\r\n" + envelope + "DATA\r\n" + bounceText + ".\r\nQUIT\r\n", "LHLO x\r\n" + envelope +
+			"RCPT TO:<bounces+good2@example.com>\r\nDATA\r\n.\r\n",
+		"HELO x\r\n" + envelope + "DATA\r\nx\n.\n" + forged,
+		"LHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b.example>\r\nDATA\r\nBDAT 5\r\n",
+		"AUTH PLAIN\r\nSTARTTLS\r\nRSET\r\n",
 	} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
 	to := &returns{}
-	inlet, err := smtpd.NewBounceListener(to, smtpd.BounceOptions{Options: smtpd.Options{Listen: "127.0.0.1:0", Hostname: "bounce.example.com", MaxMessage: 2000}})
+	inlet, err := smtpd.NewBounceListener(to, smtpd.BounceOptions{
+		Options: smtpd.Options{Listen: "127.0.0.1:0", Hostname: "bounce.example.com", MaxMessage: 2000}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -36,8 +36,8 @@ func (c *certificate) config() *tls.Config {
 	return &tls.Config{GetCertificate: c.current, MinVersion: tls.VersionTLS12}
 }
 
-// current returns the certificate of the files as they are now, or the last good one while they cannot be read or only
-// one of them has been replaced.
+// current returns the certificate of the files as they are now, or the last good one while they cannot be
+// read or only one of them has been replaced.
 func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,8 @@ func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.read = now
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
-		c.log.Warn("changed certificate not readable; the last one stays in use", "certificate", c.certFile, "error", err)
+		c.log.Warn("changed certificate not readable; the last one stays in use", "certificate", c.certFile,
+			"error", err)
 		return c.pair, nil
 	}
 	c.pair = &pair

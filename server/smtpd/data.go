@@ -41,7 +41,8 @@ func (s *session) bdat(ctx context.Context, arg string) reply {
 	number, word, more := strings.Cut(arg, " ")
 	last := strings.EqualFold(strings.TrimSpace(word), "LAST")
 	size, err := strconv.ParseUint(number, 10, 62)
-	if err != nil || more && !last { // the octets that follow must not be read as commands, and their number is unknown
+	// the octets that follow must not be read as commands, and their number is unknown
+	if err != nil || more && !last {
 		return reply{code: 501, enhanced: "5.5.4", text: "Syntax: BDAT octets [LAST]", close: true}
 	}
 	if int64(size) > s.opts.MaxMessage*2 {
@@ -110,8 +111,8 @@ func (s *session) submit(ctx context.Context) reply {
 		s.log.refused(ctx, s, r, nil)
 		return r
 	}
-	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them at once
-	// would be done no sooner.
+	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them at
+	// once would be done no sooner.
 	if s.t.body.held > 0 {
 		if err := s.turns.Acquire(ctx, 1); err != nil {
 			return tooMuchAtOnce
@@ -134,14 +135,15 @@ func (s *session) submit(ctx context.Context) reply {
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: queued as " + answer.QueueID}
 }
 
-// maxHops is the number of servers that a message may have passed. More mean a loop (RFC 5321 section 6.3): a relay of an
-// account hands messages back to this inlet.
+// maxHops is the number of servers that a message may have passed. More mean a loop (RFC 5321 section 6.3): a
+// relay of an account hands messages back to this inlet.
 const maxHops = 50
 
 // refuseLoop refuses a message that has passed too many servers.
 func (b *body) refuseLoop() {
 	if hops(b.content) > maxHops {
-		b.refuse(reply{code: 554, enhanced: "5.4.6", text: "The message went through too many servers: it goes in circles"})
+		b.refuse(reply{code: 554, enhanced: "5.4.6",
+			text: "The message went through too many servers: it goes in circles"})
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // mailText is a message as a client sends it, before the dot.
 const mailText = "From: shop@example.com\r\nSubject: Hello\r\n\r\nHi there\r\n"
 
-// TestDialogs plays conversations: lines that begin with "> " are sent, the others are patterns of replies. Each begins after the greeting.
+// TestDialogs plays conversations: lines that begin with "> " are sent, the others are patterns of replies.
+// Each begins after the greeting.
 func TestDialogs(t *testing.T) {
 	login := "> EHLO x\n(?s)250-.*\n> AUTH PLAIN " + plain("acme", token) + "\n235 .*\n"
 	rows := []struct{ name, dialog string }{
@@ -27,30 +28,41 @@ func TestDialogs(t *testing.T) {
 		{"login twice", login + "> AUTH PLAIN x\n503 5.5.1 .*"},
 		{"unknown mechanism", "> EHLO x\n(?s).*\n> AUTH CRAM-MD5\n504 5.5.4 .*"},
 		{"login cancelled", "> EHLO x\n(?s).*\n> AUTH PLAIN\n334 \n> *\n501 5.7.0 .*"},
-		{"login with garbage", "> EHLO x\n(?s).*\n> AUTH PLAIN !!!\n501 5.5.2 .*\n> AUTH PLAIN " + b64("no NUL in it") + "\n501 5.5.2 .*"},
-		{"login as somebody else", "> EHLO x\n(?s).*\n> AUTH PLAIN " + b64("boss\x00acme\x00"+token) + "\n501 5.5.2 .*"},
+		{"login with garbage", "> EHLO x\n(?s).*\n> AUTH PLAIN !!!\n501 5.5.2 .*\n> AUTH PLAIN " +
+			b64("no NUL in it") + "\n501 5.5.2 .*"},
+		{"login as somebody else", "> EHLO x\n(?s).*\n> AUTH PLAIN " + b64("boss\x00acme\x00"+token) +
+			"\n501 5.5.2 .*"},
 		{"plain in two steps", "> EHLO x\n(?s).*\n> AUTH PLAIN\n334 \n> " + plain("acme", token) + "\n235 .*"},
-		{"login mechanism", "> EHLO x\n(?s).*\n> AUTH LOGIN\n334 " + b64("Username:") + "\n> " + b64("acme") + "\n334 " + b64("Password:") + "\n> " + b64(token) + "\n235 .*"},
-		{"login mechanism with user", "> EHLO x\n(?s).*\n> auth login " + b64("acme") + "\n334 " + b64("Password:") + "\n> " + b64(token) + "\n235 .*"},
-		{"wrong tokens end it", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("acme", "x") + "\n535 5.7.8 Bad token\n> AUTH PLAIN " + plain("acme", "y") +
-			"\n535 5.7.8 Bad token\n> AUTH PLAIN " + plain("acme", "z") + "\n535 5.7.8 Bad token\n421 4.7.0 Too many errors"},
-		{"unknown account", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", token) + "\n535 5.7.8 No such account"},
-		{"unknown account, wrong token", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", "x") + "\n535 5.7.8 Bad token"},
+		{"login mechanism", "> EHLO x\n(?s).*\n> AUTH LOGIN\n334 " + b64("Username:") + "\n> " + b64("acme") +
+			"\n334 " + b64("Password:") + "\n> " + b64(token) + "\n235 .*"},
+		{"login mechanism with user", "> EHLO x\n(?s).*\n> auth login " + b64("acme") + "\n334 " +
+			b64("Password:") + "\n> " + b64(token) + "\n235 .*"},
+		{"wrong tokens end it", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("acme", "x") +
+			"\n535 5.7.8 Bad token\n> AUTH PLAIN " + plain("acme", "y") +
+			"\n535 5.7.8 Bad token\n> AUTH PLAIN " + plain("acme", "z") +
+			"\n535 5.7.8 Bad token\n421 4.7.0 Too many errors"},
+		{"unknown account", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", token) +
+			"\n535 5.7.8 No such account"},
+		{"unknown account, wrong token", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", "x") +
+			"\n535 5.7.8 Bad token"},
 		{"STARTTLS without a certificate", "> EHLO x\n(?s).*\n> STARTTLS\n502 5.5.1 .*"},
 		{"senders", login + "> MAIL FROM:a@b.example\n501 5.5.4 .*\n> MAIL FROM:<a@>\n553 5.1.7 The sender is not a valid email address.*\n" +
 			"> MAIL FROM:<a b@c.example>\n553 5.1.7 .*\n> MAIL FROM:<a@b.example>SIZE=1\n501 5.5.4 .*\n> MAIL TO:<a@b.example>\n501 .*\n" +
 			"> MAIL FROM:<jörg@example.com>\n553 5.6.7 .*\n> MAIL FROM:<jörg@example.com> SMTPUTF8\n250 .*"},
 		{"no sender", login + "> MAIL FROM:<>\n250 2.0.0 Ok"},
 		{"blank after the colon", login + "> mail from: <a@b.example>\n250 .*\n> rcpt to: <c@d.example>\n250 .*"},
-		{"second sender", login + "> MAIL FROM:<a@b.example>\n250 .*\n> MAIL FROM:<a@b.example>\n503 5.5.1 .*\n> RSET\n250 .*\n> MAIL FROM:<a@b.example>\n250 .*"},
+		{"second sender", login +
+			"> MAIL FROM:<a@b.example>\n250 .*\n> MAIL FROM:<a@b.example>\n503 5.5.1 .*\n> RSET\n250 .*\n> MAIL FROM:<a@b.example>\n250 .*"},
 		{"sizes", login + "> MAIL FROM:<a@b.example> SIZE=26214401\n552 5.3.4 .*\n> MAIL FROM:<a@b.example> SIZE=x\n501 5.5.4 .*\n> MAIL FROM:<a@b.example> SIZE=26214400\n250 .*"},
-		{"parameters of MAIL", login + "> MAIL FROM:<a@b.example> BODY=BINARYMIME\n501 .*\n> MAIL FROM:<a@b.example> X=1\n555 5.5.4 Parameter not supported: X\n" +
+		{"parameters of MAIL", login +
+			"> MAIL FROM:<a@b.example> BODY=BINARYMIME\n501 .*\n> MAIL FROM:<a@b.example> X=1\n555 5.5.4 Parameter not supported: X\n" +
 			"> MAIL FROM:<a@b.example> RET=SOME\n501 .*\n> MAIL FROM:<a@b.example> ENVID=+0A\n501 .*\n" +
 			"> MAIL FROM:<a@b.example> BODY=8BITMIME AUTH=<> RET=HDRS ENVID=x+2By SMTPUTF8\n250 .*"},
 		{"recipients", login + "> RCPT TO:<a@b.example>\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> RCPT TO:<postmaster>\n553 5.1.3 The recipient is not a valid email address: it has no @\n" +
 			"> RCPT TO:a@b.example\n501 .*\n> RCPT TO:<a@b.example> NOTIFY=NEVER,DELAY\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x\n501 .*\n> RCPT TO:<a@b.example> ORCPT=utf-8;a\\x{D800}@b.example\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x400;a@b.example\n501 .*\n> RCPT TO:<\"a>b\"@c.example>\n553 .*\n" +
 			"> RCPT TO:<jörg@example.com>\n553 5.6.7 .*\n> DATA\n554 5.5.1 No valid recipients"},
-		{"content out of turn", login + "> DATA\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> DATA\n503 .*\n> RCPT TO:<a@b.example>\n250 .*\n> DATA now\n501 .*"},
+		{"content out of turn", login +
+			"> DATA\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> DATA\n503 .*\n> RCPT TO:<a@b.example>\n250 .*\n> DATA now\n501 .*"},
 		{"little things", "> NOOP\n250 .*\n> VRFY ann\n252 .*\n> HELP\n214 .*\n> EXPN list\n500 5.5.1 .*\n> \n500 .*\n> QUIT\n221 2.0.0 Bye"},
 		{"a NUL", "> NO\x00OP\n500 5.5.2 .*"},
 		{"errors end it", strings.Repeat("> WHAT\n500 .*\n", 11) + "421 4.7.0 Too many errors"},
@@ -89,7 +101,8 @@ func TestMessageReachesTheOutbox(t *testing.T) {
 	c.say(".", "250 2.0.0 Ok: queued as Q1")
 	c.say("QUIT", "221 .*")
 	want := []api.SubmitRequest{{
-		Account: "acme", Raw: []byte("From: shop@example.com\r\nX-EE-Delivery-Attempts: 3\r\n\r\n.dot\r\n..\r\nend\r\n"),
+		Account: "acme", Raw: []byte(
+			"From: shop@example.com\r\nX-EE-Delivery-Attempts: 3\r\n\r\n.dot\r\n..\r\nend\r\n"),
 		Envelope: &api.Envelope{From: "Shop@example.com", To: []string{"ann@example.net", "hidden@example.net"}},
 		DSN:      &api.DSN{ID: "order+1", Return: "full", Notify: []string{"delay", "failure"}},
 	}}
@@ -107,11 +120,16 @@ func TestReportsAreFollowedToTheLetter(t *testing.T) {
 	}{
 		{"nothing asked", []string{"<a@x.example>", "250 .*"}, nil},
 		{"never", []string{"<a@x.example> NOTIFY=never", "250 .*"}, &api.DSN{Notify: []string{"never"}}},
-		{"another wish", []string{"<a@x.example> NOTIFY=NEVER", "250 .*", "<b@x.example> NOTIFY=SUCCESS", "452 4.5.3 .*", "<c@x.example>", "452 4.5.3 .*"}, &api.DSN{Notify: []string{"never"}}},
-		{"original recipient", []string{"<a@x.example> ORCPT=rfc822;old+40x.example", "250 .*", "<b@x.example>", "452 4.5.3 .*"}, &api.DSN{Recipient: "old@x.example"}},
-		{"original recipient in UTF-8", []string{`<a@x.example> ORCPT=utf-8;b\x{FC}\x{2B}c@b\x{FC}cher.example`, "250 .*"}, &api.DSN{Recipient: "bü+c@xn--bcher-kva.example"}},
-		{"itself in another spelling", []string{`<a@x.example> ORCPT=UTF-8;\x{61}@X.example`, "250 .*", "<b@x.example>", "250 .*"}, nil},
-		{"later original recipient", []string{"<a@x.example>", "250 .*", "<b@x.example> ORCPT=rfc822;old@x.example", "452 4.5.3 .*"}, nil},
+		{"another wish", []string{"<a@x.example> NOTIFY=NEVER", "250 .*", "<b@x.example> NOTIFY=SUCCESS",
+			"452 4.5.3 .*", "<c@x.example>", "452 4.5.3 .*"}, &api.DSN{Notify: []string{"never"}}},
+		{"original recipient", []string{"<a@x.example> ORCPT=rfc822;old+40x.example", "250 .*", "<b@x.example>",
+			"452 4.5.3 .*"}, &api.DSN{Recipient: "old@x.example"}},
+		{"original recipient in UTF-8", []string{`<a@x.example> ORCPT=utf-8;b\x{FC}\x{2B}c@b\x{FC}cher.example`,
+			"250 .*"}, &api.DSN{Recipient: "bü+c@xn--bcher-kva.example"}},
+		{"itself in another spelling", []string{`<a@x.example> ORCPT=UTF-8;\x{61}@X.example`, "250 .*",
+			"<b@x.example>", "250 .*"}, nil},
+		{"later original recipient", []string{"<a@x.example>", "250 .*", "<b@x.example> ORCPT=rfc822;old@x.example",
+			"452 4.5.3 .*"}, nil},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

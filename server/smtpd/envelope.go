@@ -113,7 +113,8 @@ func (s *session) addRecipient(arg string) reply {
 		return syntax("Syntax: RCPT TO:<address>")
 	}
 	if len(s.t.to) >= s.opts.MaxRecipients {
-		return reply{code: 452, enhanced: "4.5.3", text: "Too many recipients; send to the others in a further transaction"}
+		return reply{code: 452, enhanced: "4.5.3",
+			text: "Too many recipients; send to the others in a further transaction"}
 	}
 	to, r := normal(address, "recipient", "5.1.3", s.t.utf8)
 	if r.code != 0 {
@@ -135,7 +136,8 @@ func (s *session) addRecipient(arg string) reply {
 // normal returns an address of the envelope in normal form. Beyond ASCII it needs SMTPUTF8 (RFC 6531).
 func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 	if !utf8 && message.NeedsSMTPUTF8(address) {
-		return "", reply{code: 553, enhanced: "5.6.7", text: "The " + who + " is not ASCII, and MAIL did not say SMTPUTF8"}
+		return "", reply{code: 553, enhanced: "5.6.7",
+			text: "The " + who + " is not ASCII, and MAIL did not say SMTPUTF8"}
 	}
 	address, err := message.NormalizeAddress(address)
 	if err != nil {
@@ -159,8 +161,8 @@ func unknownParam(p param) reply {
 	return reply{code: 555, enhanced: "5.5.4", text: oneLine("Parameter not supported: " + p.name)}
 }
 
-// parsePath splits FROM:<address> or TO:<address> from the parameters behind it. Blanks after the colon are tolerated. A
-// missing bracket is not, because the parameters would be guesswork.
+// parsePath splits FROM:<address> or TO:<address> from the parameters behind it. Blanks after the colon are
+// tolerated. A missing bracket is not, because the parameters would be guesswork.
 func parsePath(arg, keyword string) (address string, params []param, isPath bool) {
 	if len(arg) < len(keyword) || !strings.EqualFold(arg[:len(keyword)], keyword) {
 		return "", nil, false

@@ -31,6 +31,7 @@ func (i *Inlet) Converse(conn net.Conn) {
 // ConverseBounces holds a whole conversation with a server that brings mail back.
 func (i *Inlet) ConverseBounces(conn net.Conn, lmtp bool) {
 	w := newWire(conn, i.opts.IdleTimeout)
-	(&session{Inlet: i, wire: w, remote: netip.IPv6Loopback(), began: time.Now(), lmtp: lmtp}).serve(context.Background(), false)
+	(&session{Inlet: i, wire: w, remote: netip.IPv6Loopback(), began: time.Now(), lmtp: lmtp}).serve(
+		context.Background(), false)
 	w.close()
 }

@@ -41,24 +41,30 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 var queuedReply = regexp.MustCompile(`(?m)^250 2\.0\.0 Ok: queued as Q\d+\r$`)
 
-// FuzzConversation says anything to an inlet. It must come to an end without panicking, each reply must be well formed, each message that
-// is answered 250 must have reached the outbox and no other, and what is said must mean the same however it is cut into pieces.
+// FuzzConversation says anything to an inlet. It must come to an end without panicking, each reply must be
+// well formed, each message that is answered 250 must have reached the outbox and no other, and what is said
+// must mean the same however it is cut into pieces.
 func FuzzConversation(f *testing.F) {
 	envelope := "MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n"
 	for _, seed := range []string{
-		"EHLO x\r\nQUIT\r\n", "HELO x\r\nNOOP\nRSET\r\n", "AUTH PLAIN AGEAYg==\r\n", "RSET\r\nAUTH LOGIN\r\n*\r\n", "STARTTLS\r\n",
+		"EHLO x\r\nQUIT\r\n", "HELO x\r\nNOOP\nRSET\r\n", "AUTH PLAIN AGEAYg==\r\n", "RSET\r\nAUTH LOGIN\r\n*\r\n",
+		"STARTTLS\r\n",
 		envelope + "DATA\r\n" + mailText + ".\r\n" + envelope + "BDAT 5\r\nhelloBDAT 0 LAST\r\nQUIT\r\n",
-		envelope + "DATA\r\nx\n.\n" + forged, envelope + "DATA\r\nx\r\n.\n" + forged, envelope + "DATA\r\n..\r\n\r.\r\n.\r\nVRFY x\r\n",
+		envelope + "DATA\r\nx\n.\n" + forged, envelope + "DATA\r\nx\r\n.\n" + forged,
+		envelope + "DATA\r\n..\r\n\r.\r\n.\r\nVRFY x\r\n",
 		"MAIL FROM:<> SIZE=5 BODY=8BITMIME SMTPUTF8 RET=FULL ENVID=+41 AUTH=<>\r\nRCPT TO:<\"x y\\\"\"@ü.example> NOTIFY=DELAY,SUCCESS ORCPT=rfc822;a+2Bb\r\n",
-		envelope + "BDAT 99999999999999999999 LAST\r\n", envelope + "BDAT 5000 LAST\r\n", "mail from:<@a,@b:c@d>\r\nrcpt to:<>>\r\n", "GET / HTTP/1.1\r\n\r\n",
-		envelope + "DATA\r\n" + strings.Repeat("Received: x\r\n", 60) + "\r\n.\r\n", "\x00\xff\r\n\r\n \r\nMAIL\r\nRCPT TO:\r\n",
+		envelope + "BDAT 99999999999999999999 LAST\r\n", envelope + "BDAT 5000 LAST\r\n",
+		"mail from:<@a,@b:c@d>\r\nrcpt to:<>>\r\n", "GET / HTTP/1.1\r\n\r\n",
+		envelope + "DATA\r\n" + strings.Repeat("Received: x\r\n", 60) + "\r\n.\r\n",
+		"\x00\xff\r\n\r\n \r\nMAIL\r\nRCPT TO:\r\n",
 	} {
 		f.Add([]byte(seed), uint16(7))
 	}
 	box := &outbox{}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts{}, Access: oneToken{}}, smtpd.Options{
-		Listen: "127.0.0.1:0", Hostname: "mail.example.com", MaxMessage: 2000, MaxRecipients: 5,
-	})
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts{}, Access: oneToken{}},
+		smtpd.Options{
+			Listen: "127.0.0.1:0", Hostname: "mail.example.com", MaxMessage: 2000, MaxRecipients: 5,
+		})
 	if err != nil {
 		f.Fatal(err)
 	}

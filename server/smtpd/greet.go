@@ -15,7 +15,8 @@ func (s *session) ehlo(arg string) reply {
 	if s.bounces != nil {
 		r.more = []string{"PIPELINING", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"}
 	}
-	r.more = append(r.more, fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d", s.opts.MaxRecipients))
+	r.more = append(r.more, fmt.Sprintf("SIZE %d", s.opts.MaxMessage), fmt.Sprintf("LIMITS RCPTMAX=%d",
+		s.opts.MaxRecipients))
 	if s.cert != nil && !s.tls {
 		r.more = append(r.more, "STARTTLS")
 	}
@@ -40,8 +41,8 @@ func (s *session) helo(arg string) reply {
 // mayLogIn reports whether nobody else can read a token on this connection.
 func (s *session) mayLogIn() bool { return s.tls || s.opts.InsecureAuth || s.remote.IsLoopback() }
 
-// startTLS encrypts the connection. Octets that came along with the command were sent in the clear, perhaps by an
-// attacker in between: the connection ends (RFC 3207 section 6, CVE-2011-0411).
+// startTLS encrypts the connection. Octets that came along with the command were sent in the clear, perhaps
+// by an attacker in between: the connection ends (RFC 3207 section 6, CVE-2011-0411).
 func (s *session) startTLS(ctx context.Context, arg string) reply {
 	switch {
 	case s.cert == nil:
@@ -51,7 +52,8 @@ func (s *session) startTLS(ctx context.Context, arg string) reply {
 	case arg != "":
 		return syntax("STARTTLS takes no parameters")
 	case s.wire.r.Buffered() > 0:
-		return reply{code: 554, enhanced: "5.5.1", text: "Nothing may follow STARTTLS before its reply", close: true}
+		return reply{code: 554, enhanced: "5.5.1", text: "Nothing may follow STARTTLS before its reply",
+			close: true}
 	}
 	s.wire.reply(reply{code: 220, enhanced: "2.0.0", text: "Ready to start TLS"})
 	if err := s.wire.flush(); err != nil {

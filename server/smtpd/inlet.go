@@ -30,7 +30,8 @@ type Outbox interface {
 
 // Accounts knows the accounts. accounts.Accounts implements it.
 type Accounts interface {
-	// Resolve returns a fault of kind NotFound for an account that does not exist. The empty id is the default account.
+	// Resolve returns a fault of kind NotFound for an account that does not exist. The empty id is the default
+	// account.
 	Resolve(ctx context.Context, id string) (accounts.Sender, error)
 }
 
@@ -57,7 +58,8 @@ type Options struct {
 	MaxMessage     int64  // bytes of a message; 0: 25 MB
 	MaxRecipients  int    // recipients of a message; 0: 1000
 	MaxConnections int    // connections at once; 0: 500
-	// BodyMemory is the memory in bytes that messages of more than 1 MB share while they come in. Beyond it: 452. 0: 256 MB.
+	// BodyMemory is the memory in bytes that messages of more than 1 MB share while they come in. Beyond it:
+	// 452. 0: 256 MB.
 	BodyMemory int64
 	// IdleTimeout bounds the silence of a client between commands and within a message.
 	// 0: 5 min (RFC 5321 section 4.5.3.2.7).
@@ -85,8 +87,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inlet is an SMTP listener: for messages of applications ([New]), or for bounces ([NewBounceListener]). It listens
-// as soon as it is made, and answers while Run runs.
+// Inlet is an SMTP listener: for messages of applications ([New]), or for bounces ([NewBounceListener]). It
+// listens as soon as it is made, and answers while Run runs.
 type Inlet struct {
 	Parts
 	bounces   Bounces // nil: applications submit their messages here
@@ -111,8 +113,8 @@ type listener struct {
 	lmtp     bool // RFC 2033 is spoken
 }
 
-// New makes an Inlet and begins to listen, so that a port in use or an unreadable certificate shows at once. The
-// caller calls either Run, which closes the listeners, or Close.
+// New makes an Inlet and begins to listen, so that a port in use or an unreadable certificate shows at once.
+// The caller calls either Run, which closes the listeners, or Close.
 func New(parts Parts, o Options) (*Inlet, error) {
 	switch {
 	case parts.Outbox == nil || parts.Accounts == nil || parts.Access == nil:

@@ -29,27 +29,42 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"content", fault.InvalidFields([]fault.Field{{Key: "raw", Message: "contains a NUL byte"}}), "550 5.6.0 Message refused: it contains a NUL byte"},
-		{"control header", fault.InvalidFields([]fault.Field{{Key: "raw", Message: "its X-EE-Send-At must be a time"}}), "550 5.6.0 Message refused: its X-EE-Send-At must be a time"},
-		{"several", fault.InvalidFields([]fault.Field{{Key: "raw", Message: "is empty"}, {Key: "deliverBy", Message: "must be\r\n250 in the future"}}), "550 5.6.0 Message refused: it is empty; deliverBy must be  250 in the future"},
-		{"recipient", fault.InvalidFields([]fault.Field{{Key: "envelope.to[0]", Message: "is bad"}}), `550 5.1.3 Message refused: envelope.to\[0\] is bad`},
+		{"content", fault.InvalidFields([]fault.Field{{Key: "raw", Message: "contains a NUL byte"}}),
+			"550 5.6.0 Message refused: it contains a NUL byte"},
+		{"control header", fault.InvalidFields([]fault.Field{
+			{Key: "raw", Message: "its X-EE-Send-At must be a time"}}),
+			"550 5.6.0 Message refused: its X-EE-Send-At must be a time"},
+		{"several", fault.InvalidFields([]fault.Field{{Key: "raw", Message: "is empty"},
+			{Key: "deliverBy", Message: "must be\r\n250 in the future"}}),
+			"550 5.6.0 Message refused: it is empty; deliverBy must be  250 in the future"},
+		{"recipient", fault.InvalidFields([]fault.Field{{Key: "envelope.to[0]", Message: "is bad"}}),
+			`550 5.1.3 Message refused: envelope.to\[0\] is bad`},
 		{"sender", fault.InvalidFields([]fault.Field{{Key: "envelope.from", Message: "is bad"}}), `550 5.1.7 .*`},
-		{"without fields", fault.New(fault.Invalid, "", "Invalid input"), "550 5.6.0 Message refused: Invalid input"},
+		{"without fields", fault.New(fault.Invalid, "", "Invalid input"),
+			"550 5.6.0 Message refused: Invalid input"},
 		{"too large", fault.New(fault.TooLarge, "", "Too large"), "552 5.3.4 Too large"},
-		{"key used before", fault.New(fault.Unprocessable, "IdempotencyKeyReused", "Key was used with another body"), "550 5.5.0 Key was used with another body"},
-		{"gateway", fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", "jörg"), `550 5.5.4 No gateway with id "j\?rg"`},
-		{"account deleted", fault.New(fault.NotFound, "AccountNotFound", "x"), "550 5.7.1 The account you send as does not exist any more"},
+		{"key used before", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
+			"Key was used with another body"), "550 5.5.0 Key was used with another body"},
+		{"gateway", fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", "jörg"),
+			`550 5.5.4 No gateway with id "j\?rg"`},
+		{"account deleted", fault.New(fault.NotFound, "AccountNotFound", "x"),
+			"550 5.7.1 The account you send as does not exist any more"},
 		{"limited", limited, "451 4.7.1 Slow down; try again in 90 seconds"},
-		{"Redis away", fmt.Errorf("submit: %w", fault.Wrap(errors.New("dial 10.0.0.1"), fault.Unavailable, "RedisAway", "The message store is not available")), "451 4.3.0 The message store is not available"},
+		{"Redis away", fmt.Errorf("submit: %w", fault.Wrap(errors.New("dial 10.0.0.1"), fault.Unavailable,
+			"RedisAway", "The message store is not available")), "451 4.3.0 The message store is not available"},
 		{"full", fault.New(fault.Unavailable, "OutboxFull", "The outbox is full"), "452 4.3.1 The outbox is full"},
-		{"internal", errors.New("secret internals"), "451 4.3.0 An internal server error occurred; try again later"},
-		{"internal fault", fault.New(fault.Internal, "", "secret internals"), "451 4.3.0 An internal server error occurred; try again later"},
+		{"internal", errors.New("secret internals"),
+			"451 4.3.0 An internal server error occurred; try again later"},
+		{"internal fault", fault.New(fault.Internal, "", "secret internals"),
+			"451 4.3.0 An internal server error occurred; try again later"},
 		{"long", fault.New(fault.TooLarge, "", "%s", strings.Repeat("long ", 200)), `552 5.3.4 (long )+\.\.\.`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			w := setup(t, settings{})
-			w.outbox.answer = func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error) { return api.SubmitAnswer{}, row.err }
+			w.outbox.answer = func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error) {
+				return api.SubmitAnswer{}, row.err
+			}
 			c := w.loggedIn()
 			c.begin()
 			if got := c.say(mailText+".", row.want); len(got) > 510 {
@@ -63,7 +78,9 @@ func TestRefusals(t *testing.T) {
 // TestPanicEndsOneConversation and tells the client to come back.
 func TestPanicEndsOneConversation(t *testing.T) {
 	w := setup(t, settings{})
-	w.outbox.answer = func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error) { panic("a fault of ours") }
+	w.outbox.answer = func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error) {
+		panic("a fault of ours")
+	}
 	other := w.loggedIn()
 	c := w.loggedIn()
 	c.begin()
@@ -89,7 +106,8 @@ postroom_smtpd_messages_total{result="queued"} 0
 postroom_smtpd_messages_total{result="refused"} 0
 postroom_smtpd_messages_total{result="repeated"} 1
 `
-	if err := testutil.GatherAndCompare(w.reg, strings.NewReader(want), "postroom_smtpd_messages_total"); err != nil {
+	if err := testutil.GatherAndCompare(w.reg, strings.NewReader(want),
+		"postroom_smtpd_messages_total"); err != nil {
 		t.Error(err)
 	}
 }
@@ -108,14 +126,16 @@ func TestTooManyRecipients(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a message beyond the limit is read to its end and refused; one far beyond it is not worth reading.
+// TestTooLarge: a message beyond the limit is read to its end and refused; one far beyond it is not worth
+// reading.
 func TestTooLarge(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{MaxMessage: 10000}})
 	c := w.loggedIn()
 	c.begin()
 	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+".", "250 .*") // 10000 to the octet
 	c.begin()
-	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+"\r\n.", "552 5.3.4 The message is too large; the limit is 10000 octets")
+	c.say(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 100)+"\r\n.",
+		"552 5.3.4 The message is too large; the limit is 10000 octets")
 	c.begin()
 	c.send(strings.Repeat(strings.Repeat("x", 98)+"\r\n", 300))
 	c.expect("552 5.3.4 .*")
@@ -125,7 +145,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared: large messages that come in at once are told to wait when there is no memory left, and fit again afterwards.
+// TestMemoryIsShared: large messages that come in at once are told to wait when there is no memory left, and
+// fit again afterwards.
 func TestMemoryIsShared(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{MaxMessage: 4 << 20, BodyMemory: 4 << 20}})
 	large := strings.Repeat(strings.Repeat("x", 998)+"\r\n", 3000)
@@ -147,8 +168,8 @@ func TestMemoryIsShared(t *testing.T) {
 	second.say(large+".", "250 .*")
 }
 
-// TestLargeMessagesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there are processors, small ones
-// pass by, and all are taken in the end.
+// TestLargeMessagesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than
+// there are processors, small ones pass by, and all are taken in the end.
 func TestLargeMessagesAreWorkedOnAFewAtATime(t *testing.T) {
 	w := setup(t, settings{})
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
@@ -224,8 +245,8 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// silentAfter gives a client that has logged in and said what it ever will before an inlet hears any of it: however slow the machine is,
-// nothing is waited for but the end of its silence.
+// silentAfter gives a client that has logged in and said what it ever will before an inlet hears any of it:
+// however slow the machine is, nothing is waited for but the end of its silence.
 func silentAfter(t *testing.T, said string) *client {
 	t.Helper()
 	w := setup(t, settings{Options: smtpd.Options{IdleTimeout: time.Second}})
@@ -356,7 +377,8 @@ func TestLogKeepsSecrets(t *testing.T) {
 	other.say("AUTH PLAIN "+plain("ann@example.net", token), "535 .*")
 	other.say("AUTH PLAIN "+plain("acme", "a-token-that-is-wrong"), "535 .*")
 	w.stop()
-	for _, secret := range []string{token, plain("acme", token), "a-token-that-is-wrong", "ann@example.net", "shop@example.com", "Hi there"} {
+	for _, secret := range []string{token, plain("acme", token), "a-token-that-is-wrong", "ann@example.net",
+		"shop@example.com", "Hi there"} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("%q is in the log:\n%s", secret, log.String())
 		}

@@ -32,11 +32,13 @@ func TestTokens(t *testing.T) {
 		return created.Token
 	}
 	bound := create(api.TokenRequest{Description: "bound", Account: "acme", Scopes: []api.Scope{api.ScopeSend}})
-	gone := create(api.TokenRequest{Description: "bound to an account that is gone", Account: "gone", Scopes: []api.Scope{api.ScopeSend}})
+	gone := create(api.TokenRequest{Description: "bound to an account that is gone", Account: "gone",
+		Scopes: []api.Scope{api.ScopeSend}})
 	whole := create(api.TokenRequest{Description: "unbound", Scopes: []api.Scope{api.ScopeSend}})
 	reader := create(api.TokenRequest{Description: "reads", Scopes: []api.Scope{api.ScopeOutbox}})
 	elsewhere := create(api.TokenRequest{
-		Description: "from elsewhere", Scopes: []api.Scope{api.ScopeSend}, Restrictions: &api.Restrictions{Addresses: []string{"192.0.2.0/24"}},
+		Description: "from elsewhere", Scopes: []api.Scope{api.ScopeSend}, Restrictions: &api.Restrictions{
+			Addresses: []string{"192.0.2.0/24"}},
 	})
 	rows := []struct{ name, user, token, want, account string }{
 		{"unbound, no user", "", whole, "235 .*", ""},
@@ -70,7 +72,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRateLimitCountsMessages: a token that allows three requests sends three messages over one connection, the login included.
+// TestRateLimitCountsMessages: a token that allows three requests sends three messages over one connection,
+// the login included.
 func TestRateLimitCountsMessages(t *testing.T) {
 	rights, err := access.New(testredis.New(t), access.Options{})
 	if err != nil {
@@ -95,7 +98,8 @@ func TestRateLimitCountsMessages(t *testing.T) {
 	c.say("RCPT TO:<ann@example.net>", "503 .*")
 	other := w.connect()
 	other.say("EHLO x", "(?s)250.*")
-	other.say("AUTH PLAIN "+plain("acme", created.Token), "454 4.7.0 Rate limit exceeded; try again in 3[0-9]+ seconds")
+	other.say("AUTH PLAIN "+plain("acme", created.Token),
+		"454 4.7.0 Rate limit exceeded; try again in 3[0-9]+ seconds")
 }
 
 // TestDeletedTokenSendsNothingMore on a connection that was open before.
@@ -104,7 +108,8 @@ func TestDeletedTokenSendsNothingMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	created, err := rights.Create(t.Context(), api.TokenRequest{Description: "x", Scopes: []api.Scope{api.ScopeSend}}, time.Now())
+	created, err := rights.Create(t.Context(), api.TokenRequest{Description: "x", Scopes: []api.Scope{
+		api.ScopeSend}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +151,8 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 type downAccess struct{}
 
 func (downAccess) Authenticate(context.Context, string, netip.Addr, time.Time) (*access.Grant, error) {
-	return nil, fault.New(fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+	return nil, fault.New(fault.Unavailable, "RedisAway",
+		"The message store is not available; try again shortly")
 }
 
 func TestLoginWhileRedisIsAway(t *testing.T) {
@@ -235,7 +241,8 @@ func TestTLSFromTheFirstByte(t *testing.T) {
 // TestOldTLSIsRefused: 1.2 is the least.
 func TestOldTLSIsRefused(t *testing.T) {
 	w := setup(t, settings{tls: true})
-	conn, err := tls.Dial("tcp", w.inlet.AddrTLS(), &tls.Config{RootCAs: w.ca, ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	conn, err := tls.Dial("tcp", w.inlet.AddrTLS(), &tls.Config{RootCAs: w.ca, ServerName: "localhost",
+		MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	if err == nil {
 		conn.Close()
 		t.Error("TLS 1.1 was accepted")

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// maillog writes the lines that an operator looks for when mail does not come in. They contain no mail addresses;
-// outbox logs those of a queued message.
+// maillog writes the lines that an operator looks for when mail does not come in. They contain no mail
+// addresses; outbox logs those of a queued message.
 type maillog struct{ *slog.Logger }
 
 func (l maillog) listening(on listener, i *Inlet) {
@@ -31,8 +31,10 @@ func (l maillog) loginRefused(ctx context.Context, remote netip.Addr, tls bool, 
 }
 
 func (l maillog) taken(ctx context.Context, s *session, answer api.SubmitAnswer, repeated bool) {
-	l.InfoContext(ctx, "message taken in", "message_id", answer.QueueID, "account", s.login.account, "token_id", s.login.tokenID,
-		"remote_addr", s.remote, "tls", s.tls, "recipients", len(s.t.to), "bytes", len(s.t.body.content), "repeated", repeated)
+	l.InfoContext(ctx, "message taken in", "message_id", answer.QueueID, "account", s.login.account, "token_id",
+		s.login.tokenID,
+		"remote_addr", s.remote, "tls", s.tls, "recipients", len(s.t.to), "bytes", len(
+			s.t.body.content), "repeated", repeated)
 }
 
 // refused logs a message that was answered 4xx or 5xx. It has no id: it was never queued.
@@ -41,6 +43,7 @@ func (l maillog) refused(ctx context.Context, s *session, r reply, err error) {
 	if err != nil && (fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable)) {
 		level, extra = slog.LevelError, slog.Any("error", err)
 	}
-	l.Log(ctx, level, "message not taken in", "account", s.login.account, "token_id", s.login.tokenID, "remote_addr", s.remote,
+	l.Log(ctx, level, "message not taken in", "account", s.login.account, "token_id", s.login.tokenID,
+		"remote_addr", s.remote,
 		"recipients", len(s.t.to), "smtp_code", r.code, extra)
 }

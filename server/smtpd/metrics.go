@@ -17,13 +17,15 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
-		open: newGauge(reg, "postroom_smtpd_connections", "Connections of applications that hand in mail over SMTP."),
+		open: newGauge(reg, "postroom_smtpd_connections",
+			"Connections of applications that hand in mail over SMTP."),
 		connections: newCounter(reg, "postroom_smtpd_connections_total",
 			"Connections by whether there was room for them.", "served", "refused"),
 		logins: newCounter(reg, "postroom_smtpd_logins_total",
 			"Logins over SMTP by what came of them.", "ok", "refused", "limited", "unavailable"),
 		messages: newCounter(reg, "postroom_smtpd_messages_total",
-			"Messages handed in over SMTP by how they were answered.", "queued", "repeated", "refused", "deferred", "broken_off"),
+			"Messages handed in over SMTP by how they were answered.", "queued", "repeated", "refused", "deferred",
+			"broken_off"),
 	}
 }
 
@@ -33,7 +35,8 @@ func newBounceMetrics(reg prometheus.Registerer) *metrics {
 		connections: newCounter(reg, "postroom_returns_connections_total",
 			"Connections of servers that bring mail back, by whether there was room for them.", "served", "refused"),
 		messages: newCounter(reg, "postroom_returns_messages_total",
-			"Mails brought back over SMTP and LMTP, by how they were answered.", "taken", "refused", "deferred", "broken_off"),
+			"Mails brought back over SMTP and LMTP, by how they were answered.", "taken", "refused", "deferred",
+			"broken_off"),
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// reply is the answer to a command: code (RFC 5321 section 4.2), enhanced code (RFC 3463; empty for 3xx and EHLO), text.
+// reply is the answer to a command: code (RFC 5321 section 4.2), enhanced code (RFC 3463; empty for 3xx and
+// EHLO), text.
 type reply struct {
 	code     int
 	enhanced string
@@ -22,9 +23,11 @@ type reply struct {
 
 // Replies that are always the same.
 var (
-	ok            = reply{code: 250, enhanced: "2.0.0", text: "Ok"}
-	tooBusy       = reply{code: 421, enhanced: "4.7.0", text: "Too many connections; try again later", close: true}
-	stopping      = reply{code: 421, enhanced: "4.3.2", text: "Service is stopping; try again later", close: true}
+	ok      = reply{code: 250, enhanced: "2.0.0", text: "Ok"}
+	tooBusy = reply{code: 421, enhanced: "4.7.0", text: "Too many connections; try again later",
+		close: true}
+	stopping = reply{code: 421, enhanced: "4.3.2", text: "Service is stopping; try again later",
+		close: true}
 	internalError = reply{code: 421, enhanced: "4.3.0", text: "An internal server error occurred", close: true}
 	tooManyErrors = reply{code: 421, enhanced: "4.7.0", text: "Too many errors", close: true}
 	tooIdle       = reply{code: 421, enhanced: "4.4.2", text: "Nothing was said for too long", close: true}
@@ -32,21 +35,24 @@ var (
 	loginFirst    = reply{code: 530, enhanced: "5.7.0", text: "Authentication required"}
 	tlsFirst      = reply{code: 530, enhanced: "5.7.0", text: "Must issue a STARTTLS command first"}
 	badSequence   = reply{code: 503, enhanced: "5.5.1", text: "Bad sequence of commands"}
-	tooMuchAtOnce = reply{code: 452, enhanced: "4.3.1", text: "Too much mail is coming in at once; try again shortly"}
-	ambiguousEnd  = reply{code: 550, enhanced: "5.6.0", text: "Message refused: a line break other than CRLF stands beside a dot at the start of a line"}
+	tooMuchAtOnce = reply{code: 452, enhanced: "4.3.1",
+		text: "Too much mail is coming in at once; try again shortly"}
+	ambiguousEnd = reply{code: 550, enhanced: "5.6.0",
+		text: "Message refused: a line break other than CRLF stands beside a dot at the start of a line"}
 )
 
 // tooLarge refuses a message beyond the limit.
 func tooLarge(limit int64) reply {
-	return reply{code: 552, enhanced: "5.3.4", text: fmt.Sprintf("The message is too large; the limit is %d octets", limit)}
+	return reply{code: 552, enhanced: "5.3.4",
+		text: fmt.Sprintf("The message is too large; the limit is %d octets", limit)}
 }
 
 func syntax(format string, args ...any) reply {
 	return reply{code: 501, enhanced: "5.5.4", text: fmt.Sprintf(format, args...)}
 }
 
-// isError reports whether a reply is about a mistake in the conversation itself, which maxErrors bounds. The refusal of a
-// recipient or a message is none.
+// isError reports whether a reply is about a mistake in the conversation itself, which maxErrors bounds. The
+// refusal of a recipient or a message is none.
 func (r reply) isError() bool { return r.code >= 500 && r.code < 550 || r.code == 555 }
 
 // lines returns the reply as it is sent, without the last CRLF.
@@ -94,8 +100,9 @@ func refusal(err error) reply {
 	return reply{code: 451, enhanced: "4.3.0", text: "An internal server error occurred; try again later"}
 }
 
-// invalid names the faults of a message. A wrong address of the envelope has an enhanced code of its own. The faults of
-// the content are phrases about the message: "contains a NUL byte", "its X-Postroom-Send-At must be a time".
+// invalid names the faults of a message. A wrong address of the envelope has an enhanced code of its own. The
+// faults of the content are phrases about the message: "contains a NUL byte", "its X-Postroom-Send-At must be
+// a time".
 func invalid(e *fault.Error) reply {
 	r := reply{code: 550, enhanced: "5.6.0"}
 	var wrong []string
@@ -122,7 +129,8 @@ func invalid(e *fault.Error) reply {
 	return r
 }
 
-// loginRefusal turns an error of a login into a reply. RFC 4954 section 4.7.2: 535 for bad credentials, 454 for passing trouble.
+// loginRefusal turns an error of a login into a reply. RFC 4954 section 4.7.2: 535 for bad credentials, 454
+// for passing trouble.
 func loginRefusal(err error) reply {
 	e, known := errors.AsType[*fault.Error](err)
 	switch {

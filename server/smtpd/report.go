@@ -10,18 +10,21 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request a message,
-// SMTP has one a recipient. A recipient with another request is put off to a further transaction (452), as RFC 5321
-// section 4.5.3.1.10 does with recipients beyond a limit. So every request is honoured exactly.
+// report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request a
+// message, SMTP has one a recipient. A recipient with another request is put off to a further transaction
+// (452), as RFC 5321 section 4.5.3.1.10 does with recipients beyond a limit. So every request is honoured
+// exactly.
 type report struct {
 	full, headers bool
 	id            string
 	notify        []string // in lower case, sorted; nil: not said
-	original      string   // the original recipient, of a message to one who was not that; empty: each recipient is its own
+	// the original recipient, of a message to one who was not that; empty: each recipient is its own
+	original string
 }
 
 // otherReport puts a recipient off to a further transaction.
-var otherReport = reply{code: 452, enhanced: "4.5.3", text: "A recipient with other NOTIFY or ORCPT needs a transaction of its own; send to it in a further one"}
+var otherReport = reply{code: 452, enhanced: "4.5.3",
+	text: "A recipient with other NOTIFY or ORCPT needs a transaction of its own; send to it in a further one"}
 
 func (r *report) mailParam(p param) reply {
 	if p.name == "RET" {
@@ -99,8 +102,8 @@ func parseNotify(value string) []string {
 	return list
 }
 
-// parseOriginal reads type and address of ORCPT. Only mail addresses can be passed on. They are returned in the normal form
-// of recipients, so that they equal the recipient if they name the same mailbox.
+// parseOriginal reads type and address of ORCPT. Only mail addresses can be passed on. They are returned in
+// the normal form of recipients, so that they equal the recipient if they name the same mailbox.
 func parseOriginal(value string) (address string, valid bool) {
 	kind, encoded, _ := strings.Cut(value, ";")
 	switch strings.ToLower(kind) {

@@ -150,7 +150,8 @@ func (s *session) handle(ctx context.Context, line []byte) reply {
 		return reply{code: 252, enhanced: "2.5.0", text: "Can't verify, but will try to deliver"}
 	case "HELP":
 		return reply{code: 214, enhanced: "2.0.0", text: "See RFC 5321 and RFC 6409"}
-	case "GET", "POST", "PUT", "HEAD", "OPTIONS", "CONNECT": // an attacker may make a browser send SMTP commands in a body
+	case "GET", "POST", "PUT", "HEAD", "OPTIONS", "CONNECT":
+		// an attacker may make a browser send SMTP commands in a body
 		return reply{code: 421, enhanced: "4.7.0", text: "This is not an HTTP server", close: true}
 	}
 	return reply{code: 500, enhanced: "5.5.1", text: "Command not recognized"}

@@ -11,7 +11,8 @@ import (
 // forged is what an attacker wants taken for a message of its own (CVE-2023-51764, 51765, 51766).
 const forged = "MAIL FROM:<ceo@example.com>\r\nRCPT TO:<victim@example.net>\r\nDATA\r\nFrom: ceo@example.com\r\n\r\nforged\r\n.\r\n"
 
-// TestSmuggling sends every sequence that some server takes for the end of a message, followed by a forged one.
+// TestSmuggling sends every sequence that some server takes for the end of a message, followed by a forged
+// one.
 func TestSmuggling(t *testing.T) {
 	rows := []struct {
 		name, sequence string
@@ -92,7 +93,8 @@ func TestSmugglingAcrossBuffers(t *testing.T) {
 	}
 }
 
-// TestDotAfterDoubleCR: CR CR LF ends a line like any CRLF, so the dot after it ends the message; go-smtp's server would wait for ever.
+// TestDotAfterDoubleCR: CR CR LF ends a line like any CRLF, so the dot after it ends the message; go-smtp's
+// server would wait for ever.
 func TestDotAfterDoubleCR(t *testing.T) {
 	w := setup(t, settings{})
 	c := w.loggedIn()
@@ -101,7 +103,8 @@ func TestDotAfterDoubleCR(t *testing.T) {
 	c.expect("250 .*")
 }
 
-// TestCommandsEndWithCRLF: two servers that disagree about the end of a command disagree about what comes next.
+// TestCommandsEndWithCRLF: two servers that disagree about the end of a command disagree about what comes
+// next.
 func TestCommandsEndWithCRLF(t *testing.T) {
 	w := setup(t, settings{})
 	c := w.connect()
@@ -111,7 +114,8 @@ func TestCommandsEndWithCRLF(t *testing.T) {
 	c.expect("250 .*")
 }
 
-// TestNothingFollowsSTARTTLSInTheClear: commands put behind it by whoever sits between must not count once the connection is encrypted.
+// TestNothingFollowsSTARTTLSInTheClear: commands put behind it by whoever sits between must not count once
+// the connection is encrypted.
 func TestNothingFollowsSTARTTLSInTheClear(t *testing.T) {
 	w := setup(t, settings{tls: true})
 	c := w.connect()

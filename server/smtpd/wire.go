@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs far less.
+// Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs
+// far less.
 const (
 	readBuffer = 16 << 10
 	maxCommand = 4 << 10
@@ -28,8 +29,8 @@ var (
 	errDraining    = errors.New("the inlet is stopping")
 )
 
-// wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that came in
-// together go out together (RFC 2920).
+// wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that
+// came in together go out together (RFC 2920).
 type wire struct {
 	idle time.Duration // longest silence within a message
 	r    *bufio.Reader
@@ -49,8 +50,8 @@ func newWire(conn net.Conn, idle time.Duration) *wire {
 	return w
 }
 
-// content reads from the connection. Within a message each piece has its own deadline. A command has one as a whole, which
-// line has set.
+// content reads from the connection. Within a message each piece has its own deadline. A command has one as a
+// whole, which line has set.
 type content struct{ *wire }
 
 func (c content) Read(p []byte) (int, error) {
@@ -73,8 +74,8 @@ func (s sink) Write(p []byte) (int, error) {
 	return conn.Write(p)
 }
 
-// line returns a line of at most limit octets, without its CRLF. All of it must come before the deadline. If it is not
-// buffered yet, replies are sent first. The line is valid until the next read.
+// line returns a line of at most limit octets, without its CRLF. All of it must come before the deadline. If
+// it is not buffered yet, replies are sent first. The line is valid until the next read.
 func (w *wire) line(limit int, deadline time.Time) ([]byte, error) {
 	if !w.await(deadline) {
 		return nil, errDraining
@@ -135,7 +136,8 @@ func (w *wire) isDraining() bool {
 	return w.draining
 }
 
-// startTLS encrypts the connection. The caller has checked that nothing read in the clear is left in the buffer.
+// startTLS encrypts the connection. The caller has checked that nothing read in the clear is left in the
+// buffer.
 func (w *wire) startTLS(config *tls.Config, deadline time.Time) error {
 	if !w.await(deadline) {
 		return errDraining
@@ -172,8 +174,8 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// close ends the connection so that the last reply arrives. It goes on reading for a moment: closing a connection with
-// unread octets makes the kernel discard what is on its way out.
+// close ends the connection so that the last reply arrives. It goes on reading for a moment: closing a
+// connection with unread octets makes the kernel discard what is on its way out.
 func (w *wire) close() {
 	w.mu.Lock()
 	conn := w.conn

@@ -121,7 +121,8 @@ func (o *outbox) all() []api.SubmitRequest {
 
 type oneToken struct{}
 
-func (oneToken) Authenticate(_ context.Context, presented string, _ netip.Addr, _ time.Time) (*access.Grant, error) {
+func (oneToken) Authenticate(_ context.Context, presented string, _ netip.Addr, _ time.Time) (*access.Grant,
+	error) {
 	if presented != token {
 		return nil, fault.New(fault.Unauthorized, "", "Bad token")
 	}

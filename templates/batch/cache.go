@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Cache keeps the renderers that were used last, so that a content of many messages is fetched and parsed once. It is safe
-// for concurrent use.
+// Cache keeps the renderers that were used last, so that a content of many messages is fetched and parsed
+// once. It is safe for concurrent use.
 type Cache struct {
 	most   int // bytes
 	mu     sync.Mutex
@@ -26,7 +26,8 @@ type cached struct {
 	size     int
 }
 
-// NewCache makes a cache for contents of at most most bytes together; 0: 64 MB. A larger single content is kept alone.
+// NewCache makes a cache for contents of at most most bytes together; 0: 64 MB. A larger single content is
+// kept alone.
 func NewCache(most int) *Cache {
 	if most <= 0 {
 		most = 64 << 20
@@ -34,9 +35,11 @@ func NewCache(most int) *Cache {
 	return &Cache{most: most, order: list.New(), byName: map[string]*list.Element{}}
 }
 
-// Get returns the renderer of a content. A content that is not in the cache is fetched, packed by Pack. Concurrent calls
-// for one name share a fetch. The fetch continues if one caller stops waiting, so fetch needs a time limit of its own.
-func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context) ([]byte, error)) (*Renderer, error) {
+// Get returns the renderer of a content. A content that is not in the cache is fetched, packed by Pack.
+// Concurrent calls for one name share a fetch. The fetch continues if one caller stops waiting, so fetch
+// needs a time limit of its own.
+func (c *Cache) Get(ctx context.Context, name string, fetch func(context.Context) ([]byte, error)) (*Renderer,
+	error) {
 	if r := c.find(name); r != nil {
 		return r, nil
 	}

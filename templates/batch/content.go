@@ -41,8 +41,8 @@ type Personalization struct {
 	Date       int64             `json:"date"`             // Unix milliseconds, of the Date header
 }
 
-// Pack returns the content as it is stored, and its name: 22 characters made of its hash. Files are appended as raw bytes,
-// because base64 takes a third more even after compression.
+// Pack returns the content as it is stored, and its name: 22 characters made of its hash. Files are appended
+// as raw bytes, because base64 takes a third more even after compression.
 func (c Content) Pack() (name string, packed []byte, err error) {
 	files := c.Attachments
 	head := packedHead{Content: c, Files: make([]int, len(files))}

@@ -19,16 +19,21 @@ import (
 // welcome is a content with everything.
 func welcome() Content {
 	return Content{
-		Source:  render.Source{Subject: "Hi {{params.name}}", HTML: "<style>p{color:red}</style><p>{{params.name}} of {{rcpt.address}} at {{formatDate params.at \"HH:mm\"}}</p>"},
-		Options: render.Options{InlineCSS: true, Partials: map[string]string{"b": "x", "a": "y"}}, Strict: true, TZ: "Asia/Tokyo", Locale: "ja",
-		Account: render.Person{Name: "Shop", Address: "shop@x.test"}, From: message.Address{Name: "Shop", Address: "shop@x.test"},
-		ReplyTo: []message.Address{{Address: "help@x.test"}}, Headers: []message.Header{{Name: "X-Campaign", Value: "7"}},
+		Source: render.Source{Subject: "Hi {{params.name}}",
+			HTML: "<style>p{color:red}</style><p>{{params.name}} of {{rcpt.address}} at {{formatDate params.at \"HH:mm\"}}</p>"},
+		Options: render.Options{InlineCSS: true, Partials: map[string]string{"b": "x", "a": "y"}}, Strict: true,
+		TZ: "Asia/Tokyo", Locale: "ja",
+		Account: render.Person{Name: "Shop", Address: "shop@x.test"}, From: message.Address{
+			Name: "Shop", Address: "shop@x.test"},
+		ReplyTo: []message.Address{{Address: "help@x.test"}}, Headers: []message.Header{
+			{Name: "X-Campaign", Value: "7"}},
 		Attachments: []message.Attachment{{Filename: "a.txt", Content: []byte("file")}},
 	}
 }
 
 func personal(name string) Personalization {
-	return Personalization{To: []message.Address{{Name: name, Address: "ann@x.test"}}, Params: fmt.Appendf(nil, `{"name":%q,"at":"2030-01-01T00:00:00Z"}`, name), Date: 1_893_456_000_000}
+	return Personalization{To: []message.Address{{Name: name, Address: "ann@x.test"}},
+		Params: fmt.Appendf(nil, `{"name":%q,"at":"2030-01-01T00:00:00Z"}`, name), Date: 1_893_456_000_000}
 }
 
 func TestPackedContentRendersTheSame(t *testing.T) {
@@ -54,14 +59,16 @@ func TestPackedContentRendersTheSame(t *testing.T) {
 		t.Errorf("the message differs:\n%s\n%s", first, second)
 	}
 	for _, want := range []string{
-		"Subject: Hi Ann\r\n", "To: Ann <ann@x.test>\r\n", "Reply-To: help@x.test\r\n", "X-Campaign: 7\r\n", "Date: Tue, 01 Jan 2030 00:00:00 +0000\r\n",
+		"Subject: Hi Ann\r\n", "To: Ann <ann@x.test>\r\n", "Reply-To: help@x.test\r\n", "X-Campaign: 7\r\n",
+		"Date: Tue, 01 Jan 2030 00:00:00 +0000\r\n",
 		"Message-ID: <1@x.test>\r\n", `color: red`, "at 09:00", "ZmlsZQ",
 	} {
 		if !strings.Contains(strings.ReplaceAll(string(first), "=\r\n", ""), want) {
 			t.Errorf("%q is not in\n%s", want, first)
 		}
 	}
-	if other := write(t, welcome(), personal("Ann"), "<2@x.test>"); bytes.Equal(first[bytes.Index(first, []byte("boundary")):], other[bytes.Index(other, []byte("boundary")):]) {
+	if other := write(t, welcome(), personal("Ann"), "<2@x.test>"); bytes.Equal(
+		first[bytes.Index(first, []byte("boundary")):], other[bytes.Index(other, []byte("boundary")):]) {
 		t.Error("another message has the same boundaries")
 	}
 }
@@ -89,12 +96,17 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		kind   fault.Kind
 		key    string
 	}{
-		"a name of lines":     {func(s *Personalization, _ *Identity) { s.To[0].Name = "A\r\nB: c" }, fault.Invalid, "to[0].name"},
-		"no address":          {func(s *Personalization, _ *Identity) { s.To[0].Address = "ann" }, fault.Invalid, "to[0].address"},
-		"nobody":              {func(s *Personalization, _ *Identity) { s.To = nil }, fault.Invalid, "to"},
-		"no message id":       {func(_ *Personalization, n *Identity) { n.MessageID = "<a b>" }, fault.Invalid, "messageId"},
-		"params that are not": {func(s *Personalization, _ *Identity) { s.Params = []byte(`[1]`) }, fault.Invalid, "params"},
-		"a param missing":     {func(s *Personalization, _ *Identity) { s.Params = []byte(`{"at":0}`) }, fault.Unprocessable, "subject"},
+		"a name of lines": {func(s *Personalization, _ *Identity) { s.To[0].Name = "A\r\nB: c" }, fault.Invalid,
+			"to[0].name"},
+		"no address": {func(s *Personalization, _ *Identity) { s.To[0].Address = "ann" }, fault.Invalid,
+			"to[0].address"},
+		"nobody": {func(s *Personalization, _ *Identity) { s.To = nil }, fault.Invalid, "to"},
+		"no message id": {func(_ *Personalization, n *Identity) { n.MessageID = "<a b>" }, fault.Invalid,
+			"messageId"},
+		"params that are not": {func(s *Personalization, _ *Identity) { s.Params = []byte(`[1]`) }, fault.Invalid,
+			"params"},
+		"a param missing": {func(s *Personalization, _ *Identity) { s.Params = []byte(`{"at":0}`) },
+			fault.Unprocessable, "subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, n := personal("Ann"), Identity{MessageID: "<1@x.test>"}
@@ -139,7 +151,8 @@ func TestCacheKeepsToItsSize(t *testing.T) {
 	for _, n := range []int{1, 2, 1, 3, 1, 2, 4} { // 2 goes for 3, 3 for 2, 1 for 4
 		get(n)
 	}
-	if fetched["1"] != 1 || fetched["2"] != 2 || fetched["3"] != 1 || c.used > 2*len(packed)+10 || c.order.Len() != len(c.byName) {
+	if fetched["1"] != 1 || fetched["2"] != 2 || fetched["3"] != 1 || c.used > 2*len(packed)+10 ||
+		c.order.Len() != len(c.byName) {
 		t.Errorf("fetched %v, %d bytes kept", fetched, c.used)
 	}
 }
@@ -170,7 +183,9 @@ func TestCacheFetchesOnceForAll(t *testing.T) {
 			t.Errorf("fetched %d times", n)
 		}
 		away := errors.New("away")
-		if _, err := c.Get(t.Context(), "b", func(context.Context) ([]byte, error) { return nil, away }); !errors.Is(err, away) {
+		if _, err := c.Get(t.Context(), "b", func(context.Context) ([]byte, error) {
+			return nil, away
+		}); !errors.Is(err, away) {
 			t.Errorf("%v", err)
 		}
 		if _, err := c.Get(t.Context(), "b", fetch); err != nil {

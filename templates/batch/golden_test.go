@@ -35,29 +35,35 @@ var goldenContents = map[string]struct {
 			},
 			Options: render.Options{
 				InlineCSS: true,
-				Partials:  map[string]string{"frame": "<html><head><style>.big{font-size:20px} td{padding:4px}</style></head><body>{{> @partial-block}}<p>{{account.name}}</p></body></html>"},
+				Partials: map[string]string{
+					"frame": "<html><head><style>.big{font-size:20px} td{padding:4px}</style></head><body>{{> @partial-block}}<p>{{account.name}}</p></body></html>"},
 			},
 			Locale: "de",
 		},
 		params:  `{"number":4711,"total":1234.5,"name":"Jörg & Söhne","items":[{"count":2,"title":"<Tee>"},{"count":1,"title":"Kanne"}]}`,
 		subject: "Your order 4711 of 1.234,50\u00a0€",
 		text:    "Dear Jörg & Söhne,",
-		html:    []string{`style="font-size: 20px"`, `<td style="padding: 4px">2 × &lt;Tee&gt;</td>`, "<p>Shop</p>"},
+		html: []string{`style="font-size: 20px"`, `<td style="padding: 4px">2 × &lt;Tee&gt;</td>`,
+			"<p>Shop</p>"},
 	},
 	"news": {
 		content: Content{
-			Source:  render.Source{Format: render.FormatMarkdown, Subject: "News", PreviewText: "For {{params.name}}", HTML: "# Hello {{params.name}}\n\nRead [more]({{params.url}}).\n"},
+			Source: render.Source{Format: render.FormatMarkdown, Subject: "News", PreviewText: "For {{params.name}}",
+				HTML: "# Hello {{params.name}}\n\nRead [more]({{params.url}}).\n"},
 			Options: render.Options{Layout: "<html><body>{{> @partial-block}}</body></html>"},
 		},
 		params:  `{"name":"*Ann*","url":"https://example.com/?a=1&b=2"}`,
 		subject: "News",
 		text:    "Hello *Ann*",
-		html:    []string{"<h1>Hello *Ann*</h1>", `<a href="https://example.com/?a=1&amp;b=2">more</a>`, "For *Ann*"},
+		html: []string{"<h1>Hello *Ann*</h1>", `<a href="https://example.com/?a=1&amp;b=2">more</a>`,
+			"For *Ann*"},
 	},
 	"reminder": {
 		content: Content{
-			Source: render.Source{Subject: "{{params.what}}", Text: "{{params.what}} on {{formatDate params.at \"YYYY-MM-DD HH:mm\"}}, dear {{rcpt.name}} <{{rcpt.address}}>\n"},
-			TZ:     "America/New_York", Attachments: []message.Attachment{{Filename: "plan.txt", Content: []byte("the plan")}},
+			Source: render.Source{Subject: "{{params.what}}",
+				Text: "{{params.what}} on {{formatDate params.at \"YYYY-MM-DD HH:mm\"}}, dear {{rcpt.name}} <{{rcpt.address}}>\n"},
+			TZ: "America/New_York", Attachments: []message.Attachment{
+				{Filename: "plan.txt", Content: []byte("the plan")}},
 		},
 		params:  `{"what":"Meeting\r\nBcc: all@example.com","at":"2026-07-01T12:00:00Z"}`,
 		subject: "Meeting Bcc: all@example.com",
@@ -74,12 +80,14 @@ var goldenContents = map[string]struct {
 func TestGoldenMessages(t *testing.T) {
 	for name, c := range goldenContents {
 		t.Run(name, func(t *testing.T) {
-			c.content.From, c.content.Account = message.Address{Name: "Shop", Address: "shop@example.com"}, render.Person{Name: "Shop", Address: "shop@example.com"}
+			c.content.From, c.content.Account = message.Address{
+				Name: "Shop", Address: "shop@example.com"}, render.Person{Name: "Shop", Address: "shop@example.com"}
 			w, err := New(c.content)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := Personalization{To: []message.Address{{Name: "Ann", Address: "ann@example.net"}}, Params: json.RawMessage(c.params), Date: 1_772_362_800_000}
+			s := Personalization{To: []message.Address{{Name: "Ann", Address: "ann@example.net"}},
+				Params: json.RawMessage(c.params), Date: 1_772_362_800_000}
 			m, _, err := w.Render(t.Context(), s, Identity{MessageID: "<" + name + "@example.com>"})
 			if err != nil {
 				t.Fatal(err)

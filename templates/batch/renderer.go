@@ -24,19 +24,22 @@ type Renderer struct {
 	light   *render.Template // full without inlined CSS, which no personalization changes
 }
 
-// Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what follows from them.
+// Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what
+// follows from them.
 type Identity struct {
 	MessageID string
 	Envelope  *message.Envelope // nil: of the recipients
 	Bcc       []message.Address // only to be checked; the envelope has them
 
-	Headers        []message.Header                  // of this message only, after those of the content
-	UnsubscribeURL string                            // as templates see it; empty: none
-	PreferencesURL string                            // likewise
-	HTML           func(html string) (string, error) // changes the rendered html; nil: nothing. Text is made of the html before that
+	Headers        []message.Header // of this message only, after those of the content
+	UnsubscribeURL string           // as templates see it; empty: none
+	PreferencesURL string           // likewise
+	// changes the rendered html; nil: nothing. Text is made of the html before that
+	HTML func(html string) (string, error)
 }
 
-// New parses the words of a content. Its faults are those of render.Parse, and Invalid for an unknown time zone.
+// New parses the words of a content. Its faults are those of render.Parse, and Invalid for an unknown time
+// zone.
 func New(c Content) (*Renderer, error) {
 	zone, err := locale.Zone(c.TZ)
 	if err != nil {
@@ -62,14 +65,16 @@ func (r *Renderer) Content() Content { return r.content }
 
 // Render renders a message. It returns the composed message and the words in it. An error is a fault of the
 // personalization or the identity, or the error of the context.
-func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail, error) {
+func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity) (*message.Composed,
+	render.Mail, error) {
 	return r.render(ctx, r.full, p, id, r.content.Attachments)
 }
 
-// Check renders a message without attachments and inlined CSS, which costs a fraction of Render. The result has the
-// message's envelope, subject and words. Every fault of the personalization and the identity is found; attachments are
-// checked by Render.
-func (r *Renderer) Check(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail, error) {
+// Check renders a message without attachments and inlined CSS, which costs a fraction of Render. The result
+// has the message's envelope, subject and words. Every fault of the personalization and the identity is
+// found; attachments are checked by Render.
+func (r *Renderer) Check(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail,
+	error) {
 	return r.render(ctx, r.light, p, id, nil)
 }
 
@@ -90,8 +95,9 @@ func (r *Renderer) render(
 	}
 	d := message.Draft{
 		From: r.content.From, To: p.To, Cc: p.Cc, Bcc: id.Bcc, ReplyTo: r.content.ReplyTo,
-		Date: time.UnixMilli(p.Date).UTC(), Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML, PreviewText: mail.PreviewText,
-		Envelope: id.Envelope, MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
+		Date: time.UnixMilli(p.Date).UTC(), Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML,
+		PreviewText: mail.PreviewText,
+		Envelope:    id.Envelope, MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
 		Headers: slices.Concat(r.content.Headers, id.Headers), Attachments: files,
 	}
 	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
@@ -103,22 +109,26 @@ func (r *Renderer) Fill(ctx context.Context, p Personalization) (render.Mail, er
 	return r.fill(ctx, r.full, p, Identity{})
 }
 
-func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalization, id Identity) (render.Mail, error) {
+func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalization, id Identity) (render.Mail,
+	error) {
 	if r.content.Plain {
 		words := r.content.Source
-		return render.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML, Text: words.Text}, nil
+		return render.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
+			Text: words.Text}, nil
 	}
 	params, err := readParams(p.Params)
 	if err != nil {
 		return render.Mail{}, err
 	}
 	about := render.Context{
-		Account: r.content.Account, ServiceURL: r.content.ServiceURL, UnsubscribeURL: id.UnsubscribeURL, PreferencesURL: id.PreferencesURL,
+		Account: r.content.Account, ServiceURL: r.content.ServiceURL, UnsubscribeURL: id.UnsubscribeURL,
+		PreferencesURL: id.PreferencesURL,
 	}
 	if first := slices.Concat(p.To, p.Cc); len(first) > 0 {
 		about.Recipient = render.Person{Name: first[0].Name, Address: first[0].Address}
 	}
-	return t.Render(ctx, render.Input{Data: about.Data(params), Locale: r.content.Locale, Zone: r.zone, Strict: r.content.Strict})
+	return t.Render(ctx, render.Input{Data: about.Data(params), Locale: r.content.Locale, Zone: r.zone,
+		Strict: r.content.Strict})
 }
 
 // readParams reads params and keeps all digits of their numbers.
@@ -130,7 +140,8 @@ func readParams(raw json.RawMessage) (any, error) {
 	d.UseNumber()
 	var params map[string]any
 	if err := d.Decode(&params); err != nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
+		return nil, fault.InvalidFields([]fault.Field{
+			{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
 	}
 	return params, nil
 }

@@ -32,13 +32,16 @@ func typicalMail(t testing.TB) (*Template, any) {
 		}
 		return string(text)
 	}
-	template, err := Parse(read("order.hbs"), Options{Partials: map[string]string{"layout": read("layout.hbs"), "row": read("row.hbs")}})
+	template, err := Parse(read("order.hbs"), Options{Partials: map[string]string{"layout": read("layout.hbs"),
+		"row": read("row.hbs")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	items := make([]any, 20)
 	for i := range items {
-		items[i] = map[string]any{"sku": "A-" + numberText(float64(i)), "title": "A thing & its \"name\"", "price": 9.99, "count": float64(i%3 + 1)}
+		items[i] = map[string]any{"sku": "A-" + numberText(float64(i)), "title": "A thing & its \"name\"",
+			"price": 9.99, "count": float64(i%3 + 1)}
 	}
-	return template, map[string]any{"name": "Ann O'Neill", "number": "2024-00017", "items": items, "total": 399.6, "at": "2024-03-02T15:04:05Z"}
+	return template, map[string]any{"name": "Ann O'Neill", "number": "2024-00017", "items": items,
+		"total": 399.6, "at": "2024-03-02T15:04:05Z"}
 }

@@ -41,7 +41,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // errorAt returns an error for an offset of a source.
 func (s *source) errorAt(offset int, cause error, format string, args ...any) *Error {
 	line, column := s.place(offset)
-	return &Error{Template: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Err: cause}
+	return &Error{Template: s.name, Line: line, Column: column, Message: fmt.Sprintf(format, args...),
+		Err: cause}
 }
 
 // place returns the line and column of an offset.

@@ -152,7 +152,8 @@ func (r *run) missingError() error {
 	for _, m := range r.missing[1:] {
 		names += ", " + m.Name
 	}
-	return &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing, Message: "missing: " + names}
+	return &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing,
+		Message: "missing: " + names}
 }
 
 // spend counts n steps. It regularly checks the deadline.
@@ -179,7 +180,8 @@ func (r *run) stopped(err error) error {
 }
 
 func (r *run) tooLong() error {
-	return &Error{Template: r.src.name, Err: ErrLimit, Message: sizeMessage("the result", r.template.limits.Output)}
+	return &Error{Template: r.src.name, Err: ErrLimit, Message: sizeMessage("the result",
+		r.template.limits.Output)}
 }
 
 func sizeMessage(what string, limit int) string {

@@ -117,7 +117,8 @@ func (p *parser) operand() (expression, error) {
 		return literal{n}, nil
 	case tokenWord:
 		p.token()
-		return literal{map[string]any{"true": true, "false": false, "null": nil, "undefined": undefined{}}[t.text]}, nil
+		return literal{map[string]any{"true": true, "false": false, "null": nil, "undefined": undefined{}}[t.text]},
+			nil
 	}
 	return p.path()
 }

@@ -13,10 +13,14 @@ import (
 )
 
 var seeds = []string{
-	"Hi {{name}}!", "{{#each l as |x i|}}{{i}}{{x.a}}{{@last}}{{else}}none{{/each}}", "{{#if (and a (gt n 1))}}a{{else if b}}b{{~else~}}c{{/if}}",
-	"{{> p a x=1}}{{#> q}}{{> @partial-block}}{{/q}}{{#*inline \"p\"}}{{../a}}{{/inline}}", "{{{{raw}}}}{{a}}{{{{/raw}}}}{{!-- c --}}\\{{x}}",
-	"  {{> p}}\n{{=<% %>=}}<% a %>", "{{date at 'long' tz='Asia/Tokyo'}}{{currency n 'EUR' locale='de'}}{{truncate name 3}}{{link u a class=b}}",
-	"{{#with o}}{{@root.a.[0].b}}{{lookup ../l @index}}{{/with}}{{^x}}{{/x}}", "{{json .}}{{url u a=b}}{{plural n 'a' 'b' few='c'}}{{default a b ''}}",
+	"Hi {{name}}!", "{{#each l as |x i|}}{{i}}{{x.a}}{{@last}}{{else}}none{{/each}}",
+	"{{#if (and a (gt n 1))}}a{{else if b}}b{{~else~}}c{{/if}}",
+	"{{> p a x=1}}{{#> q}}{{> @partial-block}}{{/q}}{{#*inline \"p\"}}{{../a}}{{/inline}}",
+	"{{{{raw}}}}{{a}}{{{{/raw}}}}{{!-- c --}}\\{{x}}",
+	"  {{> p}}\n{{=<% %>=}}<% a %>",
+	"{{date at 'long' tz='Asia/Tokyo'}}{{currency n 'EUR' locale='de'}}{{truncate name 3}}{{link u a class=b}}",
+	"{{#with o}}{{@root.a.[0].b}}{{lookup ../l @index}}{{/with}}{{^x}}{{/x}}",
+	"{{json .}}{{url u a=b}}{{plural n 'a' 'b' few='c'}}{{default a b ''}}",
 }
 
 // FuzzParse holds that whatever is read is either refused with its place or can be executed, soon.
@@ -27,10 +31,12 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source, part string, mustache bool) {
 		start := testcpu.Used(t)
-		o := Options{Partials: map[string]string{"p": part, "q": "[{{> @partial-block}}]"}, Mustache: mustache, Limits: Limits{Steps: 20_000, Output: 1 << 18}}
+		o := Options{Partials: map[string]string{"p": part, "q": "[{{> @partial-block}}]"}, Mustache: mustache,
+			Limits: Limits{Steps: 20_000, Output: 1 << 18}}
 		template, err := Parse(source, o)
 		if err != nil {
-			if e, ok := errors.AsType[*Error](err); !ok || e.Message == "" || e.Line < 0 || e.Line > 1+strings.Count(source+part, "\n") {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Message == "" || e.Line < 0 ||
+				e.Line > 1+strings.Count(source+part, "\n") {
 				t.Fatalf("%q: %#v", source, err)
 			}
 			return
@@ -48,7 +54,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzExecute feeds templates with any data, for each place a result may go: a header stays one line, html keeps values from being tags.
+// FuzzExecute feeds templates with any data, for each place a result may go: a header stays one line, html
+// keeps values from being tags.
 func FuzzExecute(f *testing.F) {
 	f.Add(sample, "de", uint8(0))
 	f.Add(`{"a":"<x>","l":[[1,[2]],{"a":"\r\nBcc: x"}],"o":{"l":[null,true]},"at":"2024-02-30","n":"1e400","name":"a\u0000b"}`, "xx", uint8(2))
@@ -56,8 +63,10 @@ func FuzzExecute(f *testing.F) {
 	var templates [4][]*Template
 	for e := range templates {
 		for _, s := range seeds {
-			template, err := Parse(strings.NewReplacer("{{{{raw}}}}{{a}}{{{{/raw}}}}", "", "{{=<% %>=}}<% a %>", "").Replace(s), Options{
-				Partials: map[string]string{"p": "{{a}}", "q": "[{{> @partial-block}}]"}, Escaping: Escaping(e), Limits: Limits{Steps: 20_000},
+			template, err := Parse(strings.NewReplacer("{{{{raw}}}}{{a}}{{{{/raw}}}}", "", "{{=<% %>=}}<% a %>",
+				"").Replace(s), Options{
+				Partials: map[string]string{"p": "{{a}}", "q": "[{{> @partial-block}}]"}, Escaping: Escaping(e),
+				Limits: Limits{Steps: 20_000},
 			})
 			if err != nil {
 				f.Fatal(err)
@@ -81,7 +90,8 @@ func FuzzExecute(f *testing.F) {
 					t.Fatalf("%q", r.Text)
 				}
 			case HTML:
-				if rest := strings.NewReplacer("<a href=", "", "</a>", "").Replace(r.Text); strings.Contains(rest, "<") && !strings.Contains(template.main.text, "raw") {
+				if rest := strings.NewReplacer("<a href=", "", "</a>", "").Replace(r.Text); strings.Contains(rest, "<") &&
+					!strings.Contains(template.main.text, "raw") {
 					t.Fatalf("%q", r.Text)
 				}
 			}

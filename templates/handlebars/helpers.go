@@ -87,8 +87,10 @@ func argumentCount(least, most int) string {
 // helpers are all helpers by name. A test compares them with docs/templates.md.
 var helpers = byName(
 	// Those of Handlebars.
-	&helper{name: "if", kind: condition, reserved: true, least: 1, most: 1, hash: []string{"includeZero"}, call: isTrue},
-	&helper{name: "unless", kind: condition, negated: true, reserved: true, least: 1, most: 1, hash: []string{"includeZero"}, call: isTrue},
+	&helper{name: "if", kind: condition, reserved: true, least: 1, most: 1, hash: []string{"includeZero"},
+		call: isTrue},
+	&helper{name: "unless", kind: condition, negated: true, reserved: true, least: 1, most: 1,
+		hash: []string{"includeZero"}, call: isTrue},
 	&helper{name: "each", kind: each, reserved: true, least: 1, most: 1},
 	&helper{name: "with", kind: with, reserved: true, least: 1, most: 1},
 	&helper{name: "lookup", least: 2, most: 2, call: lookUp},
@@ -103,10 +105,12 @@ var helpers = byName(
 	&helper{name: "eq", kind: condition, least: 2, most: 2, call: equals},
 	&helper{name: "notEquals", kind: condition, least: 2, most: 2, call: differs},
 	&helper{name: "ne", kind: condition, least: 2, most: 2, call: differs},
-	&helper{name: "greaterThan", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c > 0 })},
+	&helper{name: "greaterThan", kind: condition, least: 2, most: 2,
+		call: compared(func(c int) bool { return c > 0 })},
 	&helper{name: "gt", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c > 0 })},
 	&helper{name: "gte", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c >= 0 })},
-	&helper{name: "lessThan", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c < 0 })},
+	&helper{name: "lessThan", kind: condition, least: 2, most: 2,
+		call: compared(func(c int) bool { return c < 0 })},
 	&helper{name: "lt", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c < 0 })},
 	&helper{name: "lte", kind: condition, least: 2, most: 2, call: compared(func(c int) bool { return c <= 0 })},
 
@@ -122,14 +126,18 @@ var helpers = byName(
 	// Addresses.
 	&helper{name: "url", needs: true, least: 1, most: 1, anyHash: true, call: address},
 	&helper{name: "urlencode", needs: true, least: 1, most: 1, call: urlEncode},
-	&helper{name: "link", needs: true, least: 1, most: 2, hash: []string{"class", "style", "target", "title"}, call: link},
+	&helper{name: "link", needs: true, least: 1, most: 2, hash: []string{"class", "style", "target", "title"},
+		call: link},
 
 	// Numbers and dates.
-	&helper{name: "number", needs: true, least: 1, most: 1, hash: []string{"decimals", "locale"}, call: formatNumber},
+	&helper{name: "number", needs: true, least: 1, most: 1, hash: []string{"decimals", "locale"},
+		call: formatNumber},
 	&helper{name: "currency", needs: true, least: 2, most: 2, hash: []string{"locale"}, call: formatCurrency},
-	&helper{name: "plural", needs: true, least: 3, most: 3, hash: []string{"zero", "two", "few", "many", "locale"}, call: pluralForm},
+	&helper{name: "plural", needs: true, least: 3, most: 3, hash: []string{"zero", "two", "few", "many",
+		"locale"}, call: pluralForm},
 	&helper{name: "date", needs: true, least: 1, most: 2, hash: []string{"tz", "locale"}, call: formatDate},
-	&helper{name: "formatDate", needs: true, least: 2, most: 3, hash: []string{"tz", "locale"}, call: formatDate},
+	&helper{name: "formatDate", needs: true, least: 2, most: 3, hash: []string{"tz", "locale"},
+		call: formatDate},
 )
 
 func byName(all ...*helper) map[string]*helper {

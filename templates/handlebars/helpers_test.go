@@ -43,22 +43,30 @@ func TestHelpers(t *testing.T) {
 		{source: "{{#and name n}}a{{/and}}{{#and name nick}}b{{/and}}{{#or nick name}}c{{/or}}{{#not nick}}d{{/not}}{{or nick name}}", want: "acdAnn"},
 		{source: "{{#if (and (gt n 1) (or nick (not none)))}}y{{/if}}", want: "y"},
 		{source: "{{#unless (eq n 3)}}a{{else}}b{{/unless}}{{#if nick}}{{else eq n 3}}c{{/if}}", want: "bc"},
-		{source: "{{insert nick 'default=Customer'}} {{insert name 'default=X'}} {{insert none default='Y'}}", want: "Customer Ann Y"},
+		{source: "{{insert nick 'default=Customer'}} {{insert name 'default=X'}} {{insert none default='Y'}}",
+			want: "Customer Ann Y"},
 		{source: "{{default nick none 'x'}} {{default zero 1}} {{default missing n}}", want: "x 0 3"},
-		{source: "{{length list}} {{length obj}} {{length name}} {{length empty}} {{length '👩‍👩‍👧'}}", want: "3 2 3 0 1"},
+		{source: "{{length list}} {{length obj}} {{length name}} {{length empty}} {{length '👩‍👩‍👧'}}",
+			want: "3 2 3 0 1"},
 		{source: "{{truncate text 7}}|{{truncate text 13 '...'}}|{{truncate text 14 ''}}|{{truncate name 3}}|{{truncate name 2}}", want: "A long…|A long tex...|A long text 👩‍👩‍👧|Ann|A…"},
 		{source: "{{truncate name 0}}{{truncate name 1 ''}}", want: "…A"},
 		{source: "{{upper name}} {{lower name}} {{upper 'é'}}", want: "ANN ann É"},
 		{source: "{{{json obj}}} {{{json list}}} {{{json missing}}}", want: `{"a":"\u003c","b":1} [1,2,3] null`},
-		{source: "{{{url site}}} {{{url site c='d e' f=missing g=n}}} {{url bad}} {{{url '/x' y='&'}}}", want: "https://x.test/a?b=1#top https://x.test/a?b=1&c=d+e&g=3#top # /x?y=%26"},
+		{source: "{{{url site}}} {{{url site c='d e' f=missing g=n}}} {{url bad}} {{{url '/x' y='&'}}}",
+			want: "https://x.test/a?b=1#top https://x.test/a?b=1&c=d+e&g=3#top # /x?y=%26"},
 		{source: "{{urlencode 'a b/ä&!'}}", want: "a%20b%2F%C3%A4%26!"},
-		{source: "{{link site name class='btn'}} {{link bad}}", want: `<a href="https://x.test/a?b&#x3D;1#top" class="btn">Ann</a> <a href="#">java` + "\nscript:alert(1)</a>"},
-		{source: "{{number price}} {{number price decimals=2 locale='de'}} {{number t}} {{number none}}", want: "1,234.5 1.234,50 7 "},
-		{source: "{{currency price 'EUR'}} {{currency price 'eur' locale='de'}} {{currency price 'JPY'}}", want: "€1,234.50 1.234,50\u00a0€ ¥1,235"},
+		{source: "{{link site name class='btn'}} {{link bad}}",
+			want: `<a href="https://x.test/a?b&#x3D;1#top" class="btn">Ann</a> <a href="#">java` +
+				"\nscript:alert(1)</a>"},
+		{source: "{{number price}} {{number price decimals=2 locale='de'}} {{number t}} {{number none}}",
+			want: "1,234.5 1.234,50 7 "},
+		{source: "{{currency price 'EUR'}} {{currency price 'eur' locale='de'}} {{currency price 'JPY'}}",
+			want: "€1,234.50 1.234,50\u00a0€ ¥1,235"},
 		{source: "{{n}} {{plural n 'item' 'items'}}, {{plural one 'item' 'items'}}; {{plural n 'plik' 'plików' few='pliki' locale='pl'}}", want: "3 items, item; pliki"},
 		{source: "{{date at}} {{date at 'full' locale='fr'}} {{date at 'time' tz='America/New_York'}} {{date none}}", want: "Mar 2, 2024 samedi 2 mars 2024 10:04 AM "},
 		{source: "{{formatDate at 'YYYY-MM-DD HH:mm ZZ'}} {{formatDate at 'HH:mm' '-0800'}} {{formatDate unix 'dddd' tz='+05:30'}}", want: "2024-03-02 15:04 +0000 07:04 Saturday"},
-		{source: "{{date at 'D. MMMM YYYY, H:mm'}} {{date day 'time'}} {{number price}}", want: "2. März 2024, 16:04 00:00 1.234,5", in: Input{Locale: "de-DE", Zone: berlin}},
+		{source: "{{date at 'D. MMMM YYYY, H:mm'}} {{date day 'time'}} {{number price}}",
+			want: "2. März 2024, 16:04 00:00 1.234,5", in: Input{Locale: "de-DE", Zone: berlin}},
 		{source: "{{log 'x'}}{{lookup obj 'b'}}", want: "1"},
 	} {
 		template, err := Parse(test.source, Options{})
@@ -79,14 +87,16 @@ func TestNamesOfHelpersAreFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := template.Execute(t.Context(), map[string]any{"url": "u", "date": "d", "link": "l", "length": 3.0}, Input{})
+	r, err := template.Execute(t.Context(), map[string]any{"url": "u", "date": "d", "link": "l", "length": 3.0},
+		Input{})
 	if want := "u d l 3 U"; err != nil || r.Text != want {
 		t.Errorf("%q, %v, want %q", r.Text, err, want)
 	}
 }
 
 func TestEscaping(t *testing.T) {
-	data := decode(t, `{"x":"<b> & \"q\" 'a' = `+"`"+`","lines":"Hi\r\nBcc: all@x.test\u0000\u2028end ","md":"# *a* [b](c)\n\n    1. d\n- <i>"}`)
+	data := decode(t, `{"x":"<b> & \"q\" 'a' = `+"`"+
+		`","lines":"Hi\r\nBcc: all@x.test\u0000\u2028end ","md":"# *a* [b](c)\n\n    1. d\n- <i>"}`)
 	for _, test := range []struct {
 		escaping     Escaping
 		source, want string
@@ -131,7 +141,8 @@ func TestMissing(t *testing.T) {
 		t.Error(diff)
 	}
 	strict, err := template.Execute(t.Context(), decode(t, sample), Input{Strict: true})
-	if message := "line 1, column 12: missing: gone.deep, lost, hidden, y"; !errors.Is(err, ErrMissing) || err.Error() != message {
+	if message := "line 1, column 12: missing: gone.deep, lost, hidden, y"; !errors.Is(err, ErrMissing) ||
+		err.Error() != message {
 		t.Errorf("%v, want %s", err, message)
 	}
 	if strict.Text != r.Text {
@@ -140,7 +151,8 @@ func TestMissing(t *testing.T) {
 }
 
 func TestTemplatesAreShared(t *testing.T) {
-	template, err := Parse("{{#each l}}{{@index}}{{this}}{{> p}}{{/each}}", Options{Partials: map[string]string{"p": "{{.}};"}})
+	template, err := Parse("{{#each l}}{{@index}}{{this}}{{> p}}{{/each}}",
+		Options{Partials: map[string]string{"p": "{{.}};"}})
 	if err != nil {
 		t.Fatal(err)
 	}

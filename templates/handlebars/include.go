@@ -98,7 +98,8 @@ func (r *run) findPartial(name string, n *partial, e *env, context any) (include
 		inside.block = &handed{program: n.block, src: r.src, env: *e}
 		inside.data = &variables{outer: e.data}
 		if len(n.block.inlines) > 0 { // the partial may use them too
-			inside.partials = &scope{declared: n.block.inlines, src: r.src, frame: e.frame, params: e.params, next: e.partials}
+			inside.partials = &scope{declared: n.block.inlines, src: r.src, frame: e.frame, params: e.params,
+				next: e.partials}
 		}
 	}
 	if name == partialBlockName && e.block != nil {

@@ -24,7 +24,8 @@ func TestLimitsOfSource(t *testing.T) {
 		{name: "size", source: strings.Repeat("a", 256<<10), fits: true},
 		{name: "size and one", source: strings.Repeat("a", 256<<10+1)},
 		{name: "size as set", source: "abc", limits: Limits{Source: 2}},
-		{name: "size with partials", source: "{{> a}}{{> b}}", partials: map[string]string{"a": "1234567", "b": "1234567"}, limits: Limits{TotalSource: 20}},
+		{name: "size with partials", source: "{{> a}}{{> b}}", partials: map[string]string{"a": "1234567",
+			"b": "1234567"}, limits: Limits{TotalSource: 20}},
 		{name: "nesting", source: deep(64), fits: true},
 		{name: "nesting and one", source: deep(65)},
 		{name: "nesting of 200,000", source: strings.Repeat("{{#a}}", 40_000)},
@@ -33,7 +34,8 @@ func TestLimitsOfSource(t *testing.T) {
 		{name: "parentheses without end", source: "{{a " + strings.Repeat("(a ", 80_000)},
 		{name: "branches", source: "{{#if a}}" + strings.Repeat("{{else if a}}", 256) + "{{/if}}", fits: true},
 		{name: "branches and one", source: "{{#if a}}" + strings.Repeat("{{else if a}}", 257) + "{{/if}}"},
-		{name: "partials in a circle", source: "{{> a}}", partials: map[string]string{"a": "{{> b}}", "b": "{{> a}}"}},
+		{name: "partials in a circle", source: "{{> a}}", partials: map[string]string{"a": "{{> b}}",
+			"b": "{{> a}}"}},
 		{name: "a partial of itself", source: "{{> a}}", partials: map[string]string{"a": "x{{> a}}"}},
 	} {
 		_, err := Parse(test.source, Options{Partials: test.partials, Limits: test.limits})
@@ -60,24 +62,33 @@ func TestLimitsOfExecution(t *testing.T) {
 		limits       Limits
 		message      string
 	}{
-		{"loops", "{{#each l}}{{#each @root.l}}{{#each @root.l}}{{/each}}{{/each}}{{/each}}", nil, Limits{}, "more than 1000000 steps"},
+		{"loops", "{{#each l}}{{#each @root.l}}{{#each @root.l}}{{/each}}{{/each}}{{/each}}", nil, Limits{},
+			"more than 1000000 steps"},
 		{"steps as set", "{{#each l}}{{/each}}", nil, Limits{Steps: 500}, "more than 500 steps"},
-		{"output", "{{#each l}}{{#each @root.l}}" + strings.Repeat("x", 100) + "{{/each}}{{/each}}", nil, Limits{}, "longer than 2097152 bytes"},
-		{"output of values", "{{#each l}}{{@root.text}}{{/each}}", nil, Limits{Output: 100}, "longer than 100 bytes"},
+		{"output", "{{#each l}}{{#each @root.l}}" + strings.Repeat("x", 100) + "{{/each}}{{/each}}", nil, Limits{},
+			"longer than 2097152 bytes"},
+		{"output of values", "{{#each l}}{{@root.text}}{{/each}}", nil, Limits{Output: 100},
+			"longer than 100 bytes"},
 		{"printed lists", "{{#each l}}{{@root.l}}{{@root.l}}{{/each}}", nil, Limits{}, "steps"},
 		{"a billion laughs", "{{> a}}", bomb, Limits{}, "more than"},
-		{"partials that call themselves", "{{> tree}}", map[string]string{"tree": "{{#if l}}{{> tree}}{{/if}}"}, Limits{}, "more than 16 deep"},
-		{"partials with computed names", "{{> (lookup . 'name')}}", map[string]string{"p": "{{> (lookup . 'name')}}"}, Limits{}, "more than 16 deep"},
-		{"inline partials that call themselves", "{{#*inline 'p'}}{{> p}}{{/inline}}{{> p}}", nil, Limits{}, "more than 16 deep"},
-		{"blocks handed on and on", "{{#*inline 'p'}}{{#> p}}{{> @partial-block}}{{/p}}{{/inline}}{{#> p}}x{{/p}}", nil, Limits{}, "more than 16 deep"},
-		{"indented", "{{#*inline 'p'}}\n a\n{{/inline}}\n{{#each l}}\n    {{> p}}\n{{/each}}", nil, Limits{Output: 200}, "longer than 200"},
+		{"partials that call themselves", "{{> tree}}", map[string]string{"tree": "{{#if l}}{{> tree}}{{/if}}"},
+			Limits{}, "more than 16 deep"},
+		{"partials with computed names", "{{> (lookup . 'name')}}", map[string]string{
+			"p": "{{> (lookup . 'name')}}"}, Limits{}, "more than 16 deep"},
+		{"inline partials that call themselves", "{{#*inline 'p'}}{{> p}}{{/inline}}{{> p}}", nil, Limits{},
+			"more than 16 deep"},
+		{"blocks handed on and on", "{{#*inline 'p'}}{{#> p}}{{> @partial-block}}{{/p}}{{/inline}}{{#> p}}x{{/p}}",
+			nil, Limits{}, "more than 16 deep"},
+		{"indented", "{{#*inline 'p'}}\n a\n{{/inline}}\n{{#each l}}\n    {{> p}}\n{{/each}}", nil,
+			Limits{Output: 200}, "longer than 200"},
 	} {
 		template, err := Parse(test.source, Options{Partials: test.partials, Limits: test.limits})
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		_, err = template.Execute(t.Context(), map[string]any{"l": list, "text": strings.Repeat("y", 60), "name": "p"}, Input{})
+		_, err = template.Execute(t.Context(), map[string]any{"l": list, "text": strings.Repeat("y", 60),
+			"name": "p"}, Input{})
 		if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: %v, want %s", test.name, err, test.message)
 		}
@@ -113,7 +124,8 @@ func TestOnlyData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []any{errors.New("secret"), struct{ Error string }{"secret"}, func() string { return "secret" }, &struct{}{}, []string{"a"}} {
+	for _, value := range []any{errors.New("secret"), struct{ Error string }{"secret"},
+		func() string { return "secret" }, &struct{}{}, []string{"a"}} {
 		r, err := template.Execute(t.Context(), map[string]any{"y": value}, Input{})
 		if err == nil || strings.Contains(r.Text, "secret") {
 			t.Errorf("%T: %q, %v", value, r.Text, err)
@@ -123,7 +135,8 @@ func TestOnlyData(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	partials := map[string]string{"layout": "<{{> head}}|{{> @partial-block}}>"}
-	template, err := Parse("{{#*inline \"head\"}}H{{/inline}}{{name}}", Options{Partials: partials, Layout: "layout"})
+	template, err := Parse("{{#*inline \"head\"}}H{{/inline}}{{name}}",
+		Options{Partials: partials, Layout: "layout"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func (l *loader) read(name, text string) (*source, error) {
 	case len(text) > limits.Source:
 		return nil, &Error{Template: name, Err: ErrLimit, Message: sizeMessage("the source", limits.Source)}
 	case l.total > limits.TotalSource:
-		return nil, &Error{Template: name, Err: ErrLimit, Message: sizeMessage("the template with its partials", limits.TotalSource)}
+		return nil, &Error{Template: name, Err: ErrLimit, Message: sizeMessage("the template with its partials",
+			limits.TotalSource)}
 	}
 	p := newParser(l, s)
 	main, err := p.parse()

@@ -22,7 +22,8 @@ var different = map[string]string{
 	"inline partial and block parameters": "A-1B&#x27;2",
 }
 
-// TestAsHandlebarsDoes compares with the results of npm handlebars and npm mustache. ORACLE names another file of results.
+// TestAsHandlebarsDoes compares with the results of npm handlebars and npm mustache. ORACLE names another
+// file of results.
 func TestAsHandlebarsDoes(t *testing.T) {
 	file := "testdata/oracle.json"
 	if other := os.Getenv("ORACLE"); other != "" {
@@ -50,7 +51,8 @@ func TestAsHandlebarsDoes(t *testing.T) {
 		case c.Error == "" && err != nil:
 			t.Errorf("%s: %q: %v, handlebars gives %q\npartials %q", c.Name, c.Template, err, c.Output, c.Partials)
 		case c.Error == "" && got != c.Output:
-			t.Errorf("%s: %q\n     gives %q\nhandlebars %q\npartials %q", c.Name, c.Template, got, c.Output, c.Partials)
+			t.Errorf("%s: %q\n     gives %q\nhandlebars %q\npartials %q", c.Name, c.Template, got, c.Output,
+				c.Partials)
 		}
 	}
 }

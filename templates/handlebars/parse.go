@@ -89,7 +89,8 @@ func (p *parser) statement(t tag) (node, error) {
 	return p.output(t)
 }
 
-// text reads up to the next tag, and reports whether there is one. A backslash before a tag makes it text; two make one backslash.
+// text reads up to the next tag, and reports whether there is one. A backslash before a tag makes it text;
+// two make one backslash.
 func (p *parser) text(into *program) bool {
 	add := func(s string) {
 		if s != "" {
@@ -122,7 +123,8 @@ func (p *parser) text(into *program) bool {
 	}
 }
 
-// escapedEnd finds where the text that begins with an escaped tag ends: before the next tag and its backslashes.
+// escapedEnd finds where the text that begins with an escaped tag ends: before the next tag and its
+// backslashes.
 func escapedEnd(s string, from int) int {
 	i := strings.Index(s[from:], "{{")
 	if i < 0 {
@@ -152,7 +154,8 @@ func (p *parser) unexpected(t token) error {
 	case tokenEnd:
 		return p.fault(t.offset, "the template ends inside a tag")
 	case tokenClose, tokenCloseTriple, tokenCloseRaw:
-		return p.fault(t.offset, "the tag ends too early, or with a wrong number of braces: %s", p.src.text[t.offset:t.end])
+		return p.fault(t.offset, "the tag ends too early, or with a wrong number of braces: %s",
+			p.src.text[t.offset:t.end])
 	}
 	return p.fault(t.offset, "%q doesn't belong here", p.src.text[t.offset:t.end])
 }

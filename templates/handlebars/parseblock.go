@@ -94,8 +94,8 @@ type branch struct {
 	strip   strip
 }
 
-// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside a program of its own, as if
-// written {{else}}{{#name}}…{{/name}}.
+// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside a
+// program of its own, as if written {{else}}{{#name}}…{{/name}}.
 func (p *parser) branches(end tag, chains bool, count int) (*branch, tag, error) {
 	switch {
 	case end.kind == tagElse:
@@ -134,7 +134,8 @@ func (p *parser) branches(end tag, chains bool, count int) (*branch, tag, error)
 	return &branch{program: &program{body: []node{b}, chained: true}, strip: b.openStrip}, next, nil
 }
 
-// attach joins a block with its branches. The closing tag of a block closes its {{else name}} too, and so does what asks for white space.
+// attach joins a block with its branches. The closing tag of a block closes its {{else name}} too, and so
+// does what asks for white space.
 func (b *block) attach(inside *program, rest *branch, closing strip) {
 	b.program = inside
 	if rest == nil {

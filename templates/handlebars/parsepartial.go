@@ -99,7 +99,8 @@ func (p *parser) inline(t tag) (node, error) {
 		}
 	}
 	if v.name() != "inline" || given == "" {
-		return nil, p.fault(t.offset, "an inline partial is declared with its name in quotes: {{#*inline \"name\"}}")
+		return nil, p.fault(t.offset,
+			"an inline partial is declared with its name in quotes: {{#*inline \"name\"}}")
 	}
 	d := &inline{name: given, openStrip: t.strip, program: &program{}}
 	if err := p.shutTag(tokenClose, &d.openStrip); err != nil {

@@ -13,8 +13,10 @@ func TestRefer(t *testing.T) {
 	}{
 		{"nothing", "Hello {{name}}", References{}},
 		{"each once", "{{> b}}{{#if x}}{{> a}}{{else}}{{> b}}{{/if}}", References{Partials: []string{"a", "b"}}},
-		{"in an argument's block", "{{#> outer}}{{> inner}}{{/outer}}", References{Partials: []string{"inner", "outer"}}},
-		{"its own, too", `{{#*inline "row"}}{{> cell}}{{/inline}}{{> row}}`, References{Partials: []string{"cell", "row"}}},
+		{"in an argument's block", "{{#> outer}}{{> inner}}{{/outer}}",
+			References{Partials: []string{"inner", "outer"}}},
+		{"its own, too", `{{#*inline "row"}}{{> cell}}{{/inline}}{{> row}}`,
+			References{Partials: []string{"cell", "row"}}},
 		{"computed", `{{> (lookup . "kind")}}`, References{Computed: true}},
 		{"a layout", "<body>{{> @partial-block}}</body>", References{Block: true}},
 		{"in a comment", "{{!-- {{> a}} --}}", References{}},

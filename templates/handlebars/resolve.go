@@ -82,7 +82,8 @@ func (p *parser) checkArguments(h *helper, v invocation) error {
 			if len(h.hash) == 0 {
 				return p.fault(v.offset, "%s has no argument %s=", h.name, given.name)
 			}
-			return p.fault(v.offset, "%s has no argument %s=, but %s=", h.name, given.name, strings.Join(h.hash, "=, "))
+			return p.fault(v.offset, "%s has no argument %s=, but %s=", h.name, given.name,
+				strings.Join(h.hash, "=, "))
 		}
 	}
 	return nil

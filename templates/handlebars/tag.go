@@ -94,7 +94,8 @@ func (p *parser) skip(prefix string) bool {
 // skipElse moves behind the word else, if it is what comes next.
 func (p *parser) skipElse() bool {
 	after, found := strings.CutPrefix(strings.TrimLeftFunc(p.src.text[p.at:p.limit], isSpace), "else")
-	if r, _ := utf8.DecodeRuneInString(after); !found || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+	if r, _ := utf8.DecodeRuneInString(after); !found || r == '_' || r >= '0' && r <= '9' || r >= 'A' &&
+		r <= 'Z' || r >= 'a' && r <= 'z' {
 		return false
 	}
 	p.at = p.limit - len(after)
@@ -110,7 +111,8 @@ func (p *parser) elseTag(t *tag) {
 	}
 }
 
-// comment reads the rest of a comment. One that begins with two hyphens ends with two, and may have braces between.
+// comment reads the rest of a comment. One that begins with two hyphens ends with two, and may have braces
+// between.
 func (p *parser) comment(t tag) (node, error) {
 	rest := p.src.text[p.at:]
 	end, shut := strings.Index(rest, p.shut), len(p.shut)

@@ -2,7 +2,8 @@ package handlebars
 
 // Options are the parse options of a template. The zero value parses Handlebars for html.
 type Options struct {
-	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are read.
+	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are
+	// read.
 	Partials map[string]string
 	// Layout is the name of a partial that gets the whole template as its block, as between {{#> name}} and
 	// {{/name}}. The layout prints it with {{> @partial-block}}. Empty: none.

@@ -85,7 +85,8 @@ func plainText(v any) string {
 // printed as in JavaScript.
 func jsonNumberText(v json.Number) string {
 	digits := strings.TrimPrefix(string(v), "-")
-	if digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0") && string(v) != "-0" {
+	if digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0") &&
+		string(v) != "-0" {
 		return string(v)
 	}
 	n, err := v.Float64()
@@ -120,7 +121,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// property returns a part of a value: a member of an object, an element of a list or a character of a string, or their length.
+// property returns a part of a value: a member of an object, an element of a list or a character of a string,
+// or their length.
 func property(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -17,7 +17,8 @@ func TestVariables(t *testing.T) {
 	for _, v := range template.Variables() {
 		got = append(got, v.Name)
 	}
-	want := []string{"name", "order.vip", "order.total", "items", "items[].sku", "items[].price", "items[].tags", "site.url", "address", "address.city",
+	want := []string{"name", "order.vip", "order.total", "items", "items[].sku", "items[].price", "items[].tags",
+		"site.url", "address", "address.city",
 		"subject", "items.0", "items.0.to", "items.0.subject", "people", "people.age", "nick"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -107,7 +107,8 @@ func trimBlock(first, inverse *program, opening, middle, closing strip) edges {
 	if closing.open {
 		omitBefore(last.body, len(last.body), true)
 	}
-	if blankBefore(first.body, len(first.body), false) && blankAfter(second.body, -1, false) { // otherwise not alone on the line
+	// otherwise not alone on the line
+	if blankBefore(first.body, len(first.body), false) && blankAfter(second.body, -1, false) {
 		omitBefore(first.body, len(first.body), false)
 		omitAfter(second.body, -1, false)
 	}
@@ -153,7 +154,8 @@ func blankAfter(body []node, i int, root bool) bool {
 		return false
 	}
 	rest := strings.TrimLeftFunc(after.original, isSpace)
-	return rest == "" && root && i+2 == len(body) || strings.Contains(after.original[:len(after.original)-len(rest)], "\n")
+	return rest == "" && root && i+2 == len(body) ||
+		strings.Contains(after.original[:len(after.original)-len(rest)], "\n")
 }
 
 // omitAfter removes white space after node i: all, or once the rest of the line.

@@ -99,7 +99,8 @@ func lower(in *invoked) (any, error) {
 	return strings.ToLower(text), err
 }
 
-// asJSON writes a value as JSON, in which < > & are escaped, so that it may stand inside a script element too.
+// asJSON writes a value as JSON, in which < > & are escaped, so that it may stand inside a script element
+// too.
 func asJSON(in *invoked) (any, error) {
 	text, err := json.Marshal(in.args[0])
 	if err != nil {

@@ -29,8 +29,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Inline returns the html with the rules of its style elements in style attributes. Html without such rules is returned unchanged. The
-// errors are those of the context, and ErrLimit.
+// Inline returns the html with the rules of its style elements in style attributes. Html without such rules
+// is returned unchanged. The errors are those of the context, and ErrLimit.
 func Inline(ctx context.Context, source string, o Options) (string, error) {
 	o = o.withDefaults()
 	if len(source) > o.HTML {

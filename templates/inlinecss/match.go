@@ -50,7 +50,8 @@ func (m *matcher) collect(root *html.Node, tags int) {
 	}
 }
 
-// takeNumber reads the number of an element's tag. Of several elements that the parser made of one tag, only the first has it.
+// takeNumber reads the number of an element's tag. Of several elements that the parser made of one tag, only
+// the first has it.
 func takeNumber(n *html.Node, seen []bool) int {
 	for i, a := range n.Attr {
 		if a.Key != marker {
@@ -100,9 +101,10 @@ func (m *matcher) apply(r *rule) error {
 	return nil
 }
 
-// cost is an upper bound of the nodes that cascadia looks at to match a selector of several parts. For each combinator ' ' or '~' it tries
-// one ancestor or elder sibling after the other, so the bound grows with the number of ways to choose as many of them. A step of
-// cascadia is so much cheaper than a comparison of [Options] that 16 count as one.
+// cost is an upper bound of the nodes that cascadia looks at to match a selector of several parts. For each
+// combinator ' ' or '~' it tries one ancestor or elder sibling after the other, so the bound grows with the
+// number of ways to choose as many of them. A step of cascadia is so much cheaper than a comparison of
+// [Options] that 16 count as one.
 func (m *matcher) cost(n *html.Node, s *selector) int {
 	nodes, choices := 0, 0
 	for a := range n.Ancestors() {
@@ -135,8 +137,8 @@ func isInvisible(name string) bool {
 // cascade is the rules that match one element.
 type cascade struct{ rules []*rule }
 
-// text returns the declarations that win, weakest first, with those of the element's own style attribute. If a rule has a property
-// twice, both stay: the first is for programs that do not understand the second.
+// text returns the declarations that win, weakest first, with those of the element's own style attribute. If
+// a rule has a property twice, both stay: the first is for programs that do not understand the second.
 func (c *cascade) text(own string) string {
 	type entry struct {
 		declaration

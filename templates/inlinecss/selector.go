@@ -9,12 +9,13 @@ import (
 
 // selector is one selector, compiled by cascadia.
 type selector struct {
-	whole    cascadia.Sel
-	subject  cascadia.Sel // what follows the last combinator; an element that fails it fails the whole
-	parts    int          // compound selectors: combinators and one
-	ways     int          // combinators ' ' and '~', for which cascadia tries one ancestor or sibling after the other
-	siblings bool         // it has '~'
-	counts   bool         // it has '~' or a pseudo-class, for which siblings are visited
+	whole   cascadia.Sel
+	subject cascadia.Sel // what follows the last combinator; an element that fails it fails the whole
+	parts   int          // compound selectors: combinators and one
+	// combinators ' ' and '~', for which cascadia tries one ancestor or sibling after the other
+	ways     int
+	siblings bool // it has '~'
+	counts   bool // it has '~' or a pseudo-class, for which siblings are visited
 }
 
 // parseSelector compiles a selector. ok is false for what cannot be inlined, such as :hover.

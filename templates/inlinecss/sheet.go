@@ -76,7 +76,8 @@ func parseSheet(text string, first int) (rules []rule, kept string) {
 			case !ok:
 				others = append(others, strings.TrimSpace(join(selector)))
 			case len(declarations) > 0:
-				rules = append(rules, rule{compiled, compiled.whole.Specificity(), first + len(rules), declarations, sizeOf(declarations)})
+				rules = append(rules, rule{compiled, compiled.whole.Specificity(), first + len(rules), declarations,
+					sizeOf(declarations)})
 			}
 		}
 		if others = slices.DeleteFunc(others, func(s string) bool { return s == "" }); len(others) > 0 {
@@ -86,7 +87,8 @@ func parseSheet(text string, first int) (rules []rule, kept string) {
 	return rules, strings.ReplaceAll(keep.String(), "</", "<\\/")
 }
 
-// statement finds the end of the statement that begins at piece i: the end of its block, or the semicolon of an at-rule.
+// statement finds the end of the statement that begins at piece i: the end of its block, or the semicolon of
+// an at-rule.
 func statement(all []piece, i int) (head, body []piece, next int, hasBody bool) {
 	isAt := all[i].kind == css.AtKeywordToken
 	depth, open := 0, -1
@@ -122,14 +124,16 @@ func parseDeclarations(body []piece) []declaration {
 		text := strings.TrimSpace(join(d))
 		name, value, ok := strings.Cut(text, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || value == "" || name == "" || strings.ContainsAny(name, " \t\r\n{}()\"'\\;@<>") || strings.ContainsAny(value, "{}<") {
+		if !ok || value == "" || name == "" || strings.ContainsAny(name, " \t\r\n{}()\"'\\;@<>") ||
+			strings.ContainsAny(value, "{}<") {
 			continue
 		}
 		if !strings.HasPrefix(name, "--") {
 			name = strings.ToLower(name)
 		}
 		important := false
-		if mark := strings.LastIndexByte(value, '!'); mark >= 0 && strings.EqualFold(strings.TrimSpace(value[mark+1:]), "important") {
+		if mark := strings.LastIndexByte(value, '!'); mark >= 0 &&
+			strings.EqualFold(strings.TrimSpace(value[mark+1:]), "important") {
 			value, important = strings.TrimSpace(value[:mark]), true
 		}
 		if value != "" {

@@ -21,7 +21,8 @@ func (l Locale) Date(t time.Time, style string) string {
 
 // tokens are the parts of a pattern, longer ones first.
 var tokens = [...]string{
-	"YYYY", "YY", "MMMM", "MMM", "MM", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "d", "HH", "H", "hh", "h", "mm", "m", "ss", "s",
+	"YYYY", "YY", "MMMM", "MMM", "MM", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "d", "HH", "H", "hh",
+	"h", "mm", "m", "ss", "s",
 	"SSS", "A", "a", "ZZ", "Z", "X", "x",
 }
 

@@ -93,21 +93,25 @@ func Find(tag string) Locale {
 
 // aliases map unknown tags to known ones.
 var aliases = map[string]string{
-	"no": "nb", "nn": "nb", "iw": "he", "in": "id", "zh-hant": "zh-tw", "zh-hk": "zh-tw", "zh-mo": "zh-tw", "es-us": "es-mx",
+	"no": "nb", "nn": "nb", "iw": "he", "in": "id", "zh-hant": "zh-tw", "zh-hk": "zh-tw", "zh-mo": "zh-tw",
+	"es-us": "es-mx",
 }
 
 // Tag returns the tag of the locale, which may be shorter than the requested one.
 func (l Locale) Tag() string { return l.tag.String() }
 
-// Plural returns the form that a number takes in this language: "zero", "one", "two", "few", "many" or "other".
+// Plural returns the form that a number takes in this language: "zero", "one", "two", "few", "many" or
+// "other".
 func (l Locale) Plural(n float64) string {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return "other"
 	}
 	whole, fraction, _ := strings.Cut(rounded(n, 3), ".")
 	fraction = strings.TrimRight(fraction, "0")
-	form := plural.Cardinal.MatchPlural(l.tag, digits(whole), len(fraction), len(fraction), digits(fraction), digits(fraction))
-	return [...]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}[form]
+	form := plural.Cardinal.MatchPlural(l.tag, digits(whole), len(fraction), len(fraction), digits(fraction),
+		digits(fraction))
+	return [...]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two",
+		plural.Few: "few", plural.Many: "many"}[form]
 }
 
 // digits parses the last digits of a whole number, which decide its plural form. Large numbers stay large.

@@ -51,7 +51,8 @@ func TestAsIntlWritesIt(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	for _, test := range []struct{ asked, got string }{
-		{"de", "de"}, {"de-LI", "de"}, {"de_AT", "de-AT"}, {"EN-us", "en"}, {"pt-BR", "pt"}, {"zh-Hant-HK", "zh-TW"}, {"no", "nb"},
+		{"de", "de"}, {"de-LI", "de"}, {"de_AT", "de-AT"}, {"EN-us", "en"}, {"pt-BR", "pt"},
+		{"zh-Hant-HK", "zh-TW"}, {"no", "nb"},
 		{"", "en"}, {"tlh", "en"}, {"-", "en"}, {"x-y-z-\x00", "en"},
 	} {
 		if got := Find(test.asked).Tag(); got != test.got {
@@ -91,7 +92,8 @@ func TestNumbersOfAllSizes(t *testing.T) {
 		least, most int
 		want        string
 	}{
-		{1.005, 2, 2, "1.01"}, {9.995, 2, 2, "10.00"}, {0.5, 0, 0, "1"}, {math.NaN(), 0, 2, "NaN"}, {math.Inf(-1), 0, 2, "-∞"},
+		{1.005, 2, 2, "1.01"}, {9.995, 2, 2, "10.00"}, {0.5, 0, 0, "1"}, {math.NaN(), 0, 2, "NaN"},
+		{math.Inf(-1), 0, 2, "-∞"},
 		{1e21, 0, 0, "1,000,000,000,000,000,000,000"}, {1e-9, 0, 3, "0"}, {1.5, 3, 1, "1.500"}, {1, -5, 999, "1"},
 	} {
 		if got := en.Number(test.n, test.least, test.most); got != test.want {

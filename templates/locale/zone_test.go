@@ -4,7 +4,8 @@ import "testing"
 
 func TestZone(t *testing.T) {
 	for name, want := range map[string]string{
-		"": "UTC", "UTC": "UTC", "Europe/Zurich": "Europe/Zurich", "Local": "", "Mars/Olympus": "", "../../etc/passwd": "", "/etc/localtime": "", "Europe": "",
+		"": "UTC", "UTC": "UTC", "Europe/Zurich": "Europe/Zurich", "Local": "", "Mars/Olympus": "",
+		"../../etc/passwd": "", "/etc/localtime": "", "Europe": "",
 	} {
 		got := ""
 		zone, err := Zone(name)

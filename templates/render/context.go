@@ -27,6 +27,7 @@ func (c Context) Data(params any) map[string]any {
 		"params":  params,
 		"account": map[string]any{"email": c.Account.Address, "name": c.Account.Name},
 		"service": map[string]any{"url": c.ServiceURL},
-		"rcpt":    map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address, "unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
+		"rcpt": map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address,
+			"unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
 	}
 }

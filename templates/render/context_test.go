@@ -11,7 +11,8 @@ import (
 
 func TestContext(t *testing.T) {
 	source := render.Source{
-		Subject: "{{params.order}} for {{rcpt.name}} <{{rcpt.address}}>", Text: "{{account.name}} <{{account.email}}> at {{service.url}}",
+		Subject: "{{params.order}} for {{rcpt.name}} <{{rcpt.address}}>",
+		Text:    "{{account.name}} <{{account.email}}> at {{service.url}}",
 	}
 	full := render.Context{
 		Account:   render.Person{Name: "Shop", Address: "shop@example.com"},
@@ -27,7 +28,8 @@ func TestContext(t *testing.T) {
 		{"all", full, map[string]any{"order": 7.0}, render.Mail{
 			Subject: "7 for Ada <ada@example.org>", Text: "Shop <shop@example.com> at https://mail.example.com",
 		}, nil},
-		{"nothing known", render.Context{}, nil, render.Mail{Subject: "for  <>", Text: " <> at "}, []string{"params.order"}},
+		{"nothing known", render.Context{}, nil, render.Mail{Subject: "for  <>", Text: " <> at "},
+			[]string{"params.order"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			template, err := render.Parse(source, render.Options{})
@@ -74,7 +76,8 @@ func TestTextHasPartialsOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestTheLayoutIsCalledSo: what is wrong with it is told of the layout, and not of a partial with a name that nobody gave.
+// TestTheLayoutIsCalledSo: what is wrong with it is told of the layout, and not of a partial with a name that
+// nobody gave.
 func TestTheLayoutIsCalledSo(t *testing.T) {
 	for _, layout := range []string{"{{> nobody}}{{> @partial-block}}", "{{#if"} {
 		_, err := render.Parse(render.Source{HTML: "x"}, render.Options{Layout: layout})
@@ -82,7 +85,8 @@ func TestTheLayoutIsCalledSo(t *testing.T) {
 			t.Errorf("%q", err)
 		}
 	}
-	template, err := render.Parse(render.Source{HTML: "x"}, render.Options{Layout: "{{gone}}{{> @partial-block}}"})
+	template, err := render.Parse(render.Source{HTML: "x"},
+		render.Options{Layout: "{{gone}}{{> @partial-block}}"})
 	if err != nil {
 		t.Fatal(err)
 	}

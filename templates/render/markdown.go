@@ -19,7 +19,8 @@ const (
 func tooNested(source string) error {
 	for line := range strings.Lines(source) {
 		if strings.Count(line, "|") > maxMarkdownColumns {
-			return &handlebars.Error{Message: fmt.Sprintf("a table of the Markdown has more than %d columns", maxMarkdownColumns), Err: handlebars.ErrLimit}
+			return &handlebars.Error{Message: fmt.Sprintf("a table of the Markdown has more than %d columns",
+				maxMarkdownColumns), Err: handlebars.ErrLimit}
 		}
 		depth := 0
 		for _, c := range line {
@@ -30,12 +31,14 @@ func tooNested(source string) error {
 			}
 		}
 		if depth > maxMarkdownNesting && strings.Trim(line, "-*_ \t\r\n") != "" {
-			return &handlebars.Error{Message: fmt.Sprintf("the Markdown is nested more than %d deep", maxMarkdownNesting), Err: handlebars.ErrLimit}
+			return &handlebars.Error{Message: fmt.Sprintf("the Markdown is nested more than %d deep",
+				maxMarkdownNesting), Err: handlebars.ErrLimit}
 		}
 	}
 	for _, c := range "[<`*_~" {
 		if strings.Count(source, string(c)) > maxMarkdownBrackets {
-			return &handlebars.Error{Message: fmt.Sprintf("the Markdown has more than %d of %c", maxMarkdownBrackets, c), Err: handlebars.ErrLimit}
+			return &handlebars.Error{Message: fmt.Sprintf("the Markdown has more than %d of %c", maxMarkdownBrackets,
+				c), Err: handlebars.ErrLimit}
 		}
 	}
 	return nil

@@ -23,7 +23,8 @@ type Input struct {
 	Variables map[string]any // further @variables
 	Locale    string         // for numbers and dates; empty: English
 	Zone      *time.Location // for dates; nil: UTC
-	Strict    bool           // variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
+	// variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
+	Strict bool
 }
 
 // Mail is the result of a rendering. Parts that the template lacks are empty, except the text, which is made
@@ -50,7 +51,8 @@ const maxMarkdown = 64 << 10
 func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	within, cancel := context.WithTimeout(ctx, t.options.Time)
 	defer cancel()
-	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone, Variables: in.Variables}, data: in.Data}
+	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone,
+		Variables: in.Variables}, data: in.Data}
 	m := Mail{
 		Subject:     r.part("subject", t.subject),
 		PreviewText: r.part("previewText", t.preview),
@@ -110,11 +112,13 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 		m.Template = "layout"
 	}
 	r.missing = append(r.missing, Missing{m, key})
-	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)", m.Name, m.Line, m.Column)})
+	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)",
+		m.Name, m.Line, m.Column)})
 }
 
 func missingFault(fields []fault.Field) error {
-	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing", Message: "Variables of the template are missing", Fields: fields}
+	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing",
+		Message: "Variables of the template are missing", Fields: fields}
 }
 
 // html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS.
@@ -147,7 +151,8 @@ func (r *rendering) markdown(source string) string {
 		return ""
 	}
 	if len(source) > maxMarkdown {
-		r.err = r.template.faultOf("html", &handlebars.Error{Message: fmt.Sprintf("the Markdown is longer than %d bytes", maxMarkdown), Err: handlebars.ErrLimit})
+		r.err = r.template.faultOf("html", &handlebars.Error{
+			Message: fmt.Sprintf("the Markdown is longer than %d bytes", maxMarkdown), Err: handlebars.ErrLimit})
 		return ""
 	}
 	if err := tooNested(source); err != nil {

@@ -31,15 +31,18 @@ type Source struct {
 
 // Options are the options of parsing and rendering. The zero value works.
 type Options struct {
-	Partials     map[string]string // html, or Markdown for a template in Markdown; Text, Subject and PreviewText may use them too
-	TextPartials map[string]string // what Text, Subject and PreviewText use instead of the partials of the same name
-	Layout       string            // html around the html part, in which {{> @partial-block}} stands for it; empty: none
-	InlineCSS    bool              // write style sheets into style attributes
-	EscapedOnly  bool              // refuse {{{ }}}
-	Mustache     bool              // read templates as Mustache does (handlebars.Options)
-	Limits       handlebars.Limits // of each part
-	CSS          inlinecss.Options
-	Time         time.Duration // for one rendering; 0: 2 s
+	// html, or Markdown for a template in Markdown; Text, Subject and PreviewText may use them too
+	Partials map[string]string
+	// what Text, Subject and PreviewText use instead of the partials of the same name
+	TextPartials map[string]string
+	// html around the html part, in which {{> @partial-block}} stands for it; empty: none
+	Layout      string
+	InlineCSS   bool              // write style sheets into style attributes
+	EscapedOnly bool              // refuse {{{ }}}
+	Mustache    bool              // read templates as Mustache does (handlebars.Options)
+	Limits      handlebars.Limits // of each part
+	CSS         inlinecss.Options
+	Time        time.Duration // for one rendering; 0: 2 s
 }
 
 // Template is a parsed template. It is safe for concurrent use.
@@ -108,7 +111,8 @@ func Parse(s Source, o Options) (*Template, error) {
 		t.html = read("html", s.HTML, handlebars.HTML, o.Layout != "")
 	}
 	if len(faults) > 0 {
-		return nil, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults", Fields: faults}
+		return nil, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault",
+			Message: "The template has faults", Fields: faults}
 	}
 	return t, nil
 }
@@ -116,9 +120,11 @@ func Parse(s Source, o Options) (*Template, error) {
 // language returns the options for reading one part.
 func (o Options) language(escaping handlebars.Escaping, layout bool) handlebars.Options {
 	h := handlebars.Options{
-		Partials: o.Partials, Escaping: escaping, EscapedOnly: o.EscapedOnly, Mustache: o.Mustache, Limits: o.Limits,
+		Partials: o.Partials, Escaping: escaping, EscapedOnly: o.EscapedOnly, Mustache: o.Mustache,
+		Limits: o.Limits,
 	}
-	if inText := escaping == handlebars.Text || escaping == handlebars.Header; inText && len(o.TextPartials) > 0 {
+	if inText := escaping == handlebars.Text || escaping == handlebars.Header; inText &&
+		len(o.TextPartials) > 0 {
 		h.Partials = joined(o.Partials, o.TextPartials)
 	}
 	if layout {

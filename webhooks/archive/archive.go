@@ -87,15 +87,16 @@ func (a *Archive) Run(ctx context.Context) error {
 	if a.opts.URL != "" {
 		wg.Go(func() { a.ship(ctx) })
 	}
-	err := a.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: batch}, func(work context.Context, entries []redisdb.Entry) error {
-		if err := a.take(entries); err != nil {
-			return err
-		}
-		if len(entries) < batch {
-			pause(ctx, gather)
-		}
-		return nil
-	})
+	err := a.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: batch},
+		func(work context.Context, entries []redisdb.Entry) error {
+			if err := a.take(entries); err != nil {
+				return err
+			}
+			if len(entries) < batch {
+				pause(ctx, gather)
+			}
+			return nil
+		})
 	wg.Wait()
 	return err
 }

@@ -34,7 +34,8 @@ func tell(t *testing.T, db *redisdb.DB, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		e, err := event.New(fmt.Sprintf("e%d", i), event.TrackClick, "shop", noon, event.Learned{
-			Message:   event.Message{QueueID: fmt.Sprintf("q%d", i), MessageID: "<m@x.test>", Envelope: event.Envelope{To: []string{"ann@x.test"}}, Tags: []string{"spring"}},
+			Message: event.Message{QueueID: fmt.Sprintf("q%d", i), MessageID: "<m@x.test>", Envelope: event.Envelope{
+				To: []string{"ann@x.test"}}, Tags: []string{"spring"}},
 			Recipient: "ann@x.test", Later: event.Later{URL: "https://shop.test/<a>", Bot: true, Code: 250},
 		})
 		if err != nil {
@@ -50,7 +51,8 @@ func tell(t *testing.T, db *redisdb.DB, from, to int) {
 
 func add(t *testing.T, db *redisdb.DB, partition int, line string) {
 	t.Helper()
-	if err := db.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: redisdb.Key(partition, stream), Values: []string{field, line}}).Err(); err != nil {
+	if err := db.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: redisdb.Key(partition, stream),
+		Values: []string{field, line}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,14 +125,16 @@ func TestFilesOfDays(t *testing.T) {
 		}
 		return text[:bytes.LastIndexByte(text, '\n')+1] // the last line may be on its way in
 	}
-	eventually(t, "the events of the first day", func() bool { return len(ids(t, read("events-2030-01-02.ndjson"))) == 20 })
+	eventually(t, "the events of the first day",
+		func() bool { return len(ids(t, read("events-2030-01-02.ndjson"))) == 20 })
 	stop()
 	mu.Lock()
 	now = now.Add(24 * time.Hour)
 	mu.Unlock()
 	tell(t, db, 20, 25)
 	run(t, db, Options{Dir: dir, Now: clock})
-	eventually(t, "the events of the second day", func() bool { return cmp.Equal(ids(t, read("events-2030-01-03.ndjson")), wanted(20, 25)) })
+	eventually(t, "the events of the second day",
+		func() bool { return cmp.Equal(ids(t, read("events-2030-01-03.ndjson")), wanted(20, 25)) })
 
 	first, _, _ := bytes.Cut(read("events-2030-01-02.ndjson"), []byte("\n"))
 	var l line
@@ -143,7 +147,8 @@ func TestFilesOfDays(t *testing.T) {
 	}
 	l.EventID, l.QueueID, l.Data = "", "", ""
 	want := line{
-		Event: "trackClick", Account: "shop", Date: "2030-01-02T12:00:00.000Z", MS: noon.UnixMilli(), MessageID: "<m@x.test>", Recipient: "ann@x.test",
+		Event: "trackClick", Account: "shop", Date: "2030-01-02T12:00:00.000Z", MS: noon.UnixMilli(),
+		MessageID: "<m@x.test>", Recipient: "ann@x.test",
 		To: []string{"ann@x.test"}, Tags: []string{"spring"}, Code: 250, URL: "https://shop.test/<a>", Bot: 1,
 	}
 	if diff := cmp.Diff(want, l); diff != "" {
@@ -191,7 +196,8 @@ func (s *store) has(t *testing.T) []string {
 
 func TestStoreThatWasAway(t *testing.T) {
 	t.Parallel()
-	db, dir, s := testredis.Open(t, redisdb.Options{}), t.TempDir(), &store{status: http.StatusServiceUnavailable}
+	db, dir, s := testredis.Open(t, redisdb.Options{}), t.TempDir(), &store{
+		status: http.StatusServiceUnavailable}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	o := Options{Dir: dir, URL: server.URL + "/?query=INSERT+INTO+events+FORMAT+JSONEachRow"}
@@ -246,7 +252,8 @@ func TestWhatTheStoreRefusesIsKept(t *testing.T) {
 func TestDiskIsNotFilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	a, err := New(testredis.Open(t, redisdb.Options{}), Options{Dir: dir, URL: "http://127.0.0.1:1", MaxSpool: 1000})
+	a, err := New(testredis.Open(t, redisdb.Options{}), Options{Dir: dir, URL: "http://127.0.0.1:1",
+		MaxSpool: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,14 +266,16 @@ func TestDiskIsNotFilled(t *testing.T) {
 	if err != nil || total > 1000 || len(files) != 10 {
 		t.Fatalf("%d bytes in %d files, %v", total, len(files), err)
 	}
-	if oldest, err := os.ReadFile(filepath.Join(dir, files[0].name)); err != nil || string(oldest) != fmt.Sprintf("%0100d", 10) {
+	if oldest, err := os.ReadFile(filepath.Join(dir, files[0].name)); err != nil ||
+		string(oldest) != fmt.Sprintf("%0100d", 10) {
 		t.Errorf("the oldest left is %s, %v", oldest, err)
 	}
 }
 
 func TestSecretsOfTheAddressAreNotTold(t *testing.T) {
 	t.Parallel()
-	a, err := New(testredis.Open(t, redisdb.Options{}), Options{Dir: t.TempDir(), URL: "http://user:secret@127.0.0.1:1/?password=secret"})
+	a, err := New(testredis.Open(t, redisdb.Options{}),
+		Options{Dir: t.TempDir(), URL: "http://user:secret@127.0.0.1:1/?password=secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +294,8 @@ func TestLeave(t *testing.T) {
 	tell(t, db, 0, 2)
 	stop := run(t, db, Options{Dir: t.TempDir()})
 	key := redisdb.Key(0, stream)
-	eventually(t, "its group", func() bool { g, _ := db.Client().XInfoGroups(t.Context(), key).Result(); return len(g) == 1 })
+	eventually(t, "its group",
+		func() bool { g, _ := db.Client().XInfoGroups(t.Context(), key).Result(); return len(g) == 1 })
 	stop()
 	if err := Leave(t.Context(), db); err != nil {
 		t.Fatal(err)

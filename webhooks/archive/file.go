@@ -10,7 +10,8 @@ import (
 
 // appendToDay adds lines to the file of today. They are on disk when it returns.
 func (a *Archive) appendToDay(lines []byte) error {
-	f, err := os.OpenFile(filepath.Join(a.opts.Dir, dayOf(a.opts.Now())), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	f, err := os.OpenFile(filepath.Join(a.opts.Dir, dayOf(a.opts.Now())), os.O_APPEND|os.O_CREATE|os.O_WRONLY,
+		0o640)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,8 @@ func (a *Archive) makeRoom(size int64) error {
 		}
 		total -= f.size
 		a.metrics.lost.Add(float64(f.size))
-		a.log.Error("archived events dropped: the store takes nothing, and as much waits as may (archive.maxSpool)", "file", f.name, "bytes", f.size)
+		a.log.Error("archived events dropped: the store takes nothing, and as much waits as may (archive.maxSpool)",
+			"file", f.name, "bytes", f.size)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// line is an event as it is archived: what is asked for most in fields of its own, all of it as JSON in data. The names are those of webhooks.
+// line is an event as it is archived: what is asked for most in fields of its own, all of it as JSON in data.
+// The names are those of webhooks.
 type line struct {
 	EventID   string     `json:"eventId"`
 	Event     event.Type `json:"event"`
@@ -68,9 +69,12 @@ func lineOf(e event.Event) line {
 	var d about
 	_ = json.Unmarshal(e.Data, &d) // data of an event that is about no message lacks most of it
 	l := line{
-		EventID: e.ID, Event: e.Type, Account: e.Account, Date: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), MS: e.Time.UnixMilli(),
-		QueueID: d.QueueID, MessageID: d.MessageID, Recipient: d.Recipient, To: d.Envelope.To, Lane: d.Lane, Gateway: d.Gateway, Tags: d.Tags,
-		Source: d.Source, Bounce: d.BounceType, Status: d.Status, Reason: d.Reason, URL: d.URL, UserAgent: d.UserAgent, ListID: d.ListID,
+		EventID: e.ID, Event: e.Type, Account: e.Account, Date: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+		MS:      e.Time.UnixMilli(),
+		QueueID: d.QueueID, MessageID: d.MessageID, Recipient: d.Recipient, To: d.Envelope.To, Lane: d.Lane,
+		Gateway: d.Gateway, Tags: d.Tags,
+		Source: d.Source, Bounce: d.BounceType, Status: d.Status, Reason: d.Reason, URL: d.URL,
+		UserAgent: d.UserAgent, ListID: d.ListID,
 		Data: string(e.Data),
 	}
 	if l.Recipient == "" && len(l.To) == 1 {

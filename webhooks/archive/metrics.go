@@ -11,15 +11,19 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
 	m := &metrics{
-		written: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total", Help: "Events written to the archive, or to the disk on their way to it."}),
-		lost:    prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total", Help: "Bytes of events dropped because too much waited for the archive."}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total", Help: "Files of events that the archive refused."}),
+		written: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total",
+			Help: "Events written to the archive, or to the disk on their way to it."}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total",
+			Help: "Bytes of events dropped because too much waited for the archive."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total",
+			Help: "Files of events that the archive refused."}),
 	}
 	if reg == nil {
 		return m
 	}
 	reg.MustRegister(m.written, m.lost, m.refused, prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "postroom_archive_waiting_bytes", Help: "Bytes of events on the disk of this process that wait for the archive."},
+		prometheus.GaugeOpts{Name: "postroom_archive_waiting_bytes",
+			Help: "Bytes of events on the disk of this process that wait for the archive."},
 		func() float64 {
 			_, total, err := a.spool()
 			if err != nil {

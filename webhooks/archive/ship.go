@@ -112,7 +112,8 @@ func (a *Archive) settle(name string, refused error) error {
 	}
 	a.metrics.refused.Inc()
 	aside := filepath.Join(a.opts.Dir, "refused-"+strings.TrimPrefix(name, waiting))
-	a.log.Error("the archive refuses events; they are kept in a file", "file", filepath.Base(aside), "error", refused)
+	a.log.Error("the archive refuses events; they are kept in a file", "file", filepath.Base(aside), "error",
+		refused)
 	return ignoreMissing(os.Rename(path, aside))
 }
 
@@ -123,7 +124,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// post hands lines to the store. It tells a store that takes nothing now (an error) from one that will never take these lines (refused).
+// post hands lines to the store. It tells a store that takes nothing now (an error) from one that will never
+// take these lines (refused).
 func (a *Archive) post(ctx context.Context, lines []byte) (refused, _ error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.opts.URL, bytes.NewReader(lines))
 	if err != nil {

@@ -31,30 +31,51 @@ func TestLinks(t *testing.T) {
 	for _, tt := range []struct{ name, html, want string }{
 		{"double quotes", `<a href="https://x.test/a">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fa">`},
 		{"single quotes", `<a href='https://x.test/a'>`, `<a href='https://t.test/c/https%3A%2F%2Fx.test%2Fa'>`},
-		{"no quotes get some", `<a href=https://x.test/a/>`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fa%2F">`},
-		{"area", `<area shape=rect href="http://x.test">`, `<area shape=rect href="https://t.test/c/http%3A%2F%2Fx.test">`},
-		{"capitals", `<A CLASS=b HREF = "HTTPS://X.Test/A">`, `<A CLASS=b HREF = "https://t.test/c/https%3A%2F%2Fx.test%2FA">`},
-		{"line breaks in the tag", "<a\r\n  href\n=\n\"https://x.test/\"\t>", "<a\r\n  href\n=\n\"https://t.test/c/https%3A%2F%2Fx.test%2F\"\t>"},
-		{"slashes for blanks", `<a/href="https://x.test/"/>`, `<a/href="https://t.test/c/https%3A%2F%2Fx.test%2F"/>`},
-		{"entities", `<a href="https://x.test/?a=1&amp;b=2">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%3Fa%3D1%26b%3D2">`},
-		{"ampersand that only looks like an entity", `<a href="https://x.test/?a=1&copy=2">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%3Fa%3D1%26copy%3D2">`},
-		{"the first href counts", `<a href="https://x.test/1" href="https://x.test/2">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2F1" href="https://x.test/2">`},
-		{"an attribute that ends in href", `<a data-href="https://x.test/1" href="https://x.test/2">`, `<a data-href="https://x.test/1" href="https://t.test/c/https%3A%2F%2Fx.test%2F2">`},
-		{"href in the value of another", `<a title='href="https://x.test/1"' href=https://x.test/2>`, `<a title='href="https://x.test/1"' href="https://t.test/c/https%3A%2F%2Fx.test%2F2">`},
-		{"the sign > in a value", `<a title="a > b" href="https://x.test/">`, `<a title="a > b" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
-		{"equals sign for a name", `<a ="x" href="https://x.test/">`, `<a ="x" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
+		{"no quotes get some", `<a href=https://x.test/a/>`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fa%2F">`},
+		{"area", `<area shape=rect href="http://x.test">`,
+			`<area shape=rect href="https://t.test/c/http%3A%2F%2Fx.test">`},
+		{"capitals", `<A CLASS=b HREF = "HTTPS://X.Test/A">`,
+			`<A CLASS=b HREF = "https://t.test/c/https%3A%2F%2Fx.test%2FA">`},
+		{"line breaks in the tag", "<a\r\n  href\n=\n\"https://x.test/\"\t>",
+			"<a\r\n  href\n=\n\"https://t.test/c/https%3A%2F%2Fx.test%2F\"\t>"},
+		{"slashes for blanks", `<a/href="https://x.test/"/>`,
+			`<a/href="https://t.test/c/https%3A%2F%2Fx.test%2F"/>`},
+		{"entities", `<a href="https://x.test/?a=1&amp;b=2">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%3Fa%3D1%26b%3D2">`},
+		{"ampersand that only looks like an entity", `<a href="https://x.test/?a=1&copy=2">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%3Fa%3D1%26copy%3D2">`},
+		{"the first href counts", `<a href="https://x.test/1" href="https://x.test/2">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2F1" href="https://x.test/2">`},
+		{"an attribute that ends in href", `<a data-href="https://x.test/1" href="https://x.test/2">`,
+			`<a data-href="https://x.test/1" href="https://t.test/c/https%3A%2F%2Fx.test%2F2">`},
+		{"href in the value of another", `<a title='href="https://x.test/1"' href=https://x.test/2>`,
+			`<a title='href="https://x.test/1"' href="https://t.test/c/https%3A%2F%2Fx.test%2F2">`},
+		{"the sign > in a value", `<a title="a > b" href="https://x.test/">`,
+			`<a title="a > b" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
+		{"equals sign for a name", `<a ="x" href="https://x.test/">`,
+			`<a ="x" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
 		{"blanks around", "<a href=\" https://x.test/\n\">", `<a href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
-		{"a blank inside is encoded", `<a href="https://x.test/a b">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fa%2520b">`},
+		{"a blank inside is encoded", `<a href="https://x.test/a b">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fa%2520b">`},
 		{"letters outside ASCII", `<a href="https://müller.test:8080/grün?ö#ä">`,
 			`<a href="https://t.test/c/https%3A%2F%2Fxn--mller-kva.test%3A8080%2Fgr%25C3%25BCn%3F%25C3%25B6%23%25C3%25A4">`},
-		{"fragment of a page", `<a href="https://x.test/#top">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%23top">`},
-		{"base", `<base href="https://x.test/news/"><a href="../b?c">`, `<base href="https://x.test/news/"><a href="https://t.test/c/https%3A%2F%2Fx.test%2Fb%3Fc">`},
-		{"base behind the link", `<a href="b"><base href="https://x.test/n/">`, `<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fn%2Fb"><base href="https://x.test/n/">`},
-		{"link without scheme", `<base href="https://x.test"><a href="//y.test/b">`, `<base href="https://x.test"><a href="https://t.test/c/https%3A%2F%2Fy.test%2Fb">`},
-		{"revealed conditional comment", `<![if !mso]><a href="https://x.test/"><![endif]>`, `<![if !mso]><a href="https://t.test/c/https%3A%2F%2Fx.test%2F"><![endif]>`},
-		{"not only for Outlook", `<!--[if !mso]><!--><a href="https://x.test/"><!--<![endif]-->`, `<!--[if !mso]><!--><a href="https://t.test/c/https%3A%2F%2Fx.test%2F"><!--<![endif]-->`},
-		{"data-track on", `<a data-track="on" href="https://x.test/">`, `<a data-track="on" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
-		{"address of a host", `<a href="http://[2001:db8::1]:80/">`, `<a href="https://t.test/c/http%3A%2F%2F%5B2001%3Adb8%3A%3A1%5D%3A80%2F">`},
+		{"fragment of a page", `<a href="https://x.test/#top">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2F%23top">`},
+		{"base", `<base href="https://x.test/news/"><a href="../b?c">`,
+			`<base href="https://x.test/news/"><a href="https://t.test/c/https%3A%2F%2Fx.test%2Fb%3Fc">`},
+		{"base behind the link", `<a href="b"><base href="https://x.test/n/">`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test%2Fn%2Fb"><base href="https://x.test/n/">`},
+		{"link without scheme", `<base href="https://x.test"><a href="//y.test/b">`,
+			`<base href="https://x.test"><a href="https://t.test/c/https%3A%2F%2Fy.test%2Fb">`},
+		{"revealed conditional comment", `<![if !mso]><a href="https://x.test/"><![endif]>`,
+			`<![if !mso]><a href="https://t.test/c/https%3A%2F%2Fx.test%2F"><![endif]>`},
+		{"not only for Outlook", `<!--[if !mso]><!--><a href="https://x.test/"><!--<![endif]-->`,
+			`<!--[if !mso]><!--><a href="https://t.test/c/https%3A%2F%2Fx.test%2F"><!--<![endif]-->`},
+		{"data-track on", `<a data-track="on" href="https://x.test/">`,
+			`<a data-track="on" href="https://t.test/c/https%3A%2F%2Fx.test%2F">`},
+		{"address of a host", `<a href="http://[2001:db8::1]:80/">`,
+			`<a href="https://t.test/c/http%3A%2F%2F%5B2001%3Adb8%3A%3A1%5D%3A80%2F">`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,15 +163,18 @@ func TestLeftAlone(t *testing.T) {
 func TestPixel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, html, want string }{
-		{"before the end of the body", "<body><p>a</p></body></html>", "<body><p>a</p>" + picture + "</body></html>"},
+		{"before the end of the body", "<body><p>a</p></body></html>", "<body><p>a</p>" + picture +
+			"</body></html>"},
 		{"capitals and blanks", "<BODY>a</BODY \n></HTML>", "<BODY>a" + picture + "</BODY \n></HTML>"},
 		{"before the last end", "<body>a</body>b</body>c", "<body>a</body>b" + picture + "</body>c"},
 		{"not in a comment", "<body>a</body><!-- </body> -->", "<body>a" + picture + "</body><!-- </body> -->"},
 		{"not in a title", "<body>a<title></body></title>", "<body>a<title></body></title>" + picture},
 		{"no body", "<p>a", "<p>a" + picture},
 		{"nothing at all", "", picture},
-		{"link right before the end", `<a href=https://x.test></body>`, `<a href="https://t.test/c/https%3A%2F%2Fx.test">` + picture + "</body>"},
-		{"link behind the body", `</body><a href="https://x.test">`, picture + `</body><a href="https://t.test/c/https%3A%2F%2Fx.test">`},
+		{"link right before the end", `<a href=https://x.test></body>`,
+			`<a href="https://t.test/c/https%3A%2F%2Fx.test">` + picture + "</body>"},
+		{"link behind the body", `</body><a href="https://x.test">`,
+			picture + `</body><a href="https://t.test/c/https%3A%2F%2Fx.test">`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +216,8 @@ func TestALinkThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestManyLinks: each different link is made once, the 501st and further ones stay, known ones are rewritten wherever they stand.
+// TestManyLinks: each different link is made once, the 501st and further ones stay, known ones are rewritten
+// wherever they stand.
 func TestManyLinks(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -277,7 +302,8 @@ func FuzzRewrite(f *testing.F) {
 		made := 0
 		link := func(u string) (string, error) {
 			made++
-			if parsed, err := url.Parse(u); err != nil || parsed.User != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") ||
+			if parsed, err := url.Parse(u); err != nil || parsed.User != nil || parsed.Host == "" ||
+				(parsed.Scheme != "http" && parsed.Scheme != "https") ||
 				strings.ContainsFunc(u, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 				t.Errorf("%q was to be rewritten", u)
 			}
@@ -295,16 +321,19 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%q became %q: attributes %q became %q", source, once, before, after)
 		}
 		for i := range before {
-			if before[i] != after[i] && !strings.HasPrefix(after[i], "a href="+prefix) && !strings.HasPrefix(after[i], "area href="+prefix) {
+			if before[i] != after[i] && !strings.HasPrefix(after[i], "a href="+prefix) &&
+				!strings.HasPrefix(after[i], "area href="+prefix) {
 				t.Errorf("%q became %q", before[i], after[i])
 			}
 		}
 		made = 0
-		if twice, err := Rewrite(once, Options{Link: link, Keep: []string{prefix}}); twice != once || err != nil || made != 0 {
+		if twice, err := Rewrite(once, Options{Link: link, Keep: []string{prefix}}); twice != once || err != nil ||
+			made != 0 {
 			t.Errorf("%q rewritten again: %q, %v", once, twice, err)
 		}
 		with, err := Rewrite(source, Options{Pixel: pixel})
-		if at := strings.LastIndex(with, picture); err != nil || at < 0 || with[:at]+with[at+len(picture):] != source {
+		if at := strings.LastIndex(with, picture); err != nil || at < 0 ||
+			with[:at]+with[at+len(picture):] != source {
 			t.Errorf("with the picture: %q, %v", with, err)
 		}
 	})
@@ -312,7 +341,8 @@ func FuzzRewrite(f *testing.F) {
 
 func BenchmarkRewrite(b *testing.B) {
 	row := `<tr><td class="cell" style="padding:0 10px;font:14px/20px Arial">An offer, and some words about it that go on for a line or two.` +
-		`<a href="https://shop.test/item?id=%d&amp;utm_source=mail" style="color:#123456">See it</a></td></tr>` + "\n"
+		`<a href="https://shop.test/item?id=%d&amp;utm_source=mail" style="color:#123456">See it</a></td></tr>` +
+		"\n"
 	var page strings.Builder
 	page.WriteString("<html><body><table>")
 	for i := 0; page.Len() < 100<<10; i++ {

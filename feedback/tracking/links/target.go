@@ -117,7 +117,10 @@ func odd(link string) bool {
 			return true
 		}
 	}
-	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool { return 0x80 <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 })
+	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool {
+		return 0x80 <= r &&
+			r < 0xa0 || r == 0x2028 || r == 0x2029
+	})
 }
 
 // marks are placeholders of template languages, which another program replaces later. Those of Handlebars may
