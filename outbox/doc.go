@@ -1,5 +1,13 @@
-// Package outbox sees a message through from acceptance to the last word about each of its recipients, for
-// whoever handed it in.
+// Package outbox sees a message through from acceptance to the last word about each of its recipients.
+//
+// Its files are grouped by the life of a message. References between the groups run one way (groups_test.go):
+//
+//	record_*    the record: keys, scripts, codec, clock; everything below stands on it
+//	intake*     takes messages in: one way for HTTP, SMTP, templates and mail merge
+//	delivery*   one attempt: lease, decision, outcome; and the sweeper
+//	read_*      lists, shows, the email log
+//	desk_*      what operators do: cancel, retry, reschedule, replay; retention
+//	queues, facts*  pause and counts; what becomes known later
 //
 // The message record in Redis is the truth. A task in the queue is only a wake-up: it carries the message's
 // id, and handling it twice, early, late or never is harmless. Each change of a record is one Lua script
@@ -34,7 +42,7 @@
 //   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed;
 //     a replay opens it again.
 //
-// It never talks SMTP itself nor picks the relay (packages smtpsend and routes do), never decides from a
+// It never talks SMTP itself nor picks the relay (packages smtpsend and accounts/routing do), never decides from a
 // task's own counters, and never writes outside its keys.
 //
 // What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and
