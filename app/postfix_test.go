@@ -59,7 +59,7 @@ func TestPostfixTakesWhatWeSend(t *testing.T) {
 	}
 	files := postfix.Wait(t, 2)
 	for _, file := range files {
-		out, err := exec.CommandContext(t.Context(), "python3", "-c", readMail, file).Output() //nolint:gosec // our own script
+		out, err := exec.CommandContext(t.Context(), "python3", "-c", readMail, file).Output()
 		if err != nil {
 			t.Fatalf("python3 could not read the mail (is python3 installed? `make test` installs it): %v", err)
 		}

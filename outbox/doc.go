@@ -42,8 +42,8 @@
 //   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed;
 //     a replay opens it again.
 //
-// It never talks SMTP itself nor picks the relay (packages smtpsend and accounts/routing do), never decides from a
-// task's own counters, and never writes outside its keys.
+// It never talks SMTP itself nor picks the relay (packages smtpsend and accounts/routing do), never decides
+// from a task's own counters, and never writes outside its keys.
 //
 // What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and
 // every event. The content of a short mail stays beside it until the search index has read it, where there is

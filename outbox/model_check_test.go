@@ -107,7 +107,7 @@ func (m *model) live() int {
 // check holds what came of a history to the promises.
 func (m *model) check() {
 	m.checkRecords()
-	events := m.allEvents()
+	events := allEvents(m)
 	m.checkAccepted(events)
 	told := map[string]*account{}
 	for _, e := range queuedOnly(m, events) {
@@ -288,7 +288,7 @@ func (m *model) counters() map[string]int {
 // findAccepted learns of the messages that were accepted, those too whose submit was never answered.
 func (m *model) findAccepted() {
 	accepted := map[string]string{}
-	for _, e := range m.allEvents() {
+	for _, e := range allEvents(m) {
 		if e.Type == event.MessageQueued {
 			d := aboutOf(m, e)
 			accepted[d.MessageID] = d.QueueID
@@ -326,7 +326,7 @@ func aboutOf(m *model, e event.Event) about {
 	return d
 }
 
-func (m *model) allEvents() []event.Event {
+func allEvents(m *model) []event.Event {
 	var all []event.Event
 	for p := range m.DB.Partitions() {
 		entries, err := m.DB.Client().XRange(m.ctx, m.keys.events(p), "-", "+").Result()

@@ -49,7 +49,7 @@ func (m *model) step() {
 	case "kill":
 		m.kill(m.anyProc())
 	case "sweep":
-		m.do(verb, func(ctx context.Context, b *Outbox) func() { return m.fine(b.sweep(ctx)) })
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { return fine(m, b.sweep(ctx)) })
 	case "renew":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.extend(ctx); return nil })
 	case "note":
@@ -57,12 +57,12 @@ func (m *model) step() {
 	case "cancel all":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() {
 			_, err := b.CancelAll(ctx, api.OutboxQuery{State: api.Delayed}, ReasonAPI)
-			return m.fine(err)
+			return fine(m, err)
 		})
 	case "replay all":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() {
 			_, err := b.ReplayAll(ctx, api.ReplayRequest{})
-			return m.fine(err)
+			return fine(m, err)
 		})
 	case "advance": // even seconds: a worker waits out a fraction
 		m.clock.Advance(2 * time.Second * time.Duration(rapid.IntRange(1, 15).Draw(m.rt, "seconds")))
@@ -136,7 +136,7 @@ func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func(
 		return m.cancel(id)
 	}
 	do, now := deeds[verb], m.clock.Now()
-	return func(ctx context.Context, b *Outbox) func() { return m.fine(do(ctx, b, id, now)) }
+	return func(ctx context.Context, b *Outbox) func() { return fine(m, do(ctx, b, id, now)) }
 }
 
 // race has something done to a message while something else is being done to it, and perhaps its lease runs
@@ -181,7 +181,7 @@ func (m *model) one() (string, bool) {
 }
 
 // fine has an error looked at that is none of those a verb may answer with.
-func (m *model) fine(err error) func() {
+func fine(m *model, err error) func() {
 	for _, kind := range []fault.Kind{fault.Conflict, fault.NotFound, fault.Invalid, fault.Unavailable} {
 		if err == nil || fault.Is(err, kind) || redisdb.Unavailable(err) {
 			return nil
@@ -195,7 +195,7 @@ func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	return func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Cancel(ctx, id, ReasonAPI)
 		if err != nil || !answer.Deleted {
-			return m.fine(err)
+			return fine(m, err)
 		}
 		return func() {
 			for _, to := range m.recipients(id) {
@@ -211,7 +211,7 @@ func (m *model) suppress() {
 	if len(m.sent) == 0 {
 		return
 	}
-	to := m.anybody("whom")
+	to := anybody(m, "whom")
 	if _, err := m.Suppressions.Add(m.ctx, suppression.Entry{
 		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
@@ -226,7 +226,7 @@ func (m *model) forgive() {
 	if len(m.sent) == 0 {
 		return
 	}
-	to := m.anybody("whom not")
+	to := anybody(m, "whom not")
 	if _, err := m.Suppressions.Remove(m.ctx, suppression.Entry{
 		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
@@ -235,7 +235,7 @@ func (m *model) forgive() {
 }
 
 // anybody picks a recipient of what was submitted.
-func (m *model) anybody(why string) string {
+func anybody(m *model, why string) string {
 	l := m.sent[rapid.IntRange(0, len(m.sent)-1).Draw(m.rt, why)]
 	return l.req.To[rapid.IntRange(0, len(l.req.To)-1).Draw(m.rt, "recipient")].Address
 }
@@ -283,7 +283,7 @@ func (m *model) hand(l *handed) {
 	m.do("submit", func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Submit(ctx, l.req)
 		if err != nil {
-			return m.fine(err)
+			return fine(m, err)
 		}
 		if answer.Skipped != nil && answer.QueueID == "" {
 			return nil // it was not accepted before, and nobody in it may be mailed

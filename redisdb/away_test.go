@@ -167,17 +167,18 @@ func TestUnavailableReadsTheServersAnswer(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	for text, want := range map[string]bool{
-		"LOADING Redis is loading the dataset in memory":                                                             true,
-		"READONLY You can't write against a read only replica.":                                                      true,
-		"MISCONF Errors writing to the AOF file: No space left on device":                                            true,
-		"OOM command not allowed when used memory > 'maxmemory'.":                                                    true,
-		"NOREPLICAS Not enough good replicas to write.":                                                              true,
-		"MOVED 3999 127.0.0.1:6381":                                                                                  true,
-		"CLUSTERDOWN The cluster is down":                                                                            true,
+		"LOADING Redis is loading the dataset in memory":                  true,
+		"READONLY You can't write against a read only replica.":           true,
+		"MISCONF Errors writing to the AOF file: No space left on device": true,
+		"OOM command not allowed when used memory > 'maxmemory'.":         true,
+		"NOREPLICAS Not enough good replicas to write.":                   true,
+		"MOVED 3999 127.0.0.1:6381":                                       true,
+		"CLUSTERDOWN The cluster is down":                                 true,
+		"ERR unknown command 'FOO'":                                       false,
+		"WRONGTYPE Operation against a key holding another kind":          false,
+		"ERR user_script:1: attempt to index a nil value":                 false,
+
 		"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed when used memory > 'max'.": true,
-		"ERR unknown command 'FOO'":                                                                                  false,
-		"WRONGTYPE Operation against a key holding another kind":                                                     false,
-		"ERR user_script:1: attempt to index a nil value":                                                            false,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel() // the client tries some of them again for a second

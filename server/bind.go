@@ -144,7 +144,7 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 		t, err := parseTime(text)
 		if err != nil {
 			broken = []string{"must be in ISO 8601 date format"}
-		} else if t.IsZero() { // how .NET writes no time; to the packages below it would mean that nothing was asked
+		} else if t.IsZero() { // how .NET writes no time
 			t = t.Add(time.Nanosecond)
 		}
 		field.Set(reflect.ValueOf(t))

@@ -245,7 +245,8 @@ func TestExpiredCertificate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row.relay.Host, row.relay.Port, row.relay.TLS = "localhost", listener.Addr().(*net.TCPAddr).Port, TLSImplicit
+			row.relay.Host, row.relay.TLS = "localhost", TLSImplicit
+			row.relay.Port = listener.Addr().(*net.TCPAddr).Port
 			err = sender.Verify(t.Context(), row.relay)
 			<-done
 			var e *Error

@@ -45,7 +45,7 @@ func (c *session) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{
 		ServerName:         r.Host,
 		MinVersion:         max(r.MinVersion, tls.VersionTLS12),
-		InsecureSkipVerify: r.InsecureSkipVerify || r.TLS == TLSOpportunistic && !r.hasCredentials(), //nolint:gosec // as asked
+		InsecureSkipVerify: r.InsecureSkipVerify || r.TLS == TLSOpportunistic && !r.hasCredentials(),
 	}
 	if r.CA != "" {
 		config.RootCAs = x509.NewCertPool()

@@ -141,7 +141,7 @@ func (r *wireReader) next() ([]byte, error) {
 	if err != nil && err != io.EOF { //nolint:errorlint // readFull gives a reader's own
 		return nil, contentFault{err}
 	}
-	if wrong := missized(r.lacks); wrong != nil && (err == io.EOF || r.lacks < 0) { //nolint:errorlint // as above
+	if wrong := missized(r.lacks); wrong != nil && (err == io.EOF || r.lacks < 0) {
 		return nil, contentFault{wrong}
 	}
 	r.out = r.form.append(r.out[:0], r.in[:n])

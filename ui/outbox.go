@@ -28,7 +28,7 @@ type tab struct {
 
 // outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads
 // only its own data.
-func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
+func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
 }
 
 // count fills in the counts and whether sending is paused.
-func (u *UI) count(ctx context.Context, v *outboxView) error {
+func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 	var err error
 	if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (u *UI) count(ctx context.Context, v *outboxView) error {
 }
 
 // list fills in a page of messages.
-func (u *UI) list(ctx context.Context, v *outboxView, page int) error {
+func (u outboxPage) list(ctx context.Context, v *outboxView, page int) error {
 	q := v.Filter.query()
 	q.Page, q.PageSize = page, rowsPerPage
 	got, err := u.Outbox.List(ctx, q)
@@ -83,9 +83,13 @@ func (u *UI) list(ctx context.Context, v *outboxView, page int) error {
 	return nil
 }
 
-func (u *UI) pause(w http.ResponseWriter, r *http.Request) error { return u.setPaused(w, r, true) }
+func (u outboxPage) pause(w http.ResponseWriter, r *http.Request) error {
+	return u.setPaused(w, r, true)
+}
 
-func (u *UI) resume(w http.ResponseWriter, r *http.Request) error { return u.setPaused(w, r, false) }
+func (u outboxPage) resume(w http.ResponseWriter, r *http.Request) error {
+	return u.setPaused(w, r, false)
+}
 
 // switched is the result of pausing or resuming a queue, by its name and whether it is paused.
 var switched = map[string]map[bool]string{
@@ -95,7 +99,7 @@ var switched = map[string]map[bool]string{
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }
 
-func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
+func (u outboxPage) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
 	name := r.PathValue("queue")
 	words, ok := switched[name]
 	if !ok {

@@ -35,7 +35,7 @@ func (v suppressionsView) Any() bool {
 }
 
 // suppressions shows the suppression list, or all suppressions of an address.
-func (u *UI) suppressions(w http.ResponseWriter, r *http.Request) error {
+func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) error {
 	view, err := readSuppressions(r.URL.Query())
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func suppressionVerdicts(list []api.Suppression) []string {
 }
 
 // addSuppression adds the suppression of the form.
-func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
+func (u suppressionPages) addSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 }
 
 // removeSuppression removes one entry.
-func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
+func (u suppressionPages) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func whomOf(text string) (email, domain string) {
 const importFieldLimit = 4 << 10
 
 // importSuppressions streams the file of a form into an import, and redirects to the page of its result.
-func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
+func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 	form, err := r.MultipartReader()
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "", "The form has no file")
@@ -235,7 +235,7 @@ func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 const importWait = 30 * time.Minute
 
 // suppressionImport shows the progress and result of an import.
-func (u *UI) suppressionImport(w http.ResponseWriter, r *http.Request) error {
+func (u suppressionPages) suppressionImport(w http.ResponseWriter, r *http.Request) error {
 	told, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
 	if err != nil {
 		return err

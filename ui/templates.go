@@ -32,7 +32,7 @@ type templatesView struct {
 // Any reports whether the list is narrowed.
 func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.Search != "" }
 
-func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
+func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")),
 		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
@@ -81,7 +81,7 @@ type templateVariant struct {
 
 type templatePart struct{ Name, Text string }
 
-func (u *UI) template(w http.ResponseWriter, r *http.Request) error {
+func (u templatePages) template(w http.ResponseWriter, r *http.Request) error {
 	id, number, locale, err := templateOf(r)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (v templateView) At(number int) string {
 }
 
 // previewTemplate fills the template with its sample. Faults of the template are part of the page.
-func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
+func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
 	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale,
 		Version: v.Number})
 	switch {
@@ -168,7 +168,7 @@ func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
 const framePolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
 // templateFrame answers with the html that a template makes of its sample.
-func (u *UI) templateFrame(w http.ResponseWriter, r *http.Request) error {
+func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) error {
 	id, number, locale, err := templateOf(r)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (u *UI) templateFrame(w http.ResponseWriter, r *http.Request) error {
 }
 
 // restoreTemplate makes a version the current content again.
-func (u *UI) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u templatePages) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err

@@ -47,6 +47,14 @@ type UI struct {
 	csrf   *http.CrossOriginProtection
 }
 
+// The pages of one subject each.
+type (
+	outboxPage       struct{ *UI }
+	webhookPages     struct{ *UI }
+	templatePages    struct{ *UI }
+	suppressionPages struct{ *UI }
+)
+
 // New makes a UI.
 func New(parts Parts, o Options) (*UI, error) {
 	if parts.Outbox == nil || parts.Webhooks == nil || parts.Deliveries == nil || parts.Suppressions == nil ||

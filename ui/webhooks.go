@@ -28,7 +28,7 @@ type webhooksView struct {
 	Queue     api.QueueStatus
 }
 
-func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
+func (u webhookPages) webhooks(w http.ResponseWriter, r *http.Request) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.Webhooks.Endpoints(r.Context(), page, endpointsPerPage)
 	if err != nil {
@@ -73,7 +73,7 @@ func pathID(r *http.Request, name string) (string, error) {
 
 func endpointPath(id string) string { return "/webhooks/" + id }
 
-func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
+func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "id")
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (u *UI) endpoint(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deliveries are a page of an endpoint's: all, or those about messages that a query finds.
-func (u *UI) deliveries(ctx context.Context, id, q string, page int) (api.DeliveryPage, error) {
+func (u webhookPages) deliveries(ctx context.Context, id, q string, page int) (api.DeliveryPage, error) {
 	if q == "" {
 		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
 	}
@@ -114,7 +114,7 @@ func (u *UI) deliveries(ctx context.Context, id, q string, page int) (api.Delive
 }
 
 // testEndpoint sends a test event and tells what it met.
-func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request) error {
+func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "id")
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request) error {
 		Bad: true})
 }
 
-func (u *UI) redeliver(w http.ResponseWriter, r *http.Request) error {
+func (u webhookPages) redeliver(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "id")
 	if err != nil {
 		return err

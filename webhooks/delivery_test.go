@@ -199,7 +199,7 @@ func TestReplayStopsWhereThereIsNoRoom(t *testing.T) {
 func overdue(t *testing.T, b *bundle) {
 	t.Helper()
 	b.advance(sweepOverdue + time.Minute)
-	if err := b.sweepOnce(t.Context()); err != nil {
+	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

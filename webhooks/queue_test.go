@@ -154,7 +154,7 @@ func TestInMemoryStore(t *testing.T) {
 		t.Errorf("log %v of %d: one is pending, one is kept", ids, total)
 	}
 	b.now = func() time.Time { return start.Add(time.Hour) }
-	if err := b.sweepOnce(t.Context()); err != nil {
+	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err != nil {
 		t.Errorf("sweep: %v", err)
 	}
 	if deleted, err := b.Delete(t.Context(), ep.ID); !deleted || err != nil {

@@ -17,8 +17,11 @@ const (
 	sweepBatch = 500
 )
 
-// sweep finds deliveries whose task is gone, until ctx ends.
-func (w *Webhooks) sweep(ctx context.Context) error {
+// sweeper finds the deliveries whose task is gone.
+type sweeper struct{ *Webhooks }
+
+// sweep looks for them until ctx ends.
+func (w sweeper) sweep(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -36,7 +39,7 @@ func (w *Webhooks) sweep(ctx context.Context) error {
 // sweepOnce checks the deliveries that are overdue the longest. A delivery with a live task is postponed.
 // One that was never tried gets a new task, once: the process may have died between record and task. For
 // any other, an operator deleted or archived the task in the dashboard; its record says so.
-func (w *Webhooks) sweepOnce(ctx context.Context) error {
+func (w sweeper) sweepOnce(ctx context.Context) error {
 	now := w.now()
 	w.gate.tidy(now)
 	refs, err := w.store.overdue(ctx, now.Add(-sweepOverdue), sweepBatch)
@@ -59,7 +62,7 @@ func (w *Webhooks) sweepOnce(ctx context.Context) error {
 }
 
 // inspect splits deliveries into those that have a task still to run and those that have none.
-func (w *Webhooks) inspect(ctx context.Context, refs []ref) (alive, lost []ref, err error) {
+func (w sweeper) inspect(ctx context.Context, refs []ref) (alive, lost []ref, err error) {
 	ids := make([]string, 0, 2*len(refs))
 	for _, r := range refs {
 		ids = append(ids, r.taskID(1), r.taskID(2))
@@ -79,7 +82,7 @@ func (w *Webhooks) inspect(ctx context.Context, refs []ref) (alive, lost []ref, 
 }
 
 // adopt decides about a delivery without a task.
-func (w *Webhooks) adopt(ctx context.Context, r ref, now time.Time) error {
+func (w sweeper) adopt(ctx context.Context, r ref, now time.Time) error {
 	verdict, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 		r.Endpoint, r.Delivery, now.Add(sweepAgain).UnixMilli()).Text()
 	if err != nil {

@@ -143,7 +143,7 @@ func (w *Webhooks) Run(ctx context.Context) error {
 		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch,
 			Gather: fanOutGather}, w.fanOut)
 	})
-	g.Go(func() error { return w.sweep(ctx) })
+	g.Go(func() error { return sweeper{w}.sweep(ctx) })
 	return g.Wait()
 }
 

@@ -109,7 +109,7 @@ func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
 			}
 			kinds[name] = k
 		}
-		if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil { //nolint:errorlint // go-redis documents the comparison
+		if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil { //nolint:errorlint // as go-redis says
 			return nil, err
 		}
 		for name, cmds := range sizes {

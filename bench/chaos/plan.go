@@ -26,7 +26,9 @@ type plan struct {
 }
 
 // random is a source of its own for each thing that has something to choose, so that none disturbs another.
-func random(seed uint64, what string) *rand.Rand { return rand.New(rand.NewPCG(seed, hash(what))) } //nolint:gosec // chaos, not secrets
+func random(seed uint64, what string) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, hash(what))) //nolint:gosec // chaos, not secrets
+}
 
 func hash(text string) uint64 {
 	h := fnv.New64a()

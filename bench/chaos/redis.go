@@ -45,7 +45,7 @@ func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
 		ReadTimeout: 5 * time.Second, DisableIdentity: true})
 	var err error
 	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
-		return exec.Command("redis-server", "--port", "0", "--unixsocket", o.socket, "--dir", home, "--save", "", //nolint:gosec // our own words
+		return exec.Command("redis-server", "--port", "0", "--unixsocket", o.socket, "--dir", home, "--save", "",
 			"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(home, "log"))
 	}, o.ping)
 	return o, err

@@ -17,7 +17,7 @@ var after string
 // markdown is docs/configuration.md: one table of all settings between two hand-written texts.
 func markdown(keys []config.Key) string {
 	var b strings.Builder
-	b.WriteString("<!-- Generated from the struct in config/config.go by go generate ./config. Edit that, or config/gendocs/*.md. -->\n\n")
+	b.WriteString("<!-- Generated from the struct in config/config.go by go generate ./config: edit that. -->\n\n")
 	b.WriteString(before)
 	b.WriteString("\n| key | default | takes | meaning |\n| --- | --- | --- | --- |\n")
 	for _, k := range keys {

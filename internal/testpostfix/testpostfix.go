@@ -141,7 +141,7 @@ func (s *Server) lay(t *testing.T, owner *user.User, o Options) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // likewise
+	if err := os.Chmod(s.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	main, networks, login := settings, "127.0.0.0/8", ""
@@ -165,7 +165,7 @@ func (s *Server) lay(t *testing.T, owner *user.User, o Options) {
 		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(
 			s.Port), "NETWORKS", networks, "LOGIN", login)
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
-		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil { //nolint:gosec // likewise
+		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Server) control(t *testing.T, verb string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "postfix", "-c", filepath.Join(s.dir, "etc"), verb).CombinedOutput() //nolint:gosec // our own words
+	out, err := exec.CommandContext(ctx, "postfix", "-c", filepath.Join(s.dir, "etc"), verb).CombinedOutput()
 	if err != nil {
 		t.Errorf("postfix %s: %v\n%s%s", verb, err, out, s.Log())
 	}

@@ -98,7 +98,7 @@ func (p *parser) param() (expression, error) {
 	if shut := p.token(); shut.kind != tokenShut {
 		return nil, p.unexpected(shut)
 	}
-	return p.resolve(v)
+	return resolver{p}.resolve(v)
 }
 
 // operand reads a value or a path.

@@ -17,8 +17,8 @@ func newParser(l *loader, s *source) *parser {
 	return &parser{loader: l, src: s, limit: len(s.text), open: "{{", shut: "}}"}
 }
 
-// custom reports whether the delimiters were changed.
-func (p *parser) custom() bool { return p.open != "{{" || p.shut != "}}" }
+// customDelimiters reports whether the delimiters were changed.
+func customDelimiters(p *parser) bool { return p.open != "{{" || p.shut != "}}" }
 
 // parse reads the whole source.
 func (p *parser) parse() (*program, error) {
@@ -107,7 +107,7 @@ func (p *parser) text(into *program) bool {
 		}
 		before := rest[:i]
 		switch {
-		case p.custom() || !strings.HasSuffix(before, `\`):
+		case customDelimiters(p) || !strings.HasSuffix(before, `\`):
 			add(before)
 			p.at += i
 			return true

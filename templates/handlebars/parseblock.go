@@ -12,13 +12,13 @@ func (p *parser) output(t tag) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.value, err = p.resolve(v); err != nil {
+	if o.value, err = (resolver{p}).resolve(v); err != nil {
 		return nil, err
 	}
 	if t.kind != tagTriple {
 		return o, p.shutTag(tokenClose, &o.strip)
 	}
-	if !p.custom() {
+	if !customDelimiters(p) {
 		return o, p.shutTag(tokenCloseTriple, &o.strip)
 	}
 	if !p.skip("}") {
@@ -71,7 +71,7 @@ func (p *parser) blockHead(t tag) (*block, []string, error) {
 		return nil, nil, p.fault(t.offset, "a block that begins with ^ has no block parameters")
 	}
 	b.blockParams = len(names)
-	if err := p.resolveBlock(b, v); err != nil {
+	if err := (resolver{p}).resolveBlock(b, v); err != nil {
 		return nil, nil, err
 	}
 	return b, names, p.shutTag(tokenClose, &b.openStrip)
@@ -173,7 +173,7 @@ func (p *parser) rawBlock(t tag) (node, error) {
 		return nil, err
 	}
 	b := &block{offset: t.offset, name: v.name()}
-	if err := p.resolveBlock(b, v); err != nil {
+	if err := (resolver{p}).resolveBlock(b, v); err != nil {
 		return nil, err
 	}
 	if err := p.shutTag(tokenCloseRaw, &b.openStrip); err != nil {

@@ -5,9 +5,12 @@ import (
 	"strings"
 )
 
+// resolver finds out what the parsed names stand for: helpers or variables.
+type resolver struct{ *parser }
+
 // resolve decides between helper and variable. A name with arguments is a helper. A name without is a
 // variable, even if a helper has the same name: {{url}} and {{date}} usually mean the data's.
-func (p *parser) resolve(v invocation) (expression, error) {
+func (p resolver) resolve(v invocation) (expression, error) {
 	h := p.helperOf(v)
 	if h == nil {
 		return v.variable(), p.unknownHelper(v)
@@ -19,7 +22,7 @@ func (p *parser) resolve(v invocation) (expression, error) {
 }
 
 // resolveBlock sets the effect of a block.
-func (p *parser) resolveBlock(b *block, v invocation) error {
+func (p resolver) resolveBlock(b *block, v invocation) error {
 	h := p.helperOf(v)
 	if h == nil {
 		b.kind, b.value = section, v.variable()
@@ -45,7 +48,7 @@ func (p *parser) resolveBlock(b *block, v invocation) error {
 }
 
 // call makes the call of a helper, whose arguments must be in order.
-func (p *parser) call(h *helper, v invocation) (expression, error) {
+func (p resolver) call(h *helper, v invocation) (expression, error) {
 	if err := p.checkArguments(h, v); err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func (p *parser) call(h *helper, v invocation) (expression, error) {
 }
 
 // helperOf returns the helper that an invocation names.
-func (p *parser) helperOf(v invocation) *helper {
+func (p resolver) helperOf(v invocation) *helper {
 	name := v.name()
 	if t, ok := v.target.(*path); ok && (t.data || t.scoped || t.param || len(t.parts) != 1) {
 		return nil
@@ -65,7 +68,7 @@ func (p *parser) helperOf(v invocation) *helper {
 	return h
 }
 
-func (p *parser) unknownHelper(v invocation) error {
+func (p resolver) unknownHelper(v invocation) error {
 	if len(v.args)+len(v.hash) == 0 {
 		return nil
 	}
@@ -73,7 +76,7 @@ func (p *parser) unknownHelper(v invocation) error {
 }
 
 // checkArguments checks the arguments of a helper.
-func (p *parser) checkArguments(h *helper, v invocation) error {
+func (p resolver) checkArguments(h *helper, v invocation) error {
 	if n := len(v.args); n < h.least || h.most >= 0 && n > h.most {
 		return p.fault(v.offset, "%s takes %s, not %d", h.name, argumentCount(h.least, h.most), n)
 	}

@@ -36,7 +36,7 @@ type tag struct {
 func (p *parser) tag() (tag, error) {
 	t := tag{offset: p.at}
 	p.at += len(p.open)
-	if p.custom() {
+	if customDelimiters(p) {
 		end := strings.Index(p.src.text[p.at:], p.shut)
 		if end < 0 {
 			return t, p.fault(t.offset, "the tag has no end")
@@ -116,13 +116,13 @@ func (p *parser) elseTag(t *tag) {
 func (p *parser) comment(t tag) (node, error) {
 	rest := p.src.text[p.at:]
 	end, shut := strings.Index(rest, p.shut), len(p.shut)
-	if !p.custom() && strings.HasPrefix(rest, "--") {
+	if !customDelimiters(p) && strings.HasPrefix(rest, "--") {
 		end, shut = dashedEnd(rest)
 	}
 	if end < 0 {
 		return nil, p.fault(t.offset, "the comment has no end")
 	}
-	t.strip.close = !p.custom() && p.src.text[p.at+end+shut-3] == '~'
+	t.strip.close = !customDelimiters(p) && p.src.text[p.at+end+shut-3] == '~'
 	p.at += end + shut
 	p.limit = len(p.src.text)
 	return &comment{strip: t.strip}, nil

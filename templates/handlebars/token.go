@@ -57,7 +57,7 @@ func (p *parser) peek() token {
 	t := token{offset: at, end: at}
 	rest := text[at:]
 	if rest == "" {
-		if p.custom() && p.limit < len(p.src.text) {
+		if customDelimiters(p) && p.limit < len(p.src.text) {
 			return token{kind: tokenClose, offset: at, end: p.limit + len(p.shut)}
 		}
 		return t
@@ -95,7 +95,7 @@ func (p *parser) peek() token {
 
 // readClose recognises the end of a tag: }}, }}} and }}}}, each with a tilde where the language allows one.
 func (p *parser) readClose(t *token, rest string) bool {
-	if p.custom() {
+	if customDelimiters(p) {
 		return false // the limit is the end of the tag
 	}
 	for _, closing := range [...]struct {

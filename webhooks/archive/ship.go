@@ -134,7 +134,7 @@ func (a *Archive) post(ctx context.Context, lines []byte) (refused, _ error) {
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	resp, err := a.opts.Client.Do(req)
 	if err != nil {
-		if u, ok := err.(*url.Error); ok { //nolint:errorlint // what Do answers; its text has the address, which may hold a password
+		if u, ok := err.(*url.Error); ok { //nolint:errorlint // from Do; its text may hold a password
 			err = u.Err
 		}
 		return nil, fmt.Errorf("send events: %w", err)
