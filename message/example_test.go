@@ -50,6 +50,5 @@ func ExampleCompose_faults() {
 	}, nil)
 	fmt.Println(err)
 	// Output:
-	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain
-	// a line break
+	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain a line break
 }

@@ -117,9 +117,12 @@ func (h *house) goFile(path, name string) error {
 	}
 	lines := bytes.Split(bytes.TrimSuffix(src, []byte("\n")), []byte("\n"))
 	data := dataLines(files, file)
+	output := false // within what an example is to print
 	for i, line := range lines {
 		table := bytes.HasPrefix(line, []byte("//\t"))
-		if utf8.RuneCount(line) > columns && !data[i+1] && !table {
+		text := bytes.TrimSpace(line)
+		output = bytes.HasPrefix(text, []byte("// Output:")) || output && bytes.HasPrefix(text, []byte("//"))
+		if utf8.RuneCount(line) > columns && !data[i+1] && !table && !output {
 			h.long = append(h.long, fmt.Sprintf("%s:%d", name, i+1))
 		}
 	}
