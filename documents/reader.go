@@ -121,7 +121,8 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 	return j
 }
 
-// taskID is derived from the events: the same events make no second task.
+// taskID is derived from the events: the same events make no second task, and different events never get the
+// same id.
 func taskID(entries []redisdb.Entry) string {
 	sum := sha256.New()
 	for _, e := range entries {

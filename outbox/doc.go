@@ -32,7 +32,7 @@
 //     whether it is sent again.
 //   - A message with more recipients than one transaction takes is recorded after each, so that a crash mails
 //     nobody twice.
-//   - What is not the message's fault spends no attempt: waiting for its place in a limit, and, where the
+//   - What is not the message's fault spends no attempt: waiting for a reservation in a limit, and, where the
 //     account is set to hold its mail (delivery.accountTrouble), for the account's login, token, certificate
 //     or sender to be accepted again. In trouble one message at a time is tried; the others follow when it
 //     goes.

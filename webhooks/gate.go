@@ -19,9 +19,10 @@ const (
 
 // gate prevents one slow or dead endpoint from using the workers that others need. It belongs to one
 // process. For each endpoint with requests in flight or failures it knows:
-// - how many requests are in flight (a cap),
-// - how long they take (the cap shrinks for a slow one),
-// - how many failed in a row (a circuit: after a few, one request at a time probes the endpoint).
+//   - how many requests are in flight (a cap),
+//   - how long they take (the cap shrinks for a slow one),
+//   - how many failed in a row (a circuit: after a few, one request at a time probes the endpoint).
+//
 // A task that is not admitted gets a time to come back. The times are spaced at the endpoint's pace, so
 // that a backlog of ten thousand does not go through the queue every second.
 type gate struct {

@@ -54,6 +54,7 @@ func run(ctx context.Context, program string) error {
 	rig.Row(fmt.Sprintf("from the start to /ready, median of %d", starts),
 		fmt.Sprintf("%d ms", median.Milliseconds()), "under 300 ms", median < wantReady)
 	_, err = once(ctx, program, func(p *rig.Process) {
+		// What is measured is the passing of time with nothing to do: there is no condition to wait for.
 		time.Sleep(settle)
 		before := p.CPU()
 		time.Sleep(idle)
