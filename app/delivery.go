@@ -83,7 +83,7 @@ func (a *App) buildRouting() error {
 	}
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
-	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Tokens: a.oauth,
+	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Token: a.oauth.Access,
 		Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics})
 	return err

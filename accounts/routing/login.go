@@ -14,7 +14,7 @@ func (r *Router) login(ctx context.Context, c candidate, refused string) (smtpse
 	if c.OAuth == nil {
 		return relay, nil
 	}
-	token, err := r.Tokens.Access(ctx, c.owner, *c.OAuth, refused)
+	token, err := r.Token(ctx, c.owner, *c.OAuth, refused)
 	if err != nil {
 		return smtpsend.Relay{}, tokenFailure(err)
 	}

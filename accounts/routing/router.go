@@ -44,12 +44,7 @@ type Limits interface {
 	State(ctx context.Context, scope string) (limits.State, error)
 }
 
-// Tokens have access tokens for logins. It is oauth.Tokens.
-type Tokens interface {
-	Access(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
-}
-
-// Gateways are the relays that accounts share. It is relays.Relays.
+// Gateways are the relays that accounts share. It is gateways.Store.
 type Gateways interface {
 	Resolve(ctx context.Context, id string) (gateways.Relay, error)
 	Outcome(ctx context.Context, id string, took int, err error)
@@ -60,8 +55,9 @@ type Gateways interface {
 type Parts struct {
 	Sender   Sender
 	Limits   Limits
-	Tokens   Tokens
 	Gateways Gateways
+	// Token returns an access token for the login of an owner: oauth.Tokens.Access.
+	Token func(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
 }
 
 // Options tune Router. The zero value works.
@@ -85,7 +81,7 @@ type Router struct {
 
 // New makes a Router. It fails when a part is missing or the metrics can't be registered.
 func New(p Parts, o Options) (*Router, error) {
-	if p.Sender == nil || p.Limits == nil || p.Tokens == nil || p.Gateways == nil {
+	if p.Sender == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
 		return nil, errors.New("routes: a sender, limits, tokens and gateways are needed")
 	}
 	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now,

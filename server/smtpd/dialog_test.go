@@ -42,7 +42,7 @@ func TestDialogs(t *testing.T) {
 			"\n535 5.7.8 Bad token\n> AUTH PLAIN " + plain("acme", "z") +
 			"\n535 5.7.8 Bad token\n421 4.7.0 Too many errors"},
 		{"unknown account", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", token) +
-			"\n535 5.7.8 No such account"},
+			"\n535 5.7.8 Account record was not found .*"},
 		{"unknown account, wrong token", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", "x") +
 			"\n535 5.7.8 Bad token"},
 		{"STARTTLS without a certificate", "> EHLO x\n(?s).*\n> STARTTLS\n502 5.5.1 .*"},

@@ -20,10 +20,10 @@ func (i *Inlet) ServeFrom(conn net.Conn, remote netip.Addr) {
 }
 
 // Converse holds a whole conversation on a connection, with a client that is logged in already.
-func (i *Inlet) Converse(conn net.Conn) {
+func (i *Inlet) Converse(conn net.Conn, token string) {
 	w := newWire(conn, i.opts.IdleTimeout)
 	s := &session{Inlet: i, wire: w, remote: netip.IPv6Loopback(), began: time.Now(), greeted: true}
-	s.login = &login{token: "any", checked: time.Now()}
+	s.login = &login{token: token, checked: time.Now()}
 	s.serve(context.Background(), false)
 	w.close()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
@@ -61,7 +62,8 @@ func FuzzConversation(f *testing.F) {
 		f.Add([]byte(seed), uint16(7))
 	}
 	box := &outbox{}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts{}, Access: oneToken{}},
+	db := testredis.New(f)
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts(f, db), Access: oneToken(f, db)},
 		smtpd.Options{
 			Listen: "127.0.0.1:0", Hostname: "mail.example.com", MaxMessage: 2000, MaxRecipients: 5,
 		})
@@ -72,7 +74,7 @@ func FuzzConversation(f *testing.F) {
 	converse := func(said []byte, piece int) (told string, messages []string) {
 		box.got = nil
 		c := &script{said: bytes.NewReader(said), piece: piece}
-		inlet.Converse(c)
+		inlet.Converse(c, token)
 		for _, req := range box.got {
 			messages = append(messages, string(req.Raw))
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"runtime"
 	"strings"
@@ -28,23 +27,11 @@ type Outbox interface {
 	SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 }
 
-// Accounts knows the accounts. accounts.Accounts implements it.
-type Accounts interface {
-	// Resolve returns a fault of kind NotFound for an account that does not exist. The empty id is the default
-	// account.
-	Resolve(ctx context.Context, id string) (accounts.Sender, error)
-}
-
-// Access checks tokens. access.Access implements it.
-type Access interface {
-	Authenticate(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*access.Grant, error)
-}
-
 // Parts are what an inlet calls, all required.
 type Parts struct {
 	Outbox   Outbox
-	Accounts Accounts
-	Access   Access
+	Accounts *accounts.Accounts
+	Access   *access.Access
 }
 
 // Options are the settings of an inlet. At least one of Listen and ListenTLS is needed.

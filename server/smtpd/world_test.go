@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -21,10 +20,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testcert"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/smtpd"
 )
@@ -50,9 +51,9 @@ type world struct {
 
 type settings struct {
 	smtpd.Options
-	access smtpd.Access // nil: knows token, and nothing else
-	log    io.Writer    // gets the log at debug as well; nil: nobody does
-	tls    bool         // with a certificate, STARTTLS and an address for implicit TLS
+	access *access.Access // nil: knows token, and nothing else
+	log    io.Writer      // gets the log at debug as well; nil: nobody does
+	tls    bool           // with a certificate, STARTTLS and an address for implicit TLS
 }
 
 func setup(t testing.TB, s settings) *world {
@@ -70,10 +71,11 @@ func setup(t testing.TB, s settings) *world {
 		w.ca = w.files.Issue(t, "first")
 		o.ListenTLS, o.TLSCert, o.TLSKey = "127.0.0.1:0", w.files.Cert, w.files.Key
 	}
+	db := testredis.New(t)
 	if s.access == nil {
-		s.access = oneToken{}
+		s.access = oneToken(t, db)
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts{}, Access: s.access}, o)
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts(t, db), Access: s.access}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,23 +121,37 @@ func (o *outbox) all() []api.SubmitRequest {
 	return o.got
 }
 
-type oneToken struct{}
-
-func (oneToken) Authenticate(_ context.Context, presented string, _ netip.Addr, _ time.Time) (*access.Grant,
-	error) {
-	if presented != token {
-		return nil, fault.New(fault.Unauthorized, "", "Bad token")
+// oneToken returns an access that knows token.
+func oneToken(t testing.TB, db *redisdb.DB) *access.Access {
+	t.Helper()
+	rights, err := access.New(db, access.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return &access.Grant{TokenID: "t1", Scopes: []api.Scope{api.ScopeSend}}, nil
+	return rights
 }
 
-type knownAccounts struct{}
-
-func (knownAccounts) Resolve(_ context.Context, account string) (accounts.Sender, error) {
-	if account == "" || account == "acme" {
-		return accounts.Sender{}, nil
+// knownAccounts returns accounts with the default account and acme.
+func knownAccounts(t testing.TB, db *redisdb.DB) *accounts.Accounts {
+	t.Helper()
+	ring, err := seal.New(make([]byte, seal.MinSecret))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return accounts.Sender{}, fault.New(fault.NotFound, "AccountNotFound", "No such account")
+	shared, err := gateways.New(db, ring, gateways.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := api.Account{Account: "acme", Email: "shop@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.example.com", Port: 25}}
+	known, err := accounts.New(db, ring, shared, accounts.Options{Default: &account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := known.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	return known
 }
 
 // client speaks SMTP line by line.
