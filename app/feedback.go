@@ -14,13 +14,13 @@ import (
 // process takes facts in; those that deliver apply them.
 func (a *App) buildFeedback(context.Context) error {
 	c := a.cfg.Feedback
-	sources, err := eventSources(c.Reconcile)
+	mailgun, err := newMailgun(c.Reconcile.Mailgun)
 	if err != nil {
 		return err
 	}
 	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions},
 		feedback.Options{
-			Providers: providerSecrets(c.Providers), Sources: sources, Every: c.Reconcile.Mailgun.Every,
+			Providers: providerSecrets(c.Providers), Mailgun: mailgun, Every: c.Reconcile.Mailgun.Every,
 			StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,
 			Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
 		})
@@ -33,9 +33,8 @@ func (a *App) buildFeedback(context.Context) error {
 	return a.buildBounces()
 }
 
-// eventSources are the events APIs that the settings name.
-func eventSources(r config.Reconcile) ([]feedback.Source, error) {
-	m := r.Mailgun
+// newMailgun returns the events API of Mailgun, or nil if the settings name none.
+func newMailgun(m config.ReconcileMailgun) (*feedback.Mailgun, error) {
 	if m.APIKey == "" && m.Domain == "" {
 		return nil, nil
 	}
@@ -44,7 +43,7 @@ func eventSources(r config.Reconcile) ([]feedback.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("feedback.reconcile.mailgun: %w", err)
 	}
-	return []feedback.Source{source}, nil
+	return source, nil
 }
 
 // providerSecrets takes the secrets apart, which commas divide.

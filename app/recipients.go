@@ -19,7 +19,7 @@ func (a *App) buildRecipients(context.Context) error {
 		return err
 	}
 	c := a.cfg.Tracking
-	a.tracking, err = tracking.New(a.signedTokens, a.feedback, tracking.Options{
+	a.tracking, err = tracking.New(a.signedTokens, a.feedback.Append, tracking.Options{
 		Expiry: c.Expiry, Address: c.StoreAddress, Secret: visitors, Registry: a.metrics, Logger: a.log,
 	})
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *App) buildRecipients(context.Context) error {
 		a.log.Warn("following an unsubscribe link unsubscribes: link scanners of mail servers will unsubscribe recipients who never asked", "setting", "unsubscribe.getUnsubscribes")
 	}
 	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
-		Tokens: a.signedTokens, Suppressions: a.suppressions, Inbox: a.feedback, Senders: a.accounts,
+		Tokens: a.signedTokens, Suppressions: a.suppressions, Append: a.feedback.Append, Account: a.accounts.Get,
 	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics})
 	return err
 }

@@ -67,14 +67,14 @@ type Options struct {
 	// webhooks.
 	KeepRaw bool
 
-	Sources []Source      // events APIs to reconcile with; none: there is no reconciliation
+	Mailgun *Mailgun      // the events API to reconcile with; nil: there is no reconciliation
 	Every   time.Duration // interval of the reconciliation; zero: 1 hour
 
 	// Pace returns the messages a second of this process; nil: it never pauses. See package documents.
 	Pace func() float64
 
-	Certificates provider.Certificates // source of the SNS certificates; nil: HTTPS
-	// for confirming SNS subscriptions; nil: one that reaches public addresses only
+	// Transport is for the requests to SNS. Nil: http.DefaultTransport fetches certificates; one that reaches
+	// public addresses only confirms subscriptions.
 	Transport http.RoundTripper
 
 	Logger   *slog.Logger          // nil: nothing is logged
@@ -136,7 +136,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 		said: map[provider.Name]time.Time{},
 	}
 	for name, secrets := range o.Providers {
-		v, err := provider.New(name, provider.Options{Secrets: secrets, Certificates: o.Certificates,
+		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,
 			Tokens: tokens{f.keys, o.Now}})
 		if err != nil {
 			return nil, fmt.Errorf("feedback.providers.%s: %w", name, err)
@@ -158,7 +158,7 @@ func (f *Feedback) Run(ctx context.Context) error {
 	}
 	duties.Go(func() { f.lookAgain(ctx) })
 	duties.Go(func() { f.observe(ctx) })
-	if len(f.opts.Sources) > 0 {
+	if f.opts.Mailgun != nil {
 		duties.Go(func() { f.keep(ctx) })
 	}
 	duties.Wait()

@@ -73,11 +73,9 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 	}, nil
 }
 
-// Name implements Source.
-func (m *Mailgun) Name() string { return string(provider.Mailgun) }
-
-// Events implements Source. page is the URL that Mailgun gave. Mailgun always gives a next one, and an empty
-// page ends the list.
+// Events returns one page of the events between two times, oldest first. page is empty for the first page,
+// then Page.Next of the page before, a URL. An empty Page.Next ends the list: Mailgun always gives a next URL,
+// and ends the list with an empty page.
 func (m *Mailgun) Events(ctx context.Context, from, to time.Time, page string) (Page, error) {
 	address, err := m.address(from, to, page)
 	if err != nil {

@@ -9,15 +9,10 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Source is a provider's events API, which has the events of its webhooks. [Mailgun] implements it.
-type Source interface {
-	// Name is the provider: one of provider.Names.
-	Name() string
-	// Events returns one page of the events between two times, oldest first. page is empty for the first
-	// page, then Page.Next of the page before. An empty Page.Next ends the list.
-	Events(ctx context.Context, from, to time.Time, page string) (Page, error)
-}
+// reconciled is the provider whose events API is read, as metrics and [Feedback.Status] name it.
+const reconciled = string(provider.Mailgun)
 
+// Page is one answer of an events API, which has the events of the provider's webhooks.
 type Page struct {
 	Events  []provider.Event
 	Ignored int       // understood, but not needed
@@ -48,33 +43,31 @@ func (f *Feedback) keep(ctx context.Context) {
 			f.log.Debug("the reconciliation can't be claimed", "error", err)
 		}
 		if held {
-			for _, source := range f.opts.Sources {
-				f.reconcileIfDue(ctx, source)
-			}
+			f.reconcileIfDue(ctx)
 		}
 		redisdb.Pause(ctx, min(keeperChecks, f.opts.Every))
 	}
 }
 
-// reconcileIfDue reconciles with a source unless another run ended a short while ago.
-func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
+// reconcileIfDue reconciles unless another run ended a short while ago.
+func (f *Feedback) reconcileIfDue(ctx context.Context) {
 	now := f.opts.Now()
-	p, err := f.keys.progress(ctx, source.Name())
+	p, err := f.keys.progress(ctx)
 	if err != nil || now.Sub(p.Ran) < f.opts.Every && !p.Ran.After(now) {
 		return
 	}
-	err = f.reconcile(ctx, source, p.Position, now)
+	err = f.reconcile(ctx, p.Position, now)
 	if ctx.Err() != nil {
 		return
 	}
 	text := ""
 	if err != nil {
 		text = cut(err.Error(), 300)
-		f.metrics.reconciled.WithLabelValues(source.Name(), "failed").Inc()
+		f.metrics.reconciled.WithLabelValues(reconciled, "failed").Inc()
 		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider",
-			source.Name(), "error", err)
+			reconciled, "error", err)
 	}
-	if err := f.keys.note(ctx, source.Name(), "ran", f.opts.Now().UnixMilli(), "error", text); err != nil {
+	if err := f.keys.note(ctx, "ran", f.opts.Now().UnixMilli(), "error", text); err != nil {
 		f.log.Debug("the reconciliation can't be noted", "error", err)
 	}
 }
@@ -82,14 +75,14 @@ func (f *Feedback) reconcileIfDue(ctx context.Context, source Source) {
 // reconcile reads the events since the position. The end of the range is the same for all pages; otherwise a
 // busy provider would have no last page. The position follows what is in the inbox, page by page. It is never
 // a page's token, because tokens expire.
-func (f *Feedback) reconcile(ctx context.Context, source Source, position, now time.Time) error {
+func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error {
 	to := now.Add(-settled)
 	from := position.Add(-overlap)
 	if oldest := now.Add(-longestLook); position.IsZero() {
 		from = now.Add(-firstLook)
 	} else if from.Before(oldest) {
 		f.log.Warn("a provider was not asked for a long time; what happened before is not looked at", "provider",
-			source.Name(), "position", position, "from", oldest)
+			reconciled, "position", position, "from", oldest)
 		from = oldest
 	}
 	if !from.Before(to) {
@@ -97,11 +90,11 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 	}
 	var events, broken int64
 	for page, n := "", 0; n < mostPages; n++ {
-		got, err := source.Events(ctx, from, to, page)
+		got, err := f.opts.Mailgun.Events(ctx, from, to, page)
 		if err != nil {
-			return fmt.Errorf("ask %s what happened: %w", source.Name(), err)
+			return fmt.Errorf("ask %s what happened: %w", reconciled, err)
 		}
-		if err := f.takePage(ctx, source.Name(), got); err != nil {
+		if err := f.takePage(ctx, got); err != nil {
 			return err
 		}
 		events, broken = events+int64(len(got.Events)+got.Ignored), broken+int64(got.Broken)
@@ -112,13 +105,13 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 		if reached.After(position) && !reached.After(to) {
 			position = reached
 		}
-		if err := f.keys.note(ctx, source.Name(), "position", position.UnixMilli(), "events", events, "broken",
+		if err := f.keys.note(ctx, "position", position.UnixMilli(), "events", events, "broken",
 			broken); err != nil {
 			return err
 		}
-		f.metrics.behind.WithLabelValues(source.Name()).Set(now.Sub(position).Seconds())
+		f.metrics.behind.WithLabelValues(reconciled).Set(now.Sub(position).Seconds())
 		if got.Next == "" {
-			f.log.Info("asked a provider what happened", "provider", source.Name(), "from", from, "to", to, "events",
+			f.log.Info("asked a provider what happened", "provider", reconciled, "from", from, "to", to, "events",
 				events, "broken", broken)
 			return nil
 		}
@@ -131,7 +124,7 @@ func (f *Feedback) reconcile(ctx context.Context, source Source, position, now t
 }
 
 // takePage puts the events of a page into the inbox.
-func (f *Feedback) takePage(ctx context.Context, source string, page Page) error {
+func (f *Feedback) takePage(ctx context.Context, page Page) error {
 	now := f.opts.Now()
 	var entries []entry
 	for _, e := range page.Events {
@@ -140,9 +133,9 @@ func (f *Feedback) takePage(ctx context.Context, source string, page Page) error
 		}
 	}
 	if err := f.put(ctx, entries); err != nil {
-		return fmt.Errorf("take in what %s told: %w", source, err)
+		return fmt.Errorf("take in the events of %s: %w", reconciled, err)
 	}
-	f.metrics.reconciled.WithLabelValues(source, "read").Add(float64(len(page.Events)))
-	f.metrics.reconciled.WithLabelValues(source, "broken").Add(float64(page.Broken))
+	f.metrics.reconciled.WithLabelValues(reconciled, "read").Add(float64(len(page.Events)))
+	f.metrics.reconciled.WithLabelValues(reconciled, "broken").Add(float64(page.Broken))
 	return nil
 }

@@ -1,9 +1,14 @@
 package feedback
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,13 +26,48 @@ type scripted struct {
 	pages func(from, to time.Time, page string) (Page, error)
 }
 
-func (s *scripted) Name() string { return "mailgun" }
-
-func (s *scripted) Events(_ context.Context, from, to time.Time, page string) (Page, error) {
+// RoundTrip implements http.RoundTripper. It answers as Mailgun does. The address of a further page has the
+// range of the first.
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	q := r.URL.Query()
+	from, to := atSecond(q.Get("begin")), atSecond(q.Get("end"))
+	page := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/v3/example.com/events"), "/")
 	s.asked = append(s.asked, fmt.Sprintf("%s to %s, page %q", from.Sub(startOfTime), to.Sub(startOfTime), page))
-	return s.pages(from, to, page)
+	got, err := s.pages(from, to, page)
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for _, e := range got.Events {
+		items = append(items, map[string]any{"event": "delivered", "id": e.Key, "recipient": e.Recipient,
+			"timestamp": e.Time.Unix(), "user-variables": e.Metadata})
+	}
+	for range got.Broken {
+		items = append(items, "no event")
+	}
+	next := ""
+	if got.Next != "" {
+		next = "https://api.mailgun.net/v3/example.com/events/" + got.Next + "?" + q.Encode()
+	}
+	body, err := json.Marshal(map[string]any{"items": items, "paging": map[string]string{"next": next}})
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+}
+
+func atSecond(text string) time.Time {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Unix(n, 0)
+}
+
+// mailgun is the events API with the script as its transport.
+func (s *scripted) mailgun(t *testing.T) *Mailgun {
+	t.Helper()
+	m, err := NewMailgun(MailgunOptions{APIKey: mailgunKey, Domain: "example.com", Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func (s *scripted) take() []string {
@@ -47,16 +87,16 @@ func delivery(n int, before time.Duration) provider.Event {
 	}
 }
 
-func setupReconcile(t *testing.T, s Source) *bundle {
+func setupReconcile(t *testing.T, s *scripted) *bundle {
 	t.Helper()
-	return setup(t, func(o *Options) { o.Sources = []Source{s} })
+	return setup(t, func(o *Options) { o.Mailgun = s.mailgun(t) })
 }
 
 // once reconciles if that is due, and answers how far it is.
-func (b *bundle) once(s Source) progress {
+func (b *bundle) once() progress {
 	b.t.Helper()
-	b.reconcileIfDue(b.t.Context(), s)
-	p, err := b.keys.progress(b.t.Context(), s.Name())
+	b.reconcileIfDue(b.t.Context())
+	p, err := b.keys.progress(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -77,7 +117,7 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 		}
 		return Page{}, nil
 	}
-	p := b.once(s)
+	p := b.once()
 	if want := (progress{Position: startOfTime.Add(-settled), Ran: startOfTime, Events: 3,
 		Broken: 1}); p != want {
 		t.Errorf("%+v, want %+v", p, want)
@@ -88,7 +128,7 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 		t.Error(diff)
 	}
 	b.advance(59 * time.Minute)
-	b.once(s)
+	b.once()
 	if got := s.take(); got != nil {
 		t.Errorf("asked too early: %v", got)
 	}
@@ -96,7 +136,7 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 	s.pages = func(_, _ time.Time, _ string) (Page, error) {
 		return Page{Events: []provider.Event{delivery(3, time.Hour)}}, nil
 	}
-	b.once(s)
+	b.once()
 	if diff := cmp.Diff([]string{`-35m0s to 55m0s, page ""`}, s.take()); diff != "" {
 		t.Error(diff)
 	}
@@ -120,14 +160,14 @@ func TestReconciliationBrokenOff(t *testing.T) {
 		}
 		return Page{}, errors.New("the connection broke")
 	}
-	p := b.once(s)
+	p := b.once()
 	if !p.Position.Equal(startOfTime.Add(-20*time.Hour)) || p.Error == "" || p.Events != 1 {
 		t.Errorf("%+v", p)
 	}
 	s.take()
 	b.advance(time.Hour)
 	s.pages = func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }
-	if p = b.once(s); p.Error != "" || !p.Position.Equal(startOfTime.Add(55*time.Minute)) {
+	if p = b.once(); p.Error != "" || !p.Position.Equal(startOfTime.Add(55*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
 	if diff := cmp.Diff([]string{`-20h30m0s to 55m0s, page ""`}, s.take()); diff != "" {
@@ -138,14 +178,14 @@ func TestReconciliationBrokenOff(t *testing.T) {
 // With a full inbox nothing is noted as read that was not taken in.
 func TestReconciliationWaitsForRoom(t *testing.T) {
 	s := &scripted{}
-	b := setup(t, func(o *Options) { o.Sources, o.MaxFacts = []Source{s}, 1 })
+	b := setup(t, func(o *Options) { o.Mailgun, o.MaxFacts = s.mailgun(t), 1 })
 	if err := b.tell(said("delivered", "ann@example.net", byEcho)); err != nil {
 		t.Fatal(err)
 	}
 	s.pages = func(_, _ time.Time, _ string) (Page, error) {
 		return Page{Events: []provider.Event{delivery(1, time.Hour)}, Until: startOfTime.Add(-time.Hour)}, nil
 	}
-	p := b.once(s)
+	p := b.once()
 	if !p.Position.IsZero() || p.Error == "" {
 		t.Errorf("%+v", p)
 	}
@@ -158,10 +198,10 @@ func TestReconciliationWaitsForRoom(t *testing.T) {
 func TestReconciliationAfterALongPause(t *testing.T) {
 	s := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }}
 	b := setupReconcile(t, s)
-	b.once(s)
+	b.once()
 	s.take()
 	b.advance(10 * 24 * time.Hour)
-	b.once(s)
+	b.once()
 	if diff := cmp.Diff([]string{`168h0m0s to 239h55m0s, page ""`}, s.take()); diff != "" {
 		t.Error(diff)
 	}
@@ -172,8 +212,8 @@ func TestOneProcessReconciles(t *testing.T) {
 	t.Parallel()
 	one := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }}
 	two := &scripted{pages: one.pages}
-	a := setup(t, func(o *Options) { o.Sources, o.Every = []Source{one}, 50*time.Millisecond })
-	b := setupOn(t, a.db, func(o *Options) { o.Sources, o.Every = []Source{two}, 50*time.Millisecond })
+	a := setup(t, func(o *Options) { o.Mailgun, o.Every = one.mailgun(t), 50*time.Millisecond })
+	b := setupOn(t, a.db, func(o *Options) { o.Mailgun, o.Every = two.mailgun(t), 50*time.Millisecond })
 	stop := a.run()
 	a.eventually("the first process has reconciled, and noted when", func() bool {
 		s, err := a.Status(t.Context())

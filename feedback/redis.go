@@ -47,7 +47,7 @@ func waitingKey(p int, stream string) string { return redisdb.Key(p, "feedback",
 func countsKey(p int) string                 { return redisdb.Key(p, "feedback", "counts") }
 func tokenKey(hash string) string            { return redisdb.Key(0, "feedback", "token", hash) }
 func keeperKey() string                      { return redisdb.Key(0, "feedback", "keeper") }
-func reconciledKey(source string) string     { return redisdb.Key(0, "feedback", "reconciled", source) }
+func reconciledKey() string                  { return redisdb.Key(0, "feedback", "reconciled", reconciled) }
 
 const (
 	claimFor      = 30 * time.Second
@@ -179,7 +179,7 @@ func (s store) release(ctx context.Context, holder string) {
 	}
 }
 
-// progress is the state of the reconciliation with a source.
+// progress is the state of the reconciliation.
 type progress struct {
 	Position time.Time // everything before is in the inbox; zero: nothing was read yet
 	Ran      time.Time // when it last ended
@@ -188,10 +188,10 @@ type progress struct {
 	Error    string    // empty: the last run succeeded
 }
 
-func (s store) progress(ctx context.Context, source string) (progress, error) {
-	v, err := s.db.Client().HGetAll(ctx, reconciledKey(source)).Result()
+func (s store) progress(ctx context.Context) (progress, error) {
+	v, err := s.db.Client().HGetAll(ctx, reconciledKey()).Result()
 	if err != nil {
-		return progress{}, redisdb.Away(fmt.Errorf("ask how far the reconciliation with %s is: %w", source, err))
+		return progress{}, redisdb.Failed(err, "read how far the reconciliation is")
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
 	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"),
@@ -199,12 +199,12 @@ func (s store) progress(ctx context.Context, source string) (progress, error) {
 }
 
 // note saves the progress.
-func (s store) note(ctx context.Context, source string, values ...any) error {
+func (s store) note(ctx context.Context, values ...any) error {
 	pipe := s.db.Client().TxPipeline()
-	pipe.HSet(ctx, reconciledKey(source), values...)
-	pipe.Expire(ctx, reconciledKey(source), reconciledFor)
+	pipe.HSet(ctx, reconciledKey(), values...)
+	pipe.Expire(ctx, reconciledKey(), reconciledFor)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("note how far the reconciliation with %s is: %w", source, err)
+		return fmt.Errorf("note how far the reconciliation is: %w", err)
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 			s.Sources = append(s.Sources, one)
 		}
 	}
-	for _, source := range f.opts.Sources {
-		p, err := f.keys.progress(ctx, source.Name())
+	if f.opts.Mailgun != nil {
+		p, err := f.keys.progress(ctx)
 		if err != nil {
 			return api.FeedbackStatus{}, err
 		}
 		s.Reconciliation = append(s.Reconciliation, api.FeedbackReconciliation{
-			Source: source.Name(), Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken,
+			Source: reconciled, Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken,
 			Error: p.Error,
 		})
 	}

@@ -23,7 +23,7 @@ func BenchmarkSendGridBatch(b *testing.B) {
 func BenchmarkSNSVerify(b *testing.B) {
 	var x snsVector
 	loadJSON(b, "signatures/sns_genuine.json", &x)
-	v := newVerifier(b, SES, Options{Secrets: []string{x.Messages[1]["TopicArn"]}, Certificates: &recorded{
+	v := newVerifier(b, SES, Options{Secrets: []string{x.Messages[1]["TopicArn"]}, Transport: &recorded{
 		pages: x.pages()}})
 	r, now := encode(b, x.Messages[1]), time.Date(2022, 7, 28, 21, 30, 0, 0, time.UTC)
 	b.ReportAllocs()

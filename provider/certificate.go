@@ -19,25 +19,6 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Certificates fetches the signing certificate of SNS from an address whose host was checked. It returns PEM:
-// the certificate, then its intermediates, if any. HTTPCertificates implements it.
-type Certificates interface {
-	Fetch(ctx context.Context, address string) ([]byte, error)
-}
-
-// Roots are the trusted roots of certificates. SNS sends the certificate without intermediates, so with a
-// Pool, Intermediates needs those of Amazon. With a nil Pool a certificate is trusted because it came over
-// HTTPS from a host of SNS. Its name and dates are always checked.
-type Roots struct {
-	Pool          *x509.CertPool
-	Intermediates *x509.CertPool
-}
-
-// HTTPCertificates fetches over HTTPS, follows no redirect, and reads 64 KB at most.
-type HTTPCertificates struct {
-	Transport http.RoundTripper // nil: http.DefaultTransport
-}
-
 const (
 	certificateSize    = 64 << 10
 	certificateTimeout = 5 * time.Second
@@ -48,15 +29,16 @@ const (
 	fetchesPerMinute = 10
 )
 
-// Fetch gets the certificate.
-func (h HTTPCertificates) Fetch(ctx context.Context, address string) ([]byte, error) {
+// fetchCertificate returns the PEM text at an address whose host was checked: the certificate, then its
+// intermediates, if any. It follows no redirect, and reads at most certificateSize bytes.
+func fetchCertificate(ctx context.Context, transport http.RoundTripper, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("fetch certificate %s: %w", address, err)
 	}
-	client := http.Client{Transport: h.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 	answer, err := client.Do(request)
@@ -79,8 +61,7 @@ func (h HTTPCertificates) Fetch(ctx context.Context, address string) ([]byte, er
 
 // certificateCache keeps certificates by address. One request fetches an address; the others wait for it.
 type certificateCache struct {
-	from  Certificates
-	roots Roots
+	transport http.RoundTripper // nil: http.DefaultTransport
 
 	mu      sync.Mutex
 	kept    map[string]*certificate
@@ -92,15 +73,8 @@ type certificateCache struct {
 type certificate struct {
 	done  chan struct{}
 	asked time.Time
-	chain []*x509.Certificate
+	leaf  *x509.Certificate
 	err   error
-}
-
-func newCertificateCache(from Certificates, roots Roots) *certificateCache {
-	if from == nil {
-		from = HTTPCertificates{}
-	}
-	return &certificateCache{from: from, roots: roots, kept: map[string]*certificate{}}
 }
 
 // key returns the public key of the certificate at the address, if it is one of SNS and valid now.
@@ -110,7 +84,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 		return nil, err
 	}
 	if mine {
-		one.chain, one.err = c.fetch(ctx, address)
+		one.leaf, one.err = c.fetch(ctx, address)
 		close(one.done)
 		if ctx.Err() != nil {
 			c.forget(address, one) // the caller went away; the address may be good
@@ -125,7 +99,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	if one.err != nil {
 		return nil, one.err
 	}
-	return c.check(one.chain, now)
+	return checkCertificate(one.leaf, now)
 }
 
 // claim returns the entry of the address. mine reports that it is new and the caller must fetch it.
@@ -189,8 +163,8 @@ func (c *certificateCache) forget(address string, one *certificate) {
 	}
 }
 
-func (c *certificateCache) fetch(ctx context.Context, address string) ([]*x509.Certificate, error) {
-	raw, err := c.from.Fetch(ctx, address)
+func (c *certificateCache) fetch(ctx context.Context, address string) (*x509.Certificate, error) {
+	raw, err := fetchCertificate(ctx, c.transport, address)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "", "The signing certificate could not be fetched")
 	}
@@ -198,7 +172,7 @@ func (c *certificateCache) fetch(ctx context.Context, address string) ([]*x509.C
 	if err != nil {
 		return nil, refusedCertificate(err)
 	}
-	return chain, nil
+	return chain[0], nil
 }
 
 // parseChain reads PEM of certificates only. Text around them would be the sign of some other page.
@@ -226,9 +200,9 @@ func parseChain(raw []byte) ([]*x509.Certificate, error) {
 
 var snsName = regexp.MustCompile(`^sns\.([a-z0-9-]+\.)?amazonaws\.com(\.cn)?$`)
 
-// check verifies that the certificate is one of SNS, valid now, and leads to a root if roots are set.
-func (c *certificateCache) check(chain []*x509.Certificate, now time.Time) (*rsa.PublicKey, error) {
-	leaf := chain[0]
+// checkCertificate verifies that a certificate is one of SNS and valid now. It is not traced to a root, as SNS
+// sends no intermediates: it is trusted because it came over HTTPS from a host of SNS.
+func checkCertificate(leaf *x509.Certificate, now time.Time) (*rsa.PublicKey, error) {
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		return nil, refusedCertificate(errors.New("is not valid at this time"))
 	}
@@ -238,20 +212,6 @@ func (c *certificateCache) check(chain []*x509.Certificate, now time.Time) (*rsa
 	}
 	if !named {
 		return nil, refusedCertificate(errors.New("has no name of SNS"))
-	}
-	if c.roots.Pool != nil {
-		between := x509.NewCertPool()
-		if c.roots.Intermediates != nil {
-			between = c.roots.Intermediates.Clone()
-		}
-		for _, one := range chain[1:] {
-			between.AddCert(one)
-		}
-		options := x509.VerifyOptions{Roots: c.roots.Pool, Intermediates: between, CurrentTime: now,
-			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
-		if _, err := leaf.Verify(options); err != nil {
-			return nil, refusedCertificate(err)
-		}
 	}
 	public, ok := leaf.PublicKey.(*rsa.PublicKey)
 	if !ok || public.N.BitLen() < 2048 {

@@ -73,7 +73,7 @@ func FuzzVerify(f *testing.F) {
 	const shared = "a-secret-of-good-length"
 	now := signed
 	options := map[Name]Options{
-		SES: {Secrets: []string{x.Messages[0]["TopicArn"], x.Messages[1]["TopicArn"]}, Certificates: &recorded{
+		SES: {Secrets: []string{x.Messages[0]["TopicArn"], x.Messages[1]["TopicArn"]}, Transport: &recorded{
 			pages: x.pages()}},
 		SendGrid: {Secrets: []string{key}},
 		Mailgun:  {Secrets: []string{"TEST_WEBHOOK_SIGNING_KEY"}},

@@ -96,10 +96,8 @@ type Options struct {
 
 	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
 
-	Certificates Certificates // fetches SNS certificates, for SES only; nil: over HTTPS
-	// of SNS certificates, for SES only; zero: a certificate from an HTTPS host of SNS is trusted
-	Roots  Roots
-	Tokens Tokens // stores used tokens, for Mailgun only; nil: the memory of this Verifier
+	Transport http.RoundTripper // fetches SNS certificates, for SES only; nil: http.DefaultTransport
+	Tokens    Tokens            // stores used tokens, for Mailgun only; nil: the memory of this Verifier
 }
 
 // Verifier checks that requests are those of one provider. It is safe for concurrent use.
@@ -134,7 +132,8 @@ func New(name Name, o Options) (*Verifier, error) {
 		return nil, fault.New(fault.Invalid, "ProviderSecret", "Between 1 and %d secrets are needed for %s",
 			maxSecrets, name)
 	}
-	v := &Verifier{window: o.Window, tokens: o.Tokens}
+	v := &Verifier{window: o.Window, tokens: o.Tokens,
+		certs: &certificateCache{transport: o.Transport, kept: map[string]*certificate{}}}
 	if v.window <= 0 {
 		v.window = e.window
 	}
@@ -148,7 +147,6 @@ func New(name Name, o Options) (*Verifier, error) {
 		}
 		v.keys = append(v.keys, k)
 	}
-	v.certs = newCertificateCache(o.Certificates, o.Roots)
 	return v, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +30,7 @@ const (
 	testCert  = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem"
 )
 
-// recorded is Certificates with what was fetched once. It counts how often it is asked.
+// recorded is a Transport with what was fetched once. It counts how often it is asked.
 type recorded struct {
 	mu    sync.Mutex
 	pages map[string]string
@@ -37,14 +38,16 @@ type recorded struct {
 	asked []string
 }
 
-func (r *recorded) Fetch(_ context.Context, address string) ([]byte, error) {
+// RoundTrip implements http.RoundTripper.
+func (r *recorded) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = append(r.asked, address)
+	r.asked = append(r.asked, q.URL.String())
 	if r.err != nil {
 		return nil, r.err
 	}
-	return []byte(r.pages[address]), nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.pages[q.URL.String()])),
+		Request: q}, nil
 }
 
 type snsVector struct {
@@ -70,7 +73,7 @@ func TestSNSGenuine(t *testing.T) {
 	loadJSON(t, "signatures/sns_genuine.json", &x)
 	now := time.Date(2022, 7, 28, 21, 30, 0, 0, time.UTC)
 	for _, m := range x.Messages {
-		o := Options{Secrets: []string{m["TopicArn"]}, Certificates: &recorded{pages: x.pages()}}
+		o := Options{Secrets: []string{m["TopicArn"]}, Transport: &recorded{pages: x.pages()}}
 		v := newVerifier(t, SES, o)
 		run := func(name, code string, at time.Time, do func(map[string]string)) {
 			changed := map[string]string{}
@@ -116,7 +119,7 @@ func TestSNSGenuine(t *testing.T) {
 
 func TestSNSCertificateAddress(t *testing.T) {
 	certs := &recorded{err: errors.New("must not be asked")}
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: certs})
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Transport: certs})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, address := range []string{
 		"http://sns.eu-west-1.amazonaws.com/a.pem",
@@ -255,36 +258,27 @@ func TestSNSCertificate(t *testing.T) {
 	expired := newAuthority(t, "sns.amazonaws.com", now.AddDate(-2, 0, 0), now.AddDate(-1, 0, 0))
 	other := newAuthority(t, "s3.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
 	for _, c := range []struct {
-		name  string
-		by    authority
-		page  string
-		roots Roots
-		code  string
+		name string
+		by   authority
+		page string
+		code string
 	}{
-		{"HTTPS vouches for it", a, pemOf(a.leaf), Roots{}, ""},
-		{"to the root, by what came along", a, pemOf(a.leaf, a.between), Roots{Pool: poolOf(a.root)}, ""},
-		{"to the root, by what we have", a, pemOf(a.leaf),
-			Roots{Pool: poolOf(a.root), Intermediates: poolOf(a.between)}, ""},
-		{"a piece is missing", a, pemOf(a.leaf), Roots{Pool: poolOf(a.root)}, codeCertificate},
-		{"to another root", stranger, pemOf(stranger.leaf, stranger.between), Roots{Pool: poolOf(a.root)},
+		{"HTTPS vouches for it", a, pemOf(a.leaf), ""},
+		{"expired", expired, pemOf(expired.leaf), codeCertificate},
+		{"of another service", other, pemOf(other.leaf), codeCertificate},
+		{"another key", stranger, pemOf(a.leaf), codeMismatch},
+		{"text before it", a, "<html>" + pemOf(a.leaf), codeCertificate},
+		{"text behind it", a, pemOf(a.leaf) + "x", codeCertificate},
+		{"no certificate", a, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
 			codeCertificate},
-		{"a root that came along is none", stranger, pemOf(stranger.leaf, stranger.between, stranger.root),
-			Roots{Pool: poolOf(a.root)}, codeCertificate},
-		{"expired", expired, pemOf(expired.leaf), Roots{}, codeCertificate},
-		{"of another service", other, pemOf(other.leaf), Roots{}, codeCertificate},
-		{"another key", stranger, pemOf(a.leaf), Roots{}, codeMismatch},
-		{"text before it", a, "<html>" + pemOf(a.leaf), Roots{}, codeCertificate},
-		{"text behind it", a, pemOf(a.leaf) + "x", Roots{}, codeCertificate},
-		{"no certificate", a, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", Roots{},
+		{"not even DER", a, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
 			codeCertificate},
-		{"not even DER", a, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", Roots{},
-			codeCertificate},
-		{"an empty page", a, "", Roots{}, codeCertificate},
-		{"very many", a, strings.Repeat(pemOf(a.leaf), 9), Roots{}, codeCertificate},
+		{"an empty page", a, "", codeCertificate},
+		{"very many", a, strings.Repeat(pemOf(a.leaf), 9), codeCertificate},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Secrets: []string{testTopic}, Certificates: &recorded{
-				pages: map[string]string{testCert: c.page}}, Roots: c.roots}
+			o := Options{Secrets: []string{testTopic}, Transport: &recorded{
+				pages: map[string]string{testCert: c.page}}}
 			for _, version := range []string{"1", "2"} {
 				checkVerify(t, newVerifier(t, SES, o), c.by.sign(t, snsMessage(now, "SignatureVersion", version)), now,
 					c.code)
@@ -298,7 +292,7 @@ func TestSNSTopics(t *testing.T) {
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
 	certs := &recorded{pages: map[string]string{testCert: pemOf(a.leaf)}}
 	const second = "arn:aws:sns:eu-west-1:123456789012:other"
-	v := newVerifier(t, SES, Options{Secrets: []string{second, testTopic}, Certificates: certs})
+	v := newVerifier(t, SES, Options{Secrets: []string{second, testTopic}, Transport: certs})
 	checkVerify(t, v, a.sign(t, snsMessage(now)), now, "")
 	checkVerify(t, v, a.sign(t, snsMessage(now, "TopicArn", second)), now, "")
 	checkVerify(t, v, a.sign(t, snsMessage(now, "TopicArn", "arn:aws:sns:eu-west-1:999999999999:mail-events")),
@@ -314,7 +308,7 @@ func TestCertificatesAreKept(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
 	certs := &recorded{pages: map[string]string{testCert: pemOf(a.leaf)}}
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: certs})
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Transport: certs})
 	ask := func(at time.Time) error { return v.Verify(t.Context(), a.sign(t, snsMessage(at)), at) }
 	var together sync.WaitGroup
 	for range 8 {
@@ -341,7 +335,7 @@ func TestFailedFetchesAreRepeated(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
 	certs := &recorded{pages: map[string]string{testCert: pemOf(a.leaf)}, err: errors.New("away")}
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: certs})
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Transport: certs})
 	r := a.sign(t, snsMessage(now))
 	for range 3 {
 		if err := v.Verify(t.Context(), r, now); !fault.Is(err, fault.Unavailable) {
@@ -361,7 +355,7 @@ func TestStrangersCannotMakeUsFetch(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
 	certs := &recorded{pages: map[string]string{testCert: pemOf(a.leaf)}}
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: certs})
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Transport: certs})
 	if err := v.Verify(t.Context(), a.sign(t, snsMessage(now)), now); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +389,7 @@ func TestStrangersCannotMakeUsFetch(t *testing.T) {
 func TestSNSConfirmation(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAuthority(t, "sns.amazonaws.com", now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0))
-	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Certificates: &recorded{
+	v := newVerifier(t, SES, Options{Secrets: []string{testTopic}, Transport: &recorded{
 		pages: map[string]string{testCert: pemOf(a.leaf)}}})
 	const good = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=" + testTopic +
 		"&Token=2336412f37"
@@ -446,18 +440,20 @@ func TestHTTPCertificates(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	h := HTTPCertificates{Transport: server.Client().Transport}
-	if raw, err := h.Fetch(t.Context(), server.URL+"/a.pem"); err != nil || string(raw) != "a certificate" {
+	fetch := func(ctx context.Context, path string) ([]byte, error) {
+		return fetchCertificate(ctx, server.Client().Transport, server.URL+path)
+	}
+	if raw, err := fetch(t.Context(), "/a.pem"); err != nil || string(raw) != "a certificate" {
 		t.Errorf("%q, %v", raw, err)
 	}
 	for _, path := range []string{"/moved.pem", "/huge.pem", "/none.pem"} {
-		if raw, err := h.Fetch(t.Context(), server.URL+path); err == nil {
+		if raw, err := fetch(t.Context(), path); err == nil {
 			t.Errorf("%s: %d bytes", path, len(raw))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := h.Fetch(ctx, server.URL+"/a.pem"); !errors.Is(err, context.Canceled) {
+	if _, err := fetch(ctx, "/a.pem"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func newParts(t testing.TB) *parts {
 		paused:   map[string]bool{},
 		checks:   []api.Check{{Name: "redis", OK: true}},
 	}
-	p.db.Client().AddHook(failing{p})
+	p.db.Client().AddHook(failing{p.failure})
 	var err error
 	p.ring, err = seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	must(err)
@@ -100,7 +100,7 @@ func newParts(t testing.TB) *parts {
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
 	must(err)
 	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions,
-		Inbox: &recipients{}, Senders: &recipients{}}, unsubscribe.Options{})
+		Append: (&recipients{}).Append, Account: (&recipients{}).Get}, unsubscribe.Options{})
 	must(err)
 	return p
 }
@@ -117,8 +117,8 @@ func (p *parts) parts() Parts {
 	}
 }
 
-// failing makes the Redis of parts fail as the fakes do.
-type failing struct{ parts *parts }
+// failing makes a Redis fail.
+type failing struct{ failure func() error }
 
 // DialHook implements redis.Hook.
 func (f failing) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -126,7 +126,7 @@ func (f failing) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (f failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := f.parts.failure(); err != nil {
+		if err := f.failure(); err != nil {
 			cmd.SetErr(err)
 			return err
 		}
@@ -137,7 +137,7 @@ func (f failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (f failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if err := f.parts.failure(); err != nil {
+		if err := f.failure(); err != nil {
 			for _, cmd := range cmds {
 				cmd.SetErr(err)
 			}

@@ -30,37 +30,13 @@ type recipients struct {
 	away  error // why the suppression list can't be asked
 }
 
-// list is the suppression list, as long as it is not away.
-type list struct{ r *recipients }
-
-func (l list) Add(ctx context.Context, entries ...suppression.Entry) (int, error) {
-	if l.r.away != nil {
-		return 0, l.r.away
-	}
-	return l.r.store.Add(ctx, entries...)
-}
-
-func (l list) Remove(ctx context.Context, e suppression.Entry) (bool, error) {
-	if l.r.away != nil {
-		return false, l.r.away
-	}
-	return l.r.store.Remove(ctx, e)
-}
-
-func (l list) Find(ctx context.Context, address string) ([]suppression.Entry, error) {
-	if l.r.away != nil {
-		return nil, l.r.away
-	}
-	return l.r.store.Find(ctx, address)
-}
-
-// Append implements unsubscribe.Inbox.
+// Append keeps what is put into the inbox.
 func (r *recipients) Append(_ context.Context, facts []outbox.Later) error {
 	r.told = append(r.told, facts...)
 	return nil
 }
 
-// Sender implements unsubscribe.Senders.
+// Get returns the sender of all mail.
 func (r *recipients) Get(context.Context, string) (api.AccountInfo, error) {
 	return api.AccountInfo{Account: api.Account{Name: r.who.Name, Email: r.who.Address, Locale: r.who.Locale}},
 		nil
@@ -74,11 +50,13 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if r.store, err = suppression.New(testredis.New(t), suppression.Options{}); err != nil {
+	db := testredis.New(t)
+	db.Client().AddHook(failing{func() error { return r.away }})
+	if r.store, err = suppression.New(db, suppression.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: list{r}, Inbox: r,
-		Senders: r}, unsubscribe.Options{})
+	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: r.store, Append: r.Append,
+		Account: r.Get}, unsubscribe.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func setupHits(t *testing.T) *hits {
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	real, err := tracking.New(h.ring, h, tracking.Options{})
+	real, err := tracking.New(h.ring, h.Append, tracking.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (t *Tracking) flush(ctx context.Context, until time.Time) error {
 			return nil
 		}
 		limited, cancel := context.WithTimeout(ctx, appendTimeout)
-		err := t.inbox.Append(limited, facts)
+		err := t.put(limited, facts)
 		cancel()
 		if err != nil {
 			return err

@@ -159,7 +159,7 @@ func FuzzClick(f *testing.F) {
 	f.Add("", agentOfAnn)
 	f.Add("EAGa", strings.Repeat("bot", 100))
 	f.Fuzz(func(t *testing.T, token, agent string) {
-		tr, err := New(ring, &inbox{}, Options{})
+		tr, err := New(ring, (&inbox{}).Append, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func setup(t *testing.T, o Options) *world {
 	o.Now = func() time.Time { return w.clock }
 	o.Secret = []byte("visitors")
 	var err error
-	if w.Tracking, err = New(w.ring, w.inbox, o); err != nil {
+	if w.Tracking, err = New(w.ring, w.inbox.Append, o); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -18,12 +18,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Inbox takes facts about messages, and keeps them durably when it answers nil. feedback.Feedback implements
-// it.
-type Inbox interface {
-	Append(ctx context.Context, facts []outbox.Later) error
-}
-
 // The settings of what is kept of a visitor's address.
 const (
 	AddressMasked = "masked" // without its last octet (IPv4) or its last 80 bits (IPv6)
@@ -80,18 +74,20 @@ func (o Options) withDefaults() Options {
 // Tracking notes hits. It may be used by many goroutines.
 type Tracking struct {
 	Options
-	stamps  *signedtoken.Ring
-	inbox   Inbox
+	tokens  *signedtoken.Ring
+	put     func(ctx context.Context, facts []outbox.Later) error
 	hits    *ring
 	metrics *metrics
 }
 
-// New makes a Tracking of the ring that signed the tokens and the inbox that takes what they tell.
-func New(stamps *signedtoken.Ring, inbox Inbox, o Options) (*Tracking, error) {
-	if stamps == nil || inbox == nil {
-		return nil, errors.New("tracking: stamps and an inbox are needed")
+// New returns a Tracking. tokens is the ring that signed the links of the mail. put is Append of
+// feedback.Feedback: when it returns nil, the facts are stored durably.
+func New(tokens *signedtoken.Ring, put func(ctx context.Context, facts []outbox.Later) error, o Options) (
+	*Tracking, error) {
+	if tokens == nil || put == nil {
+		return nil, errors.New("tracking: the tokens and an inbox are needed")
 	}
-	t := &Tracking{Options: o.withDefaults(), stamps: stamps, inbox: inbox}
+	t := &Tracking{Options: o.withDefaults(), tokens: tokens, put: put}
 	t.hits = newRing(t.MaxHits, t.MaxBytes)
 	var err error
 	t.metrics, err = newMetrics(o.Registry, t.hits.len)
@@ -109,7 +105,7 @@ type Visit struct {
 // Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open
 // returns nothing.
 func (t *Tracking) Open(token string, v Visit) {
-	s, err := t.stamps.Read(signedtoken.Open, token)
+	s, err := t.tokens.Read(signedtoken.Open, token)
 	if err != nil {
 		t.metrics.count(opened, forged)
 		return
@@ -120,7 +116,7 @@ func (t *Tracking) Open(token string, v Visit) {
 // Click notes that a link was followed, and returns its target. It returns false for an invalid token: then
 // nothing in the request is a target.
 func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
-	s, err := t.stamps.Read(signedtoken.Click, token)
+	s, err := t.tokens.Read(signedtoken.Click, token)
 	if err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL {
 		t.metrics.count(clicked, forged)
 		return "", false

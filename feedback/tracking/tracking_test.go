@@ -241,13 +241,13 @@ func TestMetrics(t *testing.T) {
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
-	if _, err := New(w.ring, w.inbox, Options{Registry: reg}); err == nil {
+	if _, err := New(w.ring, w.inbox.Append, Options{Registry: reg}); err == nil {
 		t.Error("two of one registry")
 	}
 }
 
 func TestNewWantsItsParts(t *testing.T) {
-	if _, err := New(nil, &inbox{}, Options{}); err == nil {
+	if _, err := New(nil, (&inbox{}).Append, Options{}); err == nil {
 		t.Error("without stamps")
 	}
 	if _, err := New(stamps(t), nil, Options{}); err == nil {
@@ -257,7 +257,7 @@ func TestNewWantsItsParts(t *testing.T) {
 
 func BenchmarkClick(b *testing.B) {
 	ring := stamps(b)
-	tr, err := New(ring, &inbox{}, Options{})
+	tr, err := New(ring, (&inbox{}).Append, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

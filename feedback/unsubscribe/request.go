@@ -108,7 +108,7 @@ func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppr
 		Key: key(e), Type: what, Account: v.Account, MessageID: e.MessageID, Recipient: v.Address, At: e.Created,
 		Told: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List},
 	}
-	if err := u.Inbox.Append(ctx, []outbox.Later{fact}); err != nil {
+	if err := u.Append(ctx, []outbox.Later{fact}); err != nil {
 		u.metrics.untold.Inc()
 		u.log.ErrorContext(ctx, "an unsubscribe request was carried out, but webhooks do not learn of it",
 			"event", string(what), "message_id", e.MessageID, "account", v.Account, "error", err)

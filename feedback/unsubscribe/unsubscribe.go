@@ -14,23 +14,6 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Suppressions is the suppression list. suppression.Store implements it.
-type Suppressions interface {
-	Add(ctx context.Context, entries ...suppression.Entry) (added int, err error)
-	Remove(ctx context.Context, e suppression.Entry) (bool, error)
-	Find(ctx context.Context, address string) ([]suppression.Entry, error)
-}
-
-// Inbox takes facts about messages in. feedback.Feedback implements it.
-type Inbox interface {
-	Append(ctx context.Context, facts []outbox.Later) error
-}
-
-// Senders knows the accounts. accounts.Accounts implements it.
-type Senders interface {
-	Get(ctx context.Context, account string) (api.AccountInfo, error)
-}
-
 // Sender is an account as its recipients see it. The zero Sender is an account that does not exist any more.
 type Sender struct {
 	Name    string // display name; empty: none
@@ -41,9 +24,9 @@ type Sender struct {
 // Parts are what unsubscribing needs. All are required.
 type Parts struct {
 	Tokens       *signedtoken.Ring // reads the links of a mail
-	Suppressions Suppressions
-	Inbox        Inbox
-	Senders      Senders
+	Suppressions *suppression.Store
+	Append       func(ctx context.Context, facts []outbox.Later) error              // of feedback.Feedback
+	Account      func(ctx context.Context, account string) (api.AccountInfo, error) // Get of accounts.Accounts
 }
 
 // Options are the settings. The zero value works.
@@ -63,7 +46,7 @@ type Service struct {
 
 // New makes a Service.
 func New(parts Parts, o Options) (*Service, error) {
-	if parts.Tokens == nil || parts.Suppressions == nil || parts.Inbox == nil || parts.Senders == nil {
+	if parts.Tokens == nil || parts.Suppressions == nil || parts.Append == nil || parts.Account == nil {
 		return nil, errors.New("new unsubscribe: a part is missing")
 	}
 	if o.Logger == nil {

@@ -73,7 +73,7 @@ func setup(t *testing.T) *bundle {
 	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
-	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Inbox: b.inbox, Senders: senders{}},
+	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Append: b.inbox.Append, Account: senders{}.Get},
 		Options{
 			Now: b.clock.Now, Registry: b.reg,
 			Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -329,7 +329,7 @@ func TestSenderWhoIsGone(t *testing.T) {
 	if s := b.Sender(t.Context(), v); s.Name != "The shop" {
 		t.Errorf("sender %+v", s)
 	}
-	b.Senders = senders{errors.New("no Redis")}
+	b.Account = senders{errors.New("no Redis")}.Get
 	b.Sender(t.Context(), v)
 	if !strings.Contains(b.log.String(), "sender of an unsubscribe page not known") {
 		t.Errorf("log:\n%s", b.log)

@@ -38,7 +38,7 @@ func (u *Service) Read(token string) (Visit, error) {
 // Sender returns the sender of the mail of a visit, or the zero Sender if it is gone or cannot be read: a
 // request does not depend on it.
 func (u *Service) Sender(ctx context.Context, v Visit) Sender {
-	info, err := u.Senders.Get(ctx, v.Account)
+	info, err := u.Account(ctx, v.Account)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		u.log.Warn("sender of an unsubscribe page not known", "account", v.Account, "message_id", v.MessageID,
 			"error", err)
